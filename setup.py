@@ -1,0 +1,61 @@
+"""Installation as a ROS 2 package (ament_python) and as a plain Python package."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "soft_twin"
+NODES = [
+    "imu_to_gravity",
+    "gravity_to_cables",
+    "cables_to_motors",
+    "recorder",
+    "emulated_robot",
+]
+
+
+def share(folder: str, pattern: str = "*.*") -> tuple[str, list[str]]:
+    """A folder of the repository and where it is installed."""
+    return f"share/{NAME}/{folder}", sorted(glob(f"{folder}/{pattern}"))
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Real -> sim -> real for soft robots: sensors drive a physical twin, the twin drives the robot.",
+    license="Apache-2.0",
+    maintainer="soft_twin developers",
+    maintainer_email="soft-twin@example.com",
+    python_requires=">=3.10",
+    package_dir={"": "src"},
+    packages=find_packages("src"),
+    package_data={"soft_twin": ["driving/*.dbc"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        *(share(folder) for folder in ("bench", "config", "launch", "meshes", "rviz", "urdf")),
+    ],
+    install_requires=[
+        "cantools",
+        "daqp",
+        "matplotlib",
+        "mcap",
+        "mcap-ros2-support",
+        "meshio",
+        "numba",
+        "numpy",
+        "pyserial",
+        "python-can",
+        "pyyaml",
+        "scipy",
+        "transforms3d",
+    ],
+    extras_require={"mesh": ["gmsh"], "test": ["pytest", "pytest-timeout", "ruff", "vqf"]},
+    entry_points={
+        "console_scripts": [
+            "soft-twin = soft_twin.cli:main",
+            *(f"{node} = soft_twin_ros.{node}:main" for node in NODES),
+        ]
+    },
+    zip_safe=False,
+)

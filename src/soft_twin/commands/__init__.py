@@ -1,0 +1,12 @@
+"""The commands of `soft-twin`, one module each.
+
+A command's module has `add_arguments(parser)` and `run(arguments) -> int` (the exit
+status). Its name in COMMANDS is what a user types; modules are imported only when their command is called.
+"""
+
+COMMANDS = {
+    "bench": "measure speed and scale; prints a table and one JSON line",
+    "mesh": "make a robot's meshes with Gmsh",
+    "replay": "run the library over a recording, without middleware",
+    "run": "run a robot's whole loop on emulated hardware and report",
+}

@@ -1,0 +1,38 @@
+"""Timing and the rows of a benchmark's table."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number: a row of a benchmark's table and a key of its JSON line.
+
+    Attributes:
+        key: name in the JSON object, dotted where figures belong together.
+        what: what was measured, for the table.
+        value: the number.
+        unit: its unit, for the table.
+        reach: what it should reach, as text; empty where nothing is asked.
+    """
+
+    key: str
+    what: str
+    value: float
+    unit: str = ""
+    reach: str = ""
+
+
+def time_calls(call: Callable[[int], object], count: int, warm_up: int = 3) -> np.ndarray:
+    """Wall time of `call(i)` for i in 0…count−1, after `warm_up` unmeasured calls: (count,) in milliseconds."""
+    for i in range(warm_up):
+        call(i)
+    times = np.empty(count)
+    for i in range(count):
+        start = time.perf_counter()
+        call(i)
+        times[i] = 1e3 * (time.perf_counter() - start)
+    return times

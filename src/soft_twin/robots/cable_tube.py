@@ -1,0 +1,256 @@
+"""A soft tube of one or more segments, bent by cables that run inside its wall: the slender robot."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from transforms3d.euler import euler2mat
+
+from soft_twin.errors import DescriptionError
+from soft_twin.robots.base import Robot
+from soft_twin.robots.description import Section
+
+if TYPE_CHECKING:
+    from soft_twin.inverse.inverse import Inverse
+    from soft_twin.twin.base import Twin
+
+
+@dataclass(frozen=True)
+class Material:
+    """An elastic material: the name of its law, E [Pa], ν, ρ [kg/m³]."""
+
+    model: str
+    young_modulus: float
+    poisson_ratio: float
+    density: float
+
+
+@dataclass(frozen=True)
+class Damping:
+    """Rayleigh damping C = α M + β K: α [1/s], β [s]."""
+
+    rayleigh_mass: float
+    rayleigh_stiffness: float
+
+
+@dataclass(frozen=True)
+class MeshChoice:
+    """A mesh of the body: its file in meshes/ and how it is made (`divisions` radial, around, along; or `size` [m])."""
+
+    file: str
+    element: str
+    divisions: tuple[int, int, int] | None = None
+    size: float | None = None
+
+
+@dataclass(frozen=True)
+class Body:
+    """The tube: lengths of its segments and diameters [m], material, and meshes by name."""
+
+    segment_lengths: tuple[float, ...]
+    outer_diameter: float
+    lumen_diameter: float
+    material: Material
+    damping: Damping
+    mesh: str
+    meshes: dict[str, MeshChoice]
+
+    @property
+    def length(self) -> float:
+        return sum(self.segment_lengths)
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable from the base to the end of a segment, parallel to the axis.
+
+    Attributes:
+        name: unique name.
+        position: (2,) x and y of the cable in the cross section [m].
+        length: from base to anchor, undeformed [m].
+        motor_id: id of the motor that pulls it.
+    """
+
+    name: str
+    position: tuple[float, float]
+    length: float
+    motor_id: int
+
+
+@dataclass(frozen=True)
+class CableLimits:
+    """What every cable must keep to: tension [N], displacement [m], rate of displacement [m/s]."""
+
+    tension: tuple[float, float]
+    displacement: tuple[float, float]
+    rate: float
+
+
+@dataclass(frozen=True)
+class WinchDescription:
+    """Drum radius [m], rotor turns per drum turn, sign of the rotor's turning that winds in, current limit [A]."""
+
+    radius: float
+    gear_ratio: float
+    direction: int
+    current_limit: float
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ, axial
+    stiffness of a cable [N/m], time constant of a motor [s]."""
+
+    young_modulus_scale: float
+    density_scale: float
+    cable_friction: float
+    cable_stiffness: float
+    motor_lag: float
+
+
+@dataclass(frozen=True)
+class CableTube(Robot):
+    """The slender robot (Lai et al. 2025): see the classes of its parts.
+
+    Attributes:
+        mounting: (3, 3) rotation from the IMU board's frame to base_link.
+        target_tip: (3,) default tip target in base_link [m].
+    """
+
+    body: Body
+    cables: tuple[Cable, ...]
+    cable_limits: CableLimits
+    winch: WinchDescription
+    mounting: np.ndarray = field(repr=False)
+    target_tip: tuple[float, float, float]
+    emulated: Mismatch
+
+    @property
+    def cable_names(self) -> list[str]:
+        return [cable.name for cable in self.cables]
+
+    def build_twin(self, backend="fem", mesh=None, element=None, material=None) -> "Twin":
+        """The robot's physical twin; what is not given comes from the description.
+
+        Args:
+            backend: name of a twin ("fem").
+            mesh: name of one of the description's meshes, path of a mesh file, or (nodes (n, 3), cells (m, k)).
+            element: name of an element, such as "tet4" or "hex20r".
+            material: name of a material law, such as "corotational".
+
+        Raises:
+            UsageError, MeshError, MaterialError: see there.
+        """
+        from soft_twin.twin import build_cable_tube_twin
+
+        return build_cable_tube_twin(self, backend, mesh=mesh, element=element, material=material)
+
+    def build_inverse(self, twin: "Twin") -> "Inverse":
+        """The solver that finds the cables' displacements for a tip target on `twin`."""
+        from soft_twin.inverse.inverse import Inverse
+
+        return Inverse(twin, self.cable_limits)
+
+
+def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> CableTube:
+    """A CableTube from the section `robot` of its description."""
+    body = _read_body(robot.section("body"))
+    cables = robot.section("cables")
+    rpy = robot.section("imu").numbers("mounting_rpy_deg", 3, -360.0, 360.0)
+    return CableTube(
+        name=name,
+        path=path,
+        nodes=nodes,
+        body=body,
+        cables=_read_cables(cables, body),
+        cable_limits=_read_limits(cables),
+        winch=_read_winch(robot.section("winches")),
+        mounting=euler2mat(*np.radians(rpy), axes="sxyz"),
+        target_tip=robot.section("target").numbers("tip", 3, -body.length, body.length),
+        emulated=_read_mismatch(robot.section("emulated")),
+    )
+
+
+def _read_body(body: Section) -> Body:
+    outer = body.number("outer_diameter", 1e-4, 1.0)
+    meshes = {name: _read_mesh(body.section("meshes").section(name)) for name in body.section("meshes").content}
+    material = body.section("material")
+    damping = body.section("damping")
+    return Body(
+        segment_lengths=body.numbers("segment_lengths", None, 1e-3, 10.0),
+        outer_diameter=outer,
+        lumen_diameter=body.number("lumen_diameter", 0.0, 0.95 * outer),
+        material=Material(
+            model=material.text("model"),
+            young_modulus=material.number("young_modulus"),
+            poisson_ratio=material.number("poisson_ratio"),
+            density=material.number("density"),
+        ),
+        damping=Damping(damping.number("rayleigh_mass", 0.0), damping.number("rayleigh_stiffness", 0.0)),
+        mesh=body.text("mesh", among=meshes),
+        meshes=meshes,
+    )
+
+
+def _read_mesh(mesh: Section) -> MeshChoice:
+    divisions = tuple(int(count) for count in mesh.numbers("divisions", 3, 1, 1000)) if mesh.has("divisions") else None
+    return MeshChoice(
+        file=mesh.text("file"),
+        element=mesh.text("element"),
+        divisions=divisions,
+        size=mesh.number("size", 1e-5, 1.0) if mesh.has("size") else None,
+    )
+
+
+def _read_cables(cables: Section, body: Body) -> tuple[Cable, ...]:
+    radius = cables.number("radius", 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter)
+    ends = np.cumsum(body.segment_lengths)
+    result = []
+    for item in cables.sections("list"):
+        angle = math.radians(item.number("angle_deg", -360.0, 360.0))
+        result.append(
+            Cable(
+                name=item.text("name"),
+                position=(radius * math.cos(angle), radius * math.sin(angle)),
+                length=float(ends[item.integer("segment", 1, len(ends)) - 1]),
+                motor_id=item.integer("motor_id", 1, 8),
+            )
+        )
+    for what in ("name", "motor_id"):
+        values = [getattr(cable, what) for cable in result]
+        if len(set(values)) < len(values):
+            raise DescriptionError(f"{cables.where}.list: two cables share one {what}: {values}")
+    return tuple(result)
+
+
+def _read_limits(cables: Section) -> CableLimits:
+    limits = CableLimits(cables.interval("tension"), cables.interval("displacement"), cables.number("rate", 1e-4, 10.0))
+    if limits.tension[0] < 0.0:
+        raise DescriptionError(f"{cables.where}.tension: {limits.tension[0]:g} N is negative, a cable never pushes")
+    if not limits.displacement[0] <= 0.0 <= limits.displacement[1]:
+        raise DescriptionError(f"{cables.where}.displacement: {limits.displacement} does not contain 0, the rest")
+    return limits
+
+
+def _read_winch(winches: Section) -> WinchDescription:
+    direction = winches.integer("direction", -1, 1)
+    if direction == 0:
+        raise DescriptionError(f"{winches.where}.direction: expected 1 or -1, found 0")
+    return WinchDescription(
+        winches.number("radius", 1e-4, 0.1),
+        winches.number("gear_ratio", 1.0, 1000.0),
+        direction,
+        winches.number("current_limit", 0.0, 10.0),
+    )
+
+
+def _read_mismatch(emulated: Section) -> Mismatch:
+    return Mismatch(
+        emulated.number("young_modulus_scale", 0.1, 10.0),
+        emulated.number("density_scale", 0.1, 10.0),
+        emulated.number("cable_friction", 0.0, 2.0),
+        emulated.number("cable_stiffness", 1.0),
+        emulated.number("motor_lag", 1e-4, 1.0),
+    )
