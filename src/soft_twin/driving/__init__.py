@@ -1,0 +1,1 @@
+"""Actuation to bytes: winches, CAN motors and valves, with the limits that they keep whoever asks."""
