@@ -1,0 +1,1 @@
+"""Raw samples -> temperature control, orientation, gravity, inclinations of struts."""

@@ -1,0 +1,69 @@
+"""Trials of BROAD, a public data set of IMU recordings with optical truth (Laidig et al., Data 2021)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat
+
+from soft_twin.errors import RecordingError
+
+_FIELDS = {"imu_gyr": 3, "imu_acc": 3, "opt_quat": 4}
+_MAX_SIZE = 200_000_000  # [bytes]
+
+
+@dataclass(frozen=True)
+class BroadTrial:
+    """One recording.
+
+    Attributes:
+        name: the file's name without its ending.
+        rate: samples per second.
+        angular_velocity: (n, 3) [rad/s].
+        specific_force: (n, 3) [m/s²].
+        quaternion_wxyz: (n, 4) optical truth, sensor → world (z up), NaN where it was lost.
+        movement: (n,) bool, the part of the trial in which errors count.
+    """
+
+    name: str
+    rate: float
+    angular_velocity: np.ndarray
+    specific_force: np.ndarray
+    quaternion_wxyz: np.ndarray
+    movement: np.ndarray
+
+
+def read_broad(path: str | Path) -> BroadTrial:
+    """A trial from its .mat file.
+
+    Raises:
+        RecordingError: the file is missing, too large, unreadable, or not a BROAD trial.
+    """
+    path = Path(path)
+    content = _load(path)
+    for field, width in _FIELDS.items():
+        shape = np.shape(content.get(field))
+        if len(shape) != 2 or shape[1] != width or shape[0] < 2:
+            raise RecordingError(f"{path}: field '{field}' has shape {shape}, a BROAD trial has (n, {width})")
+    count = len(content["imu_gyr"])
+    movement = np.asarray(content.get("movement", np.ones(count)), dtype=bool)
+    rate = float(content.get("sampling_rate", 0.0))
+    if rate <= 0.0 or not all(len(content[field]) == count for field in _FIELDS) or movement.shape != (count,):
+        raise RecordingError(f"{path}: sampling_rate {rate:g} Hz, or fields of unequal length: not a BROAD trial")
+    quaternions = np.asarray(content["opt_quat"], dtype=float)
+    if np.isfinite(quaternions).all(axis=1).sum() < 2:
+        raise RecordingError(f"{path}: opt_quat has no valid rows, a trial with optical truth is needed")
+    return BroadTrial(
+        path.stem, rate, content["imu_gyr"].astype(float), content["imu_acc"].astype(float), quaternions, movement
+    )
+
+
+def _load(path: Path) -> dict:
+    if not path.is_file():
+        raise RecordingError(f"no recording at '{path}'")
+    if path.stat().st_size > _MAX_SIZE:
+        raise RecordingError(f"{path}: larger than {_MAX_SIZE} bytes, not a BROAD trial")
+    try:
+        return loadmat(path, squeeze_me=True)
+    except (OSError, ValueError, TypeError, NotImplementedError) as error:
+        raise RecordingError(f"{path}: not readable as a .mat file: {' '.join(str(error).split())}") from error
