@@ -1,0 +1,141 @@
+"""Temperature control of the IMU chip: a steady temperature is a steady gyroscope bias.
+
+Lai et al. (IJRR 2025), "Filters for IMU drifts": the target is the temperature read at the start plus 15 °C.
+"""
+
+import math
+from dataclasses import dataclass
+
+from soft_twin.errors import InputError
+
+
+@dataclass(frozen=True)
+class HeaterParameters:
+    """Settings of the temperature control.
+
+    Attributes:
+        rise: target above the temperature read at the start [K].
+        target: target [°C] instead of `rise`, or None.
+        proportional: gain [1/K].
+        reset_time: time constant of the integral [s]; best that of the board, heater to air.
+        derivative: gain on the temperature's rate [s/K]; 0 on boards whose sensor is coarse.
+        duty_limits: lowest and highest duty.
+        tolerance: deviation that counts as steady [K].
+        settling_time: how long the deviation must be within the tolerance to be steady [s].
+        reading_time: how long the temperature is read before the target is set [s].
+        patience: how long the heater may be at its limit without coming nearer to the target [s].
+        chip_range: temperatures that a working sensor can report [°C].
+    """
+
+    rise: float = 15.0
+    target: float | None = None
+    proportional: float = 1.0
+    reset_time: float = 20.0
+    derivative: float = 0.0
+    duty_limits: tuple[float, float] = (0.0, 1.0)
+    tolerance: float = 0.3
+    settling_time: float = 2.0
+    reading_time: float = 0.5
+    patience: float = 20.0
+    chip_range: tuple[float, float] = (-40.0, 85.0)
+
+    def __post_init__(self) -> None:
+        low, high = self.duty_limits
+        if not 0.0 <= low < high <= 1.0:
+            raise InputError(f"heater duty limits {self.duty_limits}: expected 0 <= low < high <= 1")
+        if not (self.proportional > 0.0 and self.reset_time > 0.0 and self.derivative >= 0.0):
+            raise InputError(
+                f"heater gains {self.proportional!r} 1/K, {self.reset_time!r} s, {self.derivative!r} s/K: "
+                "expected > 0, > 0 and >= 0"
+            )
+
+
+class TemperatureControl:
+    """PI(D) controller of the heater's duty with named states.
+
+    The duty is u = clip(K_p e + I − K_d Ṫ); the integral I is the clipped duty through a first-order lag of the reset
+    time ("automatic reset"). It cannot wind up: at a limit it follows the board's own warming, whose time constant is
+    alike, and is right when the target comes near.
+
+    Attributes:
+        state: "cold" (the temperature at the start is being read), "heating", "steady", "failed" (given up, see
+            `fault`; the heater is off until `reset`), "off" (no temperature is measured, the heater is off).
+        duty: 0…1.
+        target: [°C], None while cold.
+        fault: why it has failed, in words, or empty.
+    """
+
+    def __init__(self, parameters: HeaterParameters | None = None):
+        self.parameters = parameters or HeaterParameters()
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over: read the temperature, set the target anew."""
+        self.state = "cold"
+        self.duty = 0.0
+        self.target: float | None = None
+        self.fault = ""
+        self._time = math.nan
+        self._started = math.nan
+        self._temperature = math.nan
+        self._integral = 0.0
+        self._settled_since = math.nan
+        self._best_error = math.inf
+        self._best_time = math.nan
+
+    def update(self, time: float, temperature: float) -> float:
+        """The duty for a temperature [°C] measured at `time` [s]; NaN switches the heater off while it lasts."""
+        if self.state == "failed":
+            return 0.0
+        if math.isnan(temperature):
+            return self._switch("off", 0.0)
+        low, high = self.parameters.chip_range
+        if not low <= temperature <= high:
+            return self._fail(f"chip temperature {temperature:.1f} °C is outside {low:g}…{high:g} °C")
+        dt = min(max(time - self._time, 0.0), 1.0) if math.isfinite(self._time) else 0.0
+        slope = (temperature - self._temperature) / dt if dt > 0.0 and math.isfinite(self._temperature) else 0.0
+        self._time, self._temperature = time, temperature
+        if self.target is None:
+            return self._read_start(time, temperature)
+        return self._control(time, self.target - temperature, slope, dt)
+
+    def _read_start(self, time: float, temperature: float) -> float:
+        if math.isnan(self._started):
+            self._started = time
+        if time - self._started >= self.parameters.reading_time:
+            wanted = self.parameters.target
+            self.target = temperature + self.parameters.rise if wanted is None else wanted
+        return self._switch("cold", 0.0)
+
+    def _control(self, time: float, error: float, slope: float, dt: float) -> float:
+        p = self.parameters
+        low, high = p.duty_limits
+        duty = min(max(p.proportional * error + self._integral - p.derivative * slope, low), high)
+        self._integral += (duty - self._integral) * min(dt / p.reset_time, 1.0)
+        if self._stalled(time, error, duty >= high):
+            return self._fail(
+                f"{p.patience:g} s at full heat and still {error:.1f} K below {self.target:.1f} °C: "
+                "too cold outside, heater broken, or its sensor stuck"
+            )
+        return self._switch("steady" if self._settled(time, error) else "heating", duty)
+
+    def _stalled(self, time: float, error: float, at_limit: bool) -> bool:
+        """Whether the heater has been at its limit for the patience without a gain of half a kelvin."""
+        if not at_limit or error < self._best_error - 0.5:
+            self._best_error, self._best_time = error, time
+        return time - self._best_time > self.parameters.patience
+
+    def _settled(self, time: float, error: float) -> bool:
+        if abs(error) > self.parameters.tolerance:
+            self._settled_since = math.nan
+        elif math.isnan(self._settled_since):
+            self._settled_since = time
+        return time - self._settled_since >= self.parameters.settling_time
+
+    def _fail(self, fault: str) -> float:
+        self.fault = fault
+        return self._switch("failed", 0.0)
+
+    def _switch(self, state: str, duty: float) -> float:
+        self.state, self.duty = state, duty
+        return duty

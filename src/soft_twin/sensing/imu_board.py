@@ -1,0 +1,80 @@
+"""The serial IMU board, from the host's side."""
+
+import time
+from dataclasses import replace
+
+import serial
+
+from soft_twin.errors import DeviceError
+from soft_twin.sensing.clock import BoardClock
+from soft_twin.sensing.imu_frames import FrameDecoder, FrameErrors, encode_heater
+from soft_twin.sensing.samples import ImuSample
+
+_BAUD_RATE = 460_800
+
+
+class ImuBoard:
+    """An IMU that speaks docs/imu_protocol.md on a serial device.
+
+    Raises:
+        DeviceError: at opening, the device is missing, busy or not permitted; later, it is gone.
+    """
+
+    def __init__(self, device: str):
+        self._device = device
+        self._decoder = FrameDecoder()
+        self._clock = BoardClock()
+        try:
+            self._port = serial.Serial(device, _BAUD_RATE, timeout=0, write_timeout=0)
+            self._port.reset_input_buffer()
+        except (OSError, ValueError) as error:
+            raise DeviceError(f"IMU at '{device}' cannot be opened: {error}") from error
+
+    @property
+    def errors(self) -> FrameErrors:
+        """Counters of damaged and lost frames."""
+        return self._decoder.errors
+
+    def read(self, timeout: float) -> list[ImuSample]:
+        """The samples that have arrived, oldest first, on the host's clock (`time.time()`).
+
+        Args:
+            timeout: how long to wait for the first one [s]; an empty list when there is none by then.
+
+        Raises:
+            DeviceError: the device is gone.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            samples = [sample for _, sample in self._decoder.feed(self._receive(deadline - time.monotonic()))]
+            if samples or time.monotonic() >= deadline:
+                return self._on_host_clock(samples, time.time())
+
+    def set_heater(self, duty: float) -> None:
+        """Command the heater's duty, 0…1.
+
+        Raises:
+            InputError: the duty is outside 0…1.
+            DeviceError: the device is gone.
+        """
+        frame = encode_heater(duty)
+        try:
+            self._port.write(frame)
+        except OSError as error:
+            raise DeviceError(f"IMU at '{self._device}' is gone: {error}") from error
+
+    def close(self) -> None:
+        self._port.close()
+
+    def _receive(self, timeout: float) -> bytes:
+        try:
+            self._port.timeout = max(timeout, 0.0)
+            first = self._port.read(1)
+            return first + self._port.read(self._port.in_waiting) if first else b""
+        except OSError as error:
+            raise DeviceError(f"IMU at '{self._device}' is gone: {error}") from error
+
+    def _on_host_clock(self, samples: list[ImuSample], arrival: float) -> list[ImuSample]:
+        for sample in samples:
+            self._clock.observe(sample.time, arrival)
+        return [replace(sample, time=self._clock.to_host(sample.time)) for sample in samples]

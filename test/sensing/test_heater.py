@@ -1,0 +1,113 @@
+"""Temperature control on the emulated board's heat flow."""
+
+import math
+
+import numpy as np
+import pytest
+
+from soft_twin.emulation.imu import Thermal, ThermalParameters
+from soft_twin.errors import InputError
+from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
+
+DT = 0.01
+
+
+def run(control, duration, ambient, thermal=None, sensor=lambda t, temperature: temperature, works=True, start=0.0):
+    """Chip temperatures of a run: (n,); `ambient` may be a function of time."""
+    thermal = thermal or Thermal(ThermalParameters(), ambient(start))
+    duty, chips = 0.0, []
+    for t in start + DT * np.arange(int(duration / DT)):
+        chip = thermal.step(ambient(t), duty if works else 0.0, DT)
+        duty = control.update(t, sensor(t, chip))
+        chips.append(chip)
+    return np.array(chips)
+
+
+def constant(temperature):
+    return lambda t: temperature
+
+
+def quantised(t, temperature):
+    return 0.125 * round(temperature / 0.125)
+
+
+@pytest.mark.parametrize("sensor", [lambda t, temperature: temperature, quantised])
+def test_reaches_its_target_and_stays(sensor):
+    control = TemperatureControl()
+    chips = run(control, 120.0, constant(20.0), sensor=sensor)
+    assert control.target == pytest.approx(chips[0] + 15.0, abs=0.2)
+    assert chips.max() < control.target + 0.5
+    assert np.all(np.abs(chips[3000:] - control.target) < 0.1)
+    assert control.state == "steady"
+
+
+def test_states_follow_each_other():
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 20.0)
+    states, duty = [], 0.0
+    for i in range(4000):
+        duty = control.update(DT * i, thermal.step(20.0, duty, DT))
+        if not states or states[-1] != control.state:
+            states.append(control.state)
+    assert states == ["cold", "heating", "steady"]
+
+
+def test_rejects_a_step_of_the_air():
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 20.0)
+    run(control, 60.0, constant(20.0), thermal)
+    for ambient in (10.0, 20.0):
+        chips = run(control, 120.0, constant(ambient), thermal, start=60.0)
+        assert np.all(np.abs(chips - control.target) < 0.3)
+
+
+def test_does_not_wind_up_when_the_target_is_far():
+    control = TemperatureControl(HeaterParameters(rise=28.0, patience=60.0))
+    chips = run(control, 200.0, constant(20.0))
+    assert 0.0 < chips.max() - control.target < 0.5
+
+
+def test_target_can_be_given():
+    control = TemperatureControl(HeaterParameters(target=40.0))
+    assert run(control, 100.0, constant(22.0))[-1] == pytest.approx(40.0, abs=0.05)
+
+
+def test_duty_keeps_to_its_limits():
+    control, thermal = TemperatureControl(HeaterParameters(duty_limits=(0.1, 0.6))), Thermal(ThermalParameters(), 20.0)
+    duties = [control.update(DT * i, thermal.step(20.0, control.duty, DT)) for i in range(6000)]
+    assert min(duties[100:]) >= 0.1
+    assert max(duties) == 0.6
+
+
+@pytest.mark.parametrize("fault", ["broken heater", "stuck sensor", "too cold outside"])
+def test_gives_up_and_says_why(fault):
+    control = TemperatureControl()
+    sensor = (lambda t, temperature: 25.0) if fault == "stuck sensor" else (lambda t, temperature: temperature)
+    ambient = (lambda t: 20.0 if t < 1.0 else -20.0) if fault == "too cold outside" else constant(20.0)
+    run(control, 90.0, ambient, sensor=sensor, works=fault != "broken heater")
+    assert control.state == "failed"
+    assert control.duty == 0.0
+    assert "at full heat" in control.fault
+    control.reset()
+    assert (control.state, control.fault) == ("cold", "")
+
+
+@pytest.mark.parametrize("temperature", [-60.0, 130.0, math.inf])
+def test_a_temperature_that_no_chip_has_is_a_failure(temperature):
+    control = TemperatureControl()
+    assert control.update(0.0, temperature) == 0.0
+    assert control.state == "failed"
+    assert "outside" in control.fault
+
+
+def test_without_a_temperature_the_heater_is_off_and_later_goes_on():
+    control = TemperatureControl()
+    chips = run(control, 40.0, constant(20.0), sensor=lambda t, chip: math.nan if 20.0 < t < 22.0 else chip)
+    assert control.state == "steady"
+    assert chips[2200] < control.target - 0.5
+    assert control.update(50.0, math.nan) == 0.0
+    assert control.state == "off"
+
+
+@pytest.mark.parametrize("values", [{"duty_limits": (0.5, 0.2)}, {"proportional": 0.0}, {"reset_time": -1.0}])
+def test_refuses_impossible_settings(values):
+    with pytest.raises(InputError):
+        HeaterParameters(**values)
