@@ -1,0 +1,79 @@
+"""Physical twins: bodies that sense gravity and answer with shapes and sensitivities."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+
+if TYPE_CHECKING:
+    from soft_twin.robots.cable_tube import CableTube
+    from soft_twin.twin.base import Twin
+    from soft_twin.twin.body import Body
+    from soft_twin.twin.mesh import Mesh
+
+
+def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str | None, material: str | None) -> "Twin":
+    """A twin of a cable-driven tube; see `CableTube.build_twin`."""
+    builders = {"fem": _build_fem}
+    if backend not in builders:
+        raise UsageError(f"no twin '{backend}': there are {', '.join(builders)}")
+    return builders[backend](robot, mesh, element, material)
+
+
+def build_cable_tube_body(
+    robot: "CableTube", mesh=None, element=None, material=None, scale_e=1.0, scale_rho=1.0
+) -> "Body":
+    """The finite element body of a cable-driven tube, clamped at its base; E and ρ scaled for an emulated robot."""
+    from soft_twin.twin.body import Body
+    from soft_twin.twin.energies import energy_named
+
+    description = robot.body.material
+    law = energy_named(material or description.model, scale_e * description.young_modulus, description.poisson_ratio)
+    tube = robot_mesh(robot, mesh, element)
+    return Body(tube, law, scale_rho * description.density, tube.nodes[:, 2] < 1e-6 * robot.body.length)
+
+
+def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Mesh":
+    """A mesh by its name in the description, by a file's path, or from (nodes, cells); the description's by default.
+
+    Raises:
+        UsageError: no such mesh or element.
+        MeshError: missing, broken, or of another size than the description says.
+    """
+    from soft_twin.twin.elements import element_named
+    from soft_twin.twin.mesh import check_unit, make_mesh, read_mesh
+
+    body = robot.body
+    if isinstance(mesh, tuple):
+        result, name = make_mesh(*mesh, element_named(element or body.meshes[body.mesh].element)), "mesh"
+    else:
+        if mesh is None:
+            fitting = [key for key, value in body.meshes.items() if element in (None, value.element)]
+            mesh = body.mesh if body.mesh in fitting else next(iter(fitting), body.mesh)
+        choice = body.meshes.get(str(mesh))
+        if choice is None and Path(mesh).suffix == "":
+            raise UsageError(f"no mesh '{mesh}': there are {', '.join(body.meshes)}, or give the path of a mesh file")
+        path = Path(mesh) if choice is None else folder("meshes") / choice.file
+        default = body.meshes[body.mesh].element if choice is None else choice.element
+        result, name = read_mesh(path, element_named(element or default)), str(path)
+    check_unit(result, np.array([body.outer_diameter, body.outer_diameter, body.length]), name)
+    return result
+
+
+def build_cables(robot: "CableTube", mesh: "Mesh", pieces_per_cell: int = 1):
+    """The robot's cables threaded through a mesh of its body."""
+    from soft_twin.twin.cables import Cables
+
+    starts = np.array([[*cable.position, 0.0] for cable in robot.cables])
+    ends = np.array([[*cable.position, cable.length] for cable in robot.cables])
+    return Cables(mesh, starts, ends, pieces_per_cell)
+
+
+def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
+    from soft_twin.twin.fem import FemTwin
+
+    body = build_cable_tube_body(robot, mesh, element, material)
+    return FemTwin(body, build_cables(robot, body.mesh), robot.body.length)

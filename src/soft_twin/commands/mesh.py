@@ -1,0 +1,45 @@
+"""`soft-twin mesh ROBOT`: make a robot's meshes as its description says."""
+
+import argparse
+from pathlib import Path
+
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+from soft_twin.robots import load_robot
+from soft_twin.robots.cable_tube import Body, MeshChoice
+from soft_twin.twin.mesh import Mesh, write_mesh
+from soft_twin.twin.sweep import sweep_tube
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", help="name of a robot, or path of its .yaml file")
+    parser.add_argument("--out", type=Path, help="folder for the meshes (default: where the twin looks for them)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    robot = load_robot(arguments.robot)
+    body = getattr(robot, "body", None)
+    if not isinstance(body, Body):
+        raise UsageError(f"robot '{robot.name}' has no meshed body")
+    out = arguments.out or folder("meshes")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, choice in body.meshes.items():
+            mesh = make(body, choice)
+            write_mesh(mesh, out / choice.file)
+            print(f"{name}: {len(mesh.cells)} {choice.element} cells, {len(mesh.nodes)} nodes -> {out / choice.file}")
+    except OSError as error:
+        raise UsageError(f"cannot write meshes to '{out}': {error.strerror}") from error
+    return 0
+
+
+def make(body: Body, choice: MeshChoice) -> Mesh:
+    """The mesh of a tube that one entry of `meshes` describes: swept if it has divisions, else by Gmsh."""
+    radii = 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter
+    if choice.divisions is not None:
+        return sweep_tube(*radii, body.length, choice.divisions, choice.element)
+    if choice.size is None:
+        raise UsageError(f"mesh '{choice.file}' has neither divisions nor size in the description")
+    from soft_twin.twin.gmsh_tube import tube_tetrahedra
+
+    return tube_tetrahedra(*radii, body.length, choice.size, order=2 if choice.element == "tet10" else 1)

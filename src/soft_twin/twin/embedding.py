@@ -1,0 +1,65 @@
+"""Points inside the cells of a mesh, and straight lines cut where they pass from cell to cell."""
+
+import numpy as np
+
+from soft_twin.errors import MeshError
+from soft_twin.twin.mesh import Mesh
+
+INSIDE = 1e-6  # [reference units] how far a point may lie outside a cell that it is counted to
+
+
+def natural_coordinates(mesh: Mesh, cells: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Reference coordinates (p, 3) of points (p, 3) in the given cells (p,), by Newton's method."""
+    corners = mesh.nodes[mesh.cells[cells]]
+    natural = np.tile(mesh.element.nodes.mean(axis=0), (len(points), 1))
+    for _ in range(12):
+        values, gradients = mesh.element.values(natural), mesh.element.gradients(natural)
+        residual = points - np.einsum("pk,pki->pi", values, corners)
+        jacobian = np.einsum("pki,pkj->pij", corners, gradients)
+        step = np.linalg.solve(jacobian, residual[:, :, None])[:, :, 0]
+        natural = np.clip(natural + step, -3.0, 3.0)
+        if np.abs(step).max(initial=0.0) < 1e-13:
+            break
+    return natural
+
+
+def locate(mesh: Mesh, points: np.ndarray) -> np.ndarray:
+    """Cell (p,) that contains each of (p, 3) points, −1 where none does; on a boundary, the first that fits best."""
+    corners = mesh.nodes[mesh.cells]
+    margin = 1e-3 * np.ptp(corners, axis=1).max()
+    low, high = corners.min(axis=1) - margin, corners.max(axis=1) + margin
+    found, distance = np.full(len(points), -1), np.full(len(points), INSIDE)
+    for start in range(0, len(points), 256):
+        chunk = points[start : start + 256]
+        near = (chunk[:, None] >= low).all(axis=2) & (chunk[:, None] <= high).all(axis=2)
+        point, cell = np.nonzero(near)
+        outside = mesh.element.outside(natural_coordinates(mesh, cell, chunk[point]))
+        for p, c, far in zip(start + point, cell, outside, strict=True):
+            if far < distance[p] - 1e-9:
+                found[p], distance[p] = c, far
+    return found
+
+
+def cut_line(mesh: Mesh, start: np.ndarray, end: np.ndarray, samples: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Cut the straight line from `start` to `end` (3,) where it leaves a cell.
+
+    Returns:
+        cells (s,) that the pieces run through, and parameters (s + 1,) in 0…1 of the pieces' ends.
+
+    Raises:
+        MeshError: a part of the line lies outside the mesh.
+    """
+    t = (np.arange(samples) + 0.5) / samples
+    cells = locate(mesh, start + t[:, None] * (end - start))
+    if (cells < 0).any():
+        where = 1e3 * (start + t[cells < 0][0] * (end - start))
+        raise MeshError(f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm")
+    changes = np.flatnonzero(np.diff(cells))
+    low, high, before = t[changes], t[changes + 1], cells[changes]
+    for _ in range(40 if len(changes) else 0):
+        middle = 0.5 * (low + high)
+        natural = natural_coordinates(mesh, before, start + middle[:, None] * (end - start))
+        inside = mesh.element.outside(natural) <= 0.0
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    pieces = np.concatenate([cells[:1], cells[changes + 1]])
+    return pieces, np.concatenate([[0.0], 0.5 * (low + high), [1.0]])

@@ -1,0 +1,45 @@
+"""Tetrahedral meshes of tubes by Gmsh (optional: `pip install soft_twin[mesh]`)."""
+
+import numpy as np
+
+from soft_twin.errors import UsageError
+from soft_twin.twin.elements import element_named
+from soft_twin.twin.mesh import Mesh, make_mesh
+
+
+def tube_tetrahedra(inner: float, outer: float, length: float, size: float, order: int = 1) -> Mesh:
+    """A tube around +z from z = 0 in tetrahedra of edge length about `size` [m], 4-node or (order 2) 10-node.
+
+    Raises:
+        UsageError: Gmsh is not installed or cannot be loaded.
+    """
+    try:
+        import gmsh
+    except (ImportError, OSError) as error:
+        raise UsageError(
+            f"Gmsh is needed for tetrahedral meshes and cannot be loaded ({error}): pip install gmsh"
+        ) from error
+    gmsh.initialize(interruptible=False)
+    try:
+        gmsh.option.setNumber("General.Terminal", 0)
+        gmsh.option.setNumber("General.NumThreads", 1)
+        gmsh.option.setNumber("Mesh.MeshSizeMin", size)
+        gmsh.option.setNumber("Mesh.MeshSizeMax", size)
+        shell = gmsh.model.occ.addCylinder(0, 0, 0, 0, 0, length, outer)
+        if inner > 0.0:
+            lumen = gmsh.model.occ.addCylinder(0, 0, 0, 0, 0, length, inner)
+            gmsh.model.occ.cut([(3, shell)], [(3, lumen)])
+        gmsh.model.occ.synchronize()
+        gmsh.model.mesh.generate(3)
+        gmsh.model.mesh.setOrder(order)
+        tags, coordinates, _ = gmsh.model.mesh.getNodes()
+        _, cells = gmsh.model.mesh.getElementsByType(4 if order == 1 else 11)
+    finally:
+        gmsh.finalize()
+    index = np.zeros(int(tags.max()) + 1, dtype=np.int64)
+    index[tags.astype(int)] = np.arange(len(tags))
+    element = element_named("tet4" if order == 1 else "tet10")
+    cells = index[np.asarray(cells, dtype=int)].reshape(-1, len(element.nodes))
+    if order == 2:
+        cells = cells[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]]  # Gmsh swaps the last two mid-side nodes
+    return make_mesh(coordinates.reshape(-1, 3), cells, element, "Gmsh tube")

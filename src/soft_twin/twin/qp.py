@@ -1,0 +1,45 @@
+"""Small dense quadratic programs, solved by DAQP (Arnström, Bemporad, Axehill 2022), with the status checked."""
+
+import daqp
+import numpy as np
+
+from soft_twin.errors import ConvergenceError
+
+INFINITE = 1e30
+SOFT = 8  # DAQP's flag of a constraint that may be violated at a high price
+
+
+def solve_box_qp(H: np.ndarray, f: np.ndarray, low, high) -> np.ndarray:
+    """The x (c,) with low ≤ x ≤ high that minimises ½ xᵀ H x + fᵀ x, H positive definite.
+
+    Raises:
+        ConvergenceError: no solution was found.
+    """
+    return solve_qp(H, f, low, high, np.zeros((0, len(f))), np.zeros(0), np.zeros(0))
+
+
+def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, soft_high) -> np.ndarray:
+    """As `solve_box_qp`, and soft_low ≤ A x ≤ soft_high, which give way where nothing satisfies them.
+
+    Raises:
+        ConvergenceError: no solution was found.
+    """
+    c = len(f)
+    if c == 0:
+        return np.zeros(0)
+    scale = float(np.trace(H)) / c
+    lower = np.concatenate([np.broadcast_to(low, c), soft_low]).astype(float)
+    upper = np.concatenate([np.broadcast_to(high, c), soft_high]).astype(float)
+    sense = np.zeros(len(lower), dtype=np.int32)
+    sense[c:] = SOFT
+    x, _, status, _ = daqp.solve(
+        np.ascontiguousarray(H / scale),
+        np.ascontiguousarray(f / scale),
+        np.ascontiguousarray(A, dtype=float),
+        np.clip(upper, -INFINITE, INFINITE),
+        np.clip(lower, -INFINITE, INFINITE),
+        sense,
+    )
+    if status < 1 or not np.isfinite(x).all():
+        raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")
+    return np.array(x)

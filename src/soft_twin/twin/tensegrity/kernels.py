@@ -1,0 +1,220 @@
+"""Energy, gradient and Hessian of a tensegrity: the loops over members and struts, compiled.
+
+Symbols: b, t = b + L q a strut's ends; m a member's length, u its direction, b₀ its natural length, k its stiffness.
+
+Each member stores e = ½ k (m − b₀)₊². It pulls with T = k (m − b₀)₊ and has the Hessian B = k u uᵀ + (T/m)(I − u uᵀ)
+with respect to the vector between its ends. A strut moves by five numbers y = (translation (3), two arcs at its top
+(2)), of which `equations` says which are unknowns: t(y) = b + y₁₂₃ + Σ τₐ y₃₊ₐ + ½ κ Σ y₃₊ₐ² with unit tangents τ
+and the top's curvature vector κ. All five are in metres, so that every entry of a gradient is a force in newtons.
+"""
+
+import numpy as np
+from numba import njit
+
+SLACK_LENGTH = 1e-12  # [m] below which a member has no direction
+
+
+@njit(cache=True)
+def node_positions(bottoms, directions, lengths):
+    """(2 s, 3) nodes from bottoms (s, 3), unit directions (s, 3) and lengths (s,)."""
+    count = len(lengths)
+    nodes = np.empty((2 * count, 3))
+    for i in range(count):
+        for d in range(3):
+            nodes[i, d] = bottoms[i, d]
+            nodes[count + i, d] = bottoms[i, d] + lengths[i] * directions[i, d]
+    return nodes
+
+
+@njit(cache=True)
+def potential(nodes, members, stiffness, natural, loads, holds, targets):
+    """Energy [J]: Σ ½ k (m − b₀)₊² − Σ load·x + Σ ½ hold |x − target|²."""
+    energy = 0.0
+    for k in range(len(members)):
+        a, c = members[k, 0], members[k, 1]
+        square = 0.0
+        for d in range(3):
+            square += (nodes[a, d] - nodes[c, d]) ** 2
+        stretch = np.sqrt(square) - natural[k]
+        if stretch > 0.0:
+            energy += 0.5 * stiffness[k] * stretch * stretch
+    for n in range(len(nodes)):
+        for d in range(3):
+            energy += (0.5 * holds[n] * (nodes[n, d] - targets[n, d]) ** 2) - loads[n, d] * nodes[n, d]
+    return energy
+
+
+@njit(cache=True)
+def tensions(nodes, members, stiffness, natural):
+    """(m,) tensions T = k (m − b₀)₊ [N]."""
+    result = np.empty(len(members))
+    for k in range(len(members)):
+        length = np.sqrt(np.sum((nodes[members[k, 0]] - nodes[members[k, 1]]) ** 2))
+        result[k] = stiffness[k] * max(0.0, length - natural[k])
+    return result
+
+
+@njit(cache=True)
+def node_gradient(nodes, members, stiffness, natural, loads, holds, targets):
+    """(2 s, 3) derivative of the potential with respect to each node, as if nodes were free [N]."""
+    gradient = np.empty_like(nodes)
+    for n in range(len(nodes)):
+        for d in range(3):
+            gradient[n, d] = holds[n] * (nodes[n, d] - targets[n, d]) - loads[n, d]
+    for k in range(len(members)):
+        a, c = members[k, 0], members[k, 1]
+        x, y, z = nodes[a, 0] - nodes[c, 0], nodes[a, 1] - nodes[c, 1], nodes[a, 2] - nodes[c, 2]
+        length = np.sqrt(x * x + y * y + z * z)
+        stretch = length - natural[k]
+        if stretch > 0.0 and length > SLACK_LENGTH:
+            density = stiffness[k] * stretch / length
+            gradient[a, 0] += density * x
+            gradient[a, 1] += density * y
+            gradient[a, 2] += density * z
+            gradient[c, 0] -= density * x
+            gradient[c, 1] -= density * y
+            gradient[c, 2] -= density * z
+    return gradient
+
+
+@njit(cache=True)
+def strut_frames(directions, lengths, measured, tangents, curvatures):
+    """Fill tangents τ (s, 2, 3) and curvatures κ (s, 3) of the struts' tops.
+
+    A measured strut turns about the vertical only: τ₁ along the circle of constant inclination, κ towards the circle's
+    axis; its τ₂ points along increasing inclination. A free one moves on the sphere: κ = −q/L.
+    """
+    for i in range(len(lengths)):
+        x, y, z = directions[i, 0], directions[i, 1], directions[i, 2]
+        sine = np.sqrt(x * x + y * y)
+        if measured[i]:
+            tangents[i, 0] = np.array([-y, x, 0.0])
+            curvatures[i] = np.array([-x, -y, 0.0]) / lengths[i]
+        else:
+            tangents[i, 0] = np.array([-y, x, 0.0]) / sine if sine > 1e-9 else np.array([0.0, 1.0, 0.0])
+            curvatures[i] = -directions[i] / lengths[i]
+        if sine > 1e-9:
+            tangents[i, 1] = np.array([z * x / sine, z * y / sine, -sine])
+        else:
+            tangents[i, 1] = np.array([z, 0.0, 0.0])
+
+
+@njit(cache=True)
+def assemble(
+    nodes, members, stiffness, natural, loads, holds, targets, tangents, curvatures, equations, convex, band, gradient
+):
+    """Fill the gradient (n,) [N] and the Hessian as a lower band (k + 1, n) [N/m] in LAPACK's layout.
+
+    Args:
+        equations: (s, 5) equation of each strut's motion, −1 where it is held.
+        convex: leave out the struts' negative curvature, which makes the Hessian positive semidefinite.
+    """
+    count = len(equations)
+    band[:, :] = 0.0
+    gradient[:] = 0.0
+    forces = node_gradient(nodes, members, stiffness, natural, loads, holds, targets)
+    _add_struts(forces, tangents, curvatures, equations, convex, band, gradient)
+    block = np.empty((3, 3))
+    for n in range(2 * count):
+        if holds[n] > 0.0:
+            block[:, :] = 0.0
+            for d in range(3):
+                block[d, d] = holds[n]
+            _add_block(block, n, n, count, 1.0, tangents, equations, band)
+    for k in range(len(members)):
+        a, c = members[k, 0], members[k, 1]
+        x, y, z = nodes[a, 0] - nodes[c, 0], nodes[a, 1] - nodes[c, 1], nodes[a, 2] - nodes[c, 2]
+        length = np.sqrt(x * x + y * y + z * z)
+        stretch = length - natural[k]
+        if stretch <= 0.0 or length <= SLACK_LENGTH:
+            continue
+        density = stiffness[k] * stretch / length
+        along = (stiffness[k] - density) / (length * length)
+        u = (x, y, z)
+        for d in range(3):
+            for e in range(3):
+                block[d, e] = along * u[d] * u[e]
+            block[d, d] += density
+        _add_block(block, a, a, count, 1.0, tangents, equations, band)
+        _add_block(block, c, c, count, 1.0, tangents, equations, band)
+        _add_block(block, a, c, count, -1.0, tangents, equations, band)
+
+
+@njit(cache=True)
+def _add_struts(forces, tangents, curvatures, equations, convex, band, gradient):
+    count = len(equations)
+    for i in range(count):
+        for d in range(3):
+            if equations[i, d] >= 0:
+                gradient[equations[i, d]] = forces[i, d] + forces[count + i, d]
+        bend = 0.0
+        for d in range(3):
+            bend += curvatures[i, d] * forces[count + i, d]
+        if convex and bend < 0.0:
+            bend = 0.0
+        for a in range(2):
+            row = equations[i, 3 + a]
+            if row >= 0:
+                for d in range(3):
+                    gradient[row] += tangents[i, a, d] * forces[count + i, d]
+                band[0, row] += bend
+
+
+@njit(cache=True)
+def _add_block(block, a, c, count, sign, tangents, equations, band):
+    """Add sign · JₐᵀB J_c between the struts of nodes a and c, J = [I, τ₁, τ₂] at a top and [I, 0, 0] at a bottom."""
+    i, j = a % count, c % count
+    rows = 5 if a >= count else 3
+    columns = 5 if c >= count else 3
+    right = np.empty((3, 5))
+    for d in range(3):
+        for e in range(3):
+            right[d, e] = block[d, e]
+        for e in range(3, columns):
+            right[d, e] = 0.0
+            for f in range(3):
+                right[d, e] += block[d, f] * tangents[j, e - 3, f]
+    for p in range(rows):
+        row = equations[i, p]
+        if row < 0:
+            continue
+        for q in range(columns):
+            column = equations[j, q]
+            if column < 0 or (a == c and column > row):
+                continue
+            if p < 3:
+                value = right[p, q]
+            else:
+                value = 0.0
+                for d in range(3):
+                    value += tangents[i, p - 3, d] * right[d, q]
+            if row >= column:
+                band[row - column, column] += sign * value
+            else:
+                band[column - row, row] += sign * value
+
+
+@njit(cache=True)
+def move_struts(bottoms, directions, lengths, measured, tangents, equations, step, scale):
+    """Bottoms and directions after scale · step (n,) along the unknowns; measured struts keep their inclination."""
+    new_bottoms, new_directions = bottoms.copy(), directions.copy()
+    for i in range(len(lengths)):
+        for d in range(3):
+            if equations[i, d] >= 0:
+                new_bottoms[i, d] += scale * step[equations[i, d]]
+        first = scale * step[equations[i, 3]] if equations[i, 3] >= 0 else 0.0
+        second = scale * step[equations[i, 4]] if equations[i, 4] >= 0 else 0.0
+        if measured[i]:
+            angle = first / lengths[i]
+            cosine, sine = np.cos(angle), np.sin(angle)
+            new_directions[i, 0] = cosine * directions[i, 0] - sine * directions[i, 1]
+            new_directions[i, 1] = sine * directions[i, 0] + cosine * directions[i, 1]
+        else:
+            arc = np.sqrt(first * first + second * second)
+            if arc > 0.0:
+                turn = arc / lengths[i]
+                for d in range(3):
+                    tangent = (first * tangents[i, 0, d] + second * tangents[i, 1, d]) / arc
+                    new_directions[i, d] = np.cos(turn) * directions[i, d] + np.sin(turn) * tangent
+            new_directions[i] /= np.sqrt(np.sum(new_directions[i] ** 2))
+    return new_bottoms, new_directions

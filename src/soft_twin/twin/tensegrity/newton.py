@@ -1,0 +1,188 @@
+"""Damped Newton for a tensegrity's equilibrium: exact banded Hessian, LAPACK's Cholesky, Armijo's line search."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.lapack import dpbtrf, dpbtrs
+
+from soft_twin.twin.tensegrity import kernels
+from soft_twin.twin.tensegrity.structure import Structure
+
+ARMIJO = 1e-4
+MAX_HALVINGS = 30
+MAX_MOVE = 0.12  # [m] the furthest that one step may move anything
+
+
+@dataclass(frozen=True)
+class Laws:
+    """What the members do at the present pressures: (m,) stiffness k [N/m] and natural length b₀ [m]."""
+
+    stiffness: np.ndarray
+    natural: np.ndarray
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What acts on the nodes: loads (2 s, 3) [N], and springs to targets, of stiffness holds (2 s,) [N/m]."""
+
+    loads: np.ndarray
+    holds: np.ndarray
+    targets: np.ndarray
+
+    @classmethod
+    def of_loads(cls, loads: np.ndarray) -> "Surroundings":
+        """Loads only, nothing holds a node."""
+        return cls(loads, np.zeros(len(loads)), np.zeros_like(loads))
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where the struts are: bottoms (s, 3) [m] and unit directions (s, 3), bottom to top."""
+
+    bottoms: np.ndarray
+    directions: np.ndarray
+
+    def nodes(self, lengths: np.ndarray) -> np.ndarray:
+        """(2 s, 3) positions of the nodes, bottoms first."""
+        return kernels.node_positions(self.bottoms, self.directions, lengths)
+
+    def with_inclinations(self, inclinations: np.ndarray, measured: np.ndarray) -> "Pose":
+        """The pose with the measured struts (s,) turned, each in its vertical plane, to inclinations (s,) [rad]."""
+        sines = np.hypot(self.directions[:, 0], self.directions[:, 1])[:, None]
+        flat = np.where(sines > 1e-9, self.directions[:, :2] / np.maximum(sines, 1e-9), [1.0, 0.0])
+        turned = np.column_stack([np.sin(inclinations)[:, None] * flat, np.cos(inclinations)])
+        return replace(self, directions=np.where(measured[:, None], turned, self.directions))
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """A minimum that was found.
+
+    Attributes:
+        pose: where the struts are.
+        energy: [J].
+        residual: largest entry of the gradient [N].
+        iterations: Newton steps.
+        converged: the residual is below the tolerance.
+        factor: banded Cholesky factor of the Hessian there (k + 1, n).
+    """
+
+    pose: Pose
+    energy: float
+    residual: float
+    iterations: int
+    converged: bool
+    factor: np.ndarray
+
+
+class Unknowns:
+    """Which of the struts' motions are unknown, their equation numbers, and room for the equations.
+
+    Attributes:
+        measured: (s,) True where a strut's inclination is prescribed.
+        equations: (s, 5) equation of a strut's translation (3), yaw and tilt; −1 where there is none.
+        count: number of equations n.
+        bandwidth: k, the number of subdiagonals.
+    """
+
+    def __init__(self, structure: Structure, measured: np.ndarray):
+        self.measured = measured
+        self.equations = np.full((structure.strut_count, 5), -1)
+        self.count = 0
+        for i in structure.strut_order():
+            held = i in structure.anchors
+            slots = ([] if held else [0, 1, 2]) + ([3] if measured[i] else [3, 4])
+            self.equations[i, slots] = self.count + np.arange(len(slots))
+            self.count += len(slots)
+        self.bandwidth = self._bandwidth(structure.member_struts)
+        self.band = np.zeros((self.bandwidth + 1, self.count), order="F")
+        self.gradient = np.zeros(self.count)
+        self.tangents = np.zeros((structure.strut_count, 2, 3))
+        self.curvatures = np.zeros((structure.strut_count, 3))
+
+    def _bandwidth(self, pairs: np.ndarray) -> int:
+        last = self.equations.max(axis=1)
+        first = np.where(self.equations >= 0, self.equations, self.count).min(axis=1)
+        i, j = pairs.T
+        spans = np.maximum(last[i], last[j]) - np.minimum(first[i], first[j])
+        return int(max(spans.max(), (last - first).max()))
+
+
+class Minimiser:
+    """Finds the minimum of a structure's potential over some unknowns.
+
+    Args:
+        structure: what is minimised over.
+        tolerance: largest entry of the gradient at a minimum [N].
+        max_iterations: Newton steps before giving up.
+    """
+
+    def __init__(self, structure: Structure, tolerance: float = 1e-6, max_iterations: int = 200):
+        self.structure = structure
+        self.members = np.ascontiguousarray(structure.members)
+        self.lengths = np.ascontiguousarray(structure.strut_lengths)
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+
+    def minimise(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> Minimum:
+        """The minimum that damped Newton reaches from a pose. It always returns; `converged` says how it ended."""
+        energy = self.energy(pose, laws, around)
+        residual = np.inf
+        for iteration in range(self.max_iterations + 1):
+            factor = self._factorise(pose, unknowns, laws, around)
+            residual = float(np.abs(unknowns.gradient).max())
+            if residual <= self.tolerance or iteration == self.max_iterations:
+                break
+            step = -dpbtrs(factor, unknowns.gradient, lower=1)[0]
+            moved, new_energy = self._search(pose, unknowns, laws, around, step, energy)
+            if moved is None:
+                break
+            pose, energy = moved, new_energy
+        return Minimum(pose, energy, residual, iteration, residual <= self.tolerance, factor)
+
+    def energy(self, pose: Pose, laws: Laws, around: Surroundings) -> float:
+        """The potential [J]."""
+        nodes = pose.nodes(self.lengths)
+        return kernels.potential(
+            nodes, self.members, laws.stiffness, laws.natural, around.loads, around.holds, around.targets
+        )
+
+    def assemble(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings, convex: bool = False) -> None:
+        """Fill the gradient and Hessian band of the unknowns at a pose."""
+        kernels.strut_frames(pose.directions, self.lengths, unknowns.measured, unknowns.tangents, unknowns.curvatures)
+        kernels.assemble(
+            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.loads, around.holds,
+            around.targets, unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
+            unknowns.gradient,
+        )  # fmt: skip
+
+    def _factorise(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
+        """Cholesky factor of the Hessian; of a positive definite relative of it where the Hessian is indefinite."""
+        self.assemble(pose, unknowns, laws, around)
+        factor, info = dpbtrf(unknowns.band, lower=1)
+        if info == 0:
+            return factor
+        self.assemble(pose, unknowns, laws, around, convex=True)
+        shift = 1e-6 * max(unknowns.band[0].max(), 1.0)
+        while info:
+            unknowns.band[0] += shift
+            factor, info = dpbtrf(unknowns.band, lower=1)
+            shift *= 10.0
+        return factor
+
+    def _search(self, pose, unknowns, laws, around, step, energy) -> tuple[Pose | None, float]:
+        """The first of step, step/2, step/4 … that lowers the energy enough; (None, energy) if none does."""
+        slope = float(step @ unknowns.gradient)
+        scale = min(1.0, MAX_MOVE / np.abs(step).max())
+        rounding = 1e-14 * abs(energy)
+        for _ in range(MAX_HALVINGS):
+            bottoms, directions = kernels.move_struts(
+                pose.bottoms, pose.directions, self.lengths, unknowns.measured, unknowns.tangents,
+                unknowns.equations, step, scale,
+            )  # fmt: skip
+            moved = Pose(bottoms, directions)
+            new_energy = self.energy(moved, laws, around)
+            if new_energy <= energy + ARMIJO * scale * slope + rounding:
+                return moved, new_energy
+            scale *= 0.5
+        return None, energy

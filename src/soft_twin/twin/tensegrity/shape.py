@@ -1,0 +1,87 @@
+"""The shape of a tensegrity, as the forward model and the estimators give it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How sure a minimum is to be the shape. Nothing here is a proof: minima exist that are not the shape.
+
+    Attributes:
+        gap: energy from this minimum to the next one that the last cold start found, divided by this one's
+            energy; inf where it found no other, NaN where there was none.
+        curvature: smallest eigenvalue of the Hessian [N/m], all unknowns in metres.
+        minima: number of distinct minima that the last cold start found.
+    """
+
+    gap: float
+    curvature: float
+    minima: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Positions of the nodes and what goes with them.
+
+    Attributes:
+        nodes: (2 s, 3) in base_link [m], struts' bottoms first, then their tops.
+        tensions: (m,) of the members [N]; 0 where slack.
+        energy: elastic and potential energy [J]; its zero has no meaning.
+        residual: largest unbalanced force of the unknowns [N].
+        confidence: 0…1, a monotone summary of `certainty`, no probability.
+        iterations: Newton steps or gradient steps of this update.
+        converged: the residual is below the tolerance.
+        inclinations: (s,) of the struts in this shape [rad].
+        tip_force: (3,) in base_link [N]; zero where it is no unknown.
+        certainty: what confidence is made of.
+        freed: struts whose inclination was not used.
+        faults: what was wrong with the input, one sentence each.
+        stale: this is an earlier update's shape, because the input could not be used.
+    """
+
+    nodes: np.ndarray
+    tensions: np.ndarray
+    energy: float
+    residual: float
+    confidence: float
+    iterations: int
+    converged: bool
+    inclinations: np.ndarray = field(repr=False)
+    tip_force: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    certainty: Certainty | None = None
+    freed: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
+    stale: bool = False
+
+    @property
+    def strut_count(self) -> int:
+        return len(self.nodes) // 2
+
+    def length(self, ends: int = 4) -> float:
+        """Distance from the mean of the first `ends` bottoms to the mean of the last `ends` tops [m]."""
+        return float(np.linalg.norm(self.nodes[-ends:].mean(axis=0) - self.nodes[:ends].mean(axis=0)))
+
+    def tip(self, ends: int = 4) -> np.ndarray:
+        """(3,) mean of the last `ends` tops, in base_link [m]."""
+        return self.nodes[-ends:].mean(axis=0)
+
+
+def bend_angle(shape: Shape, ends: int = 4) -> float:
+    """Angle between base_link's z axis and the normal of the last tops' polygon [rad]."""
+    top = shape.nodes[-ends:]
+    normal = np.cross(top[2] - top[0], top[3 % ends] - top[1])
+    return float(
+        np.arccos(abs(normal[2]) / np.linalg.norm(normal) * np.sign(_outward(shape, normal, ends) * normal[2]))
+    )
+
+
+def _outward(shape: Shape, normal: np.ndarray, ends: int) -> float:
+    bottoms = shape.nodes[shape.strut_count - ends : shape.strut_count].mean(axis=0)
+    return float(np.sign(normal @ (shape.tip(ends) - bottoms)))
+
+
+def mean_node_error(shape: Shape, truth: Shape) -> float:
+    """Mean distance between the nodes of two shapes [m]."""
+    return float(np.linalg.norm(shape.nodes - truth.nodes, axis=1).mean())
