@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from soft_twin.robots import cable_tube
+from soft_twin.robots import cable_tube, tensegrity
 from soft_twin.robots.base import Robot
 from soft_twin.robots.description import Section, find_description, read_yaml
 
 KINDS = {
     "cable_tube": cable_tube.read,
+    "tensegrity": tensegrity.read,
 }
 
 
