@@ -1,0 +1,1 @@
+"""Recordings: MCAP in and out, replay, differences, reports."""

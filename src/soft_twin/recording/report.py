@@ -1,0 +1,149 @@
+"""The report of a run: report.json for programs, report.png and a table for people."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soft_twin.errors import RecordingError
+from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, Pose, evaluate
+from soft_twin.robots.cable_tube import CableTube
+from soft_twin.viz import report_picture
+
+
+def write_report(
+    path: str | Path, folder: str | Path, robot: CableTube, source: str = PROFILE, namespace: str | None = None
+) -> dict[str, Any]:
+    """Evaluate a recorded run and write `report.json` and `report.png`.
+
+    Args:
+        path: the MCAP recording.
+        folder: where the report goes; made where missing.
+        robot: the robot that was run.
+        source: "profile", or the name of the recording that moved the base; see `evaluation.evaluate`.
+        namespace: of the robot's topics; its name by default.
+
+    Returns:
+        The content of report.json.
+
+    Raises:
+        RecordingError: the recording is unreadable, or the folder cannot be written.
+    """
+    evaluation = evaluate(path, robot, source, namespace)
+    report = summary(evaluation)
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        report_picture.draw(evaluation, folder / "report.png")
+    except OSError as error:
+        raise RecordingError(f"cannot write the report into '{folder}': {error.strerror or error}") from error
+    return report
+
+
+def summary(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation as the content of report.json: millimetres, milliseconds, degrees; None where nothing is known."""
+    return {
+        "robot": evaluation.robot,
+        "source": evaluation.source,
+        "poses": [_pose(pose) for pose in evaluation.poses],
+        "tip_error_mm": {name: _over_poses(evaluation, name) for name in PASSES},
+        "tick_ms": _times(evaluation, evaluation.solve_time),
+        "latency_ms": _times(evaluation, evaluation.latency),
+        "twin_latency_ms": _times(evaluation, evaluation.twin_latency),
+        "correlation": _number(evaluation.correlation, 6),
+        "twin_error_mm": _times(evaluation, evaluation.twin_error),
+        "gravity_error_deg": _times(evaluation, evaluation.gravity_error, math.degrees(1.0)),
+        "solves": evaluation.solves,
+        "unconverged_solves": evaluation.unconverged,
+        "binding_limits": evaluation.binding,
+        "duration_s": _number(evaluation.duration, 3),
+        "recording_complete": evaluation.complete,
+    }
+
+
+def table(report: dict[str, Any]) -> str:
+    """A report as lines of text: one line a pose, then what concerns the nodes, each without and with compensation."""
+    return "\n".join([*_pose_lines(report), "", *_node_lines(report)])
+
+
+def _pose(pose: Pose) -> dict[str, Any]:
+    stands = pose.stands
+    errors = {name: _number(1e3 * stands[name].error, 4) if name in stands else None for name in PASSES}
+    tilts = {name: _number(math.degrees(stands[name].tilt), 3) if name in stands else None for name in PASSES}
+    return {
+        "inclination_deg": _number(math.degrees(pose.inclination), 1),
+        "tip_error_mm": errors,
+        "tilt_deg": tilts,
+        "start_s": {name: _number(stands[name].interval.start, 2) if name in stands else None for name in PASSES},
+    }
+
+
+def _over_poses(evaluation: Evaluation, name: str) -> dict[str, float | None]:
+    errors = [1e3 * pose.stands[name].error for pose in evaluation.poses if name in pose.stands]
+    return {
+        "mean": _number(np.mean(errors), 4) if errors else None,
+        "max": _number(np.max(errors), 4) if errors else None,
+    }
+
+
+def _times(evaluation: Evaluation, curve: Curve, scale: float = 1e3) -> dict[str, Any]:
+    """Median and 99th percentile over both passes, and over each of them."""
+    parts = {interval.name: _spread(scale * curve.within(interval)) for interval in evaluation.passes}
+    return _spread(scale * evaluation.in_passes(curve)) | {name: parts.get(name, _spread(())) for name in PASSES}
+
+
+def _spread(values: Any) -> dict[str, Any]:
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return {"median": None, "p99": None, "count": 0}
+    median, p99 = np.percentile(values, [50.0, 99.0])
+    return {"median": _number(median, 4), "p99": _number(p99, 4), "count": len(values)}
+
+
+def _number(value: float, digits: int) -> float | None:
+    """Rounded, without a minus before zero; None where it is not finite."""
+    return round(float(value), digits) + 0.0 if math.isfinite(value) else None
+
+
+def _pose_lines(report: dict[str, Any]) -> list[str]:
+    if not report["poses"]:
+        return ["no poses: the recording has no truth/tip and truth/base in a phase 'without' or 'with'"]
+    lines = [f"{'inclination':>12}  {'tip error [mm]':^20}  {'tilt of the tip [deg]':^22}"]
+    lines.append(f"{'[deg]':>12}  {'without':>9} {'with':>10}  {'without':>10} {'with':>11}")
+    for pose in report["poses"]:
+        error, tilt = pose["tip_error_mm"], pose["tilt_deg"]
+        lines.append(
+            f"{pose['inclination_deg']:>12.1f}  {_cell(error['without']):>9} {_cell(error['with']):>10}  "
+            f"{_cell(tilt['without'], 1):>10} {_cell(tilt['with'], 1):>11}"
+        )
+    means = report["tip_error_mm"]
+    lines.append(f"{'mean':>12}  {_cell(means['without']['mean']):>9} {_cell(means['with']['mean']):>10}")
+    return lines
+
+
+def _node_lines(report: dict[str, Any]) -> list[str]:
+    rows = [
+        ("solve [ms]", report["tick_ms"]),
+        ("IMU sample to twin's tip [ms]", report["twin_latency_ms"]),
+        ("IMU sample to cable command [ms]", report["latency_ms"]),
+        ("twin's tip to robot's tip [mm]", report["twin_error_mm"]),
+        ("gravity's direction off by [deg]", report["gravity_error_deg"]),
+    ]
+    width = max(len(what) for what, _ in rows)
+    lines = [f"{'median / 99th percentile':<{width}}  {'without':>16}  {'with':>16}"]
+    for what, values in rows:
+        cells = (f"{_cell(values[name]['median'])} / {_cell(values[name]['p99'])}" for name in PASSES)
+        lines.append(f"{what:<{width}}  " + "  ".join(f"{cell:>16}" for cell in cells))
+    lines.append(f"{'correlation of the two tips':<{width}}  {_cell(report['correlation'], 4):>16}")
+    lines.append(f"{'solves, not converged':<{width}}  {report['solves']:>16}  {report['unconverged_solves']:>16}")
+    if not report["recording_complete"]:
+        lines.append("the recording was cut off: this is the report of what there is of it")
+    return lines
+
+
+def _cell(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,216 @@
+"""The picture of a run: the body against straight at each inclination, errors, cables, delays."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+if TYPE_CHECKING:
+    from soft_twin.recording.evaluation import Evaluation, Pose, Stand
+
+COLOURS = {"without": "#d55e00", "with": "#0072b2"}  # Okabe and Ito's: told apart by the colour-blind, too
+CABLE_COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#8c6d31", "#555555")
+INK = "#333333"
+FAINT = "#9a9a9a"
+STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#ececec",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "lines.solid_capstyle": "round",
+}
+BODY_SPACING = math.radians(15.0)  # bodies closer than this in inclination would be drawn over each other
+MARGIN = 1.0  # [s] shown before and after the passes
+
+
+def draw(evaluation: "Evaluation", path: str | Path) -> None:
+    """Draw an evaluated run into a PNG file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(14.5, 8.6), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08, wspace=0.03, hspace=0.03)
+        panels = figure.subplot_mosaic("BEE\nBCC\nBLS", width_ratios=[2.2, 1.0, 1.0], height_ratios=[1.15, 1.15, 1.0])
+        panels["C"].sharex(panels["E"])
+        figure.suptitle(_headline(evaluation), x=0.008, ha="left", fontsize=12)
+        draw_bodies(panels["B"], evaluation)
+        draw_errors(panels["E"], evaluation)
+        draw_cables(panels["C"], evaluation)
+        draw_times(panels["L"], evaluation, evaluation.latency, "IMU sample to cable command")
+        draw_times(panels["S"], evaluation, evaluation.solve_time, "Solve")
+        figure.savefig(path, dpi=110, facecolor="white")
+
+
+def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
+    """The body in the world's vertical plane through the base's axis, one body a pose, gravity points down."""
+    axes.set_title("Body against straight; tip error without → with compensation")
+    axes.set_aspect("equal")
+    axes.set(xlabel="across [mm]", ylabel="up [mm]")
+    length = 1e3 * evaluation.length
+    for pose in _apart(evaluation.poses):
+        _draw_pose(axes, pose, length)
+    axes.plot(0.0, 0.0, "o", color=INK, markersize=11, zorder=6)
+    axes.annotate(
+        "", (0.04, 0.02), (0.04, 0.11), "axes fraction", arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.5}
+    )
+    axes.text(0.055, 0.06, "g", transform=axes.transAxes, style="italic", fontsize=11)
+    handles = [
+        Line2D([], [], color=COLOURS["without"], lw=4, label="without compensation"),
+        Line2D([], [], color=COLOURS["with"], lw=4, label="with compensation"),
+        Line2D([], [], color=FAINT, lw=1.2, ls=(0, (5, 3)), label="straight"),
+        Line2D([], [], color=INK, marker="o", ls="", markersize=5, label="tip"),
+    ]
+    axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.09, 0.0))
+    axes.set(xlim=(-1.45 * length, 1.65 * length), ylim=(-1.4 * length, 1.4 * length))
+
+
+def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
+    """Distance of the robot's tip from its target over time, passes and holds shaded."""
+    axes.set_title("Tip error at inclinations of the base to the ground", pad=17)
+    axes.set(ylabel="[mm]")
+    _shade(axes, evaluation, labels=True)
+    curve = evaluation.tip_error
+    for interval in evaluation.passes:
+        inside = interval.contains(curve.time)
+        label = f"tip to target, {interval.name}"
+        axes.plot(curve.time[inside], 1e3 * curve.values[inside], color=COLOURS[interval.name], lw=1.6, label=label)
+    twin = evaluation.twin_error
+    axes.plot(twin.time, 1e3 * twin.values, color=INK, lw=0.7, alpha=0.8, label="robot's tip to twin's")
+    axes.set_ylim(0.0, 1.2e3 * _highest([*(curve.within(i) for i in evaluation.passes)], default=1e-3))
+    if len(curve.time):
+        axes.legend(loc="upper right", ncols=3, fontsize=8)
+    axes.tick_params(labelbottom=False)
+
+
+def draw_cables(axes: Axes, evaluation: "Evaluation") -> None:
+    """Commanded displacement of each cable over time, and what the motors measured."""
+    axes.set_title("Cable displacements, pulled in > 0")
+    axes.set(ylabel="[mm]", xlabel="time [s]")
+    _shade(axes, evaluation, labels=False)
+    commanded, measured = evaluation.commanded, evaluation.measured
+    for i, name in enumerate(evaluation.cable_names):
+        colour = CABLE_COLOURS[i % len(CABLE_COLOURS)]
+        axes.plot(*_with_gaps(measured.time, 1e3 * measured.values[:, i]), color=colour, lw=2.6, alpha=0.3)
+        axes.plot(*_with_gaps(commanded.time, 1e3 * commanded.values[:, i]), color=colour, lw=1.0, label=name)
+    handles, _ = axes.get_legend_handles_labels()
+    handles.append(Line2D([], [], color=FAINT, lw=2.6, alpha=0.5, label="measured"))
+    axes.legend(handles=handles, loc="upper left", ncols=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.2 * (high - low))
+    if evaluation.passes:
+        axes.set_xlim(evaluation.passes[0].start - MARGIN, evaluation.passes[-1].end + MARGIN)
+
+
+def draw_times(axes: Axes, evaluation: "Evaluation", curve: object, title: str) -> None:
+    """Histogram of durations in both passes with their median and 99th percentile."""
+    axes.set_title(title)
+    axes.set(xlabel="[ms]", yticks=[])
+    axes.spines["left"].set_visible(False)
+    values = 1e3 * evaluation.in_passes(curve)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        axes.text(0.5, 0.5, "none recorded", transform=axes.transAxes, ha="center", color=FAINT)
+        return
+    median, p99 = np.percentile(values, [50.0, 99.0])
+    low, high = min(0.0, values.min()), max(1.25 * p99, 1e-3)
+    axes.hist(np.clip(values, low, high), bins=60, range=(low, high), color=COLOURS["with"], alpha=0.75)
+    top = 1.25 * axes.get_ylim()[1]
+    for value, name, side in ((median, "median", "right"), (p99, "p99", "left")):
+        axes.axvline(value, color=INK, lw=1.0, ls=(0, (4, 2)))
+        axes.text(value, 0.97 * top, f" {name} {value:.1f} ms ", va="top", ha=side, fontsize=8.5)
+    axes.set(xlim=(low, 1.25 * high), ylim=(0.0, top))
+    note = f"n = {len(values)}" + (f"\nlongest {values.max():.0f} ms,\nin the last bar" if values.max() > high else "")
+    axes.text(1.0, 0.62, note, transform=axes.transAxes, ha="right", va="top", fontsize=8, color=FAINT)
+
+
+def _headline(evaluation: "Evaluation") -> str:
+    parts = [f"{evaluation.robot}, {evaluation.source}"]
+    for name in COLOURS:
+        errors = [1e3 * pose.stands[name].error for pose in evaluation.poses if name in pose.stands]
+        if errors:
+            parts.append(f"tip error {name} compensation {np.mean(errors):.1f} mm")
+    if math.isfinite(evaluation.correlation):
+        parts.append(f"correlation of twin and robot {evaluation.correlation:.4f}")
+    if not evaluation.complete:
+        parts.append("recording cut off")
+    return "   |   ".join(parts)
+
+
+def _apart(poses: tuple["Pose", ...]) -> list["Pose"]:
+    """Poses whose bodies can be told apart in one picture: no two closer than BODY_SPACING."""
+    chosen: list[Pose] = []
+    for pose in poses:
+        if all(abs(pose.inclination - other.inclination) >= BODY_SPACING for other in chosen):
+            chosen.append(pose)
+    return chosen
+
+
+def _draw_pose(axes: Axes, pose: "Pose", length: float) -> None:
+    direction = np.array([math.cos(pose.inclination), math.sin(pose.inclination)])
+    axes.plot(*np.outer(direction, [0.0, length]), color=FAINT, lw=1.2, ls=(0, (5, 3)), zorder=2)
+    for name, stand in pose.stands.items():
+        _draw_stand(axes, stand, COLOURS[name])
+    errors = " → ".join(f"{1e3 * stand.error:.1f}" for stand in pose.stands.values())
+    alignment = {"ha": "left" if direction[0] > 0.3 else "right" if direction[0] < -0.3 else "center", "va": "center"}
+    text = f"{math.degrees(pose.inclination):.0f}°\n{errors} mm"
+    axes.text(*(1.13 * length * direction), text, fontsize=9.5, linespacing=1.35, **alignment)
+
+
+def _draw_stand(axes: Axes, stand: "Stand", colour: str) -> None:
+    from soft_twin.recording.evaluation import vertical_plane
+
+    onto_plane = vertical_plane(stand.attitude) @ stand.attitude
+    if len(stand.body):
+        axes.plot(*(1e3 * onto_plane @ stand.body.T), color=colour, lw=4.5, alpha=0.85, zorder=3)
+    axes.plot(*(1e3 * onto_plane @ stand.tip), "o", color=INK, markersize=4.5, zorder=5)
+
+
+def _shade(axes: Axes, evaluation: "Evaluation", labels: bool) -> None:
+    """Colour the passes, stronger where the base is held; write each hold's inclination at the top."""
+    for interval in evaluation.passes:
+        axes.axvspan(interval.start, interval.end, color=COLOURS[interval.name], alpha=0.05, lw=0)
+    for pose in evaluation.poses:
+        for name, stand in pose.stands.items():
+            start, end = stand.interval.start, stand.interval.end
+            axes.axvspan(start, end, color=COLOURS[name], alpha=0.08, lw=0)
+            if labels:
+                text = f"{math.degrees(pose.inclination):.0f}°"
+                axes.annotate(
+                    text,
+                    (0.5 * (start + end), 1.0),
+                    (0, 2),
+                    ("data", "axes fraction"),
+                    "offset points",
+                    ha="center",
+                    fontsize=8,
+                    color=COLOURS[name],
+                )
+
+
+def _with_gaps(time: np.ndarray, values: np.ndarray, longest: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """A curve that is broken where nothing was recorded for longer than that [s]."""
+    gaps = np.flatnonzero(np.diff(time) > longest) + 1
+    return np.insert(time, gaps, np.nan), np.insert(values, gaps, np.nan)
+
+
+def _highest(parts: list[np.ndarray], default: float) -> float:
+    values = np.concatenate([part[np.isfinite(part)] for part in parts] or [np.empty(0)])
+    return float(values.max()) if len(values) else default

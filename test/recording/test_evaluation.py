@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+import synthetic_run
+from scipy.spatial.transform import Rotation
+from synthetic import Recorder, pose, xyzw
+
+from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
+
+HELD = [135.0, 90.0, 45.0, 0.0, -45.0]
+
+
+def attitude(inclination_deg, yaw=0.3):
+    """base_link → world of a base that turned about its x axis from upright and stands with some yaw."""
+    return (Rotation.from_euler("z", yaw) * Rotation.from_euler("x", 90.0 - inclination_deg, degrees=True)).as_matrix()
+
+
+@pytest.fixture(scope="module")
+def evaluation(run_path, robot):
+    return evaluate(run_path, robot)
+
+
+@pytest.mark.parametrize("angle", [135.0, 90.0, 45.0, 0.0, -45.0])
+def test_inclination_is_the_angle_to_the_ground(angle):
+    assert np.degrees(inclination(attitude(angle))) == pytest.approx(angle)
+
+
+@pytest.mark.parametrize("angle", HELD)
+def test_the_axis_of_the_base_is_drawn_at_its_inclination(angle):
+    drawn = vertical_plane(attitude(angle)) @ attitude(angle)[:, 2]
+    np.testing.assert_allclose(drawn, [np.cos(np.radians(angle)), np.sin(np.radians(angle))], atol=1e-12)
+
+
+def test_the_plane_of_an_arbitrary_attitude_is_vertical_and_holds_the_axis():
+    turn = Rotation.random(random_state=4).as_matrix()
+    across, up = vertical_plane(turn)
+    np.testing.assert_array_equal(up, [0, 0, 1])
+    assert across @ up == 0.0
+    assert np.linalg.norm(vertical_plane(turn) @ turn[:, 2]) == pytest.approx(1.0)
+
+
+def test_each_inclination_that_is_held_is_a_pose_once(evaluation):
+    assert [np.degrees(pose.inclination) for pose in evaluation.poses] == pytest.approx(HELD, abs=0.01)
+    starts = [pose.stands["without"].interval.start - synthetic_run.START["without"] for pose in evaluation.poses]
+    assert starts == pytest.approx([2.0, 6.0, 10.0, 14.0, 18.0], abs=0.15)
+
+
+@pytest.mark.parametrize("name", ["without", "with"])
+def test_errors_and_tilts_are_those_of_the_body(evaluation, name):
+    for found in evaluation.poses:
+        angle = found.inclination
+        stand = found.stands[name]
+        assert stand.error == pytest.approx(synthetic_run.tip_error(angle, name), abs=1e-6)
+        assert stand.tilt == pytest.approx(abs(synthetic_run.SAG[name] * np.cos(angle)), abs=1e-6)
+        np.testing.assert_allclose(stand.body, synthetic_run.body(angle, name), atol=1e-6)
+
+
+def test_bodies_sag_downwards(evaluation):
+    level = evaluation.poses[3].stands["without"]
+    across, up = vertical_plane(level.attitude) @ level.attitude @ level.tip
+    assert up < -0.02
+    assert across > 0.09
+
+
+def test_latency_is_from_stamp_to_publication(evaluation):
+    late = evaluation.in_passes(evaluation.latency) > 0.5 * (synthetic_run.LATENCY + synthetic_run.LATE)
+    assert np.median(evaluation.latency.values) == pytest.approx(synthetic_run.LATENCY)
+    assert late.sum() == 11
+    assert len(late) == 1100
+
+
+def test_gravity_and_twin_are_compared_with_the_truth(evaluation):
+    assert np.max(evaluation.gravity_error.values) < 1e-6
+    lengths = evaluation.twin_error.values
+    assert np.median(lengths) == pytest.approx(0.001, rel=0.02)
+
+
+def test_correlation_of_a_scaled_trajectory_is_one(evaluation):
+    assert evaluation.correlation == pytest.approx(1.0, abs=1e-4)
+
+
+def test_correlation_in_closed_form(tmp_path, robot):
+    """Twin sin t, robot sin t + cos t over whole periods: r = 1/√2."""
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for t in np.linspace(0.0, 20.0, 2001):
+        x = 2 * np.pi * t / 10.0
+        recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", t, pose((np.sin(x), 0, 0)))
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((np.sin(x) + np.cos(x), 0, 0)))
+    recorder.close()
+    assert evaluate(recorder.writer.path, robot).correlation == pytest.approx(np.sqrt(0.5), abs=1e-3)
+
+
+def test_a_newer_target_counts_from_its_time_on(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    for t in (0.0, 1.0, 2.0):
+        if t == 1.0:
+            recorder.add("target", "geometry_msgs/msg/PoseStamped", 0.9, pose((0.01, 0.0, 0.1)))
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, 0.0, 0.1)))
+    recorder.close()
+    np.testing.assert_allclose(evaluate(recorder.writer.path, robot).tip_error.values, [0.0, 0.01, 0.01], atol=1e-12)
+
+
+def test_a_moving_base_is_cut_into_windows_that_are_paired_by_time(tmp_path, robot):
+    """Turning steadily through 4°/s: windows of 5 s are 20° apart, their medians at the windows' middles."""
+    recorder = Recorder(tmp_path / "run.mcap")
+    for name, start in (("without", 1.0), ("with", 31.0)):
+        recorder.add("run/phase", "std_msgs/msg/String", start, {"data": name})
+        for t in np.arange(0.0, 20.0, 0.02):
+            turn = Rotation.from_matrix(attitude(4.0 * t)).as_quat()
+            recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", start + t, {"quaternion": xyzw(turn)})
+            tip = (0.0, 0.02 if name == "without" else 0.001, 0.1)
+            recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", start + t, pose(tip))
+        recorder.add("run/phase", "std_msgs/msg/String", start + 20.0, {"data": "rest"})
+    recorder.close()
+    poses = evaluate(recorder.writer.path, robot, source="trial").poses
+    assert [np.degrees(found.inclination) for found in poses] == pytest.approx([10, 30, 50, 70], abs=0.1)
+    for found in poses:
+        assert found.stands["without"].error == pytest.approx(0.02)
+        assert found.stands["with"].error == pytest.approx(0.001)
+
+
+def test_without_truth_there_are_no_poses(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", 1.0, pose((0, 0, 0.1)), delay=0.01)
+    recorder.close()
+    evaluation = evaluate(recorder.writer.path, robot)
+    assert evaluation.poses == ()
+    assert np.isnan(evaluation.correlation)
+    np.testing.assert_allclose(evaluation.twin_latency.values, [0.01])

@@ -1,0 +1,166 @@
+import logging
+
+import numpy as np
+import pytest
+from mcap.writer import Writer
+from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
+
+from soft_twin.errors import RecordingError
+from soft_twin.recording.reader import arrays, is_complete, read_messages
+from soft_twin.recording.writer import McapWriter
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    return Recorder(tmp_path / "run.mcap")
+
+
+def one(recorder, type_name, *contents):
+    for i, content in enumerate(contents):
+        recorder.add("a", type_name, 0.5 + i, content, delay=0.25)
+    recorder.close()
+    return arrays(recorder.writer.path)["/slender/a"]
+
+
+def test_imu(recorder):
+    imu = {
+        "orientation": xyzw((0.1, 0.2, 0.3, 0.4)),
+        "orientation_covariance": list(range(9)),
+        "angular_velocity": xyz((1, 2, 3)),
+        "angular_velocity_covariance": [0.0] * 9,
+        "linear_acceleration": xyz((4, 5, 6)),
+        "linear_acceleration_covariance": [0.0] * 9,
+    }
+    series = one(recorder, "sensor_msgs/msg/Imu", imu)
+    np.testing.assert_array_equal(series["orientation_xyzw"], [[0.1, 0.2, 0.3, 0.4]])
+    np.testing.assert_array_equal(series["orientation_covariance"][0, 2], [6, 7, 8])
+    np.testing.assert_array_equal(series["angular_velocity"], [[1, 2, 3]])
+    np.testing.assert_array_equal(series["linear_acceleration"], [[4, 5, 6]])
+
+
+def test_times_are_whole_nanoseconds(recorder):
+    series = one(recorder, "sensor_msgs/msg/Temperature", {"temperature": 40.5, "variance": 0.0})
+    np.testing.assert_array_equal(series["temperature"], [40.5])
+    np.testing.assert_array_equal(series.stamp, [EPOCH + 500_000_000])
+    np.testing.assert_array_equal(series.log_time, [EPOCH + 750_000_000])
+    np.testing.assert_array_equal(series.publish_time, series.log_time)
+
+
+def test_a_type_without_a_header_is_stamped_by_its_log_time(recorder):
+    series = one(recorder, "std_msgs/msg/Float64", {"data": 0.25}, {"data": 0.5})
+    np.testing.assert_array_equal(series["data"], [0.25, 0.5])
+    np.testing.assert_array_equal(series.stamp, series.log_time)
+
+
+def test_poses_vectors_quaternions_and_text(tmp_path, recorder):
+    recorder.add("pose", "geometry_msgs/msg/PoseStamped", 0, pose((1, 2, 3), (0, 0, 1, 0)))
+    recorder.add("vector", "geometry_msgs/msg/Vector3Stamped", 0, {"vector": xyz((1, 2, 3))})
+    recorder.add("quaternion", "geometry_msgs/msg/QuaternionStamped", 0, {"quaternion": xyzw((1, 0, 0, 0))})
+    recorder.add("text", "std_msgs/msg/String", 0, {"data": "with"})
+    recorder.add("switch", "std_msgs/msg/Bool", 0, {"data": True})
+    recorder.close()
+    found = arrays(recorder.writer.path)
+    np.testing.assert_array_equal(found["/slender/pose"]["position"], [[1, 2, 3]])
+    np.testing.assert_array_equal(found["/slender/pose"]["orientation_xyzw"], [[0, 0, 1, 0]])
+    np.testing.assert_array_equal(found["/slender/vector"]["vector"], [[1, 2, 3]])
+    np.testing.assert_array_equal(found["/slender/quaternion"]["quaternion_xyzw"], [[1, 0, 0, 0]])
+    assert list(found["/slender/text"]["data"]) == ["with"]
+    assert "/slender/switch" not in found
+    assert list(arrays(recorder.writer.path, ["/slender/text"])) == ["/slender/text"]
+
+
+def test_joints_keep_the_order_of_the_first_message_and_miss_what_is_left_out(recorder):
+    series = one(
+        recorder,
+        "sensor_msgs/msg/JointState",
+        joints(["a", "b"], [1, 2], [3, 4]),
+        joints(["b", "a"], [5, 6]),
+        joints(["a"], [7]),
+    )
+    assert series.names == ("a", "b")
+    np.testing.assert_array_equal(series["position"], [[1, 2], [6, 5], [7, np.nan]])
+    np.testing.assert_array_equal(series["effort"], [[3, 4], [np.nan, np.nan], [np.nan, np.nan]])
+    assert np.isnan(series["velocity"]).all()
+
+
+def test_solver_status(recorder):
+    status = solver_status(0.004, error=0.001, converged=False, limits=["cable_1 tension low"])
+    series = one(recorder, "soft_twin_msgs/msg/SolverStatus", status, solver_status(0.005))
+    np.testing.assert_array_equal(series["duration"], [0.004, 0.005])
+    np.testing.assert_array_equal(series["converged"], [False, True])
+    assert list(series["active_limits"]) == [("cable_1 tension low",), ()]
+
+
+def test_shape(recorder):
+    series = one(recorder, "soft_twin_msgs/msg/Shape", shape([(0, 0, 0), (0, 0, 0.1)]))
+    assert series.names == ("axis_0", "axis_1")
+    np.testing.assert_array_equal(series["points"], [[(0, 0, 0), (0, 0, 0.1)]])
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9, 0.999])
+def test_a_truncated_recording_is_read_as_far_as_it_goes(run_path, tmp_path, kept, caplog):
+    data = run_path.read_bytes()
+    path = tmp_path / "cut.mcap"
+    path.write_bytes(data[: int(kept * len(data))])
+    whole = [message.log_time for message in read_messages(run_path)]
+    with caplog.at_level(logging.WARNING):
+        cut = [message.log_time for message in read_messages(path)]
+    assert cut == whole[: len(cut)]
+    assert len(cut) > 0.5 * kept * len(whole)
+    assert not is_complete(path)
+    assert "cut off" in caplog.text
+
+
+def test_every_cut_of_a_small_recording_is_read_without_an_error(recorder):
+    for i in range(3):
+        recorder.add("a", "std_msgs/msg/Float64", i, {"data": i})
+        recorder.writer.flush()
+    recorder.close()
+    data = recorder.writer.path.read_bytes()
+    counts = []
+    for size in range(8, len(data), 3):
+        recorder.writer.path.write_bytes(data[:size])
+        counts.append(len(list(read_messages(recorder.writer.path))))
+    assert counts == sorted(counts)
+    assert counts[-1] == 3
+
+
+def test_damage_in_a_chunk_ends_the_recording_there(run_path, tmp_path):
+    data = bytearray(run_path.read_bytes())
+    middle = slice(len(data) // 2, len(data) // 2 + 20_000)
+    data[middle] = bytes(byte ^ 0xFF for byte in data[middle])
+    path = tmp_path / "damaged.mcap"
+    path.write_bytes(data)
+    whole = [message.log_time for message in read_messages(run_path)]
+    damaged = [message.log_time for message in read_messages(path)]
+    assert damaged == whole[: len(damaged)]
+    assert 0 < len(damaged) < len(whole)
+
+
+def test_no_file_and_no_mcap_are_clear_errors(tmp_path):
+    with pytest.raises(RecordingError, match="cannot read the recording '.*gone.mcap': No such file"):
+        arrays(tmp_path / "gone.mcap")
+    (tmp_path / "text.mcap").write_text("not a recording at all")
+    with pytest.raises(RecordingError, match="is not an MCAP recording"):
+        arrays(tmp_path / "text.mcap")
+    (tmp_path / "empty.mcap").write_bytes(b"")
+    with pytest.raises(RecordingError, match="is not an MCAP recording"):
+        arrays(tmp_path / "empty.mcap")
+
+
+def test_a_message_that_is_not_of_its_type_is_a_clear_error(tmp_path):
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        recording.write(recording.register("/a", "std_msgs/msg/Float64", "float64 data\n"), b"\x00\x01\x00\x00\x01", 1)
+    with pytest.raises(RecordingError, match="a message of '/a' is no std_msgs/msg/Float64"):
+        list(read_messages(tmp_path / "run.mcap"))
+
+
+def test_another_encoding_is_a_clear_error(tmp_path):
+    with (tmp_path / "run.mcap").open("wb") as stream:
+        writer = Writer(stream)
+        writer.start()
+        schema = writer.register_schema("a", "jsonschema", b"{}")
+        writer.add_message(writer.register_channel("/a", "json", schema), 1, b"{}", 1)
+        writer.finish()
+    with pytest.raises(RecordingError, match="encoding 'json' with schema 'jsonschema', expected cdr with ros2msg"):
+        list(read_messages(tmp_path / "run.mcap"))

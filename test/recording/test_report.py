@@ -1,0 +1,70 @@
+import json
+
+import pytest
+import synthetic_run
+from PIL import Image
+from synthetic import Recorder
+
+from soft_twin.errors import RecordingError
+from soft_twin.recording.report import table, write_report
+
+
+@pytest.fixture(scope="module")
+def folder(run_path, robot, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_report(run_path, folder / "new", robot)
+    return folder / "new"
+
+
+def test_the_faces_that_others_script_against(folder):
+    report = json.loads((folder / "report.json").read_text())
+    assert (report["robot"], report["source"]) == ("slender", "profile")
+    assert [pose["inclination_deg"] for pose in report["poses"]] == [135.0, 90.0, 45.0, 0.0, -45.0]
+    level = report["poses"][3]
+    assert level["tip_error_mm"]["without"] == pytest.approx(1e3 * synthetic_run.tip_error(0.0, "without"), abs=1e-3)
+    assert level["tip_error_mm"]["with"] == pytest.approx(1e3 * synthetic_run.tip_error(0.0, "with"), abs=1e-3)
+    assert level["tilt_deg"]["with"] == pytest.approx(1.719, abs=1e-3)
+    assert report["latency_ms"]["median"] == 12.0
+    assert 4.0 < report["tick_ms"]["median"] <= report["tick_ms"]["p99"] < 5.0
+    assert report["correlation"] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_binding_limits_are_counted(folder):
+    report = json.loads((folder / "report.json").read_text())
+    assert report["binding_limits"] == {"cable_1 tension low": -(-report["solves"] // 4)}
+
+
+def test_the_picture_is_a_picture(folder):
+    with Image.open(folder / "report.png") as picture:
+        picture.verify()
+        assert min(picture.size) > 800
+
+
+def test_the_table_has_a_line_a_pose_and_the_delays(folder):
+    lines = table(json.loads((folder / "report.json").read_text())).splitlines()
+    assert [line.split()[0] for line in lines[2:7]] == ["135.0", "90.0", "45.0", "0.0", "-45.0"]
+    assert any(line.startswith("IMU sample to cable command [ms]") and "- / -" in line for line in lines)
+
+
+def test_an_empty_recording_makes_an_empty_report(tmp_path, robot):
+    Recorder(tmp_path / "run.mcap").close()
+    report = write_report(tmp_path / "run.mcap", tmp_path, robot)
+    assert report["poses"] == []
+    assert report["correlation"] is None
+    assert report["latency_ms"]["median"] is None
+    assert "no poses" in table(report)
+
+
+def test_a_cut_off_recording_is_reported_as_far_as_it_goes(run_path, tmp_path, robot):
+    data = run_path.read_bytes()
+    (tmp_path / "run.mcap").write_bytes(data[: 3 * len(data) // 4])
+    report = write_report(tmp_path / "run.mcap", tmp_path, robot)
+    assert not report["recording_complete"]
+    assert report["poses"][0]["tip_error_mm"]["without"] > 10.0
+    assert "cut off" in table(report)
+
+
+def test_an_unwritable_folder_is_one_clear_error(run_path, tmp_path, robot):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match="cannot write the report into '.*file'"):
+        write_report(run_path, tmp_path / "file", robot)
