@@ -1,0 +1,234 @@
+"""Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from soft_twin.driving.c610 import Feedback
+from soft_twin.driving.limits import CommandLimiter
+from soft_twin.driving.motors import MotorReadings
+from soft_twin.driving.winch import Winch
+from soft_twin.driving.winch_control import ControlGains, WinchControl
+from soft_twin.errors import DeviceError
+from soft_twin.robots.cable_tube import CableTube
+
+LIMP, ACTIVE, HOLD, STOPPED, FAULT = "limp", "active", "hold", "stopped", "fault"
+LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
+
+
+@dataclass(frozen=True)
+class DriverParameters:
+    """How a cable driver behaves, beyond what the robot's description says.
+
+    Attributes:
+        rate: ticks per second [Hz].
+        acceleration: limit of a cable's acceleration [m/s²].
+        hold_after: without a command for so long the cables hold [s].
+        relax_after: without a command for so long the cables are relaxed [s].
+        coast_after: a motor whose feedback is older gets no current [s].
+        silent_after: a motor without feedback for so long is a fault [s].
+        tension_lag: time constant of the tension estimate [s].
+        gains: of the position control.
+    """
+
+    rate: float = 250.0
+    acceleration: float = 3.0
+    hold_after: float = 0.1
+    relax_after: float = 1.0
+    coast_after: float = 0.02
+    silent_after: float = 0.25
+    tension_lag: float = 0.05
+    gains: ControlGains = field(default_factory=ControlGains)
+
+
+@dataclass(frozen=True)
+class CableState:
+    """The cables as their driver knows them; arrays are in the order of the robot's cables.
+
+    Attributes:
+        time: when it was known, in the driver's clock [s].
+        displacements: (c,) measured, > 0 is wound in [m].
+        tensions: (c,) estimated from the motors' currents [N].
+        currents: (c,) measured, > 0 winds in [A].
+        enabled: whether the motors may carry current.
+        mode: "limp", "active", "hold" (no recent command), "stopped" (latched), or "fault".
+        faults: what is or was wrong, named, since the last enable.
+        counters: how often limits bound and things went wrong.
+    """
+
+    time: float
+    displacements: np.ndarray
+    tensions: np.ndarray
+    currents: np.ndarray
+    enabled: bool
+    mode: str
+    faults: tuple[str, ...]
+    counters: dict[str, float]
+
+
+class CableControl:
+    """Cable displacements held by motors, safely: `update` in, currents out, all times handed in.
+
+    Limp until enabled. Enabled, the cables go to the last command, within limits. Without commands they hold, then
+    relax. Stopped is latched. A fault relaxes the cables and stays until `enable` finds its cause gone.
+    """
+
+    def __init__(self, robot: CableTube, parameters: DriverParameters | None = None):
+        self.parameters = parameters or DriverParameters()
+        self.motor_ids = [cable.motor_id for cable in robot.cables]
+        self._names = robot.cable_names
+        self._winch = Winch(robot.winch)
+        self._readings = MotorReadings(self.motor_ids, self._winch)
+        self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
+        self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
+        self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
+        self._faults: dict[str, str] = {}
+        self._mode = LIMP
+        self._target = np.zeros(len(self._names))
+        self._tensions = np.zeros(len(self._names))
+        self._command_age = 0.0
+        self._uptime = 0.0
+
+    @property
+    def mode(self) -> str:
+        return self._mode
+
+    @property
+    def enabled(self) -> bool:
+        return self._mode in (ACTIVE, HOLD)
+
+    def command(self, displacements) -> None:
+        """Ask for displacements (c,) [m]. An unusable command is refused, counted and named among the faults."""
+        refused = self._limiter.check(displacements)
+        if refused:
+            self._note("command", refused)
+            return
+        self._target = self._limiter.clip(displacements)
+        self._command_age = 0.0
+        self._counters["commands"] += 1
+        if self._mode == HOLD:
+            self._mode = ACTIVE
+
+    def enable(self) -> None:
+        """Let the motors carry current; the cables stay where they are until a command comes.
+
+        Raises:
+            DeviceError: stopped, or the cause of a fault is still there.
+        """
+        if self._mode == STOPPED:
+            raise DeviceError("the motors are stopped: clear the stop before enabling them")
+        if self.enabled:
+            return
+        missing = self._missing() + [text for key, text in self._faults.items() if key == "device"]
+        if missing:
+            raise DeviceError("; ".join(missing))
+        self._faults.clear()
+        self._mode = ACTIVE
+        self._target = self._readings.displacements
+        self._limiter.reset(self._target)
+        self._control.reset()
+        self._command_age = 0.0
+
+    def relax(self) -> None:
+        """Take the current from the motors."""
+        if self._mode != STOPPED:
+            self._mode = FAULT if "device" in self._faults else LIMP
+
+    def stop(self) -> None:
+        """Relax, and refuse to be enabled until `clear_stop`."""
+        self._mode = STOPPED
+
+    def clear_stop(self) -> None:
+        """End a stop; the cables stay limp."""
+        if self._mode == STOPPED:
+            self._mode = LIMP
+
+    def home(self) -> None:
+        """Let the cables' present positions be displacement 0.
+
+        Raises:
+            DeviceError: the motors are enabled, or one of them is silent.
+        """
+        if self.enabled:
+            raise DeviceError("the motors are enabled: relax them before homing, so that nothing moves by it")
+        if self._missing():
+            raise DeviceError("; ".join(self._missing()))
+        self._readings.set_zero(np.zeros(len(self._names)))
+
+    def lose_device(self, reason: str) -> None:
+        """The bus is gone: relaxed for good, as far as this driver goes."""
+        self._fault("device", reason)
+
+    def update(self, feedback: Iterable[Feedback], dt: float) -> dict[int, float]:
+        """Take the feedback of the last `dt` seconds; the current of each motor, {motor id: A}."""
+        self._counters["ticks"] += 1
+        self._uptime += dt
+        self._command_age += dt
+        self._readings.update(feedback, dt)
+        self._watch()
+        currents = self._currents(min(dt, LONGEST_STEP)) if self.enabled else np.zeros(len(self._names))
+        self._estimate_tensions(dt)
+        return dict(zip(self.motor_ids, (self._winch.description.direction * currents).tolist(), strict=True))
+
+    def state(self, time: float) -> CableState:
+        """The state as of the last update, stamped with `time` [s]."""
+        readings = self._readings
+        counters = {**self._counters, **self._limiter.counters, "foreign": readings.foreign}
+        return CableState(
+            time=time,
+            displacements=readings.displacements,
+            tensions=self._tensions.copy(),
+            currents=readings.currents.copy(),
+            enabled=self.enabled,
+            mode=self._mode,
+            faults=tuple(self._faults.values()),
+            counters={**counters, "jumps": int(readings.jumps.sum())},
+        )
+
+    def _currents(self, dt: float) -> np.ndarray:
+        """(c,) currents that wind in [A]."""
+        fresh = self._readings.ages < self.parameters.coast_after
+        if not np.all(fresh):
+            self._counters["coasting"] += 1
+        self._limiter.advance(self._target, dt)
+        currents = self._control.update(self._limiter, self._readings.displacements, self._readings.rates, dt)
+        self._counters["current"] += int(np.any(self._control.limited))
+        return np.where(fresh, currents, 0.0)
+
+    def _watch(self) -> None:
+        """Go to the mode that the ages of commands and feedback ask for."""
+        p = self.parameters
+        if self._uptime > p.silent_after:
+            for text in self._missing():
+                self._fault(text.split(":")[0], text)
+        if self._mode == ACTIVE and self._command_age > p.hold_after:
+            self._mode = HOLD
+            self._target = self._limiter.displacements
+        if self.enabled and self._command_age > p.relax_after:
+            self._mode = LIMP
+            self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
+
+    def _missing(self) -> list[str]:
+        limit = self.parameters.silent_after
+        return [
+            f"motor {motor_id} ({name}): no feedback for {limit:g} s; check its power, its id and the bus"
+            for motor_id, name, age in zip(self.motor_ids, self._names, self._readings.ages, strict=True)
+            if age > limit
+        ]
+
+    def _fault(self, key: str, text: str) -> None:
+        self._note(key, text)
+        if self._mode != STOPPED:
+            self._mode = FAULT
+
+    def _note(self, key: str, text: str) -> None:
+        if key not in self._faults:
+            self._counters["faults"] += 1
+        self._faults[key] = text
+
+    def _estimate_tensions(self, dt: float) -> None:
+        """Low-passed pull of the motors; friction and acceleration are left out, so it holds for slow motion only."""
+        pull = np.maximum(self._winch.force(self._readings.currents), 0.0)
+        self._tensions += (pull - self._tensions) * min(1.0, dt / self.parameters.tension_lag)

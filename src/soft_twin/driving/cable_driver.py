@@ -1,0 +1,151 @@
+"""The thread that drives a robot's cables over a CAN bus."""
+
+import contextlib
+import threading
+import time
+
+import can
+
+from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
+from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
+from soft_twin.errors import DeviceError
+from soft_twin.robots.cable_tube import CableTube
+
+MAX_BUS_LOAD = 0.9
+FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
+SEND_TIMEOUT = 0.02  # [s]
+
+
+class CableDriver:
+    """Cables pulled by C610 motors on a CAN bus, controlled on this host in a thread of its own.
+
+    Limp at the start. The thread ticks at the parameters' rate and at once when a command comes; it never raises:
+    a bus that fails relaxes the cables as far as it can and shows as mode "fault". All methods may be called from any
+    thread.
+    """
+
+    def __init__(self, robot: CableTube, bus: can.BusABC, parameters: DriverParameters | None = None):
+        """Start driving on an open bus, which `close` shuts down.
+
+        Raises:
+            DeviceError: feedback and commands of so many motors do not fit on the bus.
+        """
+        self._control = CableControl(robot, parameters)
+        self._period = 1.0 / self._control.parameters.rate
+        load = bus_load(len(robot.cables), FEEDBACK_RATE, self._control.parameters.rate)
+        if load > MAX_BUS_LOAD:
+            raise DeviceError(
+                f"{len(robot.cables)} motors at {1.0 / self._period:g} Hz fill {100.0 * load:.0f} % of the bus: "
+                f"lower the driver's rate, at {BIT_RATE:g} bit/s at most {100.0 * MAX_BUS_LOAD:.0f} % are safe"
+            )
+        self._bus = bus
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = False
+        self._last_tick = time.monotonic()
+        self._timing = {"late": 0, "worst_gap_ms": 0.0, "garbage": 0}
+        self._thread = threading.Thread(target=self._run, name="cable_driver", daemon=True)
+        self._thread.start()
+
+    def command(self, displacements) -> None:
+        """Ask for cable displacements (c,) [m]; limited and checked, see CableControl."""
+        with self._lock:
+            self._control.command(displacements)
+        self._wake.set()
+
+    def enable(self) -> None:
+        """Let the motors carry current.
+
+        Raises:
+            DeviceError: stopped, or the cause of a fault is still there.
+        """
+        with self._lock:
+            self._control.enable()
+
+    def relax(self) -> None:
+        """Take the current from the motors."""
+        with self._lock:
+            self._control.relax()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Emergency stop: relax, latched until `clear_stop`."""
+        with self._lock:
+            self._control.stop()
+        self._wake.set()
+
+    def clear_stop(self) -> None:
+        """End a stop; the cables stay limp."""
+        with self._lock:
+            self._control.clear_stop()
+
+    def home(self) -> None:
+        """Let the cables' present positions be displacement 0.
+
+        Raises:
+            DeviceError: the motors are enabled, or one of them is silent.
+        """
+        with self._lock:
+            self._control.home()
+
+    def state(self) -> CableState:
+        """The cables now, stamped with time.time()."""
+        with self._lock:
+            state = self._control.state(time.time())
+            state.counters.update(self._timing)
+        return state
+
+    def close(self) -> None:
+        """Relax the cables and shut the bus down."""
+        self.relax()
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
+        with contextlib.suppress(can.CanError, OSError):
+            self._send(dict.fromkeys(self._control.motor_ids, 0.0))
+        with contextlib.suppress(can.CanError, OSError):
+            self._bus.shutdown()
+
+    def _run(self) -> None:
+        deadline = time.monotonic()
+        while not self._closing:
+            try:
+                self._tick()
+            except (can.CanError, OSError) as error:
+                self._lose_bus(error)
+                return
+            now = time.monotonic()
+            deadline = max(deadline + self._period, now - self._period) if now >= deadline else deadline
+            if self._wake.wait(max(deadline - now, 0.0)):
+                self._wake.clear()
+
+    def _tick(self) -> None:
+        feedback = self._receive()
+        now = time.monotonic()
+        dt = now - self._last_tick
+        self._last_tick = now
+        self._timing["late"] += dt > 2.0 * self._period
+        self._timing["worst_gap_ms"] = max(self._timing["worst_gap_ms"], 1e3 * dt)
+        with self._lock:
+            currents = self._control.update(feedback, dt)
+        self._send(currents)
+
+    def _receive(self) -> list[Feedback]:
+        """All feedback that has come in."""
+        result = []
+        while (message := self._bus.recv(timeout=0.0)) is not None:
+            feedback = decode_feedback(message)
+            if feedback is None:
+                self._timing["garbage"] += 1
+            else:
+                result.append(feedback)
+        return result
+
+    def _send(self, currents: dict[int, float]) -> None:
+        for message in encode_currents(currents):
+            self._bus.send(message, timeout=SEND_TIMEOUT)
+
+    def _lose_bus(self, error: Exception) -> None:
+        text = " ".join(str(error).split())
+        with self._lock:
+            self._control.lose_device(f"CAN bus gone: {text}; plug the adapter in and start the driver again")

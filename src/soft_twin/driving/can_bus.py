@@ -1,0 +1,102 @@
+"""Opening a CAN bus through python-can, with errors that say what to do.
+
+python-can's own slcan interface takes bytes from the serial port one at a time, two system calls for each: six motors
+at 250 Hz would keep half a core busy. `SlcanBus` is that interface with reading in bulk.
+"""
+
+import collections
+import os
+import select
+import time
+from glob import glob
+
+import can
+from can.exceptions import error_check
+from can.interfaces.slcan import slcanBus
+
+from soft_twin.driving.c610 import BIT_RATE
+from soft_twin.errors import DeviceError
+
+LINE_END = b"\r"
+NACK = b"\a"
+READ_SIZE = 65536  # [bytes]
+
+
+class SlcanBus(slcanBus):
+    """CAN through a serial adapter that speaks slcan (Lawicel's protocol), read in bulk.
+
+    Only standard data frames are passed on; the adapter's acknowledgements and other frames are skipped.
+    """
+
+    def __init__(self, channel: str, bitrate: int, settle_time: float = 0.0):
+        self._bytes = b""
+        self._messages: collections.deque[can.Message] = collections.deque()
+        super().__init__(channel, bitrate=bitrate, sleep_after_open=settle_time, timeout=0.0)
+
+    def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
+        if not self._messages:
+            if timeout is None or timeout > 0.0:
+                select.select([self.fileno()], [], [], timeout)
+            self._read_frames()
+        return (self._messages.popleft() if self._messages else None), False
+
+    def _read_frames(self) -> None:
+        with error_check("Could not read from serial device"):
+            self._bytes += self.serialPortOrig.read(READ_SIZE)
+        *lines, self._bytes = self._bytes.replace(NACK, LINE_END).split(LINE_END)
+        now = time.time()
+        self._messages.extend(message for message in (_parse(line, now) for line in lines) if message is not None)
+
+
+def _parse(line: bytes, now: float) -> can.Message | None:
+    """The standard data frame of a line `tIIILDD…`; None for anything else."""
+    if line[:1] != b"t":
+        return None
+    try:
+        can_id, length, data = int(line[1:4], 16), int(line[4:5]), bytes.fromhex(line[5:].decode("ascii"))
+    except ValueError:
+        return None
+    if len(data) < length:
+        return None
+    return can.Message(timestamp=now, arbitration_id=can_id, is_extended_id=False, data=data[:length])
+
+
+def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -> can.BusABC:
+    """Open a CAN bus.
+
+    Args:
+        interface: any of python-can's interfaces: "slcan" (serial adapters), "socketcan" (Linux), "virtual", …
+        channel: the serial device, the network interface, or what else the interface asks for.
+        bitrate: [bit/s]; with socketcan it is set by `ip link`, not here.
+        options: handed to the interface; slcan takes `settle_time` [s], for adapters that reboot when opened.
+
+    Raises:
+        DeviceError: no such interface or device, no permission, or the adapter does not answer; with the remedy.
+    """
+    if interface not in can.VALID_INTERFACES:
+        raise DeviceError(f"no CAN interface '{interface}': python-can has {', '.join(sorted(can.VALID_INTERFACES))}")
+    if interface == "slcan":
+        _check_serial(channel)
+    try:
+        if interface == "slcan":
+            return SlcanBus(channel, bitrate, **options)
+        return can.Bus(interface=interface, channel=channel, bitrate=bitrate, **options)
+    except (can.CanError, OSError, ValueError, ImportError) as error:
+        raise DeviceError(f"CAN bus {interface} '{channel}' cannot be opened: {error}; {_remedy(interface)}") from error
+
+
+def _check_serial(channel: str) -> None:
+    device = channel.split("@")[0]
+    if not os.path.exists(device):
+        there = ", ".join(sorted(glob("/dev/serial/by-id/*") + glob("/dev/ttyACM*") + glob("/dev/ttyUSB*"))) or "none"
+        raise DeviceError(f"no CAN adapter at '{device}': plug it in, or give another path (serial devices: {there})")
+    if not os.access(device, os.R_OK | os.W_OK):
+        raise DeviceError(f"no permission to use '{device}': `sudo usermod -aG dialout $USER`, then log in again")
+
+
+def _remedy(interface: str) -> str:
+    remedies = {
+        "slcan": "check that the adapter speaks slcan and supports this bit rate",
+        "socketcan": "`sudo ip link set CHANNEL up type can bitrate 1000000`, `ip link` lists the channels",
+    }
+    return remedies.get(interface, "see the interface's page in python-can's documentation")

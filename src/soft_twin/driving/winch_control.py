@@ -1,0 +1,69 @@
+"""Cascaded control of cable displacement: position → rate → motor current."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ControlGains:
+    """Gains, all of them in terms of the cable. The defaults suit an M2006 on a drum of 6.5 mm radius.
+
+    Attributes:
+        position: rate for an error of displacement [1/s].
+        rate: current for an error of rate [A s/m].
+        integral: growth of the current for an error of rate [A/m].
+        friction: current that keeps a cable moving, per rate [A s/m] (feed-forward).
+        inertia: current that accelerates the winch, per acceleration [A s²/m] (feed-forward).
+        delay: age of the feedback when it is used [s].
+    """
+
+    position: float = 30.0
+    rate: float = 25.0
+    integral: float = 250.0
+    friction: float = 17.1
+    inertia: float = 0.342
+    delay: float = 0.008
+
+
+class WinchControl:
+    """Currents that make cables follow a motion; positive currents wind in.
+
+    With e = d* − d and the wanted rate w = v* + k_p e: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
+    ±i_max; the integral rests while the limit binds. The motion d*, v*, a* is compared with the feedback as it was
+    `delay` seconds ago.
+
+    Attributes:
+        limited: (c,) whether the current limit binds.
+    """
+
+    def __init__(self, count: int, current_limit: float, gains: ControlGains):
+        self._limit = current_limit
+        self._gains = gains
+        self._integral = np.zeros(count)
+        self.limited = np.zeros(count, dtype=bool)
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self._integral[:] = 0.0
+        self.limited[:] = False
+
+    def update(self, motion, displacements: np.ndarray, rates: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) currents [A] after `dt` more seconds.
+
+        Args:
+            motion: has `displacements`, `rates` and `accelerations`, (c,) each, where the cables should be now.
+            displacements: (c,) measured [m].
+            rates: (c,) measured [m/s].
+            dt: time since the last update [s].
+        """
+        g = self._gains
+        then = motion.displacements - g.delay * motion.rates
+        rate_then = motion.rates - g.delay * motion.accelerations
+        error = rate_then + g.position * (then - displacements) - rates
+        forward = g.friction * motion.rates + g.inertia * motion.accelerations
+        wanted = forward + g.rate * error + self._integral
+        currents = np.clip(wanted, -self._limit, self._limit)
+        self.limited = currents != wanted
+        self._integral += np.where(self.limited, 0.0, g.integral * dt * error)
+        return currents

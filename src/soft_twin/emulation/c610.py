@@ -1,0 +1,132 @@
+"""Emulated M2006 motors with C610 controllers, each winding a cable: torque currents in, feedback frames out.
+
+Packs its bytes with `struct`, not with the driver's codec: the two check each other.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.robots.cable_tube import WinchDescription
+
+COUNTS_PER_TURN = 8192
+FIRST_ID = {0x200: 1, 0x1FF: 5}  # motor id of a command frame's first current
+
+
+@dataclass(frozen=True)
+class MotorParameters:
+    """A motor with its gear and drum, seen at the drum.
+
+    While current flows, drum speed ω follows the torque with the first-order lag τ: J (ω̇ + ω/τ) = K i − r T ∓ M_c,
+    where J/τ stands for iron losses and the gear's oil. The inertia is that of the rotor times the square of the
+    gear ratio, and a guess like the frictions, which no data sheet gives; frictions are low enough for a limp winch
+    to be turned by its cable, as on the robot of Lai et al., which droops when it is not driven.
+
+    Attributes:
+        torque_constant: K [N·m/A] at the drum.
+        inertia: J [kg·m²].
+        lag: τ [s].
+        friction: dry friction M_c [N·m].
+        current_lag: time constant of the current loop [s].
+        free_mobility: speed of a limp winch for a pull of its cable [m/s/N].
+        timeout: without commands for so long the controller lets go [s].
+        limp_time: zero current for so long and the motor counts as limp [s].
+    """
+
+    torque_constant: float = 0.18
+    inertia: float = 4e-4
+    lag: float = 0.02
+    friction: float = 2e-4
+    current_lag: float = 0.001
+    free_mobility: float = 0.05
+    timeout: float = 0.1
+    limp_time: float = 0.05
+
+
+class EmulatedC610:
+    """Motors with their controllers and drums, stepped together; state arrays are in the order of `motor_ids`.
+
+    Attributes:
+        displacements: (c,) cable wound in since the start [m].
+        rates: (c,) its rate [m/s].
+        currents: (c,) torque current, > 0 turns the rotor forwards [A].
+    """
+
+    def __init__(
+        self,
+        motor_ids: Sequence[int],
+        winch: WinchDescription,
+        parameters: MotorParameters | None = None,
+        seed: int = 0,
+    ):
+        """`seed` draws where in its turn each rotor stands at displacement 0."""
+        self.parameters = parameters or MotorParameters()
+        self.motor_ids = tuple(motor_ids)
+        count = len(self.motor_ids)
+        self.displacements, self.rates, self.currents = np.zeros(count), np.zeros(count), np.zeros(count)
+        self._winch = winch
+        self._commanded = np.zeros(count)
+        self._since_command = np.full(count, np.inf)
+        self._since_current = np.full(count, np.inf)
+        self._zero_counts = np.random.default_rng(seed).integers(0, COUNTS_PER_TURN, count)
+
+    @property
+    def limp(self) -> np.ndarray:
+        """(c,) bool: motors that hold nothing, for lack of current or of commands."""
+        return self._since_current > self.parameters.limp_time
+
+    def receive(self, can_id: int, data: bytes) -> None:
+        """Take a frame from the bus; anything but a command of eight bytes is ignored."""
+        if can_id not in FIRST_ID or len(data) != 8:
+            return
+        commands = dict(enumerate(struct.unpack(">4h", data), FIRST_ID[can_id]))
+        for i, motor_id in enumerate(self.motor_ids):
+            if motor_id in commands:
+                self._commanded[i] = 1e-3 * max(-10000, min(10000, commands[motor_id]))
+                self._since_command[i] = 0.0
+
+    def step(self, dt: float, tensions: np.ndarray) -> None:
+        """Let `dt` seconds pass with the cables pulling at the drums by `tensions` (c,) [N]."""
+        p = self.parameters
+        self._since_command += dt
+        self._commanded[self._since_command > p.timeout] = 0.0
+        self._since_current = np.where(self._commanded == 0.0, self._since_current + dt, 0.0)
+        self.currents = self._commanded + (self.currents - self._commanded) * np.exp(-dt / p.current_lag)
+        final = self._final_rates(tensions)
+        decay = np.exp(-dt / p.lag)
+        self.displacements += final * dt + (self.rates - final) * (p.lag * (1.0 - decay))
+        rates = final + (self.rates - final) * decay
+        self.rates = np.where(self.rates * rates < 0.0, 0.0, rates)
+
+    def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
+        """(c,) rates towards which the present forces drive the cables [m/s]."""
+        p, radius = self.parameters, self._winch.radius
+        pull = self._winch.direction * self.currents * p.torque_constant / radius
+        force = np.where(self.limp, 0.0, pull) - tensions
+        friction = p.friction / radius
+        heading = np.where(self.rates != 0.0, np.sign(self.rates), np.sign(force))
+        sticks = (self.rates == 0.0) & (np.abs(force) <= friction)
+        mobility = np.where(self.limp, p.free_mobility, radius**2 * p.lag / p.inertia)
+        return np.where(sticks, 0.0, (force - friction * heading) * mobility)
+
+    def feedback(self) -> list[tuple[int, bytes]]:
+        """One feedback frame (id, data) of every motor."""
+        drum_angle = self.displacements / self._winch.radius
+        gear = self._winch.direction * self._winch.gear_ratio
+        counts = (
+            np.rint(drum_angle * (gear * COUNTS_PER_TURN / (2.0 * np.pi))).astype(int) + self._zero_counts
+        ) % COUNTS_PER_TURN
+        rpm = np.rint(self.rates / self._winch.radius * (gear * 60.0 / (2.0 * np.pi))).astype(int)
+        raw_currents = np.rint(1e3 * self.currents).astype(int)
+        return [
+            (0x200 + motor_id, struct.pack(">Hhh2x", *values))
+            for motor_id, *values in zip(
+                self.motor_ids,
+                counts.tolist(),
+                np.clip(rpm, -32768, 32767).tolist(),
+                raw_currents.tolist(),
+                strict=True,
+            )
+        ]

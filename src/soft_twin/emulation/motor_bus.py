@@ -1,0 +1,32 @@
+"""Motors on a CAN bus behind a serial adapter: the device that a cable driver talks to."""
+
+import numpy as np
+
+from soft_twin.emulation.c610 import EmulatedC610
+from soft_twin.emulation.ports import PseudoTerminal
+from soft_twin.emulation.slcan import SlcanAdapter
+
+
+class MotorBus:
+    """Emulated motors behind an slcan adapter on a pseudo-terminal.
+
+    Attributes:
+        port: what the driver opens.
+        motors: the motors; their `displacements` are the truth.
+    """
+
+    def __init__(self, motors: EmulatedC610):
+        self.port = PseudoTerminal()
+        self.motors = motors
+        self._adapter = SlcanAdapter(self.port)
+
+    def step(self, dt: float, tensions: np.ndarray) -> None:
+        """Take the commands that came, let `dt` seconds pass under `tensions` (c,) [N], send feedback."""
+        for can_id, data in self._adapter.receive():
+            self.motors.receive(can_id, data)
+        self.motors.step(dt, tensions)
+        self._adapter.send_all(self.motors.feedback())
+
+    def close(self) -> None:
+        """Unplug the adapter."""
+        self.port.close()

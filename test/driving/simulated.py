@@ -1,0 +1,48 @@
+"""Motors and control stepped together in simulated time: no thread, no port, no clock."""
+
+import can
+import numpy as np
+
+from soft_twin import load_robot
+from soft_twin.driving.c610 import decode_feedback, encode_currents
+from soft_twin.driving.cable_control import CableControl, DriverParameters
+from soft_twin.emulation.c610 import EmulatedC610
+
+DT = 0.004
+SPRING = 600.0  # [N/m] of the emulated body against its cables
+
+
+class SimulatedWinches:
+    """The slender robot's motors under a CableControl; commands reach the motors one tick late."""
+
+    def __init__(self, parameters=None, robot=None):
+        self.robot = robot or load_robot("slender")
+        self.control = CableControl(self.robot, parameters or DriverParameters())
+        self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, seed=1)
+        self.silent = set()
+        self.commanded = dict.fromkeys(self.control.motor_ids, 0.0)
+        self._on_the_way = []
+
+    def tick(self, command=None):
+        if command is not None:
+            self.control.command(command)
+        feedback = [
+            decode_feedback(can.Message(arbitration_id=i, data=d, is_extended_id=False))
+            for i, d in self.motors.feedback()
+        ]
+        self.commanded = self.control.update([f for f in feedback if f.motor_id not in self.silent], DT)
+        for frame in self._on_the_way:
+            self.motors.receive(frame.arbitration_id, bytes(frame.data))
+        self._on_the_way = encode_currents(self.commanded)
+        self.motors.step(DT, np.maximum(SPRING * self.motors.displacements, 0.0))
+
+    def run(self, seconds, command=None):
+        path = []
+        for _ in range(round(seconds / DT)):
+            self.tick(command)
+            path.append(self.motors.displacements.copy())
+        return np.array(path)
+
+    @property
+    def state(self):
+        return self.control.state(0.0)

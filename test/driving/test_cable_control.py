@@ -1,0 +1,180 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.errors import DeviceError
+
+from .simulated import DT, SimulatedWinches
+
+STEP = np.full(6, 0.005)
+
+
+@pytest.fixture
+def winches():
+    winches = SimulatedWinches()
+    winches.run(0.1)
+    return winches
+
+
+def _currents(winches):
+    return np.abs(list(winches.commanded.values()))
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(direction):
+    robot = load_robot("slender")
+    robot = dataclasses.replace(robot, winch=dataclasses.replace(robot.winch, direction=direction))
+    winches = SimulatedWinches(robot=robot)
+    winches.run(0.1)
+    winches.control.enable()
+    winches.run(0.1, np.zeros(6))
+    path = winches.run(1.0, STEP)
+    outside = np.flatnonzero(np.any(np.abs(path - STEP) > 0.02 * STEP, axis=1))
+    assert DT * (outside[-1] + 1) <= 0.150
+    assert path.max() <= 1.03 * STEP[0]
+    np.testing.assert_allclose(path[-50:], STEP[0], atol=0.05e-3)
+
+
+def test_limp_at_the_start_whatever_is_commanded(winches):
+    for _ in range(50):
+        winches.tick(STEP)
+        assert not _currents(winches).any()
+    assert winches.state.mode == "limp"
+    assert np.all(winches.motors.displacements == 0.0)
+
+
+def test_enabling_moves_nothing_until_a_command_comes(winches):
+    winches.control.enable()
+    assert np.abs(winches.run(0.08)).max() < 1e-5
+    assert winches.state.mode == "active"
+
+
+def test_without_commands_the_cables_hold_then_relax(winches):
+    winches.control.enable()
+    winches.run(0.05, STEP)  # under way
+    winches.run(0.12)
+    assert winches.state.mode == "hold"
+    held = winches.run(0.3)
+    assert np.ptp(held[-20:], axis=0).max() < 1e-5
+    assert held[-1].max() < STEP[0]
+    winches.run(0.6)
+    assert winches.state.mode == "limp"
+    assert not winches.state.enabled
+    assert not _currents(winches).any()
+    assert "no command for 1 s" in winches.state.faults[0]
+
+
+def test_a_command_ends_the_hold(winches):
+    winches.control.enable()
+    winches.run(0.3)
+    assert winches.state.mode == "hold"
+    winches.tick(STEP)
+    assert winches.state.mode == "active"
+
+
+def test_a_stop_is_latched(winches):
+    winches.control.enable()
+    winches.run(0.05, STEP)
+    winches.control.stop()
+    winches.tick(STEP)
+    assert winches.state.mode == "stopped"
+    assert not _currents(winches).any()
+    with pytest.raises(DeviceError, match="stop"):
+        winches.control.enable()
+    winches.control.relax()
+    assert winches.state.mode == "stopped"
+    winches.control.clear_stop()
+    assert winches.state.mode == "limp"
+    winches.control.enable()
+    assert winches.state.mode == "active"
+
+
+@pytest.mark.parametrize("bad", [np.full(6, np.nan), np.zeros(5), np.array([0, 0, np.inf, 0, 0, 0.0])])
+def test_unusable_commands_change_nothing_and_are_named(winches, bad):
+    winches.control.enable()
+    winches.run(0.5, np.full(6, 0.001))
+    winches.tick(bad)
+    assert np.abs(winches.run(0.05) - 0.001).max() < 1e-5
+    assert "refused" in winches.state.faults[0]
+
+
+def test_unusable_commands_do_not_feed_the_watchdog(winches):
+    winches.control.enable()
+    winches.run(1.2, np.full(6, np.nan))
+    assert winches.state.mode == "limp"
+
+
+def test_commands_beyond_the_limits_stop_at_them(winches):
+    winches.control.enable()
+    path = winches.run(1.0, np.full(6, 1.0))
+    high = winches.robot.cable_limits.displacement[1]
+    assert path.max() < high + 1e-4
+    assert path[-1].min() > high - 1e-4
+    rates = np.diff(path, axis=0) / DT
+    assert rates.max() < 1.25 * winches.robot.cable_limits.rate
+    assert winches.state.counters["displacement"] > 0
+
+
+def test_currents_never_exceed_their_limit(winches):
+    rng = np.random.default_rng(0)
+    winches.control.enable()
+    for _ in range(300):
+        winches.tick(rng.uniform(-1.0, 1.0, 6))
+        assert _currents(winches).max() <= winches.robot.winch.current_limit
+
+
+def test_a_silent_motor_gets_no_current_and_is_then_a_fault(winches):
+    winches.control.enable()
+    winches.run(0.06, STEP)
+    winches.silent = {3}
+    winches.run(0.03, STEP)
+    assert winches.commanded[3] == 0.0
+    assert winches.state.mode == "active"
+    winches.run(0.3, STEP)
+    assert winches.state.mode == "fault"
+    assert "motor 3 (cable_3)" in winches.state.faults[0]
+    assert not _currents(winches).any()
+    with pytest.raises(DeviceError, match="motor 3"):
+        winches.control.enable()
+    winches.silent = set()
+    winches.tick()
+    winches.control.enable()
+    assert winches.state.mode == "active"
+    assert winches.state.faults == ()
+
+
+def test_motors_that_never_answer_are_a_fault():
+    winches = SimulatedWinches()
+    winches.silent = {1, 2, 3, 4, 5, 6}
+    winches.run(0.4)
+    assert winches.state.mode == "fault"
+    assert len(winches.state.faults) == 6
+
+
+def test_home_makes_the_present_positions_zero(winches):
+    winches.control.enable()
+    winches.run(0.5, STEP)
+    with pytest.raises(DeviceError, match="relax"):
+        winches.control.home()
+    winches.control.relax()
+    winches.run(1.0)
+    winches.control.home()
+    np.testing.assert_allclose(winches.state.displacements, 0.0, atol=1e-12)
+
+
+def test_tension_is_estimated_from_the_current(winches):
+    winches.control.enable()
+    winches.run(1.0, np.full(6, 0.002))
+    # at rest the motor balances the emulated spring, but for the drum's dry friction
+    friction = winches.motors.parameters.friction / winches.robot.winch.radius
+    np.testing.assert_allclose(winches.state.tensions, 600.0 * 0.002, atol=1.2 * friction)
+
+
+def test_a_lost_bus_is_a_fault_that_enabling_does_not_clear(winches):
+    winches.control.enable()
+    winches.control.lose_device("CAN bus gone: unplugged")
+    assert winches.state.mode == "fault"
+    with pytest.raises(DeviceError, match="unplugged"):
+        winches.control.enable()

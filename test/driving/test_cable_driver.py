@@ -1,0 +1,143 @@
+import dataclasses
+import threading
+import time
+
+import can
+import numpy as np
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.driving.c610 import encode_currents
+from soft_twin.driving.cable_control import DriverParameters
+from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.can_bus import open_bus
+from soft_twin.emulation.c610 import EmulatedC610
+from soft_twin.emulation.motor_bus import MotorBus
+from soft_twin.errors import DeviceError
+
+DT = 0.004
+
+
+class RealTimeMotors:
+    """The slender robot's motors on a pseudo-terminal, in a thread."""
+
+    def __init__(self, robot):
+        self.bus = MotorBus(EmulatedC610([cable.motor_id for cable in robot.cables], robot.winch))
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while not self._closing.wait(DT):
+            self.bus.step(DT, np.zeros(6))
+
+    def close(self):
+        self._closing.set()
+        self._thread.join()
+        self.bus.close()
+
+
+@pytest.fixture
+def robot():
+    return load_robot("slender")
+
+
+@pytest.fixture
+def motors(robot):
+    motors = RealTimeMotors(robot)
+    yield motors
+    motors.close()
+
+
+@pytest.fixture
+def driver(robot, motors):
+    driver = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
+    assert _wait(lambda: driver.state().counters["ticks"] > 10)
+    yield driver
+    driver.close()
+
+
+def _wait(condition, timeout=5.0):
+    end = time.monotonic() + timeout
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    return condition()
+
+
+def test_real_bytes_move_the_emulated_winches_to_the_command(driver, motors):
+    target = np.linspace(-0.001, 0.004, 6)
+    driver.enable()
+
+    def arrived():
+        driver.command(target)
+        return np.allclose(motors.bus.motors.displacements, target, atol=2e-5)
+
+    assert _wait(arrived)
+    np.testing.assert_allclose(driver.state().displacements, target, atol=1e-4)
+    assert driver.state().mode == "active"
+
+
+def test_stopping_and_closing_leave_the_motors_without_current(driver, motors):
+    driver.enable()
+    driver.command(np.full(6, 0.01))
+    assert _wait(lambda: np.any(motors.bus.motors.currents > 0.1))
+    driver.stop()
+    assert _wait(lambda: not np.any(motors.bus.motors.currents > 1e-6))
+    assert driver.state().mode == "stopped"
+
+
+def test_an_unplugged_adapter_is_a_named_fault_and_raises_nowhere(driver, motors):
+    driver.enable()
+    motors.bus.close()
+    assert _wait(lambda: driver.state().mode == "fault")
+    assert any("CAN bus gone" in fault for fault in driver.state().faults)
+    driver.command(np.zeros(6))
+    with pytest.raises(DeviceError, match="CAN bus gone"):
+        driver.enable()
+
+
+def test_motors_that_lose_their_driver_let_go(driver, motors):
+    driver.enable()
+    driver.command(np.full(6, 0.01))
+    assert _wait(lambda: np.any(motors.bus.motors.currents > 0.1))
+    driver.close()
+    assert _wait(lambda: np.all(motors.bus.motors.limp))
+
+
+def test_the_driver_runs_on_any_bus_of_python_can(robot):
+    """The contract's other backend: motors on python-can's virtual bus."""
+    with open_bus("virtual", "cable_driver", receive_own_messages=False) as far_end:
+        driver = CableDriver(robot, open_bus("virtual", "cable_driver"))
+        motors = EmulatedC610(range(1, 7), robot.winch)
+
+        def answer():
+            while (frame := far_end.recv(timeout=0.0)) is not None:
+                motors.receive(frame.arbitration_id, bytes(frame.data))
+            motors.step(DT, np.zeros(6))
+            for can_id, data in motors.feedback():
+                far_end.send(can.Message(arbitration_id=can_id, data=data, is_extended_id=False))
+
+        def arrived():
+            answer()
+            driver.command(np.full(6, 0.003))
+            return np.allclose(motors.displacements, 0.003, atol=2e-5)
+
+        assert _wait(lambda: answer() or len(driver.state().faults) == 0 and driver.state().counters["ticks"] > 10)
+        driver.enable()
+        assert _wait(arrived)
+        driver.close()
+
+
+def test_feedback_of_others_and_garbage_are_counted(robot):
+    with open_bus("virtual", "cable_driver_garbage") as far_end:
+        driver = CableDriver(robot, open_bus("virtual", "cable_driver_garbage"))
+        far_end.send(can.Message(arbitration_id=0x208, data=bytes(8), is_extended_id=False))
+        for message in encode_currents({1: 0.0}):
+            far_end.send(message)
+        assert _wait(lambda: driver.state().counters["foreign"] == 1 and driver.state().counters["garbage"] == 1)
+        driver.close()
+
+
+def test_a_rate_that_would_fill_the_bus_is_refused(robot):
+    with open_bus("virtual", "cable_driver_full") as bus, pytest.raises(DeviceError, match="% of the bus"):
+        CableDriver(robot, bus, dataclasses.replace(DriverParameters(), rate=1000.0))

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from soft_twin.driving.limits import CommandLimiter
+from soft_twin.robots.cable_tube import CableLimits
+
+LIMITS = CableLimits(tension=(0.0, 2.0), displacement=(-0.002, 0.012), rate=0.05)
+ACCELERATION = 3.0
+DT = 0.004
+
+
+@pytest.fixture
+def limiter():
+    return CommandLimiter(["left", "right"], LIMITS, ACCELERATION)
+
+
+def _run(limiter, target, ticks, dt=DT):
+    path = [limiter.displacements]
+    for _ in range(ticks):
+        limiter.advance(np.asarray(target), dt)
+        path.append(limiter.displacements)
+    return np.array(path)
+
+
+def test_a_step_takes_the_time_of_a_trapezoid_and_does_not_overshoot(limiter):
+    path = _run(limiter, [0.005, 0.0], 60)
+    # distance / rate + rate / acceleration = 0.117 s
+    arrived = DT * np.argmax(path[:, 0] > 0.005 - 1e-6)
+    assert arrived == pytest.approx(0.1167, abs=2 * DT)
+    assert path.max() <= 0.005 + 0.25 * ACCELERATION * DT**2  # less than one step of braking
+    assert np.all(path[:, 1] == 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_the_targets_rate_and_acceleration_stay_within_limits(limiter, seed):
+    rng = np.random.default_rng(seed)
+    rates = np.zeros(2)
+    for _ in range(300):
+        limiter.advance(rng.uniform(-0.002, 0.012, 2), DT)
+        assert np.all(np.abs(limiter.rates) <= LIMITS.rate * (1 + 1e-9))
+        assert np.all(np.abs(limiter.rates - rates) <= ACCELERATION * DT * (1 + 1e-9))
+        rates = limiter.rates
+
+
+def test_ticks_of_uneven_length_end_at_the_target_too(limiter):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        limiter.advance(np.array([0.01, -0.001]), rng.uniform(0.0002, 0.02))
+    np.testing.assert_allclose(limiter.displacements, [0.01, -0.001], atol=1e-7)
+
+
+def test_displacements_are_clipped_and_counted(limiter):
+    np.testing.assert_array_equal(limiter.clip([0.5, -0.5]), [0.012, -0.002])
+    np.testing.assert_array_equal(limiter.clip([0.001, 0.002]), [0.001, 0.002])
+    assert limiter.counters["displacement"] == 1
+
+
+@pytest.mark.parametrize("command", [[float("nan"), 0.0], [0.0, float("inf")], [0.0], [0.0, 0.0, 0.0], 0.0])
+def test_unusable_commands_are_refused_and_counted(limiter, command):
+    assert "refused" in limiter.check(command)
+    assert limiter.counters["not_finite"] + limiter.counters["size"] == 1
+
+
+def test_a_refusal_names_the_cable():
+    limiter = CommandLimiter(["left", "right"], LIMITS, ACCELERATION)
+    assert "right = nan" in limiter.check([0.0, float("nan")])
+
+
+def test_limits_that_bind_are_counted(limiter):
+    _run(limiter, [0.005, 0.0], 60)
+    assert limiter.counters["rate"] > 10
+    assert limiter.counters["acceleration"] > 2
+    before = dict(limiter.counters)
+    _run(limiter, [0.005, 0.0], 10)
+    assert dict(limiter.counters) == before

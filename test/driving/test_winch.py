@@ -1,0 +1,46 @@
+import math
+
+import numpy as np
+import pytest
+
+from soft_twin.driving.winch import Winch
+from soft_twin.robots.cable_tube import WinchDescription
+
+
+def _winch(direction=1, **choices):
+    return Winch(WinchDescription(radius=0.0065, gear_ratio=36.0, direction=direction, current_limit=3.0), **choices)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_turn_of_the_drum_winds_its_circumference_and_turns_the_rotor_36_times(direction):
+    circumference = 2.0 * math.pi * 0.0065
+    assert _winch(direction).rotor_counts(circumference) == pytest.approx(direction * 36 * 8192)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("growth", [0.0, 2e-5])
+@pytest.mark.parametrize("calibration", [1.0, 1.02])
+def test_counts_and_displacements_are_inverse_to_each_other(direction, growth, calibration):
+    winch = _winch(direction, growth=growth, calibration=calibration)
+    displacements = np.linspace(-0.01, 0.05, 31)
+    np.testing.assert_allclose(
+        winch.displacement_of_counts(winch.rotor_counts(displacements)), displacements, atol=1e-15
+    )
+
+
+def test_a_growing_drum_winds_the_area_under_its_radius():
+    # radius r0 + g phi, integrated over one turn
+    turn = 2.0 * math.pi
+    assert _winch(growth=1e-4).displacement(turn) == pytest.approx(0.0065 * turn + 0.5e-4 * turn**2)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_rate_is_the_derivative_of_displacement(direction):
+    winch = _winch(direction)
+    counts_per_second = 600 / 60 * 8192  # at 600 rpm
+    dt = 1e-3
+    assert winch.rate(600) == pytest.approx(winch.displacement_of_counts(counts_per_second * dt) / dt)
+
+
+def test_force_is_torque_over_radius():
+    assert _winch().force(0.5) == pytest.approx(0.5 * 0.18 / 0.0065)

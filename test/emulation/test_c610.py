@@ -1,0 +1,114 @@
+import struct
+
+import numpy as np
+import pytest
+
+from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.robots.cable_tube import WinchDescription
+
+WINCH = WinchDescription(radius=0.0065, gear_ratio=36.0, direction=1, current_limit=3.0)
+FREE = MotorParameters(friction=0.0)
+NO_PULL = np.zeros(2)
+
+
+def _motors(parameters=FREE, winch=WINCH):
+    return EmulatedC610([1, 6], winch, parameters)
+
+
+def _drive(motors, first, sixth, seconds, dt=0.004, tensions=NO_PULL):
+    for _ in range(round(seconds / dt)):
+        motors.receive(0x200, struct.pack(">4h", round(1000 * first), 0, 0, 0))
+        motors.receive(0x1FF, struct.pack(">4h", 0, round(1000 * sixth), 0, 0))
+        motors.step(dt, tensions)
+
+
+def test_speed_follows_current_with_the_lag():
+    motors = _motors()
+    _drive(motors, 1.0, 0.5, FREE.lag, dt=0.0005)
+    final = FREE.torque_constant / WINCH.radius * WINCH.radius**2 * FREE.lag / FREE.inertia
+    # first-order lag behind a current loop of 1 ms
+    expected = final * (1.0 - (FREE.lag * np.exp(-1.0) - 0.001 * np.exp(-20.0)) / (FREE.lag - 0.001))
+    np.testing.assert_allclose(motors.rates, [expected, 0.5 * expected], rtol=0.02)
+    _drive(motors, 1.0, 0.5, 1.0)
+    np.testing.assert_allclose(motors.rates, [final, 0.5 * final], rtol=1e-6)
+
+
+def test_displacement_is_the_integral_of_the_rate_whatever_the_step():
+    coarse, fine = _motors(), _motors()
+    _drive(coarse, 0.5, 0.5, 0.2, dt=0.02)
+    _drive(fine, 0.5, 0.5, 0.2, dt=0.0005)
+    np.testing.assert_allclose(coarse.displacements, fine.displacements, rtol=0.02)
+
+
+def test_feedback_bytes():
+    motors = _motors()
+    start = [struct.unpack(">Hhh2x", data) for _, data in motors.feedback()]
+    _drive(motors, 0.2, -0.2, 0.5)
+    (first_id, first), (sixth_id, sixth) = motors.feedback()
+    assert (first_id, sixth_id) == (0x201, 0x206)
+    assert first[6:] == b"\0\0"
+    angle, rpm, current = struct.unpack(">Hhh2x", first)
+    counts = motors.displacements[0] / WINCH.radius * 36 * 8192 / (2 * np.pi)
+    assert angle == (start[0][0] + round(counts)) % 8192
+    assert rpm == round(motors.rates[0] / WINCH.radius * 36 * 60 / (2 * np.pi))
+    assert current == 200
+    assert struct.unpack(">Hhh2x", sixth)[1:] == (-rpm, -200)
+
+
+def test_a_limp_winch_is_turned_by_its_cable_and_a_driven_one_hardly():
+    limp, driven = _motors(), _motors()
+    pull = np.full(2, 0.5)
+    for _ in range(25):
+        limp.step(0.004, pull)
+    _drive(driven, 0.001, 0.001, 0.1, tensions=pull)
+    assert np.all(limp.limp)
+    np.testing.assert_allclose(limp.rates, -0.5 * FREE.free_mobility, rtol=0.02)
+    assert np.all(np.abs(driven.displacements) < 0.1 * np.abs(limp.displacements))
+
+
+def test_a_slack_cable_does_not_turn_a_limp_winch():
+    motors = _motors()
+    motors.step(1.0, NO_PULL)
+    assert np.all(motors.displacements == 0.0)
+
+
+def test_dry_friction_holds_small_pulls_and_stops_a_coasting_winch():
+    parameters = MotorParameters(friction=1e-3)
+    held = _motors(parameters)
+    held.step(1.0, np.full(2, 0.9e-3 / WINCH.radius))
+    assert np.all(held.displacements == 0.0)
+    _drive(held, 0.3, 0.3, 0.1)
+    _drive(held, 0.0, 0.0, 0.3)
+    assert np.all(held.rates == 0.0)
+
+
+def test_silence_takes_the_current_away():
+    motors = _motors()
+    _drive(motors, 1.0, 1.0, 0.1)
+    for _ in range(round(0.2 / 0.004)):
+        motors.step(0.004, NO_PULL)
+    assert np.all(np.abs(motors.currents) < 1e-9)
+    assert np.all(motors.limp)
+
+
+def test_currents_beyond_the_controllers_range_are_cut():
+    motors = _motors()
+    motors.receive(0x200, struct.pack(">4h", 32767, 0, 0, 0))
+    motors.step(0.05, NO_PULL)
+    assert motors.currents[0] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("can_id", "data"), [(0x201, bytes(8)), (0x200, b"\x10"), (0x7FF, b"")])
+def test_other_frames_are_ignored(can_id, data):
+    motors = _motors()
+    motors.receive(can_id, data)
+    motors.step(0.01, NO_PULL)
+    assert np.all(motors.currents == 0.0)
+
+
+def test_the_direction_of_winding_turns_the_rotor_the_other_way():
+    winch = WinchDescription(radius=0.0065, gear_ratio=36.0, direction=-1, current_limit=3.0)
+    motors = _motors(winch=winch)
+    _drive(motors, -0.5, 0.5, 0.1)
+    assert motors.displacements[0] > 0.0 > motors.displacements[1]
+    assert struct.unpack(">Hhh2x", motors.feedback()[0][1])[1] < 0
