@@ -97,40 +97,43 @@ class EnergyEstimator(Estimator):
         tolerance: largest unbalanced force at a minimum [N].
     """
 
-    def __init__(self, arm: "TensegrityArm", tries: int = 8, tolerance: float = 1e-4):
+    def __init__(self, arm: "TensegrityArm", tries: int = 8, tolerance: float = 1e-3):
         self.tries = tries
         self.forward = ForwardModel(arm.model)
         self._minimiser = Minimiser(arm.structure, tolerance, max_iterations=60)
         self._unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
+        self._weights = Surroundings.of_loads(arm.model.loads())
         super().__init__(arm)
 
     def _forget(self) -> None:
         self._pose: Pose | None = None
+        self._factor: np.ndarray | None = None
         self._start: ColdStart | None = None
         self._softest: np.ndarray | None = None
 
     def _estimate(self, readings: Readings) -> Shape:
         self._select(readings.measured)
         laws = self.model.laws.at(readings.pressures)
-        minimum = self._solve(readings, laws, Surroundings.of_loads(self.model.loads()))
+        minimum = self._solve(readings, laws, self._weights)
         return self._shape(minimum, laws, readings)
 
     def _select(self, measured: np.ndarray) -> None:
         if not np.array_equal(measured, self._unknowns.measured):
             self._unknowns = Unknowns(self.model.structure, measured)
-            self._softest = None
+            self._softest = self._factor = None
 
     def _solve(self, readings: Readings, laws: Laws, around: Surroundings) -> Minimum:
         """The minimum next to the last pose; by a cold start where there is none or Newton fails."""
         if self._pose is not None:
             start = self._pose.with_inclinations(readings.inclinations, readings.measured)
-            minimum = self._minimiser.minimise(start, self._unknowns, laws, around)
+            minimum = self._minimiser.minimise(start, self._unknowns, laws, around, self._factor)
             if minimum.converged:
-                self._pose = minimum.pose
+                self._pose, self._factor = minimum.pose, minimum.factor
                 return minimum
         self._start = self.cold_start(readings, laws, around)
-        self._pose = self._start.minima[0].pose
-        return self._start.minima[0]
+        minimum = self._start.minima[0]
+        self._pose, self._factor = minimum.pose, minimum.factor
+        return minimum
 
     def cold_start(self, readings: Readings, laws: Laws, around: Surroundings) -> ColdStart:
         """Minima of the full energy, from lifted random starts of the yaws."""

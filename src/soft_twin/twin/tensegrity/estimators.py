@@ -1,7 +1,11 @@
 """The estimators there are, by name."""
 
 from soft_twin.twin.tensegrity.estimator import EnergyEstimator
+from soft_twin.twin.tensegrity.tip_force import TipForceEstimator
+from soft_twin.twin.tensegrity.zero_length import ZeroLengthEstimator
 
 ESTIMATORS = {
     "energy": EnergyEstimator,
+    "energy_tip_force": TipForceEstimator,
+    "zero_length": ZeroLengthEstimator,
 }

@@ -14,7 +14,7 @@ from numba import njit
 SLACK_LENGTH = 1e-12  # [m] below which a member has no direction
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def node_positions(bottoms, directions, lengths):
     """(2 s, 3) nodes from bottoms (s, 3), unit directions (s, 3) and lengths (s,)."""
     count = len(lengths)
@@ -26,7 +26,7 @@ def node_positions(bottoms, directions, lengths):
     return nodes
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def potential(nodes, members, stiffness, natural, loads, holds, targets):
     """Energy [J]: Σ ½ k (m − b₀)₊² − Σ load·x + Σ ½ hold |x − target|²."""
     energy = 0.0
@@ -44,7 +44,7 @@ def potential(nodes, members, stiffness, natural, loads, holds, targets):
     return energy
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def tensions(nodes, members, stiffness, natural):
     """(m,) tensions T = k (m − b₀)₊ [N]."""
     result = np.empty(len(members))
@@ -54,7 +54,7 @@ def tensions(nodes, members, stiffness, natural):
     return result
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def node_gradient(nodes, members, stiffness, natural, loads, holds, targets):
     """(2 s, 3) derivative of the potential with respect to each node, as if nodes were free [N]."""
     gradient = np.empty_like(nodes)
@@ -77,7 +77,7 @@ def node_gradient(nodes, members, stiffness, natural, loads, holds, targets):
     return gradient
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def strut_frames(directions, lengths, measured, tangents, curvatures):
     """Fill tangents τ (s, 2, 3) and curvatures κ (s, 3) of the struts' tops.
 
@@ -99,28 +99,46 @@ def strut_frames(directions, lengths, measured, tangents, curvatures):
             tangents[i, 1] = np.array([z, 0.0, 0.0])
 
 
-@njit(cache=True)
-def assemble(
-    nodes, members, stiffness, natural, loads, holds, targets, tangents, curvatures, equations, convex, band, gradient
-):
-    """Fill the gradient (n,) [N] and the Hessian as a lower band (k + 1, n) [N/m] in LAPACK's layout.
+@njit(cache=True, error_model="numpy")
+def strut_gradient(forces, tangents, equations, gradient):
+    """Fill the gradient (n,) [N] of the unknowns from that of the nodes (2 s, 3)."""
+    count = len(equations)
+    for i in range(count):
+        for d in range(3):
+            if equations[i, d] >= 0:
+                gradient[equations[i, d]] = forces[i, d] + forces[count + i, d]
+        for a in range(2):
+            row = equations[i, 3 + a]
+            if row >= 0:
+                gradient[row] = 0.0
+                for d in range(3):
+                    gradient[row] += tangents[i, a, d] * forces[count + i, d]
+
+
+@njit(cache=True, error_model="numpy")
+def hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatures, equations, convex, band):
+    """Fill the Hessian of the unknowns as a lower band (k + 1, n) [N/m] in LAPACK's layout.
 
     Args:
+        forces: (2 s, 3) gradient of the nodes, which the tops' curvature multiplies.
         equations: (s, 5) equation of each strut's motion, −1 where it is held.
         convex: leave out the struts' negative curvature, which makes the Hessian positive semidefinite.
     """
     count = len(equations)
     band[:, :] = 0.0
-    gradient[:] = 0.0
-    forces = node_gradient(nodes, members, stiffness, natural, loads, holds, targets)
-    _add_struts(forces, tangents, curvatures, equations, convex, band, gradient)
-    block = np.empty((3, 3))
+    for i in range(count):
+        bend = 0.0
+        for d in range(3):
+            bend += curvatures[i, d] * forces[count + i, d]
+        for a in range(2):
+            if equations[i, 3 + a] >= 0 and not (convex and bend < 0.0):
+                band[0, equations[i, 3 + a]] += bend
+    right = np.empty((3, 5))
+    own = np.zeros((2 * count, 3, 3))
     for n in range(2 * count):
-        if holds[n] > 0.0:
-            block[:, :] = 0.0
-            for d in range(3):
-                block[d, d] = holds[n]
-            _add_block(block, n, n, count, 1.0, tangents, equations, band)
+        for d in range(3):
+            own[n, d, d] = holds[n]
+    block = np.empty((3, 3))
     for k in range(len(members)):
         a, c = members[k, 0], members[k, 1]
         x, y, z = nodes[a, 0] - nodes[c, 0], nodes[a, 1] - nodes[c, 1], nodes[a, 2] - nodes[c, 2]
@@ -135,45 +153,29 @@ def assemble(
             for e in range(3):
                 block[d, e] = along * u[d] * u[e]
             block[d, d] += density
-        _add_block(block, a, a, count, 1.0, tangents, equations, band)
-        _add_block(block, c, c, count, 1.0, tangents, equations, band)
-        _add_block(block, a, c, count, -1.0, tangents, equations, band)
+            for e in range(3):
+                own[a, d, e] += block[d, e]
+                own[c, d, e] += block[d, e]
+        _add_block(block, a, c, count, -1.0, tangents, equations, band, right)
+    for n in range(2 * count):
+        _add_block(own[n], n, n, count, 1.0, tangents, equations, band, right)
 
 
-@njit(cache=True)
-def _add_struts(forces, tangents, curvatures, equations, convex, band, gradient):
-    count = len(equations)
-    for i in range(count):
-        for d in range(3):
-            if equations[i, d] >= 0:
-                gradient[equations[i, d]] = forces[i, d] + forces[count + i, d]
-        bend = 0.0
-        for d in range(3):
-            bend += curvatures[i, d] * forces[count + i, d]
-        if convex and bend < 0.0:
-            bend = 0.0
-        for a in range(2):
-            row = equations[i, 3 + a]
-            if row >= 0:
-                for d in range(3):
-                    gradient[row] += tangents[i, a, d] * forces[count + i, d]
-                band[0, row] += bend
+@njit(cache=True, error_model="numpy")
+def _add_block(block, a, c, count, sign, tangents, equations, band, right):
+    """Add sign · JₐᵀB J_c between the struts of nodes a and c, J = [I, τ₁, τ₂] at a top and [I, 0, 0] at a bottom.
 
-
-@njit(cache=True)
-def _add_block(block, a, c, count, sign, tangents, equations, band):
-    """Add sign · JₐᵀB J_c between the struts of nodes a and c, J = [I, τ₁, τ₂] at a top and [I, 0, 0] at a bottom."""
+    `right` (3, 5) is room for B J_c.
+    """
     i, j = a % count, c % count
     rows = 5 if a >= count else 3
     columns = 5 if c >= count else 3
-    right = np.empty((3, 5))
     for d in range(3):
         for e in range(3):
-            right[d, e] = block[d, e]
+            right[d, e] = sign * block[d, e]
         for e in range(3, columns):
-            right[d, e] = 0.0
-            for f in range(3):
-                right[d, e] += block[d, f] * tangents[j, e - 3, f]
+            t = tangents[j, e - 3]
+            right[d, e] = sign * (block[d, 0] * t[0] + block[d, 1] * t[1] + block[d, 2] * t[2])
     for p in range(rows):
         row = equations[i, p]
         if row < 0:
@@ -185,16 +187,15 @@ def _add_block(block, a, c, count, sign, tangents, equations, band):
             if p < 3:
                 value = right[p, q]
             else:
-                value = 0.0
-                for d in range(3):
-                    value += tangents[i, p - 3, d] * right[d, q]
+                t = tangents[i, p - 3]
+                value = t[0] * right[0, q] + t[1] * right[1, q] + t[2] * right[2, q]
             if row >= column:
-                band[row - column, column] += sign * value
+                band[row - column, column] += value
             else:
-                band[column - row, row] += sign * value
+                band[column - row, row] += value
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def move_struts(bottoms, directions, lengths, measured, tangents, equations, step, scale):
     """Bottoms and directions after scale · step (n,) along the unknowns; measured struts keep their inclination."""
     new_bottoms, new_directions = bottoms.copy(), directions.copy()

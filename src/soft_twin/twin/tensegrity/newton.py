@@ -10,6 +10,7 @@ from soft_twin.twin.tensegrity.structure import Structure
 
 ARMIJO = 1e-4
 MAX_HALVINGS = 30
+REUSE = 0.1  # a factorisation serves on while each step takes the residual down to this share
 MAX_MOVE = 0.12  # [m] the furthest that one step may move anything
 
 
@@ -64,7 +65,7 @@ class Minimum:
         residual: largest entry of the gradient [N].
         iterations: Newton steps.
         converged: the residual is below the tolerance.
-        factor: banded Cholesky factor of the Hessian there (k + 1, n).
+        factor: banded Cholesky factor of the Hessian (k + 1, n), there or a step or two before.
     """
 
     pose: Pose
@@ -124,20 +125,31 @@ class Minimiser:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 
-    def minimise(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> Minimum:
-        """The minimum that damped Newton reaches from a pose. It always returns; `converged` says how it ended."""
+    def minimise(
+        self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings, factor: np.ndarray | None = None
+    ) -> Minimum:
+        """The minimum that damped Newton reaches from a pose. It always returns; `converged` says how it ended.
+
+        Args:
+            factor: Cholesky factor of a nearby Hessian. It serves as long as each step with it takes the residual
+                down tenfold, which saves factorisations.
+        """
         energy = self.energy(pose, laws, around)
-        residual = np.inf
+        before = np.inf
         for iteration in range(self.max_iterations + 1):
-            factor = self._factorise(pose, unknowns, laws, around)
+            forces = self.gradient(pose, unknowns, laws, around)
             residual = float(np.abs(unknowns.gradient).max())
+            if residual <= self.tolerance and factor is not None:
+                break
+            if factor is None or residual > REUSE * before:
+                factor = self._factorise(pose, unknowns, laws, around, forces)
             if residual <= self.tolerance or iteration == self.max_iterations:
                 break
             step = -dpbtrs(factor, unknowns.gradient, lower=1)[0]
-            moved, new_energy = self._search(pose, unknowns, laws, around, step, energy)
+            moved, energy = self._search(pose, unknowns, laws, around, step, energy)
             if moved is None:
                 break
-            pose, energy = moved, new_energy
+            pose, before = moved, residual
         return Minimum(pose, energy, residual, iteration, residual <= self.tolerance, factor)
 
     def energy(self, pose: Pose, laws: Laws, around: Surroundings) -> float:
@@ -147,26 +159,34 @@ class Minimiser:
             nodes, self.members, laws.stiffness, laws.natural, around.loads, around.holds, around.targets
         )
 
-    def assemble(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings, convex: bool = False) -> None:
-        """Fill the gradient and Hessian band of the unknowns at a pose."""
+    def gradient(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
+        """Fill the gradient of the unknowns at a pose; that of the nodes (2 s, 3) [N]."""
         kernels.strut_frames(pose.directions, self.lengths, unknowns.measured, unknowns.tangents, unknowns.curvatures)
-        kernels.assemble(
+        forces = kernels.node_gradient(
             pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.loads, around.holds,
-            around.targets, unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
-            unknowns.gradient,
+            around.targets,
         )  # fmt: skip
+        kernels.strut_gradient(forces, unknowns.tangents, unknowns.equations, unknowns.gradient)
+        return forces
 
-    def _factorise(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
+    def hessian(self, pose, unknowns, laws, around, forces: np.ndarray, convex: bool = False) -> np.ndarray:
+        """The Hessian's lower band at the pose whose `gradient` was computed last, with that gradient of the nodes."""
+        kernels.hessian(
+            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.holds, forces,
+            unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
+        )  # fmt: skip
+        return unknowns.band
+
+    def _factorise(self, pose, unknowns, laws, around, forces: np.ndarray) -> np.ndarray:
         """Cholesky factor of the Hessian; of a positive definite relative of it where the Hessian is indefinite."""
-        self.assemble(pose, unknowns, laws, around)
-        factor, info = dpbtrf(unknowns.band, lower=1)
+        factor, info = dpbtrf(self.hessian(pose, unknowns, laws, around, forces), lower=1)
         if info == 0:
             return factor
-        self.assemble(pose, unknowns, laws, around, convex=True)
-        shift = 1e-6 * max(unknowns.band[0].max(), 1.0)
+        band = self.hessian(pose, unknowns, laws, around, forces, convex=True)
+        shift = 1e-6 * max(band[0].max(), 1.0)
         while info:
-            unknowns.band[0] += shift
-            factor, info = dpbtrf(unknowns.band, lower=1)
+            band[0] += shift
+            factor, info = dpbtrf(band, lower=1)
             shift *= 10.0
         return factor
 

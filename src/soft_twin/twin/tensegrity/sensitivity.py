@@ -1,0 +1,76 @@
+"""What inclinations cost: moments on the measured struts, and how they change with inclinations and loads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.twin.tensegrity.newton import Laws, Minimiser, Pose, Surroundings, Unknowns
+
+
+@dataclass(frozen=True)
+class InclinationSensitivity:
+    """At a minimum with given inclinations, of the k measured struts, in arcs at the struts' tops [m]:
+
+    Attributes:
+        struts: (k,) which struts.
+        moments: (k,) g = ∂E/∂φ/L [N], what holds each strut at its inclination.
+        stiffness: (k, k) S = dg/dφ/L [N/m], everything else following.
+        by_load: (k, 6 s) dg/d(load of the nodes).
+    """
+
+    struts: np.ndarray
+    moments: np.ndarray
+    stiffness: np.ndarray
+    by_load: np.ndarray
+
+    def mismatch(self) -> np.ndarray:
+        """(k,) how far [m of arc] each inclination alone is from where the rest of the arm would put it: g / S_ii."""
+        return self.moments / np.diag(self.stiffness)
+
+
+def inclination_sensitivity(
+    minimiser: Minimiser, free: Unknowns, pose: Pose, measured: np.ndarray, laws: Laws, around: Surroundings
+) -> InclinationSensitivity:
+    """Sensitivities at a minimum.
+
+    Args:
+        free: the unknowns when no strut is measured; their last motion of a strut is along its inclination.
+        measured: (s,) struts whose inclination was given.
+    """
+    forces = minimiser.gradient(pose, free, laws, around)
+    gradient = free.gradient.copy()
+    H = dense(minimiser.hessian(pose, free, laws, around, forces))
+    tilts = free.equations[measured, 4]
+    rest = np.setdiff1d(np.arange(free.count), tilts)
+    loads = -_load_jacobian(free)
+    follow = np.linalg.solve(H[np.ix_(rest, rest)], np.hstack([H[np.ix_(rest, tilts)], loads[rest]]))
+    coupling = H[np.ix_(tilts, rest)]
+    return InclinationSensitivity(
+        struts=np.flatnonzero(measured),
+        moments=gradient[tilts],
+        stiffness=H[np.ix_(tilts, tilts)] - coupling @ follow[:, : len(tilts)],
+        by_load=loads[tilts] - coupling @ follow[:, len(tilts) :],
+    )
+
+
+def dense(band: np.ndarray) -> np.ndarray:
+    """The symmetric matrix (n, n) of a lower band (k + 1, n)."""
+    count = band.shape[1]
+    matrix = np.zeros((count, count))
+    for offset, row in enumerate(band[:count]):
+        index = np.arange(count - offset)
+        matrix[index + offset, index] = matrix[index, index + offset] = row[: count - offset]
+    return matrix
+
+
+def _load_jacobian(free: Unknowns) -> np.ndarray:
+    """(n, 6 s) derivative of the nodes' positions with respect to the unknowns, transposed."""
+    count = len(free.equations)
+    jacobian = np.zeros((free.count, 2 * count, 3))
+    for i, equations in enumerate(free.equations):
+        for d in range(3):
+            if equations[d] >= 0:
+                jacobian[equations[d], [i, count + i], d] = 1.0
+        for a in range(2):
+            jacobian[equations[3 + a], count + i] = free.tangents[i, a]
+    return jacobian.reshape(free.count, -1)
