@@ -26,8 +26,8 @@ TYPES = {
     "sensor_msgs/Temperature": STAMPED + "float64 temperature\nfloat64 variance\n",
     "soft_twin_msgs/Shape": STAMPED + "string[] names\ngeometry_msgs/Point[] points\nfloat64 energy\n"
     "float64 residual\nfloat64 confidence\n",
-    "soft_twin_msgs/SolverStatus": STAMPED + "float64 residual\nint32 iterations\nfloat64 duration\nfloat64 error\n"
-    "bool converged\nbool reachable\nstring[] active_limits\n",
+    "soft_twin_msgs/SolverStatus": STAMPED + "geometry_msgs/Point target\nbool compensating\nfloat64 residual\n"
+    "int32 iterations\nfloat64 duration\nfloat64 error\nbool converged\nbool reachable\nstring[] active_limits\n",
     "std_msgs/Bool": "bool data\n",
     "std_msgs/Float64": "float64 data\n",
     "std_msgs/Header": "builtin_interfaces/Time stamp  # when\nstring frame_id\n",
@@ -87,8 +87,12 @@ def joints(names, position=(), effort=()) -> dict:
     return {"name": list(names), "position": list(map(float, position)), "velocity": [], "effort": list(effort)}
 
 
-def solver_status(duration: float, error: float = 0.0, converged: bool = True, limits=()) -> dict:
+def solver_status(
+    duration: float, target=(0.0, 0.0, 0.1), compensating=True, error=0.0, converged=True, limits=()
+) -> dict:
     return {
+        "target": xyz(target),
+        "compensating": compensating,
         "residual": 1e-9,
         "iterations": 1,
         "duration": duration,

@@ -55,7 +55,8 @@ def _add_moment(recorder: Recorder, k: int, time: float, name: str, noise: np.ra
     tip_turn = Rotation.from_rotvec([SAG[name] * np.cos(inclination), 0.0, 0.0])
     world_from_base = turn.inv().as_quat()
     gravity = -9.81 * np.array([0.0, np.cos(inclination), np.sin(inclination)])
-    status = solver_status(0.004 + 0.001 * noise.random(), limits=["cable_1 tension low"] if k % 4 == 0 else [])
+    limits = ["cable_1 tension low"] if k % 4 == 0 else []
+    status = solver_status(0.004 + 0.001 * noise.random(), compensating=name == "with", limits=limits)
     delay = LATE if k % 100 == 0 else LATENCY
     recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", time, {"quaternion": xyzw(world_from_base)})
     recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", time, pose(points[-1], tip_turn.as_quat()))

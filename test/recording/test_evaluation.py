@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import synthetic_run
 from scipy.spatial.transform import Rotation
-from synthetic import Recorder, pose, xyzw
+from synthetic import Recorder, pose, solver_status, xyzw
 
 from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
 
+SOLVER_STATUS = "soft_twin_msgs/msg/SolverStatus"
 HELD = [135.0, 90.0, 45.0, 0.0, -45.0]
 
 
@@ -94,7 +95,7 @@ def test_a_newer_target_counts_from_its_time_on(tmp_path, robot):
     recorder = Recorder(tmp_path / "run.mcap")
     for t in (0.0, 1.0, 2.0):
         if t == 1.0:
-            recorder.add("target", "geometry_msgs/msg/PoseStamped", 0.9, pose((0.01, 0.0, 0.1)))
+            recorder.add("solver/status", SOLVER_STATUS, 0.9, solver_status(0.004, target=(0.01, 0.0, 0.1)))
         recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, 0.0, 0.1)))
     recorder.close()
     np.testing.assert_allclose(evaluate(recorder.writer.path, robot).tip_error.values, [0.0, 0.01, 0.01], atol=1e-12)

@@ -88,6 +88,8 @@ def test_solver_status(recorder):
     series = one(recorder, "soft_twin_msgs/msg/SolverStatus", status, solver_status(0.005))
     np.testing.assert_array_equal(series["duration"], [0.004, 0.005])
     np.testing.assert_array_equal(series["converged"], [False, True])
+    np.testing.assert_array_equal(series["compensating"], [True, True])
+    np.testing.assert_array_equal(series["target"], [(0.0, 0.0, 0.1)] * 2)
     assert list(series["active_limits"]) == [("cable_1 tension low",), ()]
 
 

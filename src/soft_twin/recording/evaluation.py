@@ -166,10 +166,10 @@ class Run:
         return Curve(self.seconds(series.stamp), (series.publish_time - series.stamp) * 1e-9)
 
     def target(self, time: np.ndarray) -> np.ndarray:
-        """(n, 3) the tip's target at these times: the newest one recorded, before that the robot's own [m]."""
-        changes = self.curve("target", "position", (3,))
-        rows = np.vstack([self.robot.target_tip, changes.values])
-        return rows[np.searchsorted(changes.time, time, side="right")]
+        """(n, 3) the tip's target at these times: that of the newest solve, before the first the robot's own [m]."""
+        solves = self.curve("solver/status", "target", (3,))
+        rows = np.vstack([self.robot.target_tip, solves.values])
+        return rows[np.searchsorted(solves.time, time, side="right")]
 
     def passes(self) -> tuple[Interval, ...]:
         phases = self.curve("run/phase", "data")

@@ -235,8 +235,9 @@ def _temperature(rows):
 def _solver_status(rows):
     fields = {
         name: np.array([getattr(row, name) for row in rows])
-        for name in ("residual", "iterations", "duration", "error", "converged", "reachable")
+        for name in ("compensating", "residual", "iterations", "duration", "error", "converged", "reachable")
     }
+    fields["target"] = _xyz([row.target for row in rows])
     limits = np.empty(len(rows), dtype=object)
     limits[:] = [tuple(row.active_limits) for row in rows]
     return (), fields | {"active_limits": limits}
