@@ -180,7 +180,7 @@ class CableControl:
             time=time,
             displacements=readings.displacements,
             tensions=self._tensions.copy(),
-            currents=readings.currents.copy(),
+            currents=readings.currents,
             enabled=self.enabled,
             mode=self._mode,
             faults=tuple(self._faults.values()),
@@ -190,11 +190,11 @@ class CableControl:
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
         fresh = self._readings.ages < self.parameters.coast_after
-        if not np.all(fresh):
+        if not fresh.all():
             self._counters["coasting"] += 1
         self._limiter.advance(self._target, dt)
         currents = self._control.update(self._limiter, self._readings.displacements, self._readings.rates, dt)
-        self._counters["current"] += int(np.any(self._control.limited))
+        self._counters["current"] += int(self._control.limited.any())
         return np.where(fresh, currents, 0.0)
 
     def _watch(self) -> None:
@@ -212,6 +212,8 @@ class CableControl:
 
     def _missing(self) -> list[str]:
         limit = self.parameters.silent_after
+        if self._readings.ages.max() <= limit:
+            return []
         return [
             f"motor {motor_id} ({name}): no feedback for {limit:g} s; check its power, its id and the bus"
             for motor_id, name, age in zip(self.motor_ids, self._names, self._readings.ages, strict=True)

@@ -39,7 +39,7 @@ class CommandLimiter:
         if values.shape != (len(self._names),):
             self.counters["size"] += 1
             return f"command refused: {values.size} displacements for {len(self._names)} cables"
-        if not np.all(np.isfinite(values)):
+        if not np.isfinite(values).all():
             self.counters["not_finite"] += 1
             bad = ", ".join(
                 f"{name} = {value}" for name, value in zip(self._names, values, strict=True) if not np.isfinite(value)
@@ -50,8 +50,8 @@ class CommandLimiter:
     def clip(self, displacements) -> np.ndarray:
         """(c,) the command within the limits of displacement [m]."""
         values = np.asarray(displacements, dtype=float)
-        clipped = np.clip(values, *self._limits.displacement)
-        self.counters["displacement"] += int(np.any(clipped != values))
+        clipped = values.clip(*self._limits.displacement)
+        self.counters["displacement"] += int((clipped != values).any())
         return clipped
 
     def advance(self, target: np.ndarray, dt: float) -> None:
@@ -61,10 +61,10 @@ class CommandLimiter:
         step = 0.5 * self._acceleration * dt
         braking = np.sqrt(step**2 + 2.0 * self._acceleration * np.abs(distance)) - step
         wanted = np.sign(distance) * np.minimum(braking, np.abs(distance) / dt)
-        limited = np.clip(wanted, -self._limits.rate, self._limits.rate)
-        change = np.clip(limited - self.rates, -2.0 * step, 2.0 * step)
-        self.counters["rate"] += int(np.any(limited != wanted))
-        self.counters["acceleration"] += int(np.any(np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)))
+        limited = wanted.clip(-self._limits.rate, self._limits.rate)
+        change = (limited - self.rates).clip(-2.0 * step, 2.0 * step)
+        self.counters["rate"] += int((limited != wanted).any())
+        self.counters["acceleration"] += int((np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)).any())
         self.accelerations = change / dt
         self.rates = self.rates + change
         self.displacements = self.displacements + self.rates * dt

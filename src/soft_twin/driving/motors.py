@@ -14,9 +14,6 @@ class MotorReadings:
     """Readings of the motors that pull a robot's cables, in the order of the cables.
 
     Attributes:
-        displacements: (c,) [m] from where `set_zero` was last called, or from the first feedback.
-        rates: (c,) [m/s].
-        currents: (c,) > 0 winds in [A].
         ages: (c,) seconds since each motor's last feedback.
         jumps: (c,) how often the rotor's angle jumped farther than it can turn.
         foreign: feedback of motors that are not in the description.
@@ -28,8 +25,7 @@ class MotorReadings:
         self._winch = winch
         self._turns = [TurnCounter() for _ in range(count)]
         self._zero_counts = np.zeros(count)
-        self._counts = np.zeros(count)
-        self.rates, self.currents = np.zeros(count), np.zeros(count)
+        self._counts, self._speeds_rpm, self._currents = np.zeros(count), np.zeros(count), np.zeros(count)
         self.ages = np.full(count, np.inf)
         self.jumps = np.zeros(count, dtype=int)
         self.foreign = 0
@@ -37,11 +33,22 @@ class MotorReadings:
     @property
     def complete(self) -> bool:
         """Whether every motor has answered at least once."""
-        return bool(np.all(np.isfinite(self.ages)))
+        return bool(np.isfinite(self.ages).all())
 
     @property
     def displacements(self) -> np.ndarray:
+        """(c,) cable wound in since `set_zero` was last called, or since the first feedback [m]."""
         return self._winch.displacement_of_counts(self._counts - self._zero_counts)
+
+    @property
+    def rates(self) -> np.ndarray:
+        """(c,) [m/s]."""
+        return self._winch.rate(self._speeds_rpm)
+
+    @property
+    def currents(self) -> np.ndarray:
+        """(c,) > 0 winds in [A]."""
+        return self._winch.description.direction * self._currents
 
     def set_zero(self, displacements: np.ndarray) -> None:
         """Let the present rotor angles stand for these displacements (c,) [m]."""
@@ -60,6 +67,6 @@ class MotorReadings:
         turned = self._turns[cable].update(sample.angle_counts)
         self.jumps[cable] += abs(turned) > MAX_TURN
         self._counts[cable] = self._turns[cable].counts
-        self.rates[cable] = self._winch.rate(sample.speed_rpm)
-        self.currents[cable] = sample.current * self._winch.description.direction
+        self._speeds_rpm[cable] = sample.speed_rpm
+        self._currents[cable] = sample.current
         self.ages[cable] = 0.0

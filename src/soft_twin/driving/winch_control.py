@@ -63,7 +63,7 @@ class WinchControl:
         error = rate_then + g.position * (then - displacements) - rates
         forward = g.friction * motion.rates + g.inertia * motion.accelerations
         wanted = forward + g.rate * error + self._integral
-        currents = np.clip(wanted, -self._limit, self._limit)
+        currents = wanted.clip(-self._limit, self._limit)
         self.limited = currents != wanted
         self._integral += np.where(self.limited, 0.0, g.integral * dt * error)
         return currents

@@ -120,9 +120,9 @@ class CableRobot:
             for thread in self._threads:
                 thread.start()
 
-    def play(self) -> None:
-        """Start the base's motion, from its beginning."""
-        self._play_time = self._now()
+    def play(self, at: float | None = None) -> None:
+        """Start the base's motion from its beginning, now or at that time [s since the start]."""
+        self._play_time = self._now() if at is None else at
 
     def truth(self) -> Truth:
         """The robot as it was at the last step of its body."""
@@ -132,6 +132,11 @@ class CableRobot:
     def points(self) -> np.ndarray:
         """(n, 3) nodes of the body in base_link [m]."""
         return self._points
+
+    @property
+    def heater_duty(self) -> float:
+        """Duty of the IMU's heater, as the driver last set it, 0…1."""
+        return self._imu.heater_duty
 
     def close(self) -> None:
         """Stop time and unplug the devices."""

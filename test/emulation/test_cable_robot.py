@@ -1,0 +1,150 @@
+import time
+
+import numpy as np
+import pytest
+import serial
+
+from soft_twin import load_robot
+from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.can_bus import open_bus
+from soft_twin.emulation.base_motion import inclinations
+from soft_twin.emulation.cable_robot import CableRobot
+from soft_twin.errors import ConvergenceError
+from soft_twin.sensing.imu_frames import FrameDecoder, encode_heater
+
+SPRING = 600.0  # [N/m]
+
+
+class SpringBody:
+    """A stand-in for the plant: every cable pulls against a spring; it remembers what it was told."""
+
+    def __init__(self):
+        self.tip, self.tip_direction = np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, 1.0])
+        self.tensions, self.points = np.zeros(6), np.zeros((3, 3))
+        self.elapsed, self.gravity, self.fails = 0.0, np.zeros(3), False
+
+    def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration):
+        if self.fails:
+            raise ConvergenceError("the body did not find its equilibrium")
+        self.elapsed += dt
+        self.gravity = specific_gravity
+        self.tensions = np.maximum(SPRING * winch_displacements, 0.0)
+
+
+@pytest.fixture
+def emulated():
+    robots = []
+
+    def make(**choices):
+        motion = inclinations([0.0], move_time=0.2, hold_time=0.5)
+        robots.append(CableRobot(load_robot("slender"), motion, seed=3, **{"body": SpringBody(), **choices}))
+        return robots[-1]
+
+    yield make
+    for robot in robots:
+        robot.close()
+
+
+def _imu_samples(port, robot, until, start=0.0):
+    decoder, samples = FrameDecoder(), []
+    for now in np.arange(start, until, 0.004):
+        robot.advance_devices(now)
+        samples += decoder.feed(port.read(port.in_waiting))
+    return samples, decoder
+
+
+def test_imu_samples_come_at_their_rate_with_the_time_they_were_taken(emulated):
+    robot = emulated(real_time=False)
+    with serial.Serial(robot.imu_path, timeout=0.1) as port:
+        samples, decoder = _imu_samples(port, robot, until=1.0)
+    times = np.array([sample.time for _, sample in samples])
+    assert len(times) >= 95
+    np.testing.assert_allclose(np.diff(times), 0.01, atol=0.5e-3)
+    assert (decoder.errors.lost_frames, decoder.errors.bad_crc) == (0, 0)
+
+
+def test_the_imu_feels_the_base_as_it_moves(emulated):
+    robot = emulated(real_time=False)
+    robot.play(at=0.0)
+    with serial.Serial(robot.imu_path, timeout=0.1) as port:
+        samples, _ = _imu_samples(port, robot, until=0.6)
+    # upright at first, then horizontal with gravity along -y: REP-145 specific force is +g upwards
+    np.testing.assert_allclose(samples[0][1].specific_force, [0.0, 0.0, 9.81], atol=0.3)
+    np.testing.assert_allclose(samples[-1][1].specific_force, [0.0, 9.81, 0.0], atol=0.3)
+    assert max(abs(sample.angular_velocity[0]) for _, sample in samples) > 5.0
+
+
+def test_what_comes_late_is_caught_up_with_up_to_the_timings_patience(emulated):
+    robot = emulated(real_time=False)
+    with serial.Serial(robot.imu_path, timeout=0.1) as port:
+        decoder = FrameDecoder()
+        robot.advance_devices(0.0)
+        robot.advance_devices(0.2)
+        samples = decoder.feed(port.read(port.in_waiting))
+        assert decoder.errors.lost_frames == 0
+        assert samples[-1][1].time == pytest.approx(0.2, abs=1e-3)
+        robot.advance_devices(3.2)
+        samples = decoder.feed(port.read(port.in_waiting))
+        assert decoder.errors.lost_frames == pytest.approx(275, abs=2)
+        assert samples[-1][1].time == pytest.approx(3.2, abs=1e-3)
+
+
+def test_the_heater_obeys_its_bytes(emulated):
+    robot = emulated(real_time=False)
+    with serial.Serial(robot.imu_path, timeout=0.1) as port:
+        port.write(encode_heater(0.5))
+        _imu_samples(port, robot, until=0.1)
+    assert robot.heater_duty == pytest.approx(0.5, abs=1e-4)
+
+
+def test_the_body_feels_the_gravity_of_its_base(emulated):
+    body = SpringBody()
+    robot = emulated(real_time=False, body=body)
+    robot.advance_body(0.1, 0.02)
+    np.testing.assert_allclose(body.gravity, [0.0, 0.0, -9.81], atol=1e-9)
+    assert robot.truth().phase == "rest"
+    robot.play(at=0.0)
+    robot.advance_body(0.4, 0.02)
+    np.testing.assert_allclose(body.gravity, [0.0, -9.81, 0.0], atol=1e-9)
+    assert robot.truth().phase == "hold 0"
+
+
+def test_a_body_that_fails_stays_as_it_was_and_says_so(emulated):
+    body = SpringBody()
+    robot = emulated(real_time=False, body=body)
+    body.fails = True
+    robot.advance_body(0.1, 0.02)
+    assert robot.plant_failures == 1
+    assert "equilibrium" in robot.last_failure
+    np.testing.assert_array_equal(robot.truth().tip, [0.0, 0.0, 0.1])
+
+
+def test_driven_in_real_time_through_its_bytes(emulated):
+    robot = emulated()
+    driver = CableDriver(load_robot("slender"), open_bus("slcan", robot.can_path))
+    try:
+        end = time.monotonic() + 10.0
+        while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
+            time.sleep(0.01)
+        driver.enable()
+        target = np.linspace(0.0, 0.003, 6)
+        while not np.allclose(robot.truth().displacements, target, atol=2e-5) and time.monotonic() < end:
+            driver.command(target)
+            time.sleep(0.01)
+        np.testing.assert_allclose(robot.truth().displacements, target, atol=2e-5)
+        np.testing.assert_allclose(robot.truth().tensions, SPRING * target, atol=0.02)
+    finally:
+        driver.close()
+
+
+def test_play_starts_the_motion_from_its_beginning(emulated):
+    robot = emulated()
+    assert robot.truth().phase == "rest"
+    robot.play()
+    end = time.monotonic() + 10.0
+    while robot.truth().phase != "hold 0" and time.monotonic() < end:
+        time.sleep(0.01)
+    # horizontal: base +z lies in the horizontal plane
+    w, x, y, _ = robot.truth().attitude_wxyz
+    assert 1.0 - 2.0 * (x * x + y * y) == pytest.approx(0.0, abs=1e-6)
+    assert w == pytest.approx(np.sqrt(0.5))
