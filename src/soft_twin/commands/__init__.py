@@ -6,7 +6,9 @@ status). Its name in COMMANDS is what a user types; modules are imported only wh
 
 COMMANDS = {
     "bench": "measure speed and scale; prints a table and one JSON line",
+    "diff": "what differs between two recordings",
     "mesh": "make a robot's meshes with Gmsh",
     "replay": "run the library over a recording, without middleware",
+    "report": "make the report of a recorded run anew",
     "run": "run a robot's whole loop on emulated hardware and report",
 }

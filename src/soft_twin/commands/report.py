@@ -1,0 +1,24 @@
+"""`soft-twin report RUN.mcap`: the report of a recorded run, made anew."""
+
+import argparse
+from pathlib import Path
+
+from soft_twin import load_robot
+from soft_twin.recording.evaluation import PROFILE
+from soft_twin.recording.report import table, write_report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", help="an MCAP recording of a run")
+    parser.add_argument("--robot", default="slender", help="name or description of the robot that was run")
+    parser.add_argument("--namespace", help="of the robot's topics; the robot's name by default")
+    parser.add_argument("--source", default=PROFILE, help="what moved the base: 'profile' or a recording's name")
+    parser.add_argument("--out", type=Path, help="folder for the report; the recording's by default")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    folder = arguments.out or Path(arguments.recording).parent
+    robot = load_robot(arguments.robot)
+    print(table(write_report(arguments.recording, folder, robot, arguments.source, arguments.namespace)))
+    print(f"{folder / 'report.json'}  {folder / 'report.png'}")
+    return 0

@@ -1,0 +1,98 @@
+"""Differences between two recordings, topic by topic, field by field."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from soft_twin.recording.reader import Series, arrays
+
+WALL_TIMES = ("duration",)
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """How far apart a field of a topic is in two recordings.
+
+    Attributes:
+        topic, field: which.
+        pairs: messages that both recordings have, by stamp where any stamps agree, else by order.
+        only_first, only_second: messages that one of them has alone.
+        largest: largest absolute difference of any number, inf where one is not a number and the other is; for
+            fields that are no numbers, the share of pairs that differ.
+    """
+
+    topic: str
+    field: str
+    pairs: int
+    only_first: int
+    only_second: int
+    largest: float
+
+    @property
+    def same(self) -> bool:
+        return self.largest == 0.0 and self.only_first == self.only_second == 0
+
+
+def diff(first: str | Path, second: str | Path, timing: bool = False) -> list[FieldDifference]:
+    """Compare all topics of two recordings.
+
+    Args:
+        first, second: MCAP recordings.
+        timing: also compare fields that hold wall times.
+
+    Raises:
+        RecordingError: one of them is missing or no recording.
+    """
+    a, b = arrays(first), arrays(second)
+    rows = []
+    for topic in sorted(a.keys() | b.keys()):
+        if topic in a and topic in b:
+            rows += _differences(topic, a[topic], b[topic])
+        else:
+            counts = len(a.get(topic, ())), len(b.get(topic, ()))
+            rows.append(FieldDifference(topic, "-", 0, *counts, float("nan")))
+    return [row for row in rows if timing or row.field not in WALL_TIMES]
+
+
+def table(rows: list[FieldDifference]) -> str:
+    """Differences as aligned lines, the same ones left out."""
+    different = [row for row in rows if not row.same]
+    width = max([len(f"{row.topic} {row.field}") for row in different], default=0)
+    lines = [f"{len(rows) - len(different)} of {len(rows)} fields are the same to the bit"]
+    if different:
+        lines.append(f"{'':<{width}}{'pairs':>8}{'only 1st':>10}{'only 2nd':>10}{'largest':>12}")
+    for row in different:
+        counts = f"{row.pairs:>8}{row.only_first:>10}{row.only_second:>10}"
+        lines.append(f"{f'{row.topic} {row.field}':<{width}}{counts}{row.largest:>12.4g}")
+    return "\n".join(lines)
+
+
+def _differences(topic: str, a: Series, b: Series) -> list[FieldDifference]:
+    mine, theirs = _matched(a, b)
+    unmatched = len(a) - len(mine), len(b) - len(theirs)
+    fields = [name for name in a.fields if name in b.fields]
+    return [
+        FieldDifference(topic, name, len(mine), *unmatched, _largest(a[name][mine], b[name][theirs])) for name in fields
+    ]
+
+
+def _matched(a: Series, b: Series) -> tuple[np.ndarray, np.ndarray]:
+    _, mine, theirs = np.intersect1d(a.stamp, b.stamp, return_indices=True)
+    if len(mine):
+        return mine, theirs
+    both = np.arange(min(len(a), len(b)))
+    return both, both
+
+
+def _largest(a: np.ndarray, b: np.ndarray) -> float:
+    if not len(a):
+        return 0.0
+    if a.shape != b.shape:
+        return float("inf")
+    if not np.issubdtype(a.dtype, np.number):
+        return float(np.mean([x != y for x, y in zip(a, b, strict=True)]))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore"):
+        distance = np.where(same, 0.0, np.abs(a - b))
+    return float(np.max(np.where(np.isnan(distance), np.inf, distance), initial=0.0))
