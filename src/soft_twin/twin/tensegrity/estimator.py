@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dpbtrs
 from soft_twin.errors import InputError
 from soft_twin.twin.tensegrity import kernels
 from soft_twin.twin.tensegrity.cold_start import PlaneModel, plane_minima
+from soft_twin.twin.tensegrity.faults import Situation, implausible_inclinations
 from soft_twin.twin.tensegrity.forward import ForwardModel
 from soft_twin.twin.tensegrity.newton import Laws, Minimiser, Minimum, Pose, Surroundings, Unknowns
 from soft_twin.twin.tensegrity.readings import Readings, check_readings
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from soft_twin.robots.tensegrity import TensegrityArm
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum
+MAX_SLACK = 0.3  # share of the members
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
 CURVATURE_HALF = 5.0  # [N/m] curvature at which confidence is half
 
@@ -53,6 +55,7 @@ class Estimator(ABC):
         Raises:
             InputError: an argument has the wrong size, or nothing is usable and there is no last shape.
         """
+        cold = self._last is None
         readings = check_readings(self.model, inclinations, pressures, self._last_pressures)
         if readings.unusable:
             if self._last is None:
@@ -60,9 +63,15 @@ class Estimator(ABC):
             return replace(self._last, stale=True, confidence=0.0, faults=readings.faults)
         self._last_pressures = readings.pressures
         shape = self._estimate(readings)
+        if cold and shape.converged:
+            shape = replace(shape, faults=shape.faults + self.diagnose())
         if shape.converged:
             self._last = shape
         return shape
+
+    def diagnose(self) -> tuple[str, ...]:
+        """Sentences about readings of the last update that cannot be true; an estimator may know none."""
+        return ()
 
     @abstractmethod
     def _estimate(self, readings: Readings) -> Shape:
@@ -100,8 +109,9 @@ class EnergyEstimator(Estimator):
     def __init__(self, arm: "TensegrityArm", tries: int = 8, tolerance: float = 1e-3):
         self.tries = tries
         self.forward = ForwardModel(arm.model)
-        self._minimiser = Minimiser(arm.structure, tolerance, max_iterations=60)
-        self._unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
+        self.minimiser = Minimiser(arm.structure, tolerance, max_iterations=60)
+        self.unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
+        self.all_free = Unknowns(arm.structure, np.zeros(arm.structure.strut_count, dtype=bool))
         self._weights = Surroundings.of_loads(arm.model.loads())
         super().__init__(arm)
 
@@ -110,30 +120,41 @@ class EnergyEstimator(Estimator):
         self._factor: np.ndarray | None = None
         self._start: ColdStart | None = None
         self._softest: np.ndarray | None = None
+        self._situation: Situation | None = None
 
     def _estimate(self, readings: Readings) -> Shape:
         self._select(readings.measured)
         laws = self.model.laws.at(readings.pressures)
-        minimum = self._solve(readings, laws, self._weights)
-        return self._shape(minimum, laws, readings)
+        return self._shape(self._solve(readings, laws, self._weights), laws, readings)
+
+    def diagnose(self) -> tuple[str, ...]:
+        """Sentences that name struts whose inclinations in the last update are swapped or wrong. Takes 1–50 ms.
+
+        A cold start does this by itself; call it now and then while the arm runs.
+        """
+        return implausible_inclinations(self, self._situation) if self._situation is not None else ()
 
     def _select(self, measured: np.ndarray) -> None:
-        if not np.array_equal(measured, self._unknowns.measured):
-            self._unknowns = Unknowns(self.model.structure, measured)
+        if not np.array_equal(measured, self.unknowns.measured):
+            self.unknowns = Unknowns(self.model.structure, measured)
             self._softest = self._factor = None
 
     def _solve(self, readings: Readings, laws: Laws, around: Surroundings) -> Minimum:
-        """The minimum next to the last pose; by a cold start where there is none or Newton fails."""
-        if self._pose is not None:
-            start = self._pose.with_inclinations(readings.inclinations, readings.measured)
-            minimum = self._minimiser.minimise(start, self._unknowns, laws, around, self._factor)
-            if minimum.converged:
-                self._pose, self._factor = minimum.pose, minimum.factor
-                return minimum
-        self._start = self.cold_start(readings, laws, around)
-        minimum = self._start.minima[0]
+        """The minimum next to the last pose; from a cold start where there is none or Newton's method fails."""
+        minimum = self._warm_minimum(readings, laws, around)
+        if minimum is None:
+            self._start = self.cold_start(readings, laws, around)
+            minimum = self._start.minima[0]
         self._pose, self._factor = minimum.pose, minimum.factor
+        self._situation = Situation(minimum.pose, readings.inclinations, readings.measured, laws, around)
         return minimum
+
+    def _warm_minimum(self, readings: Readings, laws: Laws, around: Surroundings) -> Minimum | None:
+        if self._pose is None:
+            return None
+        start = self._pose.with_inclinations(readings.inclinations, readings.measured)
+        minimum = self.minimiser.minimise(start, self.unknowns, laws, around, self._factor)
+        return minimum if minimum.converged else None
 
     def cold_start(self, readings: Readings, laws: Laws, around: Surroundings) -> ColdStart:
         """Minima of the full energy, from lifted random starts of the yaws."""
@@ -141,7 +162,7 @@ class EnergyEstimator(Estimator):
         rest = self.forward.solve(laws, around.loads)
         nodes = rest.pose.nodes(structure.strut_lengths)
         lengths = np.linalg.norm(nodes[structure.members[:, 0]] - nodes[structure.members[:, 1]], axis=1)
-        tensions = kernels.tensions(nodes, self._minimiser.members, laws.stiffness, laws.natural)
+        tensions = kernels.tensions(nodes, self.minimiser.members, laws.stiffness, laws.natural)
         plane = PlaneModel.of_densities(structure, tensions / lengths)
         inclinations = np.where(readings.measured, readings.inclinations, np.arccos(rest.pose.directions[:, 2]))
         starts = self._random.normal(size=(self.tries, structure.strut_count, 3))
@@ -150,7 +171,7 @@ class EnergyEstimator(Estimator):
             sines = np.sin(inclinations)
             directions = np.column_stack([sines * np.cos(yaws), sines * np.sin(yaws), np.cos(inclinations)])
             pose = plane.pose(structure, directions)
-            minima.append(self._minimiser.minimise(pose, self._unknowns, laws, around))
+            minima.append(self.minimiser.minimise(pose, self.unknowns, laws, around))
         return ColdStart(_distinct(minima, structure.strut_lengths))
 
     def _shape(self, minimum: Minimum, laws: Laws, readings: Readings, **more) -> Shape:
@@ -159,7 +180,7 @@ class EnergyEstimator(Estimator):
             curvature=self._curvature(minimum.factor),
             minima=len(self._start.minima) if self._start else 0,
         )
-        return self.model.shape_of(
+        shape = self.model.shape_of(
             minimum,
             laws,
             confidence=_confidence(certainty) if minimum.converged else 0.0,
@@ -168,6 +189,11 @@ class EnergyEstimator(Estimator):
             faults=readings.faults,
             **more,
         )
+        slack = int(np.sum(shape.tensions <= 0.0))
+        if slack > MAX_SLACK * len(shape.tensions):
+            fault = f"{slack} of {len(shape.tensions)} members are slack: nothing determines the shape"
+            return replace(shape, faults=(*shape.faults, fault), confidence=0.0)
+        return shape
 
     def _curvature(self, factor: np.ndarray) -> float:
         """Smallest eigenvalue of the Hessian by inverse iteration, going on where the last update ended."""

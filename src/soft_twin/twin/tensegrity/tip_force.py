@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soft_twin.twin.tensegrity.estimator import EnergyEstimator
-from soft_twin.twin.tensegrity.newton import Laws, Pose, Surroundings, Unknowns
+from soft_twin.twin.tensegrity.newton import Laws, Pose, Surroundings
 from soft_twin.twin.tensegrity.readings import Readings
 from soft_twin.twin.tensegrity.sensitivity import inclination_sensitivity
 from soft_twin.twin.tensegrity.shape import Shape
@@ -40,7 +40,6 @@ class TipForceEstimator(EnergyEstimator):
         self.moment_error = moment_error
         self.force_scale = force_scale
         self.rounds = rounds
-        self._free = Unknowns(arm.structure, np.zeros(arm.structure.strut_count, dtype=bool))
         super().__init__(arm, **choices)
 
     def _forget(self) -> None:
@@ -67,7 +66,7 @@ class TipForceEstimator(EnergyEstimator):
 
     def _force_step(self, pose: Pose, measured: np.ndarray, laws: Laws) -> np.ndarray:
         """The Gauss–Newton step of the force (3,) in base_link [N]."""
-        found = inclination_sensitivity(self._minimiser, self._free, pose, measured, laws, self._around())
+        found = inclination_sensitivity(self.minimiser, self.all_free, pose, measured, laws, self._around())
         by_force = found.by_load @ self._tip_spread()
         noise = (self.inclination_noise * self.model.structure.strut_lengths[measured].mean()) ** 2
         weight = np.linalg.inv(
