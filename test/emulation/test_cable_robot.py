@@ -9,6 +9,7 @@ from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.cable_robot import CableRobot
+from soft_twin.emulation.plant import Plant
 from soft_twin.errors import ConvergenceError
 from soft_twin.sensing.imu_frames import FrameDecoder, encode_heater
 
@@ -35,8 +36,8 @@ class SpringBody:
 def emulated():
     robots = []
 
-    def make(**choices):
-        motion = inclinations([0.0], move_time=0.2, hold_time=0.5)
+    def make(hold_time=0.5, **choices):
+        motion = inclinations([0.0], move_time=0.2, hold_time=hold_time)
         robots.append(CableRobot(load_robot("slender"), motion, seed=3, **{"body": SpringBody(), **choices}))
         return robots[-1]
 
@@ -50,7 +51,7 @@ def _imu_samples(port, robot, until, start=0.0):
     for now in np.arange(start, until, 0.004):
         robot.advance_devices(now)
         samples += decoder.feed(port.read(port.in_waiting))
-    return samples, decoder
+    return samples + decoder.feed(port.read(100_000)), decoder
 
 
 def test_imu_samples_come_at_their_rate_with_the_time_they_were_taken(emulated):
@@ -80,11 +81,11 @@ def test_what_comes_late_is_caught_up_with_up_to_the_timings_patience(emulated):
         decoder = FrameDecoder()
         robot.advance_devices(0.0)
         robot.advance_devices(0.2)
-        samples = decoder.feed(port.read(port.in_waiting))
+        samples = decoder.feed(port.read(100_000))
         assert decoder.errors.lost_frames == 0
         assert samples[-1][1].time == pytest.approx(0.2, abs=1e-3)
         robot.advance_devices(3.2)
-        samples = decoder.feed(port.read(port.in_waiting))
+        samples = decoder.feed(port.read(100_000))
         assert decoder.errors.lost_frames == pytest.approx(275, abs=2)
         assert samples[-1][1].time == pytest.approx(3.2, abs=1e-3)
 
@@ -148,3 +149,18 @@ def test_play_starts_the_motion_from_its_beginning(emulated):
     w, x, y, _ = robot.truth().attitude_wxyz
     assert 1.0 - 2.0 * (x * x + y * y) == pytest.approx(0.0, abs=1e-6)
     assert w == pytest.approx(np.sqrt(0.5))
+
+
+def test_the_plant_droops_while_its_winches_are_limp_and_turns_their_drums(emulated):
+    """With the robot's own body, in lock-step: held horizontal, no winch driven."""
+    robot = emulated(hold_time=3.0, real_time=False, body=Plant(load_robot("slender")))
+    robot.play(at=0.0)
+    for tick in range(1, 51):
+        robot.advance_devices(0.02 * tick)
+        robot.advance_body(0.02 * tick, 0.02)
+    truth = robot.truth()
+    sag = -truth.tip[1]
+    assert 0.014 < sag < 0.040
+    # cables on the upper side are pulled out by the bending body, without holding it
+    assert truth.displacements.min() < -0.001
+    assert truth.tensions.max() < 0.15

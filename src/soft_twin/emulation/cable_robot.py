@@ -17,6 +17,7 @@ from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.errors import SoftTwinError
 from soft_twin.robots.cable_tube import CableTube
 
+MIN_PAUSE = 0.002  # [s] of the body's thread between steps, however late it is
 SWITCH_INTERVAL = 0.001  # [s] the plant may keep the interpreter from the devices for so long
 
 
@@ -220,11 +221,12 @@ class CableRobot:
         return min(self._motor_ticks / self.timing.motors, self._imu_ticks / self.timing.imu)
 
     def _run_body(self) -> None:
-        period, last = 1.0 / self.timing.plant, self._now()
-        while not self._closing.wait(max(last + period - self._now(), 0.1 * period)):
-            now = self._now()
-            self.advance_body(now, min(now - last, self.timing.patience))
-            last = now
+        period, ticks = 1.0 / self.timing.plant, 0
+        while not self._closing.wait(max((ticks + 1) * period - self._now(), MIN_PAUSE)):
+            due = max(int(self._now() / period), ticks + 1)
+            dt = min((due - ticks) * period, self.timing.patience)
+            ticks = due
+            self.advance_body(ticks * period, dt)
 
 
 def _plant(robot: CableTube) -> Body:
