@@ -47,6 +47,11 @@ class CableDriver:
         self._thread = threading.Thread(target=self._run, name="cable_driver", daemon=True)
         self._thread.start()
 
+    @property
+    def running(self) -> bool:
+        """Whether the cables are driven: until `close`, or until the bus is gone."""
+        return self._thread.is_alive()
+
     def command(self, displacements) -> None:
         """Ask for cable displacements (c,) [m]; limited and checked, see CableControl."""
         with self._lock:
