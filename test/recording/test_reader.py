@@ -46,10 +46,16 @@ def test_times_are_whole_nanoseconds(recorder):
     np.testing.assert_array_equal(series.publish_time, series.log_time)
 
 
-def test_a_type_without_a_header_is_stamped_by_its_log_time(recorder):
-    series = one(recorder, "std_msgs/msg/Float64", {"data": 0.25}, {"data": 0.5})
-    np.testing.assert_array_equal(series["data"], [0.25, 0.5])
-    np.testing.assert_array_equal(series.stamp, series.log_time)
+def test_a_type_without_a_header_is_stamped_by_its_publication(tmp_path):
+    one, eight = (b"\x00\x01\x00\x00" + value for value in (b"\0\0\0\0\0\0\xf0\x3f", b"\0\0\0\0\0\0\x20\x40"))
+    with McapWriter(tmp_path / "run.mcap") as recording:
+        channel = recording.register("/a", "std_msgs/msg/Float64", "float64 data\n")
+        recording.write(channel, one, 20, 10)
+        recording.write(channel, eight, 30)
+    series = arrays(tmp_path / "run.mcap")["/a"]
+    np.testing.assert_array_equal(series["data"], [1.0, 8.0])
+    np.testing.assert_array_equal(series.log_time, [20, 30])
+    np.testing.assert_array_equal(series.stamp, [10, 30])
 
 
 def test_poses_vectors_quaternions_and_text(tmp_path, recorder):

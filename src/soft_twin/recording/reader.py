@@ -52,8 +52,8 @@ class Series:
 
     Attributes:
         type_name: such as "sensor_msgs/msg/JointState".
-        log_time, publish_time, stamp: (n,) int64 [ns since the epoch]; stamp is that of the header, or the log time
-            where a type has no header.
+        log_time, publish_time, stamp: (n,) int64 [ns since the epoch]; stamp is that of the header, or the publish
+            time where a type has no header.
         names: of the columns, where the type names them (joints, points).
         fields: the arrays by name, see FIELDS; `series["position"]` is short for `series.fields["position"]`.
     """
@@ -163,13 +163,13 @@ def _until_damage(stream, path: str | Path) -> Iterator[Any]:
 def _series(rows: list[Message]) -> Series:
     type_name = rows[0].type_name
     names, fields = FIELDS[type_name]([row.data for row in rows])
-    log_time = np.array([row.log_time for row in rows], dtype=np.int64)
+    publish_time = np.array([row.publish_time for row in rows], dtype=np.int64)
     header = hasattr(rows[0].data, "header")
     return Series(
         type_name=type_name,
-        log_time=log_time,
-        publish_time=np.array([row.publish_time for row in rows], dtype=np.int64),
-        stamp=np.array([_stamp(row.data.header.stamp) for row in rows], dtype=np.int64) if header else log_time,
+        log_time=np.array([row.log_time for row in rows], dtype=np.int64),
+        publish_time=publish_time,
+        stamp=np.array([_stamp(row.data.header.stamp) for row in rows], dtype=np.int64) if header else publish_time,
         names=names,
         fields=fields,
     )

@@ -103,10 +103,10 @@ class McapWriter:
             channel: what `register` returned.
             data: the message as CDR bytes with their 4-byte header.
             log_time: when it was received [ns since the epoch].
-            publish_time: when it was sent [ns since the epoch]; as log_time where unknown.
+            publish_time: when it was sent [ns since the epoch]; None or 0: unknown, then the log time stands for it.
         """
         try:
-            self._writer.add_message(channel, log_time, bytes(data), log_time if publish_time is None else publish_time)
+            self._writer.add_message(channel, log_time, bytes(data), publish_time or log_time)
         except OSError as error:
             raise self._unwritable(error) from error
         if time.monotonic() - self._last_flush >= FLUSH_INTERVAL:

@@ -1,0 +1,242 @@
+"""A recorded run once more through the library, without middleware: the same outputs, to the bit, every time.
+
+In goes what the sensors said (`imu/data_raw`, `imu/temperature`) and, from `solver/status`, at which samples the
+twin was solved, for which target, and whether the cables were commanded. Out come gravity, cable displacements and
+the motors' angles, to be compared with those that were recorded. Nothing in it looks at a clock.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from soft_twin.driving.winch import Winch
+from soft_twin.errors import RecordingError
+from soft_twin.inverse.controller import CableController
+from soft_twin.recording.reader import Series, arrays
+from soft_twin.robots.cable_tube import CableTube
+from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.samples import ImuSample
+
+INPUTS = ("imu/data_raw", "imu/temperature", "solver/status")
+OUTPUTS = ("gravity", "cables/command", "twin/tip")
+SAME_STAMP = 1000  # [ns] a stamp that went through a float is off by up to 0.2 µs
+
+
+class Estimator(Protocol):
+    """What of a GravityEstimator a replay uses."""
+
+    def update(self, sample: ImuSample) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far replayed values are from recorded ones, where both have the same stamp.
+
+    Attributes:
+        what, unit: of the values.
+        pairs: how many there are of both.
+        median, p99, largest: of the distances, in `unit`; NaN without pairs.
+    """
+
+    what: str
+    unit: str
+    pairs: int
+    median: float
+    p99: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to, one row a sample or a solve.
+
+    Attributes:
+        gravity_stamp: (n,) int64 [ns since the epoch] of the samples that gave a valid gravity.
+        gravity: (n, 3) in base_link [m/s²].
+        heater_duty: (n,) 0…1.
+        stamp: (m,) int64 [ns since the epoch] of the solves.
+        compensating: (m,) whether the displacements are commands.
+        tip: (m, 3) the twin's tip, base_link [m].
+        displacements, tensions: (m, c) [m], [N].
+        rotor_counts: (m, c) encoder counts that the motors are sent to.
+        left_out: solves of the recording without a valid gravity at their stamp.
+        comparisons: with what was recorded.
+    """
+
+    gravity_stamp: np.ndarray
+    gravity: np.ndarray
+    heater_duty: np.ndarray
+    stamp: np.ndarray
+    compensating: np.ndarray
+    tip: np.ndarray
+    displacements: np.ndarray
+    tensions: np.ndarray
+    rotor_counts: np.ndarray
+    left_out: int
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all outputs, little-endian, in the order of the attributes."""
+        whole = hashlib.sha256()
+        for values in (
+            self.gravity_stamp,
+            self.gravity,
+            self.heater_duty,
+            self.stamp,
+            self.compensating,
+            self.tip,
+            self.displacements,
+            self.tensions,
+            self.rotor_counts,
+        ):
+            whole.update(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes())
+        return whole.hexdigest()
+
+
+def replay(
+    path: str | Path,
+    robot: CableTube,
+    namespace: str | None = None,
+    estimator: Estimator | None = None,
+    controller: CableController | None = None,
+) -> ReplayResult:
+    """Replay a recording.
+
+    Args:
+        path: an MCAP recording.
+        robot: the robot that was run.
+        namespace: of the robot's topics; its name by default.
+        estimator, controller: fresh ones to use instead of those that the robot's nodes would make.
+
+    Raises:
+        RecordingError: the recording is unreadable or has no raw IMU data or no solves.
+    """
+    series = _series(path, namespace or robot.name)
+    estimates = _estimate(series, _estimator(robot) if estimator is None else estimator)
+    solves = _solve(series["solver/status"], estimates, CableController(robot) if controller is None else controller)
+    displacements = _rows(solves, "displacements", (len(robot.cables),))
+    outputs = {
+        "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
+        "gravity": np.array([estimate.gravity_in_base for _, estimate in estimates]).reshape(-1, 3),
+        "heater_duty": np.array([estimate.heater_duty for _, estimate in estimates], dtype=float),
+        "stamp": np.array([stamp for stamp, _, _ in solves], dtype=np.int64),
+        "compensating": np.array([compensating for _, compensating, _ in solves], dtype=bool),
+        "tip": _rows(solves, "tip", (3,)),
+        "displacements": displacements,
+        "tensions": _rows(solves, "tensions", (len(robot.cables),)),
+        "rotor_counts": np.asarray(Winch(robot.winch).rotor_counts(displacements)),
+    }
+    left_out = len(series["solver/status"]) - len(solves)
+    return ReplayResult(**outputs, left_out=left_out, comparisons=_compare(series, outputs))
+
+
+def table(result: ReplayResult) -> str:
+    """A replay's comparisons as aligned lines."""
+    lines = [f"{'replayed against recorded':<26}{'pairs':>8}{'median':>12}{'p99':>12}{'largest':>12}"]
+    for row in result.comparisons:
+        numbers = "".join(f"{value:>12.4g}" for value in (row.median, row.p99, row.largest))
+        lines.append(f"{f'{row.what} [{row.unit}]':<26}{row.pairs:>8}{numbers}")
+    if result.left_out:
+        lines.append(f"{result.left_out} solves left out: no valid gravity at their stamp")
+    return "\n".join(lines)
+
+
+def _estimator(robot: CableTube) -> GravityEstimator:
+    """As the node imu_to_gravity makes it from the robot's description."""
+    choices = robot.nodes.get("imu_to_gravity", {})
+    return GravityEstimator(robot.mounting, estimator=choices.get("estimator", "ekf"))
+
+
+def _series(path: str | Path, namespace: str) -> dict[str, Series]:
+    prefix = f"/{namespace}/"
+    found = arrays(path, {prefix + name for name in INPUTS + OUTPUTS})
+    series = {topic.removeprefix(prefix): values for topic, values in found.items()}
+    for name in ("imu/data_raw", "solver/status"):
+        if name not in series:
+            raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {prefix}{name}")
+    return series
+
+
+def _samples(series: dict[str, Series]) -> Iterator[tuple[int, ImuSample]]:
+    """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN before the first."""
+    imu = series["imu/data_raw"]
+    temperatures, known = np.array([np.nan]), np.empty(0, dtype=np.int64)
+    if "imu/temperature" in series:
+        known = series["imu/temperature"].stamp
+        temperatures = np.concatenate([temperatures, series["imu/temperature"]["temperature"]])
+    newest = np.searchsorted(known, imu.stamp, side="right")
+    for i, stamp in enumerate(imu.stamp.tolist()):
+        rates, force = imu["angular_velocity"][i], imu["linear_acceleration"][i]
+        yield stamp, ImuSample(stamp * 1e-9, rates, force, float(temperatures[newest[i]]))
+
+
+def _estimate(series: dict[str, Series], estimator: Estimator) -> list[tuple[int, Any]]:
+    """Stamp [ns] and estimate of each sample that gave a valid one."""
+    estimates = ((stamp, estimator.update(sample)) for stamp, sample in _samples(series))
+    return [(stamp, estimate) for stamp, estimate in estimates if estimate.valid]
+
+
+def _solve(
+    status: Series, estimates: list[tuple[int, Any]], controller: CableController
+) -> list[tuple[int, bool, Any]]:
+    solves = []
+    for i, j in zip(*_matched(status.stamp, np.array([stamp for stamp, _ in estimates], dtype=np.int64)), strict=True):
+        compensating = bool(status["compensating"][i])
+        controller.set_target(status["target"][i])
+        controller.enable(compensating)
+        solves.append((int(status.stamp[i]), compensating, controller.update(estimates[j][1].gravity_in_base)))
+    return solves
+
+
+def _matched(stamps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of pairs with the same stamp [ns]; both are sorted. Rows of `stamps` without a partner are left out."""
+    if not len(others):
+        return np.empty(0, dtype=int), np.empty(0, dtype=int)
+    after = np.clip(np.searchsorted(others, stamps), 1, max(1, len(others) - 1))
+    before_is_nearer = np.abs(stamps - others[after - 1]) <= np.abs(stamps - others[after % len(others)])
+    nearest = np.where(before_is_nearer, after - 1, after % len(others))
+    mine = np.flatnonzero(np.abs(stamps - others[nearest]) <= SAME_STAMP)
+    return mine, nearest[mine]
+
+
+def _rows(solves: list[tuple[int, bool, Any]], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    return np.array([getattr(tick, name) for _, _, tick in solves], dtype=float).reshape(-1, *shape)
+
+
+def _compare(series: dict[str, Series], outputs: dict[str, np.ndarray]) -> tuple[Comparison, ...]:
+    sent = outputs["compensating"]
+    pairs = (
+        ("gravity", "vector", "deg", outputs["gravity_stamp"], outputs["gravity"], _degrees_between),
+        ("twin/tip", "position", "mm", outputs["stamp"], outputs["tip"], _millimetres_between),
+        ("cables/command", "position", "mm", outputs["stamp"][sent], outputs["displacements"][sent], _largest_mm),
+    )
+    return tuple(
+        _compared(topic, unit, series[topic], series[topic][name], stamps, values, distance)
+        for topic, name, unit, stamps, values, distance in pairs
+        if topic in series
+    )
+
+
+def _compared(topic, unit, recorded: Series, recorded_values, stamps, values, distance) -> Comparison:
+    mine, theirs = _matched(stamps, recorded.stamp)
+    distances = distance(values[mine], recorded_values[theirs])
+    if not len(distances):
+        return Comparison(topic, unit, 0, np.nan, np.nan, np.nan)
+    return Comparison(topic, unit, len(distances), *map(float, np.percentile(distances, [50.0, 99.0, 100.0])))
+
+
+def _degrees_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1)))
+
+
+def _millimetres_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return 1e3 * np.linalg.norm(a - b, axis=1)
+
+
+def _largest_mm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return 1e3 * np.max(np.abs(a - b), axis=1, initial=0.0)

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+import synthetic_run
+from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
+
+from soft_twin.cli import main
+from soft_twin.driving.winch import Winch
+from soft_twin.errors import RecordingError
+from soft_twin.inverse.controller import CableController
+from soft_twin.recording.replay import replay, table
+from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.samples import ImuSample
+
+SAMPLES = 400
+SOLVED = range(0, SAMPLES, 4)
+SWITCH = 250  # first sample that is solved for with compensation
+TARGET = (0.002, 0.0, 0.098)  # from then on
+
+
+def imu(i):
+    """At rest and upright, then slowly turned about x, with noise."""
+    angle = 0.3 * max(0.0, (i - 150) / 250) ** 2
+    noise = np.random.default_rng(i).normal(0.0, 0.01, 6)
+    rates = np.array([0.6 * max(0.0, (i - 150) / 250) / 2.5, 0.0, 0.0]) + 0.1 * noise[:3]
+    return rates, 9.81 * np.array([0.0, np.sin(angle), np.cos(angle)]) + noise[3:]
+
+
+def seconds(i):
+    return (EPOCH + round(1e9 * (0.01 * i))) * 1e-9
+
+
+def live(robot):
+    """What the nodes would have said: estimates of all samples, and ticks of those that were solved for."""
+    estimator, controller = GravityEstimator(robot.mounting), CableController(robot)
+    estimates, ticks = {}, {}
+    for i in range(SAMPLES):
+        estimates[i] = estimator.update(ImuSample(seconds(i), *imu(i), 40.0 + 0.001 * i))
+        if i in SOLVED and estimates[i].valid:
+            controller.set_target(TARGET if i >= SWITCH else robot.target_tip)
+            controller.enable(i >= SWITCH)
+            ticks[i] = controller.update(estimates[i].gravity_in_base)
+    return estimates, ticks
+
+
+@pytest.fixture(scope="module")
+def recorded(robot):
+    return live(robot)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory, recorded, robot):
+    estimates, ticks = recorded
+    recorder = Recorder(tmp_path_factory.mktemp("replay") / "run.mcap")
+    for i in range(SAMPLES):
+        _record_sample(recorder, i, estimates[i])
+        if i in ticks:
+            _record_tick(recorder, i, ticks[i], robot.target_tip)
+    recorder.close()
+    return recorder.writer.path
+
+
+def _record_sample(recorder, i, estimate):
+    rates, force = imu(i)
+    nothing = {"orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}}
+    nothing |= {f"{name}_covariance": [0.0] * 9 for name in ("orientation", "angular_velocity", "linear_acceleration")}
+    sample = nothing | {"angular_velocity": xyz(rates), "linear_acceleration": xyz(force)}
+    temperature = {"temperature": 40.0 + 0.001 * i, "variance": 0.0}
+    recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", 0.01 * i, sample)
+    recorder.add("imu/temperature", "sensor_msgs/msg/Temperature", 0.01 * i, temperature)
+    if estimate.valid:
+        gravity = {"vector": xyz(estimate.gravity_in_base)}
+        recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 0.01 * i, gravity)
+
+
+def _record_tick(recorder, i, tick, target):
+    on = i >= SWITCH
+    status = solver_status(tick.duration, target=TARGET if on else target, compensating=on)
+    recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.01 * i, status)
+    recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", 0.01 * i, pose(tick.tip))
+    if on:
+        command = joints(synthetic_run.CABLES, tick.displacements, tick.tensions)
+        recorder.add("cables/command", "sensor_msgs/msg/JointState", 0.01 * i, command)
+
+
+@pytest.fixture(scope="module")
+def result(path, robot):
+    return replay(path, robot)
+
+
+def test_a_replay_says_what_the_nodes_said_to_the_bit(result, recorded):
+    estimates, ticks = recorded
+    valid = [estimate for estimate in estimates.values() if estimate.valid]
+    assert len(ticks) > 50
+    np.testing.assert_array_equal(result.gravity, [estimate.gravity_in_base for estimate in valid])
+    np.testing.assert_array_equal(result.displacements, [tick.displacements for tick in ticks.values()])
+    np.testing.assert_array_equal(result.tip, [tick.tip for tick in ticks.values()])
+    assert [row.largest for row in result.comparisons] == pytest.approx([0.0, 0.0, 0.0], abs=1e-5)
+    assert [row.what for row in result.comparisons] == ["gravity", "twin/tip", "cables/command"]
+
+
+def test_cables_are_commanded_from_the_switch_on(result):
+    assert result.compensating.sum() == len([i for i in SOLVED if i >= SWITCH])
+    assert np.max(result.tensions[~result.compensating]) == 0.0
+    assert np.max(result.tensions[result.compensating]) > 0.01
+    assert np.linalg.norm(result.tip[-1] - TARGET) < 5e-4
+
+
+def test_motors_are_sent_where_the_winches_say(result, robot):
+    np.testing.assert_allclose(
+        Winch(robot.winch).displacement_of_counts(result.rotor_counts), result.displacements, atol=1e-12
+    )
+
+
+def test_twice_in_a_row_is_the_same_to_the_bit(path, result, robot, capsys):
+    assert replay(path, robot).digest == result.digest
+    assert main(["replay", str(path), "--robot", "slender"]) == 0
+    printed = capsys.readouterr().out
+    assert result.digest in printed
+    assert "cables/command [mm]" in printed
+
+
+def test_the_digest_sees_the_last_bit(result):
+    before = result.digest
+    value = result.tip[-1, 2]
+    result.tip[-1, 2] = np.nextafter(value, 1.0)
+    after = result.digest
+    result.tip[-1, 2] = value
+    assert after != before == result.digest
+
+
+def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, recorded):
+    recorder = Recorder(tmp_path / "run.mcap")
+    estimates, ticks = recorded
+    for i in range(40):
+        _record_sample(recorder, i, estimates[i])
+    for i in [*SOLVED][:20]:
+        _record_tick(recorder, i, next(iter(ticks.values())), robot.target_tip)
+    recorder.close()
+    short = replay(recorder.writer.path, robot)
+    assert short.left_out == 20 - len(short.stamp) >= 10
+    assert f"{short.left_out} solves left out" in table(short)
+
+
+def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
+    with pytest.raises(RecordingError, match="cannot be replayed: it has no messages on /slender/imu/data_raw"):
+        replay(run_path, robot)
