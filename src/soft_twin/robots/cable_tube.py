@@ -100,13 +100,12 @@ class WinchDescription:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ, axial
-    stiffness of a cable [N/m], time constant of a motor [s]."""
+    """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ of the
+    cables, time constant of a motor [s]."""
 
     young_modulus_scale: float
     density_scale: float
     cable_friction: float
-    cable_stiffness: float
     motor_lag: float
 
 
@@ -116,12 +115,17 @@ class CableTube(Robot):
 
     Attributes:
         mounting: (3, 3) rotation from the IMU board's frame to base_link.
+        cable_stiffness: axial stiffness of a cable between winch and anchor [N/m].
+        pretension: tension [N] that the controller keeps in every cable, so that the cables' lengths and not the
+            uncertain stiffness and weight of the body decide on the shape.
         target_tip: (3,) default tip target in base_link [m].
     """
 
     body: Body
     cables: tuple[Cable, ...]
     cable_limits: CableLimits
+    cable_stiffness: float
+    pretension: float
     winch: WinchDescription
     mounting: np.ndarray = field(repr=False)
     target_tip: tuple[float, float, float]
@@ -151,7 +155,7 @@ class CableTube(Robot):
         """The solver that finds the cables' displacements for a tip target on `twin`."""
         from soft_twin.inverse.inverse import Inverse
 
-        return Inverse(twin, self.cable_limits)
+        return Inverse(twin, self.cable_limits, self.cable_names)
 
 
 def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> CableTube:
@@ -166,6 +170,8 @@ def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> CableT
         body=body,
         cables=_read_cables(cables, body),
         cable_limits=_read_limits(cables),
+        cable_stiffness=cables.number("stiffness", 1.0),
+        pretension=cables.number("pretension", *cables.interval("tension")),
         winch=_read_winch(robot.section("winches")),
         mounting=euler2mat(*np.radians(rpy), axes="sxyz"),
         target_tip=robot.section("target").numbers("tip", 3, -body.length, body.length),
@@ -251,6 +257,5 @@ def _read_mismatch(emulated: Section) -> Mismatch:
         emulated.number("young_modulus_scale", 0.1, 10.0),
         emulated.number("density_scale", 0.1, 10.0),
         emulated.number("cable_friction", 0.0, 2.0),
-        emulated.number("cable_stiffness", 1.0),
         emulated.number("motor_lag", 1e-4, 1.0),
     )

@@ -76,4 +76,4 @@ def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
     from soft_twin.twin.fem import FemTwin
 
     body = build_cable_tube_body(robot, mesh, element, material)
-    return FemTwin(body, build_cables(robot, body.mesh), robot.body.length)
+    return FemTwin(body, build_cables(robot, body.mesh), robot.body.length, robot.cable_stiffness)

@@ -39,9 +39,9 @@ class Linearisation:
     Attributes:
         drift: (n, 3) step with all cables free [m].
         pull: (n, 3, c) step for a newton of tension, negative [m/N].
-        displacements: (c,) before the step [m].
+        displacements: (c,) before the step, as if without tension [m].
         drift_displacements: (c,) change of the displacements with all cables free [m].
-        compliance: (c, c) change of the displacements for a newton of tension [m/N].
+        compliance: (c, c) change of the displacements for a newton of tension [m/N], the cables' own stretch included.
         residual: 2-norm of the unbalanced nodal forces before the step [N].
         energy: elastic energy before the step [J].
     """
@@ -110,7 +110,7 @@ class Twin(ABC):
 
     @abstractmethod
     def displacements(self) -> np.ndarray:
-        """(c,) of the current state [m]: rest lengths less current lengths."""
+        """(c,) of the current state [m]: rest lengths less current lengths, plus what the cables stretch."""
 
     @abstractmethod
     def section(self, z: float, field: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ its length is ℓ = |q − p|, ∂ℓ/∂xₐ = (Mₐ − Nₐ) d and ∂²ℓ/�
 import numpy as np
 from numba import njit
 
-from soft_twin.twin.embedding import cut_line, natural_coordinates
+from soft_twin.twin.embedding import cut_lines, natural_coordinates
 from soft_twin.twin.energies.corotational import scatter_blocks
 from soft_twin.twin.mesh import Mesh
 
@@ -28,8 +28,8 @@ class Cables:
             MeshError: a cable leaves the body.
         """
         cells, weights, owners = [], [], []
-        for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            passed, cuts = cut_line(mesh, start, end)
+        for index, (passed, cuts) in enumerate(cut_lines(mesh, starts, ends)):
+            start, end = starts[index], ends[index]
             fractions = np.linspace(0.0, 1.0, pieces_per_cell + 1)
             t = cuts[:-1, None] + np.diff(cuts)[:, None] * fractions
             t0, t1 = t[:, :-1].ravel(), t[:, 1:].ravel()
@@ -45,6 +45,7 @@ class Cables:
         self._nodes = np.ascontiguousarray(mesh.cells[np.concatenate(cells)])
         self._weights = np.ascontiguousarray(np.vstack(weights))
         self._owners = np.concatenate(owners)
+        self._ones = np.ones(len(self._owners))
         self.rest_lengths = self.lengths(mesh.nodes)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
@@ -55,20 +56,18 @@ class Cables:
     def lengths_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,) and their gradients by the nodes' positions, (n, 3, c)."""
         lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
-        _gradients(x, self._nodes, self._weights, self._owners, lengths, gradients)
+        _gradients(x, self._nodes, self._weights, self._owners, self._ones, lengths, gradients)
         return lengths, gradients
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, place: np.ndarray, band: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to the rows of a band."""
         _stiffness(x, self._nodes, self._weights, tensions[self._owners], place, band)
 
-    def piece_gradients(self, x: np.ndarray, piece_tensions: np.ndarray) -> np.ndarray:
-        """Σ T ∂ℓ/∂x (n, 3) [N] with a tension for each piece (s,): for cables with friction."""
-        pieces = np.einsum("sk,ski->si", self._weights, x[self._nodes])
-        pulls = piece_tensions[:, None] * pieces / np.linalg.norm(pieces, axis=1)[:, None]
-        result = np.zeros_like(x)
-        np.add.at(result, self._nodes, self._weights[:, :, None] * pulls[:, None, :])
-        return result
+    def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
+        lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
+        _gradients(x, self._nodes, self._weights, self._owners, factors, lengths, gradients)
+        return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
         """(s,) angle [rad] that each cable has turned between its start and the middle of each piece."""
@@ -89,7 +88,7 @@ class Cables:
 
 
 @njit(cache=True)
-def _gradients(x, nodes, weights, owners, lengths, gradients):
+def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
     for s in range(len(nodes)):
         d = np.zeros(3)
         for a in range(nodes.shape[1]):
@@ -99,7 +98,7 @@ def _gradients(x, nodes, weights, owners, lengths, gradients):
         lengths[owners[s]] += length
         for a in range(nodes.shape[1]):
             for i in range(3):
-                gradients[nodes[s, a], i, owners[s]] += weights[s, a] * d[i] / length
+                gradients[nodes[s, a], i, owners[s]] += factors[s] * weights[s, a] * d[i] / length
 
 
 @njit(cache=True)

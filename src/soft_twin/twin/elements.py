@@ -144,28 +144,24 @@ class Hex20(_Hexahedron):
     )
 
     def values(self, points):
-        return self._values_and_gradients(points)[0]
+        factors, _ = self._factors(points)
+        return factors.prod(axis=2) * self._tails(points)
 
     def gradients(self, points):
-        return self._values_and_gradients(points)[1]
+        factors, slopes = self._factors(points)
+        others = np.stack([factors[..., [1, 2]], factors[..., [0, 2]], factors[..., [0, 1]]], axis=2).prod(axis=3)
+        result = slopes * others * self._tails(points)[:, :, None]
+        result[:, :8] += factors[:, :8].prod(axis=2)[:, :, None] * self.corners / 8.0
+        return result
 
-    def _values_and_gradients(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Corners: Π(1 + ξᵢaᵢ)(Σξᵢaᵢ − 2)/8; mid-sides: (1 − ξₘ²)(1 + ξₚaₚ)(1 + ξᵣaᵣ)/4, with m the edge's axis."""
-        values = np.empty((len(points), 20))
-        gradients = np.empty((len(points), 20, 3))
-        for node, a in enumerate(self.nodes):
-            factors = np.where(a == 0.0, 1.0 - points**2, 1.0 + points * a)
-            slopes = np.where(a == 0.0, -2.0 * points, a)
-            product = factors.prod(axis=1)
-            slope = np.stack([slopes[:, i] * np.delete(factors, i, axis=1).prod(axis=1) for i in range(3)], axis=1)
-            if node < 8:
-                tail = points @ a - 2.0
-                values[:, node] = product * tail / 8.0
-                gradients[:, node] = (slope * tail[:, None] + product[:, None] * a) / 8.0
-            else:
-                values[:, node] = product / 4.0
-                gradients[:, node] = slope / 4.0
-        return values, gradients
+    def _factors(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """1 + ξᵢaᵢ, or 1 − ξᵢ² along a mid-side node's edge, and the derivatives by ξᵢ: both (p, 20, 3)."""
+        xi, along_edge = points[:, None, :], self.nodes == 0.0
+        return np.where(along_edge, 1.0 - xi**2, 1.0 + xi * self.nodes), np.where(along_edge, -2.0 * xi, self.nodes)
+
+    def _tails(self, points: np.ndarray) -> np.ndarray:
+        """The factor (p, 20) that is left: (Σξᵢaᵢ − 2)/8 at corners, 1/4 at mid-sides."""
+        return np.hstack([(points @ self.corners.T - 2.0) / 8.0, np.full((len(points), 12), 0.25)])
 
 
 class Hex20R(Hex20):

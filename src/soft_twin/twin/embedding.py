@@ -40,26 +40,32 @@ def locate(mesh: Mesh, points: np.ndarray) -> np.ndarray:
     return found
 
 
-def cut_line(mesh: Mesh, start: np.ndarray, end: np.ndarray, samples: int = 400) -> tuple[np.ndarray, np.ndarray]:
-    """Cut the straight line from `start` to `end` (3,) where it leaves a cell.
+def cut_lines(
+    mesh: Mesh, starts: np.ndarray, ends: np.ndarray, samples: int = 400
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cut straight lines from `starts` to `ends` (c, 3) where they leave a cell.
 
     Returns:
-        cells (s,) that the pieces run through, and parameters (s + 1,) in 0…1 of the pieces' ends.
+        For each line, the cells (s,) that its pieces run through, and parameters (s + 1,) in 0…1 of their ends.
 
     Raises:
-        MeshError: a part of the line lies outside the mesh.
+        MeshError: a part of a line lies outside the mesh.
     """
     t = (np.arange(samples) + 0.5) / samples
-    cells = locate(mesh, start + t[:, None] * (end - start))
+    points = starts[:, None] + t[:, None] * (ends - starts)[:, None]
+    cells = locate(mesh, points.reshape(-1, 3)).reshape(points.shape[:2])
     if (cells < 0).any():
-        where = 1e3 * (start + t[cells < 0][0] * (end - start))
+        where = 1e3 * points[cells < 0][0]
         raise MeshError(f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm")
-    changes = np.flatnonzero(np.diff(cells))
-    low, high, before = t[changes], t[changes + 1], cells[changes]
-    for _ in range(40 if len(changes) else 0):
+    line, sample = np.nonzero(np.diff(cells, axis=1))
+    low, high, before = t[sample], t[sample + 1], cells[line, sample]
+    for _ in range(30 if len(line) else 0):
         middle = 0.5 * (low + high)
-        natural = natural_coordinates(mesh, before, start + middle[:, None] * (end - start))
+        natural = natural_coordinates(mesh, before, starts[line] + middle[:, None] * (ends - starts)[line])
         inside = mesh.element.outside(natural) <= 0.0
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    pieces = np.concatenate([cells[:1], cells[changes + 1]])
-    return pieces, np.concatenate([[0.0], 0.5 * (low + high), [1.0]])
+    cuts = 0.5 * (low + high)
+    return [
+        (np.append(cells[i, 0], cells[i, sample[line == i] + 1]), np.concatenate([[0.0], cuts[line == i], [1.0]]))
+        for i in range(len(starts))
+    ]

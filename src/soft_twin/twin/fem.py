@@ -3,7 +3,8 @@
 At positions x with tensions T the nodal forces f_ext − ∂W/∂x − Jᵀ T vanish, J = ∂ℓ/∂x being the gradients of the
 cables' lengths. Newton's step with the tangent K = ∂²W/∂x² + Σ T ∂²ℓ/∂x² is linear in the new tensions,
 dx = K⁻¹ (f_ext − ∂W/∂x) − K⁻¹ Jᵀ T: one factorisation and 1 + c right-hand sides give both the step and the
-sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11).
+sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). A cable is a unilateral spring: when the winch has
+wound in d, T = k (ℓ − ℓ₀ + d)₊, so that d = ℓ₀ − ℓ + T/k.
 """
 
 from collections.abc import Sequence
@@ -21,15 +22,17 @@ from soft_twin.twin.sections import section_normal, section_weights
 LARGEST_STEP = 0.02  # [m] no node moves further in one Newton step of an equilibrium
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
 TOLERANCE = 1e-9  # of the loads, for the residual
-LENGTH_TOLERANCE = 1e-10  # [m] for a cable's length
+LENGTH_TOLERANCE = 1e-9  # [m] for a cable's stretch
 MAX_ITERATIONS = 100
 
 
 class FemTwin(Twin):
     """See the module's docstring and Twin."""
 
-    def __init__(self, body: Body, cables: Cables, length: float):
+    def __init__(self, body: Body, cables: Cables, length: float, cable_stiffness: float):
+        """A twin of `length` [m] with cables of `cable_stiffness` [N/m]."""
         self.body, self.cables, self.length = body, cables, length
+        self._give = 1.0 / cable_stiffness
         self._matrix = body.new_factorisation()
         self._section_weights: dict[float, np.ndarray] = {}
         self._end_nodes = np.flatnonzero(body.mesh.nodes[:, 2] > length * (1.0 - 1e-6))
@@ -45,7 +48,7 @@ class FemTwin(Twin):
         self.tensions = np.zeros(self.cable_count)
 
     def displacements(self) -> np.ndarray:
-        return self.cables.rest_lengths - self.cables.lengths(self.points)
+        return self._wound(self.tensions)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         if z not in self._section_weights:
@@ -92,9 +95,10 @@ class FemTwin(Twin):
             goal[held] = self._holding_tensions(step, held, targets, loads)
             residual = self._residual(weight, goal)
             history.append(residual)
-            excess = np.where(held, targets - self.displacements(), 0.0)
-            taut = np.abs(np.where(goal > 0.0, excess, np.maximum(excess, 0.0))).max(initial=0.0)
-            if residual <= TOLERANCE * (np.linalg.norm(weight) + goal.sum() + 1e-6) and taut <= LENGTH_TOLERANCE:
+            missing = np.where(held, targets - self._wound(goal), 0.0)
+            stretch_error = np.abs(np.where(goal > 0.0, missing, np.maximum(missing, 0.0))).max(initial=0.0)
+            small = TOLERANCE * (np.linalg.norm(weight) + goal.sum() + 1e-6)
+            if residual <= small and stretch_error <= LENGTH_TOLERANCE:
                 self.tensions = goal
                 return Equilibrium(
                     self.points.copy(), self.tip, self.displacements(), self.tensions.copy(), residual, iteration
@@ -120,6 +124,10 @@ class FemTwin(Twin):
         targets = checked_vector([0.0 if value is None else value for value in given], c, "displacements")
         return held, targets, loads
 
+    def _wound(self, tensions: np.ndarray) -> np.ndarray:
+        """Displacements (c,) that hold the current lengths at the given tensions [m]."""
+        return self.cables.rest_lengths - self.cables.lengths(self.points) + self._give * tensions
+
     def _linearise(self, weight: np.ndarray) -> Linearisation:
         energy, force, _, _ = self.body.assemble(self.points)
         unbalanced = weight - force
@@ -134,7 +142,7 @@ class FemTwin(Twin):
             pull=steps[:, :, 1:],
             displacements=self.cables.rest_lengths - lengths,
             drift_displacements=-sensitivities[:, 0],
-            compliance=sensitivities[:, 1:],
+            compliance=sensitivities[:, 1:] + self._give * np.eye(self.cable_count),
             residual=float(np.linalg.norm(rest - pulls @ self.tensions)),
             energy=energy,
         )
@@ -149,25 +157,24 @@ class FemTwin(Twin):
         return float(np.linalg.norm(self.body.free_values(unbalanced)))
 
     def _holding_tensions(self, step, held, targets, loads) -> np.ndarray:
-        """Tensions of the held cables after the step: T ≥ 0, displacement ≥ target, one of both an equality."""
+        """Tensions of the held cables after the step: T ≥ 0, and the displacement is the target where T > 0."""
         before = step.displacements + step.drift_displacements + step.compliance[:, ~held] @ loads[~held]
         missing = (targets - before)[held]
         return solve_box_qp(step.compliance[np.ix_(held, held)], -missing, np.zeros(held.sum()), np.inf)
 
     def _search(self, step, goal, weight, held, targets, loads) -> int:
-        """Take as much of the step as lowers the energy plus an exact penalty for cables that are too long.
+        """Take as much of the step as lowers the potential energy of body, loads and stretched cables.
 
         Returns the cell that is deformed most.
         """
         start, before = self.points, self.tensions
-        penalty = 2.0 * np.where(held, goal, 0.0).max(initial=0.0) + 1e-3
 
         def merit() -> tuple[float, float, int]:
             energy, _, determinant, cell = self.body.assemble(self.points)
             lengths = self.cables.lengths(self.points)
-            too_long = np.maximum(lengths - (self.cables.rest_lengths - targets), 0.0)[held].sum()
+            stretch = np.maximum(lengths - (self.cables.rest_lengths - targets), 0.0)[held]
             work = (weight * (self.points - self.body.mesh.nodes)).sum()
-            return energy - work + loads @ lengths + penalty * too_long, determinant, cell
+            return energy - work + loads @ lengths + 0.5 / self._give * (stretch @ stretch), determinant, cell
 
         reference, _, _ = merit()
         largest = LARGEST_STEP

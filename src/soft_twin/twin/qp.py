@@ -42,4 +42,4 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     )
     if status < 1 or not np.isfinite(x).all():
         raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")
-    return np.array(x)
+    return np.clip(x, lower[:c], upper[:c])
