@@ -1,0 +1,51 @@
+"""What is known of one IMU's errors, and how it is applied to its samples."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.sensing.samples import ImuSample
+
+
+@dataclass(frozen=True)
+class ImuCalibration:
+    """Corrections of an IMU; the defaults correct nothing.
+
+    The true specific force is A (f_m − o), the true rate ω_m − b − k (T − T₀).
+
+    Attributes:
+        accelerometer_matrix: (3, 3) A: scale errors and angles between the axes.
+        accelerometer_offset: (3,) o [m/s²].
+        gyroscope_bias: (3,) b at the reference temperature [rad/s].
+        gyroscope_bias_per_kelvin: (3,) k [rad/s/K].
+        reference_temperature: T₀ [°C].
+    """
+
+    accelerometer_matrix: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    accelerometer_offset: tuple[float, ...] = (0.0, 0.0, 0.0)
+    gyroscope_bias: tuple[float, ...] = (0.0, 0.0, 0.0)
+    gyroscope_bias_per_kelvin: tuple[float, ...] = (0.0, 0.0, 0.0)
+    reference_temperature: float = 25.0
+
+    def __post_init__(self) -> None:
+        for name, shape in {
+            "accelerometer_matrix": (3, 3),
+            "accelerometer_offset": (3,),
+            "gyroscope_bias": (3,),
+        }.items():
+            value = np.asarray(getattr(self, name), dtype=float)
+            if value.shape != shape or not np.isfinite(value).all():
+                raise InputError(f"IMU calibration {name} = {getattr(self, name)!r}: expected {shape} finite numbers")
+
+    def apply(self, sample: ImuSample) -> ImuSample:
+        """The sample, corrected; an unknown temperature counts as the reference."""
+        warmth = sample.temperature - self.reference_temperature
+        bias = np.asarray(self.gyroscope_bias)
+        if np.isfinite(warmth):
+            bias = bias + warmth * np.asarray(self.gyroscope_bias_per_kelvin)
+        return replace(
+            sample,
+            angular_velocity=sample.angular_velocity - bias,
+            specific_force=np.asarray(self.accelerometer_matrix) @ (sample.specific_force - self.accelerometer_offset),
+        )

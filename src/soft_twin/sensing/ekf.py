@@ -1,0 +1,288 @@
+"""Orientation by an error-state extended Kalman filter (Lai et al. 2025, "Filters for IMU drifts").
+
+State. Nominal: the unit quaternion q (sensor → world, R = R(q)), gyroscope bias b and relative scale errors s,
+velocity v and position p. Error state δx = (θ, δb, δs, δv, δp), fifteen numbers; θ is the rotation vector about
+the world's axes with R_true = exp([θ]×) R.
+
+Process. With the gyroscope's ω_m and the accelerometer's f_m,
+
+    ω = (1 − s) ∘ (ω_m − b),    q̇ = ½ q ⊗ ω,    v̇ = R f_m − g e_z,    ṗ = v − p/τ_p,
+
+whose errors follow, to first order,
+
+    θ̇ = −R δb − R diag(ω) δs + R n_g,   δv̇ = −[R f_m]× θ + R n_a,   δṗ = δv − δp/τ_p,   δḃ = n_b,   δṡ = n_s.
+
+The transition matrix F of a covariance step (0.05 s) has the integrals of R, R diag(ω) and R f_m over its samples in
+these blocks; a test compares it with finite differences of the process. (The paper's Appendix II is lost.)
+
+Measurement. An accelerometer measures gravity only where the sensor does not accelerate. What holds in all motion of
+a robot's base: it stays where it is. Velocity and position (with the slow forgetting τ_p, so that a base may travel)
+are near zero, v ~ N(0, σ_v²), p ~ N(0, σ_p²), with a correlation time τ_c; each step measures "0" with the variance
+σ² τ_c/Δt. A tilt error makes v run away with g sin θ: that is how gravity's direction is found, over as long a time
+as the motion needs, and this is the adaptation to motion. n_g and n_a grow with rate and acceleration (scale and
+alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the gate of the known bias)
+velocity is zero and the rate is the bias: zero-rate update, which stops heading from wandering.
+
+Honesty. The NIS divides innovations by the variance that the model gives one of them, P + σ²; the correlation's
+factor is only in the gain. The orientation's covariance has the accelerometer's own bias on top, which rest cannot
+reveal.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.sensing import ekf_kernel as kernel
+from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, OrientationTrack
+from soft_twin.sensing.samples import ImuSample
+
+
+@dataclass(frozen=True)
+class EkfParameters:
+    """Settings of the filter: one set for all motions.
+
+    Attributes:
+        interval: of the covariance steps [s].
+        gyroscope_noise: density [rad/s/√Hz], with what a data sheet leaves out.
+        gyroscope_scale_noise: part of the rate that is noise [√s].
+        bias_walk: random walk of the gyroscope's bias [rad/s/√s].
+        bias_per_kelvin: how much bias may change with chip temperature [rad/s/K], where it is not known.
+        bias_std: of the bias at the start [rad/s].
+        scale_walk: random walk of the gyroscope's scale errors [1/√s].
+        scale_std: of the scale errors at the start.
+        accelerometer_noise: density [m/s²/√Hz], with vibration.
+        accelerometer_scale_noise: part of the acceleration that is noise [√s].
+        accelerometer_bias_std: offset that calibration leaves [m/s²].
+        position_std: how far the base moves from its slowly followed place, σ_p [m].
+        velocity_std: how fast the base moves, σ_v [m/s].
+        correlation_time: of that motion, τ_c [s].
+        position_memory: with which the base's place is followed, τ_p [s].
+        rest_low_pass: time constant for rest detection [s].
+        rest_rate, rest_force: deviation from the low-pass that still is rest [rad/s], [m/s²].
+        rest_time: how long there must be rest [s].
+        still_rate_std, still_velocity_std: of a base at rest [rad/s], [m/s].
+        still_gate: standard deviations from the known bias within which a steady rate is bias, not a slow turn.
+        tilt_std: of the tilt that one reading of the accelerometer gives [rad].
+    """
+
+    interval: float = 0.05
+    gyroscope_noise: float = math.radians(0.03)
+    gyroscope_scale_noise: float = 0.0015
+    bias_walk: float = 1e-5
+    bias_per_kelvin: float = math.radians(0.02)
+    bias_std: float = math.radians(0.5)
+    scale_walk: float = 1e-5
+    scale_std: float = 0.007
+    accelerometer_noise: float = 0.05
+    accelerometer_scale_noise: float = 0.0
+    accelerometer_bias_std: float = 0.05
+    position_std: float = 0.5
+    velocity_std: float = 0.4
+    correlation_time: float = 1.0
+    position_memory: float = 2.0
+    rest_low_pass: float = 0.5
+    rest_rate: float = math.radians(2.0)
+    rest_force: float = 0.5
+    rest_time: float = 1.5
+    still_rate_std: float = math.radians(0.02)
+    still_velocity_std: float = 0.005
+    still_gate: float = 4.0
+    tilt_std: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (value >= 0.0 and math.isfinite(value)):
+                raise InputError(f"EKF parameter {name} = {value!r}: expected a finite number, 0 or more")
+        for name in ("interval", "position_std", "velocity_std", "correlation_time", "position_memory", "tilt_std"):
+            if getattr(self, name) == 0.0:
+                raise InputError(f"EKF parameter {name} = 0: expected more")
+
+
+@dataclass
+class EkfState:
+    """What the filter knows; the layouts of the arrays are in `ekf_kernel`.
+
+    Attributes:
+        nominal: (16,) quaternion, bias, scale errors, velocity, position.
+        covariance: (15, 15) of the error state.
+        pending: (24,) sums over the samples since the last covariance step.
+        rest: (8,) low-passed rate and force, time at rest.
+        monitor: (4,) NIS, whether at rest, number of covariance steps, low-passed NIS.
+        time: of the last sample [s], NaN before the first.
+        levelled: whether a sample has set the tilt.
+    """
+
+    nominal: np.ndarray
+    covariance: np.ndarray
+    pending: np.ndarray
+    rest: np.ndarray
+    monitor: np.ndarray
+    time: float = math.nan
+    levelled: bool = False
+
+
+class OrientationEkf(OrientationFilter):
+    """The filter of this module."""
+
+    def __init__(self, parameters: EkfParameters | None = None):
+        self.parameters = parameters or EkfParameters()
+        self._coefficients = _coefficients(self.parameters)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        p = self.parameters
+        nominal = np.zeros(kernel.NOMINAL)
+        nominal[kernel.Q] = 1.0
+        std = np.repeat([p.tilt_std, p.bias_std, p.scale_std, 0.0, 0.0], 3)
+        std[kernel.TH + 2] = 0.0
+        self.state = EkfState(
+            nominal,
+            np.diag(std**2),
+            np.zeros(kernel.PENDING),
+            np.zeros(kernel.REST),
+            np.zeros(kernel.MONITOR),
+        )
+
+    def update(self, sample: ImuSample) -> None:
+        s = self.state
+        dt = sample.time - s.time
+        s.time = sample.time
+        if not s.levelled:
+            self._level(sample.specific_force)
+            return
+        kernel.update(
+            s.nominal,
+            s.covariance,
+            s.pending,
+            s.rest,
+            s.monitor,
+            self._coefficients,
+            dt,
+            sample.angular_velocity,
+            sample.specific_force,
+        )
+
+    def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
+        gyr, acc = checked_recording(angular_velocity, specific_force, rate)
+        s, n = self.state, len(gyr)
+        if not s.levelled:
+            self._level(acc[0])
+        quaternions, biases, variances, nis = np.empty((n, 4)), np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
+        steps = kernel.update_batch(
+            s.nominal,
+            s.covariance,
+            s.pending,
+            s.rest,
+            s.monitor,
+            self._coefficients,
+            1.0 / rate,
+            gyr,
+            acc,
+            quaternions,
+            biases,
+            variances,
+            nis,
+        )
+        variances[:, :2] += self._tilt_floor()
+        return OrientationTrack(quaternions, biases, np.sqrt(variances), nis[:steps].copy())
+
+    def relevel(self, heading_std: float) -> None:
+        s = self.state
+        s.levelled = False
+        s.covariance[kernel.TH + 2, kernel.TH + 2] += heading_std**2
+        s.pending[:] = 0.0
+        s.rest[:] = 0.0
+        s.monitor[kernel.NIS_MEAN] = 0.0
+
+    def disturb(self, angle: float, forget_velocity: bool) -> None:
+        s = self.state
+        turned = slice(kernel.TH, kernel.TH + 3)
+        np.einsum("ii->i", s.covariance)[turned] += angle**2
+        if forget_velocity:
+            kernel.forget_motion(s.nominal, s.covariance, s.pending, self.parameters.velocity_std)
+
+    def warm(self, change: float) -> None:
+        diagonal = np.einsum("ii->i", self.state.covariance)
+        diagonal[kernel.EB : kernel.EB + 3] += self.parameters.bias_per_kelvin**2 * abs(change) * _WARMTH_CORRELATION
+
+    @property
+    def quaternion_wxyz(self) -> np.ndarray:
+        return self.state.nominal[kernel.Q : kernel.Q + 4].copy()
+
+    @property
+    def gyroscope_bias(self) -> np.ndarray:
+        return self.state.nominal[kernel.B : kernel.B + 3].copy()
+
+    @property
+    def covariance(self) -> np.ndarray:
+        covariance = self.state.covariance[:3, :3].copy()
+        floor = self._tilt_floor()
+        covariance[0, 0] += floor
+        covariance[1, 1] += floor
+        return covariance
+
+    @property
+    def consistency(self) -> float:
+        return float(self.state.monitor[kernel.NIS_MEAN])
+
+    @property
+    def resting(self) -> bool:
+        """Whether the last covariance step took the sensor for being at rest."""
+        return bool(self.state.monitor[kernel.RESTING])
+
+    def _tilt_floor(self) -> float:
+        return (self.parameters.accelerometer_bias_std / STANDARD_GRAVITY) ** 2
+
+    def _level(self, specific_force: np.ndarray) -> None:
+        s = self.state
+        kernel.level(s.nominal, s.covariance, s.pending, specific_force, self.parameters.tilt_std)
+        s.levelled = True
+
+
+_WARMTH_CORRELATION = 5.0  # [K] over which the slope of the bias keeps its sign
+
+
+def _coefficients(p: EkfParameters) -> np.ndarray:
+    c = np.empty(kernel.COEFFICIENTS)
+    c[kernel.C_INTERVAL] = p.interval
+    c[kernel.C_GRAVITY] = STANDARD_GRAVITY
+    c[kernel.C_GYRO] = p.gyroscope_noise
+    c[kernel.C_GYRO_SCALE] = p.gyroscope_scale_noise
+    c[kernel.C_BIAS_WALK] = p.bias_walk
+    c[kernel.C_SCALE_WALK] = p.scale_walk
+    c[kernel.C_ACC] = p.accelerometer_noise
+    c[kernel.C_ACC_SCALE] = p.accelerometer_scale_noise
+    c[kernel.C_POSITION] = p.position_std
+    c[kernel.C_VELOCITY] = p.velocity_std
+    c[kernel.C_CORRELATION] = p.correlation_time
+    c[kernel.C_LEAK] = p.position_memory
+    c[kernel.C_REST_TAU] = p.rest_low_pass
+    c[kernel.C_REST_RATE] = p.rest_rate
+    c[kernel.C_REST_FORCE] = p.rest_force
+    c[kernel.C_REST_TIME] = p.rest_time
+    c[kernel.C_STILL_RATE] = p.still_rate_std
+    c[kernel.C_STILL_VELOCITY] = p.still_velocity_std
+    c[kernel.C_GATE] = p.still_gate
+    return c
+
+
+def checked_recording(
+    angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rates and specific force of a recording, contiguous (n, 3) both.
+
+    Raises:
+        InputError: empty, of unequal shape, not finite, or the rate [Hz] is not positive.
+    """
+    gyr = np.ascontiguousarray(angular_velocity, dtype=float)
+    acc = np.ascontiguousarray(specific_force, dtype=float)
+    if gyr.ndim != 2 or gyr.shape[1] != 3 or gyr.shape != acc.shape or not len(gyr):
+        raise InputError(f"angular velocity {gyr.shape} and specific force {acc.shape}: expected (n, 3) both, n > 0")
+    if not (np.isfinite(gyr).all() and np.isfinite(acc).all()):
+        raise InputError("angular velocity or specific force is not finite: leave out what was not measured")
+    if not (rate > 0.0 and math.isfinite(rate)):
+        raise InputError(f"rate {rate!r} Hz: expected a positive number")
+    return gyr, acc

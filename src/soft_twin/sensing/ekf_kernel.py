@@ -1,0 +1,320 @@
+"""The arithmetic of the orientation filter, compiled; `ekf.py` says what it computes.
+
+State vectors are flat arrays. Nominal state (16,): quaternion w, x, y, z (sensor → world), then, three each, gyroscope
+bias b [rad/s], scale errors s, velocity v [m/s], position p [m]. Error state (15,): θ (world axes), b, s, v, p.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+# Nominal state
+Q, B, S, V, P = 0, 4, 7, 10, 13
+NOMINAL = 16
+# Error state
+TH, EB, ES, EV, EP = 0, 3, 6, 9, 12
+ERROR = 15
+# Sums since the last covariance step
+ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 22, 23
+PENDING = 24
+# Rest detection: low-passed rate and specific force, time at rest
+REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
+REST = 8
+# What the last covariance step saw
+NIS, RESTING, STEPS, NIS_MEAN = 0, 1, 2, 3
+MONITOR = 4
+# Coefficients
+(
+    C_INTERVAL,
+    C_GRAVITY,
+    C_GYRO,
+    C_GYRO_SCALE,
+    C_BIAS_WALK,
+    C_SCALE_WALK,
+    C_ACC,
+    C_ACC_SCALE,
+    C_POSITION,
+    C_VELOCITY,
+    C_CORRELATION,
+    C_LEAK,
+    C_REST_TAU,
+    C_REST_RATE,
+    C_REST_FORCE,
+    C_REST_TIME,
+    C_STILL_RATE,
+    C_STILL_VELOCITY,
+    C_GATE,
+) = range(19)
+COEFFICIENTS = 19
+
+
+@njit(cache=True, inline="always")
+def _turn_in_body(x, turn_x, turn_y, turn_z):
+    """q ← q ⊗ exp(turn): a turn about the body's axes."""
+    angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
+    half_sinc = math.sin(0.5 * angle) / angle if angle > 1e-12 else 0.5
+    c, a, b, d = math.cos(0.5 * angle), half_sinc * turn_x, half_sinc * turn_y, half_sinc * turn_z
+    w, i, j, k = x[Q], x[Q + 1], x[Q + 2], x[Q + 3]
+    x[Q] = w * c - i * a - j * b - k * d
+    x[Q + 1] = w * a + i * c + j * d - k * b
+    x[Q + 2] = w * b - i * d + j * c + k * a
+    x[Q + 3] = w * d + i * b - j * a + k * c
+
+
+@njit(cache=True, inline="always")
+def _turn_in_world(x, turn_x, turn_y, turn_z):
+    """q ← exp(turn) ⊗ q, normalised: a turn about the world's axes."""
+    angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
+    half_sinc = math.sin(0.5 * angle) / angle if angle > 1e-12 else 0.5
+    c, a, b, d = math.cos(0.5 * angle), half_sinc * turn_x, half_sinc * turn_y, half_sinc * turn_z
+    w, i, j, k = x[Q], x[Q + 1], x[Q + 2], x[Q + 3]
+    w, i, j, k = (
+        c * w - a * i - b * j - d * k,
+        c * i + a * w + b * k - d * j,
+        c * j - a * k + b * w + d * i,
+        c * k + a * j - b * i + d * w,
+    )
+    size = 1.0 / math.sqrt(w * w + i * i + j * j + k * k)
+    x[Q], x[Q + 1], x[Q + 2], x[Q + 3] = w * size, i * size, j * size, k * size
+
+
+@njit(cache=True, inline="always")
+def _matrix(x):
+    """The nine entries of R(q), row by row."""
+    w, i, j, k = x[Q], x[Q + 1], x[Q + 2], x[Q + 3]
+    return (
+        1.0 - 2.0 * (j * j + k * k),
+        2.0 * (i * j - w * k),
+        2.0 * (i * k + w * j),
+        2.0 * (i * j + w * k),
+        1.0 - 2.0 * (i * i + k * k),
+        2.0 * (j * k - w * i),
+        2.0 * (i * k - w * j),
+        2.0 * (j * k + w * i),
+        1.0 - 2.0 * (i * i + j * j),
+    )
+
+
+@njit(cache=True)
+def integrate(x, pending, c, dt, gyr, acc):
+    """Move the nominal state by one sample and add its share to the sums of the next covariance step."""
+    rate_x = (1.0 - x[S]) * (gyr[0] - x[B])
+    rate_y = (1.0 - x[S + 1]) * (gyr[1] - x[B + 1])
+    rate_z = (1.0 - x[S + 2]) * (gyr[2] - x[B + 2])
+    _turn_in_body(x, dt * rate_x, dt * rate_y, dt * rate_z)
+    r = _matrix(x)
+    leak = 1.0 - dt / c[C_LEAK]
+    excess = 0.0
+    for i in range(3):
+        force = r[3 * i] * acc[0] + r[3 * i + 1] * acc[1] + r[3 * i + 2] * acc[2]
+        kinematic = force - c[C_GRAVITY] if i == 2 else force
+        x[P + i] = leak * x[P + i] + dt * (x[V + i] + 0.5 * dt * kinematic)
+        x[V + i] += dt * kinematic
+        excess += kinematic * kinematic
+        pending[FORCE + i] += dt * force
+        for j in range(3):
+            pending[TURN + 3 * i + j] += dt * r[3 * i + j]
+        pending[RATED_TURN + 3 * i] += dt * r[3 * i] * rate_x
+        pending[RATED_TURN + 3 * i + 1] += dt * r[3 * i + 1] * rate_y
+        pending[RATED_TURN + 3 * i + 2] += dt * r[3 * i + 2] * rate_z
+    pending[ELAPSED] += dt
+    pending[RATE_SQUARED] += dt * (rate_x * rate_x + rate_y * rate_y + rate_z * rate_z)
+    pending[EXCESS_SQUARED] += dt * excess
+
+
+@njit(cache=True)
+def watch_rest(rest, c, dt, gyr, acc):
+    """Follow rate and specific force by a low-pass; at rest both stay near it."""
+    if rest[REST_STARTED] == 0.0:
+        rest[REST_STARTED] = 1.0
+        for i in range(3):
+            rest[REST_RATE + i] = gyr[i]
+            rest[REST_FORCE + i] = acc[i]
+    share = dt / (c[C_REST_TAU] + dt)
+    rate_deviation = 0.0
+    force_deviation = 0.0
+    for i in range(3):
+        rest[REST_RATE + i] += share * (gyr[i] - rest[REST_RATE + i])
+        rest[REST_FORCE + i] += share * (acc[i] - rest[REST_FORCE + i])
+        rate_deviation += (gyr[i] - rest[REST_RATE + i]) ** 2
+        force_deviation += (acc[i] - rest[REST_FORCE + i]) ** 2
+    if rate_deviation < c[C_REST_RATE] ** 2 and force_deviation < c[C_REST_FORCE] ** 2:
+        rest[REST_TIME] += dt
+    else:
+        rest[REST_TIME] = 0.0
+
+
+@njit(cache=True)
+def transition(pending, c, F):
+    """F of one covariance step, (15, 15): the Jacobian of the error state over the time of the sums."""
+    duration = pending[ELAPSED]
+    force_x, force_y, force_z = pending[FORCE], pending[FORCE + 1], pending[FORCE + 2]
+    skew = ((0.0, -force_z, force_y), (force_z, 0.0, -force_x), (-force_y, force_x, 0.0))
+    F[:] = 0.0
+    for i in range(ERROR):
+        F[i, i] = 1.0
+    for i in range(3):
+        for j in range(3):
+            F[TH + i, EB + j] = -pending[TURN + 3 * i + j]
+            F[TH + i, ES + j] = -pending[RATED_TURN + 3 * i + j]
+            F[EV + i, TH + j] = -skew[i][j]
+            F[EP + i, TH + j] = -0.5 * duration * skew[i][j]
+        F[EP + i, EV + i] = duration
+        F[EP + i, EP + i] = 1.0 - duration / c[C_LEAK]
+
+
+@njit(cache=True, inline="always")
+def _apply_transition(M, pending, leak, k):
+    """Column k of M ← F M, block by block: the zeros of F are not touched."""
+    duration = pending[ELAPSED]
+    fx, fy, fz = pending[FORCE], pending[FORCE + 1], pending[FORCE + 2]
+    tx, ty, tz = M[TH, k], M[TH + 1, k], M[TH + 2, k]
+    dv_x, dv_y, dv_z = fz * ty - fy * tz, fx * tz - fz * tx, fy * tx - fx * ty
+    M[EP, k] = leak * M[EP, k] + duration * (M[EV, k] + 0.5 * dv_x)
+    M[EP + 1, k] = leak * M[EP + 1, k] + duration * (M[EV + 1, k] + 0.5 * dv_y)
+    M[EP + 2, k] = leak * M[EP + 2, k] + duration * (M[EV + 2, k] + 0.5 * dv_z)
+    M[EV, k] += dv_x
+    M[EV + 1, k] += dv_y
+    M[EV + 2, k] += dv_z
+    bx, by, bz = M[EB, k], M[EB + 1, k], M[EB + 2, k]
+    sx, sy, sz = M[ES, k], M[ES + 1, k], M[ES + 2, k]
+    for i in range(3):
+        row = 3 * i
+        M[TH + i, k] -= (
+            pending[TURN + row] * bx
+            + pending[TURN + row + 1] * by
+            + pending[TURN + row + 2] * bz
+            + pending[RATED_TURN + row] * sx
+            + pending[RATED_TURN + row + 1] * sy
+            + pending[RATED_TURN + row + 2] * sz
+        )
+
+
+@njit(cache=True)
+def propagate(C, pending, c):
+    """Covariance C ← F C Fᵀ + N."""
+    duration = pending[ELAPSED]
+    leak = 1.0 - duration / c[C_LEAK]
+    for k in range(ERROR):
+        _apply_transition(C, pending, leak, k)
+    for k in range(ERROR):
+        _apply_transition(C.T, pending, leak, k)
+    turn_noise = duration * c[C_GYRO] ** 2 + pending[RATE_SQUARED] * c[C_GYRO_SCALE] ** 2
+    velocity_noise = duration * c[C_ACC] ** 2 + pending[EXCESS_SQUARED] * c[C_ACC_SCALE] ** 2
+    for i in range(3):
+        C[TH + i, TH + i] += turn_noise
+        C[EB + i, EB + i] += duration * c[C_BIAS_WALK] ** 2
+        C[ES + i, ES + i] += duration * c[C_SCALE_WALK] ** 2
+        C[EV + i, EV + i] += velocity_noise
+
+
+@njit(cache=True)
+def correct(x, C, k, innovation, variance):
+    """One scalar measurement of entry k of the error state, its innovation and its noise's variance."""
+    total = C[k, k] + variance
+    column = np.empty(ERROR)
+    for i in range(ERROR):
+        column[i] = C[i, k]
+    inverse = 1.0 / total
+    for i in range(ERROR):
+        gain = column[i] * inverse
+        for j in range(i + 1):
+            C[i, j] -= gain * column[j]
+            C[j, i] = C[i, j]
+    step = innovation * inverse
+    _turn_in_world(x, step * column[TH], step * column[TH + 1], step * column[TH + 2])
+    for i in range(ERROR - 3):
+        x[B + i] += step * column[EB + i]
+
+
+@njit(cache=True)
+def step_covariance(x, C, pending, rest, monitor, c):
+    """Covariance and corrections for the time of the sums, then clear them."""
+    propagate(C, pending, c)
+    duration = pending[ELAPSED]
+    resting = rest[REST_TIME] >= c[C_REST_TIME]
+    velocity = c[C_STILL_VELOCITY] if resting else c[C_VELOCITY]
+    correlation = (c[C_REST_TAU] if resting else c[C_CORRELATION]) / duration
+    nis = 0.0
+    for i in range(3):
+        innovation = -x[V + i]
+        nis += innovation**2 / (C[EV + i, EV + i] + velocity**2)
+        correct(x, C, EV + i, innovation, max(correlation, 1.0) * velocity**2)
+    correlation = max(c[C_CORRELATION] / duration, 1.0)
+    for i in range(3):
+        innovation = -x[P + i]
+        nis += innovation**2 / (C[EP + i, EP + i] + c[C_POSITION] ** 2)
+        correct(x, C, EP + i, innovation, correlation * c[C_POSITION] ** 2)
+    monitor[NIS] = nis / 6.0
+    monitor[NIS_MEAN] += min(duration / 2.0, 1.0) * (monitor[NIS] - monitor[NIS_MEAN])
+    monitor[RESTING] = 1.0 if resting and correct_at_rest(x, C, rest, c, duration) else 0.0
+    monitor[STEPS] += 1.0
+    pending[:] = 0.0
+
+
+@njit(cache=True)
+def correct_at_rest(x, C, rest, c, duration):
+    """Zero-rate update: at rest the low-passed rate is the bias, unless it says a slow turn."""
+    variance = c[C_STILL_RATE] ** 2
+    for i in range(3):
+        if (rest[REST_RATE + i] - x[B + i]) ** 2 > c[C_GATE] ** 2 * (C[EB + i, EB + i] + variance):
+            return False
+    correlation = max(c[C_REST_TAU] / duration, 1.0)
+    for i in range(3):
+        correct(x, C, EB + i, rest[REST_RATE + i] - x[B + i], correlation * variance)
+    return True
+
+
+@njit(cache=True)
+def level(x, C, pending, acc, tilt_std):
+    """Turn the nominal orientation the shortest way to where `acc` points up; velocity and position start anew."""
+    r = _matrix(x)
+    up_x = r[0] * acc[0] + r[1] * acc[1] + r[2] * acc[2]
+    up_y = r[3] * acc[0] + r[4] * acc[1] + r[5] * acc[2]
+    up_z = r[6] * acc[0] + r[7] * acc[1] + r[8] * acc[2]
+    sine = math.sqrt(up_x * up_x + up_y * up_y)
+    angle = math.atan2(sine, up_z)
+    axis_x, axis_y = (up_y / sine, -up_x / sine) if sine > 0.0 else (1.0, 0.0)
+    _turn_in_world(x, angle * axis_x, angle * axis_y, 0.0)
+    for i in (TH, TH + 1):
+        C[i, :] = 0.0
+        C[:, i] = 0.0
+        C[i, i] = tilt_std**2
+    forget_motion(x, C, pending, 0.0)
+
+
+@njit(cache=True)
+def forget_motion(x, C, pending, velocity_std):
+    """Velocity and position start anew, as if nothing had been felt since the last covariance step."""
+    x[V:] = 0.0
+    pending[FORCE:TURN] = 0.0
+    C[EV:, :] = 0.0
+    C[:, EV:] = 0.0
+    for i in range(3):
+        C[EV + i, EV + i] = velocity_std**2
+
+
+@njit(cache=True)
+def update(x, C, pending, rest, monitor, c, dt, gyr, acc):
+    """One sample: move the nominal state; when an interval is full, covariance and corrections."""
+    integrate(x, pending, c, dt, gyr, acc)
+    watch_rest(rest, c, dt, gyr, acc)
+    if pending[ELAPSED] >= c[C_INTERVAL] - 0.5 * dt:
+        step_covariance(x, C, pending, rest, monitor, c)
+
+
+@njit(cache=True)
+def update_batch(x, C, pending, rest, monitor, c, dt, gyr, acc, quaternions, biases, variances, nis):
+    """`update` over a recording; the number of covariance steps, whose NIS are in `nis`."""
+    steps = 0
+    for n in range(len(gyr)):
+        update(x, C, pending, rest, monitor, c, dt, gyr[n], acc[n])
+        if pending[ELAPSED] == 0.0:
+            nis[steps] = monitor[NIS]
+            steps += 1
+        quaternions[n] = x[Q : Q + 4]
+        biases[n] = x[B : B + 3]
+        for i in range(3):
+            variances[n, i] = C[TH + i, TH + i]
+    return steps

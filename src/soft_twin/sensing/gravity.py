@@ -1,0 +1,202 @@
+"""Gravity in the robot's base, from one IMU: the object behind the node `imu_to_gravity`."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
+from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
+from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
+from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, rotation_matrix
+from soft_twin.sensing.samples import ImuSample
+from soft_twin.sensing.vqf_orientation import VqfOrientation
+
+
+@dataclass(frozen=True)
+class GravityParameters:
+    """Settings of the parts, and limits of what is handed on.
+
+    Attributes:
+        ekf, heater, guard, calibration: see there.
+        heated: whether the board has a heater that is to be used.
+        tilt_limit: standard deviation of the tilt above which gravity is not valid [rad].
+        consistency_limit: normalised innovation squared above which rates and forces contradict each other.
+        unsteady_factor: on the orientation's standard deviation while the temperature is not steady.
+    """
+
+    ekf: EkfParameters = field(default_factory=EkfParameters)
+    heater: HeaterParameters = field(default_factory=HeaterParameters)
+    guard: GuardParameters = field(default_factory=GuardParameters)
+    calibration: ImuCalibration = field(default_factory=ImuCalibration)
+    heated: bool = True
+    tilt_limit: float = math.radians(10.0)
+    consistency_limit: float = 50.0
+    unsteady_factor: float = 2.0
+
+
+@dataclass(frozen=True)
+class GravityEstimate:
+    """What is known after a sample.
+
+    Attributes:
+        time: of the sample [s].
+        gravity_in_base: (3,) [m/s²] in base_link, of length 9.81; NaN before the first usable sample.
+        quaternion_wxyz: (4,) base_link → world, z up, heading from 0.
+        orientation_covariance: (3, 3) of its error as a rotation vector in world axes [rad²].
+        angular_velocity: (3,) rates in base_link without the bias [rad/s].
+        specific_force: (3,) in base_link, calibrated [m/s²].
+        heater_duty: to command, 0…1.
+        temperature_state: "cold", "heating", "steady", "failed" or "off": see TemperatureControl.
+        valid: whether gravity may be acted on.
+        faults: what is wrong, in words.
+    """
+
+    time: float
+    gravity_in_base: np.ndarray
+    quaternion_wxyz: np.ndarray
+    orientation_covariance: np.ndarray
+    angular_velocity: np.ndarray
+    specific_force: np.ndarray
+    heater_duty: float
+    temperature_state: str
+    valid: bool
+    faults: tuple[str, ...]
+
+
+class GravityEstimator:
+    """Temperature control, guard, calibration and orientation filter in one `update` a sample.
+
+    A sensor that repeats itself exactly for 0.2 s counts as stuck: samples made by hand need noise.
+
+    Args:
+        mounting: (3, 3) rotation from the board's frame to base_link.
+        parameters: settings.
+        estimator: name of the orientation filter, "ekf" or "vqf".
+
+    Raises:
+        InputError: the mounting is not a rotation.
+        UsageError: there is no such filter, or its package is missing.
+    """
+
+    def __init__(self, mounting: np.ndarray, parameters: GravityParameters | None = None, estimator: str = "ekf"):
+        self.parameters = parameters or GravityParameters()
+        self._mounting = checked_rotation(mounting)
+        self._board_from_base = _quaternion(self._mounting.T)
+        self._make_filter = _filter_factory(estimator, self.parameters)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over: tilt, heading, bias, and the temperature to hold."""
+        self._filter = self._make_filter()
+        self._heater = TemperatureControl(self.parameters.heater)
+        self._guard = SampleGuard(self.parameters.guard)
+        self._slow_temperature = math.nan
+        self._noted_temperature = math.nan
+        self._last_time = math.nan
+        self._started = False
+
+    def update(self, sample: ImuSample) -> GravityEstimate:
+        """Gravity after the next sample of the board. Never raises for what a sensor may say."""
+        verdict = self._guard.judge(sample)
+        self._control_temperature(sample)
+        corrected = self.parameters.calibration.apply(sample)
+        if verdict.trust is not Trust.BAD:
+            self._filter_sample(corrected, verdict.trust, verdict.lost_time)
+        return self._estimate(corrected, verdict.trust is not Trust.BAD, verdict.faults)
+
+    def _filter_sample(self, sample: ImuSample, trust: Trust, lost_time: float) -> None:
+        if trust is Trust.LOST:
+            self._filter.relevel(min(_LOST_RATE * lost_time, math.pi))
+        self._filter.update(sample)
+        if trust is Trust.TURN_UNKNOWN:
+            self._filter.disturb(_DOUBTFUL_ANGLE, forget_velocity=False)
+        elif trust is Trust.FORCE_UNKNOWN:
+            self._filter.disturb(0.0, forget_velocity=True)
+        self._started = True
+
+    def _control_temperature(self, sample: ImuSample) -> None:
+        if not math.isfinite(sample.time) or sample.time <= self._last_time:
+            return
+        dt = sample.time - self._last_time
+        self._last_time = sample.time
+        if self.parameters.heated:
+            self._heater.update(sample.time, sample.temperature)
+        if not math.isfinite(sample.temperature):
+            return
+        share = dt / (_TEMPERATURE_LOW_PASS + dt) if math.isfinite(self._slow_temperature) else 1.0
+        before = self._slow_temperature if math.isfinite(self._slow_temperature) else sample.temperature
+        self._slow_temperature = before + share * (sample.temperature - before)
+        change = self._slow_temperature - self._noted_temperature
+        if not abs(change) < _NOTABLE_CHANGE:
+            self._noted_temperature = self._slow_temperature
+            self._filter.warm(change if math.isfinite(change) else 0.0)
+
+    def _estimate(self, sample: ImuSample, usable: bool, faults: tuple[str, ...]) -> GravityEstimate:
+        p = self.parameters
+        state = self._heater.state if p.heated else "off"
+        covariance = self._filter.covariance * (1.0 if state == "steady" else p.unsteady_factor**2)
+        quaternion = self._filter.quaternion_wxyz if self._started else np.full(4, np.nan)
+        tilt_known = max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
+        consistent = not self._filter.consistency > p.consistency_limit
+        faults += self._lasting_faults(consistent)
+        rates = sample.angular_velocity - self._filter.gyroscope_bias if usable else sample.angular_velocity
+        return GravityEstimate(
+            time=sample.time,
+            gravity_in_base=-STANDARD_GRAVITY * self._mounting @ rotation_matrix(quaternion)[2],
+            quaternion_wxyz=_product(quaternion, self._board_from_base),
+            orientation_covariance=covariance,
+            angular_velocity=self._mounting @ rates,
+            specific_force=self._mounting @ sample.specific_force,
+            heater_duty=self._heater.duty if p.heated else 0.0,
+            temperature_state=state,
+            valid=bool(usable and tilt_known and consistent and np.isfinite(quaternion).all()),
+            faults=faults,
+        )
+
+    def _lasting_faults(self, consistent: bool) -> tuple[str, ...]:
+        faults = [f"temperature control: {self._heater.fault}"] if self._heater.fault else []
+        if not consistent:
+            faults.append("gyroscope and accelerometer contradict each other: axes swapped, sign or unit wrong?")
+        return tuple(faults)
+
+
+_LOST_RATE = 0.5  # [rad/s] at which the base may have turned unseen
+_DOUBTFUL_ANGLE = 0.02  # [rad] by which a saturated sample may be wrong
+_TEMPERATURE_LOW_PASS = 1.0  # [s]
+_NOTABLE_CHANGE = 0.05  # [K]
+
+
+def checked_rotation(mounting: np.ndarray) -> np.ndarray:
+    """(3, 3) as floats.
+
+    Raises:
+        InputError: not a right-handed rotation to 1e-6.
+    """
+    matrix = np.asarray(mounting, dtype=float)
+    if matrix.shape != (3, 3) or not np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
+        raise InputError(f"mounting {np.round(matrix, 4).tolist()}: expected a right-handed (3, 3) rotation matrix")
+    return matrix
+
+
+def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[], OrientationFilter]:
+    factories = {"ekf": lambda: OrientationEkf(parameters.ekf), "vqf": VqfOrientation}
+    if estimator not in factories:
+        raise UsageError(f"no orientation filter '{estimator}': there are {', '.join(factories)}")
+    return factories[estimator]
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Hamilton product of two quaternions w, x, y, z."""
+    w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
+    return np.concatenate([[w], v])
+
+
+def _quaternion(rotation: np.ndarray) -> np.ndarray:
+    """(4,) w, x, y, z of a rotation matrix."""
+    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
+    return np.array([w, x, y, z])

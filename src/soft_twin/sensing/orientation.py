@@ -1,0 +1,92 @@
+"""What every orientation filter is to the rest of the package."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.sensing.samples import ImuSample
+
+STANDARD_GRAVITY = 9.81  # [m/s^2]
+
+
+@dataclass(frozen=True)
+class OrientationTrack:
+    """A filter's answer to a whole recording of n samples.
+
+    Attributes:
+        quaternion_wxyz: (n, 4) sensor → world, z up, heading from 0.
+        gyroscope_bias: (n, 3) [rad/s], in the sensor's frame.
+        std: (n, 3) standard deviation of the orientation about the world's axes [rad].
+        nis: (k,) normalised innovation squared over its degrees of freedom of each update, empty for filters
+            without; 1 is what an honest filter has on average at most.
+    """
+
+    quaternion_wxyz: np.ndarray
+    gyroscope_bias: np.ndarray
+    std: np.ndarray
+    nis: np.ndarray
+
+
+class OrientationFilter(ABC):
+    """Orientation of a sensor in a world with z up, from rates and specific force; the heading is relative."""
+
+    @abstractmethod
+    def update(self, sample: ImuSample) -> None:
+        """Take in the next sample; the caller has seen to it that it is finite and later than the last."""
+
+    @abstractmethod
+    def relevel(self, heading_std: float) -> None:
+        """Time was lost: forget the tilt until the next sample, keep heading (give or take [rad]) and bias."""
+
+    @abstractmethod
+    def disturb(self, angle: float, forget_velocity: bool) -> None:
+        """The last sample was doubtful: it may have turned the answer by this [rad], or its force was false."""
+
+    @abstractmethod
+    def warm(self, change: float) -> None:
+        """The chip's temperature has changed [K]: the gyroscope's bias may have as well."""
+
+    @abstractmethod
+    def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
+        """The filter over a recording with equal steps.
+
+        Args:
+            angular_velocity, specific_force: (n, 3) [rad/s], [m/s²], finite.
+            rate: samples per second.
+
+        Raises:
+            InputError: the arrays are empty, of unequal shape, not finite, or the rate is not positive.
+        """
+
+    @property
+    @abstractmethod
+    def quaternion_wxyz(self) -> np.ndarray:
+        """(4,) sensor → world; NaN before the first sample."""
+
+    @property
+    @abstractmethod
+    def gyroscope_bias(self) -> np.ndarray:
+        """(3,) in the sensor's frame [rad/s]."""
+
+    @property
+    @abstractmethod
+    def covariance(self) -> np.ndarray:
+        """(3, 3) of the orientation's error as a rotation vector in world axes [rad²]."""
+
+    @property
+    @abstractmethod
+    def consistency(self) -> float:
+        """Recent normalised innovation squared over its degrees of freedom; NaN where the filter has none."""
+
+
+def rotation_matrix(quaternion_wxyz: np.ndarray) -> np.ndarray:
+    """(3, 3) of a unit quaternion."""
+    w, x, y, z = quaternion_wxyz
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )

@@ -1,0 +1,185 @@
+"""Gravity from one IMU: right when all is well, and every failure detected, named and survived."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from soft_twin.emulation.base_motion import inclinations
+from soft_twin.emulation.imu import EmulatedImu
+from soft_twin.errors import InputError, UsageError
+from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
+from soft_twin.sensing.guard import GuardParameters
+
+DT = 0.01
+STATE_AT = math.radians(30.0)
+
+
+def feed(estimator, samples):
+    return [estimator.update(sample) for sample in samples]
+
+
+def angle_to(estimate, gravity):
+    """Angle between the estimate's gravity and `gravity` [°]."""
+    cosine = estimate.gravity_in_base @ gravity / (np.linalg.norm(gravity) * np.linalg.norm(estimate.gravity_in_base))
+    return math.degrees(math.acos(min(cosine, 1.0)))
+
+
+def still_gravity(tilt):
+    return -9.81 * np.array([0.0, math.sin(tilt), math.cos(tilt)])
+
+
+def has(estimates, words):
+    return any(words in fault for estimate in estimates for fault in estimate.faults)
+
+
+@pytest.fixture
+def estimator():
+    return GravityEstimator(np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["ekf", "vqf"])
+def test_gravity_follows_the_base_through_the_papers_inclinations(name, emulated_samples):
+    if name == "vqf":
+        pytest.importorskip("vqf")
+    motion = inclinations([135.0, 90.0, 45.0, 0.0, -45.0], 2.0, 1.0)
+    estimates = feed(GravityEstimator(np.eye(3), estimator=name), emulated_samples(motion, motion.duration))
+    errors = [angle_to(e, -motion.specific_force(e.time)) for e in estimates[100:]]
+    assert max(errors) < 1.0
+    assert all(e.valid for e in estimates[100:])
+    assert not has(estimates, "")
+
+
+def test_gravity_is_always_981_and_the_quaternion_agrees_with_it(estimator, still_samples):
+    estimate = feed(estimator, still_samples(1.0, STATE_AT))[-1]
+    assert np.linalg.norm(estimate.gravity_in_base) == pytest.approx(9.81, abs=1e-12)
+    base_to_world = Rotation.from_quat(np.roll(estimate.quaternion_wxyz, -1))
+    np.testing.assert_allclose(base_to_world.inv().apply([0, 0, -9.81]), estimate.gravity_in_base, atol=1e-9)
+
+
+def test_mounting_turns_the_boards_gravity_into_the_bases(still_samples):
+    mounting = Rotation.from_euler("xyz", [0.4, -1.0, 2.5]).as_matrix()
+    estimate = feed(GravityEstimator(mounting), still_samples(1.0, STATE_AT))[-1]
+    assert angle_to(estimate, mounting @ still_gravity(STATE_AT)) < 0.1
+    base_to_world = Rotation.from_quat(np.roll(estimate.quaternion_wxyz, -1))
+    np.testing.assert_allclose(base_to_world.inv().apply([0, 0, -9.81]), estimate.gravity_in_base, atol=1e-9)
+
+
+def test_calibration_corrects_the_samples(still_samples):
+    offset = np.array([0.3, -0.2, 0.1])
+    samples = [replace(s, specific_force=1.02 * s.specific_force + offset) for s in still_samples(1.0, STATE_AT)]
+    matrix = tuple(map(tuple, np.eye(3) / 1.02))
+    calibration = ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=tuple(offset))
+    plain = feed(GravityEstimator(np.eye(3)), samples)[-1]
+    corrected = feed(GravityEstimator(np.eye(3), GravityParameters(calibration=calibration)), samples)[-1]
+    assert angle_to(plain, still_gravity(STATE_AT)) > 1.0
+    assert angle_to(corrected, still_gravity(STATE_AT)) < 0.1
+
+
+def test_heater_brings_the_chip_to_a_steady_temperature_and_confidence_rises():
+    imu, duty, estimates = EmulatedImu(seed=2), 0.0, []
+    estimator = GravityEstimator(np.eye(3))
+    for i in range(4000):
+        estimate = estimator.update(imu.sample(DT * i, np.zeros(3), np.array([0, 0, 9.81]), 20.0, duty, DT))
+        duty = estimate.heater_duty
+        estimates.append(estimate)
+    states = [e.temperature_state for e in estimates]
+    assert [states[0], states[500], states[-1]] == ["cold", "heating", "steady"]
+    became_steady = states.index("steady")
+    before, after = estimates[became_steady - 1], estimates[became_steady]
+    assert np.diag(before.orientation_covariance)[0] > 3.5 * np.diag(after.orientation_covariance)[0]
+
+
+def test_a_board_without_heater_is_left_alone(still_samples):
+    estimates = feed(GravityEstimator(np.eye(3), GravityParameters(heated=False)), still_samples(1.0))
+    assert {e.temperature_state for e in estimates} == {"off"}
+    assert {e.heater_duty for e in estimates} == {0.0}
+
+
+def test_reset_starts_over(estimator, still_samples):
+    feed(estimator, still_samples(1.0, STATE_AT))
+    estimator.reset()
+    assert angle_to(feed(estimator, still_samples(0.5))[-1], still_gravity(0.0)) < 0.5
+
+
+def test_nothing_is_valid_before_the_first_usable_sample(estimator, still_samples):
+    [sample] = still_samples(DT)
+    estimate = estimator.update(replace(sample, specific_force=np.full(3, math.nan)))
+    assert not estimate.valid
+    assert np.isnan(estimate.gravity_in_base).all()
+
+
+def damaged(samples, damage, start, end):
+    """The samples with those between the two times run through `damage`, which may drop one by None."""
+    changed = [damage(s) if start <= s.time < end else s for s in samples]
+    return [s for s in changed if s is not None]
+
+
+FAILURES = {
+    "not a number": (lambda s: replace(s, angular_velocity=np.array([0.0, math.nan, 0.0])), 1.0, False),
+    "stuck": (lambda s: replace(s, angular_velocity=np.ones(3), specific_force=np.array([0, 0, 9.81])), 1.0, False),
+    "gyroscope saturated": (lambda s: replace(s, angular_velocity=np.array([0.0, 0.0, 40.0])), 0.2, True),
+    "accelerometer saturated": (lambda s: replace(s, specific_force=s.specific_force + 240.0), 0.05, True),
+    "free fall": (lambda s: replace(s, specific_force=0.002 * s.specific_force), 0.4, True),
+    "gap": (lambda s: None, 1.0, True),
+    "g instead of m/s²": (lambda s: replace(s, specific_force=s.specific_force / 9.81), 4.0, False),
+    "stamp went back": (lambda s: replace(s, time=s.time - 5.0), 1.0, False),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failure_is_named_and_survived(name, estimator, still_samples):
+    damage, duration, goes_on = FAILURES[name]
+    samples = damaged(still_samples(12.0, STATE_AT), damage, 4.0, 4.0 + duration)
+    estimates = feed(estimator, samples)
+    meanwhile = estimates[400 : 400 + round(duration / DT)]
+    assert has(meanwhile, name)
+    assert not has(estimates[:400], "")
+    if not goes_on:
+        assert not meanwhile[-1].valid
+    recovered = [e for e in estimates if e.time >= 4.0 + duration + 2.0]
+    assert all(e.valid and not e.faults for e in recovered)
+    assert max(angle_to(e, still_gravity(STATE_AT)) for e in recovered) < 0.5
+    after = [e for e in estimates if e.time >= 4.0 + duration and e.valid]
+    assert all(
+        math.radians(angle_to(e, still_gravity(STATE_AT))) < 3.0 * math.sqrt(np.trace(e.orientation_covariance[:2, :2]))
+        for e in after
+    )
+
+
+def test_swapped_axes_are_named_when_the_base_turns(emulated_samples):
+    motion = inclinations([135.0, 0.0, 135.0, 0.0], 1.5, 0.3)
+    swapped = [
+        replace(s, angular_velocity=s.angular_velocity[[1, 0, 2]]) for s in emulated_samples(motion, motion.duration)
+    ]
+    estimates = feed(GravityEstimator(np.eye(3)), swapped)
+    assert has(estimates, "contradict each other")
+    assert any(not e.valid for e in estimates)
+
+
+@pytest.mark.parametrize("temperature", [-55.0, 140.0])
+def test_temperature_out_of_range_is_named_and_gravity_goes_on(temperature, estimator, still_samples):
+    estimates = feed(estimator, [replace(s, temperature=temperature) for s in still_samples(3.0, STATE_AT)])
+    assert has(estimates, "temperature control: chip temperature")
+    assert estimates[-1].temperature_state == "failed"
+    assert estimates[-1].heater_duty == 0.0
+    assert estimates[-1].valid
+    assert angle_to(estimates[-1], still_gravity(STATE_AT)) < 0.5
+
+
+def test_unknown_filters_and_impossible_mountings_are_refused():
+    with pytest.raises(UsageError, match="ekf, vqf"):
+        GravityEstimator(np.eye(3), estimator="madgwick")
+    for matrix in (np.diag([1.0, 1.0, -1.0]), 2.0 * np.eye(3), np.eye(2)):
+        with pytest.raises(InputError, match="rotation"):
+            GravityEstimator(matrix)
+
+
+def test_limits_that_mean_nothing_are_refused():
+    with pytest.raises(InputError, match="stuck_time"):
+        GuardParameters(stuck_time=0.0)
+    with pytest.raises(InputError, match="mean_force"):
+        GuardParameters(mean_force=(10.0, 20.0))
