@@ -9,7 +9,7 @@ from soft_twin.driving.cable_control import CableControl, DriverParameters
 from soft_twin.emulation.c610 import EmulatedC610
 
 DT = 0.004
-SPRING = 600.0  # [N/m] of the emulated body against its cables
+SPRING = 150.0  # [N/m] of the emulated body against its cables
 
 
 class SimulatedWinches:
@@ -20,6 +20,7 @@ class SimulatedWinches:
         self.control = CableControl(self.robot, parameters or DriverParameters())
         self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, seed=1)
         self.silent = set()
+        self.spring = SPRING
         self.commanded = dict.fromkeys(self.control.motor_ids, 0.0)
         self._on_the_way = []
 
@@ -34,7 +35,7 @@ class SimulatedWinches:
         for frame in self._on_the_way:
             self.motors.receive(frame.arbitration_id, bytes(frame.data))
         self._on_the_way = encode_currents(self.commanded)
-        self.motors.step(DT, np.maximum(SPRING * self.motors.displacements, 0.0))
+        self.motors.step(DT, np.maximum(self.spring * self.motors.displacements, 0.0))
 
     def run(self, seconds, command=None):
         path = []

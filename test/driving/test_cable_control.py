@@ -6,7 +6,7 @@ import pytest
 from soft_twin import load_robot
 from soft_twin.errors import DeviceError
 
-from .simulated import DT, SimulatedWinches
+from .simulated import DT, SPRING, SimulatedWinches
 
 STEP = np.full(6, 0.005)
 
@@ -45,9 +45,15 @@ def test_limp_at_the_start_whatever_is_commanded(winches):
     assert np.all(winches.motors.displacements == 0.0)
 
 
-def test_enabling_moves_nothing_until_a_command_comes(winches):
+def test_enabling_twitches_once_and_moves_nothing_until_a_command_comes(winches):
     winches.control.enable()
-    assert np.abs(winches.run(0.08)).max() < 1e-5
+    path = winches.run(0.5)
+    assert 5e-5 < path.max() < 3e-4  # tries the direction of each motor
+    np.testing.assert_allclose(path[-1], 0.0, atol=1e-5)
+    winches.control.relax()
+    winches.run(0.1)
+    winches.control.enable()
+    np.testing.assert_allclose(winches.run(0.09), 0.0, atol=1e-5)
     assert winches.state.mode == "active"
 
 
@@ -169,7 +175,7 @@ def test_tension_is_estimated_from_the_current(winches):
     winches.run(1.0, np.full(6, 0.002))
     # at rest the motor balances the emulated spring, but for the drum's dry friction
     friction = winches.motors.parameters.friction / winches.robot.winch.radius
-    np.testing.assert_allclose(winches.state.tensions, 600.0 * 0.002, atol=1.2 * friction)
+    np.testing.assert_allclose(winches.state.tensions, SPRING * 0.002, atol=1.2 * friction)
 
 
 def test_a_lost_bus_is_a_fault_that_enabling_does_not_clear(winches):
@@ -178,3 +184,69 @@ def test_a_lost_bus_is_a_fault_that_enabling_does_not_clear(winches):
     assert winches.state.mode == "fault"
     with pytest.raises(DeviceError, match="unplugged"):
         winches.control.enable()
+
+
+def test_a_motor_that_answers_backwards_is_found_before_anything_moves(winches):
+    winches.motors.wiring[1] = -1
+    winches.control.enable()
+    path = winches.run(0.3, STEP)
+    assert winches.state.mode == "fault"
+    assert "motor 2 (cable_2) answers backwards" in winches.state.faults[0]
+    assert np.abs(path).max() < 4e-4
+
+
+@pytest.mark.parametrize("cable", [0, 5])
+def test_a_stalled_motor_is_named_and_everything_is_relaxed(winches, cable):
+    winches.control.enable()
+    winches.run(0.5, np.full(6, 0.001))
+    winches.motors.stalled[cable] = True
+    winches.run(0.3, STEP)
+    assert winches.state.mode == "fault"
+    assert winches.state.faults == tuple(
+        fault for fault in winches.state.faults if f"(cable_{cable + 1}) stalled" in fault
+    )
+    assert not _currents(winches).any()
+    winches.motors.stalled[cable] = False
+    winches.control.enable()
+    np.testing.assert_allclose(winches.run(1.0, STEP)[-1], STEP, atol=5e-5)
+
+
+def test_a_motor_that_starts_to_turn_backwards_is_stopped_within_millimetres(winches):
+    winches.control.enable()
+    winches.run(0.5, np.full(6, 0.001))
+    winches.motors.wiring[2] = -1
+    path = winches.run(1.0, STEP)
+    assert winches.state.mode == "fault"
+    assert "motor 3 (cable_3)" in winches.state.faults[0]
+    assert np.abs(path[:, 2] - 0.001).max() < 0.006
+
+
+def test_an_encoder_that_jumps_means_that_the_cables_are_to_be_homed(winches):
+    winches.control.enable()
+    winches.run(0.5, np.full(6, 0.001))
+    winches.motors.jump(3, 3000)
+    winches.run(0.1)
+    assert winches.state.mode == "fault"
+    assert "motor 4 (cable_4): angle jumped" in winches.state.faults[0]
+    with pytest.raises(DeviceError, match="home"):
+        winches.control.enable()
+    winches.control.home()
+    winches.control.enable()
+    assert winches.state.mode == "active"
+
+
+def test_two_motors_with_one_id_are_found_before_anything_moves(winches):
+    winches.motors.motor_ids = (1, 2, 3, 4, 5, 5)
+    winches.motors.jump(5, 4000)
+    winches.run(0.1)
+    assert winches.state.mode == "fault"
+    assert any("two motors with one id" in fault for fault in winches.state.faults)
+
+
+def test_a_blocked_robot_is_not_pulled_at_for_long(winches):
+    winches.control.enable()
+    winches.run(0.5, np.full(6, 0.001))
+    winches.spring = 5000.0  # [N/m] of a cable whose other end does not give
+    winches.run(1.0, np.full(6, 0.004))
+    assert winches.state.mode == "fault"
+    assert "the robot is blocked" in winches.state.faults[0]

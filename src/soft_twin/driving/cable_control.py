@@ -9,6 +9,7 @@ import numpy as np
 from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.limits import CommandLimiter
 from soft_twin.driving.motors import MotorReadings
+from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
 from soft_twin.driving.winch import Winch
 from soft_twin.driving.winch_control import ControlGains, WinchControl
 from soft_twin.errors import DeviceError
@@ -31,6 +32,8 @@ class DriverParameters:
         silent_after: a motor without feedback for so long is a fault [s].
         tension_lag: time constant of the tension estimate [s].
         gains: of the position control.
+        supervision: when a motor is at fault.
+        probe: whether the first enabling tries each motor's direction by a moment of small current.
     """
 
     rate: float = 250.0
@@ -41,6 +44,8 @@ class DriverParameters:
     silent_after: float = 0.25
     tension_lag: float = 0.05
     gains: ControlGains = field(default_factory=ControlGains)
+    supervision: SupervisionLimits = field(default_factory=SupervisionLimits)
+    probe: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,11 @@ class CableControl:
         self._readings = MotorReadings(self.motor_ids, self._winch)
         self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
+        self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
+        self._probe: DirectionProbe | None = None
+        self._probed = not self.parameters.probe
+        self._coasted = np.zeros(len(self._names), dtype=bool)
+        self._jumps_seen = 0
         self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
         self._faults: dict[str, str] = {}
         self._mode = LIMP
@@ -121,15 +131,15 @@ class CableControl:
             raise DeviceError("the motors are stopped: clear the stop before enabling them")
         if self.enabled:
             return
-        missing = self._missing() + [text for key, text in self._faults.items() if key == "device"]
-        if missing:
-            raise DeviceError("; ".join(missing))
+        lasting = self._missing() + [text for key, text in self._faults.items() if key in ("device", "position")]
+        if lasting:
+            raise DeviceError("; ".join(lasting))
         self._faults.clear()
         self._mode = ACTIVE
         self._target = self._readings.displacements
-        self._limiter.reset(self._target)
-        self._control.reset()
+        self._restart()
         self._command_age = 0.0
+        self._probe = None if self._probed else DirectionProbe(self._target)
 
     def relax(self) -> None:
         """Take the current from the motors."""
@@ -156,6 +166,7 @@ class CableControl:
         if self._missing():
             raise DeviceError("; ".join(self._missing()))
         self._readings.set_zero(np.zeros(len(self._names)))
+        self._faults.pop("position", None)
 
     def lose_device(self, reason: str) -> None:
         """The bus is gone: relaxed for good, as far as this driver goes."""
@@ -167,9 +178,9 @@ class CableControl:
         self._uptime += dt
         self._command_age += dt
         self._readings.update(feedback, dt)
-        self._watch()
-        currents = self._currents(min(dt, LONGEST_STEP)) if self.enabled else np.zeros(len(self._names))
         self._estimate_tensions(dt)
+        self._watch()
+        currents = self._currents(min(dt, LONGEST_STEP))
         return dict(zip(self.motor_ids, (self._winch.description.direction * currents).tolist(), strict=True))
 
     def state(self, time: float) -> CableState:
@@ -189,13 +200,44 @@ class CableControl:
 
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
-        fresh = self._readings.ages < self.parameters.coast_after
-        if not fresh.all():
+        if self.enabled and self._probe is not None:
+            return self._probe_currents(dt)
+        if not self.enabled:
+            return np.zeros(len(self._names))
+        stale = self._readings.ages >= self.parameters.coast_after
+        if stale.any():
             self._counters["coasting"] += 1
+        self._limiter.restart(stale | self._coasted, self._readings.displacements)
+        self._coasted = stale
         self._limiter.advance(self._target, dt)
         currents = self._control.update(self._limiter, self._readings.displacements, self._readings.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
-        return np.where(fresh, currents, 0.0)
+        currents = np.where(stale, 0.0, currents)
+        return np.zeros(len(self._names)) if self._supervise(currents, ~stale, dt) else currents
+
+    def _probe_currents(self, dt: float) -> np.ndarray:
+        if self._probe.running(dt):
+            return np.full(len(self._names), DirectionProbe.current)
+        for i in self._probe.backwards(self._readings.displacements):
+            self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
+        self._probed = self.enabled
+        self._probe = None
+        self._restart()
+        return np.zeros(len(self._names))
+
+    def _supervise(self, currents: np.ndarray, fresh: np.ndarray, dt: float) -> bool:
+        """Look whether the cables follow; True if one of them is at fault."""
+        then = self._limiter.displacements - self.parameters.gains.delay * self._limiter.rates
+        errors = np.where(fresh, then - self._readings.displacements, 0.0)
+        for i, text in self._supervision.check(errors, self._readings.rates, currents, self._tensions, dt):
+            self._fault_of(i, text)
+        return not self.enabled
+
+    def _restart(self) -> None:
+        """Begin a motion from where the cables are."""
+        self._limiter.reset(self._readings.displacements)
+        self._control.reset()
+        self._supervision.reset()
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and feedback ask for."""
@@ -203,6 +245,7 @@ class CableControl:
         if self._uptime > p.silent_after:
             for text in self._missing():
                 self._fault(text.split(":")[0], text)
+        self._watch_positions()
         if self._mode == ACTIVE and self._command_age > p.hold_after:
             self._mode = HOLD
             self._target = self._limiter.displacements
@@ -210,15 +253,28 @@ class CableControl:
             self._mode = LIMP
             self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
 
+    def _watch_positions(self) -> None:
+        jumps = self._readings.jumps
+        if jumps.sum() == self._jumps_seen:
+            return
+        self._jumps_seen = jumps.sum()
+        names = ", ".join(self._motor(i) for i in np.flatnonzero(jumps))
+        self._fault("position", f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
+
+    def _motor(self, cable: int) -> str:
+        return f"motor {self.motor_ids[cable]} ({self._names[cable]})"
+
     def _missing(self) -> list[str]:
         limit = self.parameters.silent_after
         if self._readings.ages.max() <= limit:
             return []
         return [
-            f"motor {motor_id} ({name}): no feedback for {limit:g} s; check its power, its id and the bus"
-            for motor_id, name, age in zip(self.motor_ids, self._names, self._readings.ages, strict=True)
-            if age > limit
+            f"{self._motor(i)}: no feedback for {limit:g} s; check its power, its id and the bus"
+            for i in np.flatnonzero(self._readings.ages > limit)
         ]
+
+    def _fault_of(self, cable: int, text: str) -> None:
+        self._fault(self._motor(cable), f"{self._motor(cable)} {text}")
 
     def _fault(self, key: str, text: str) -> None:
         self._note(key, text)
@@ -231,6 +287,7 @@ class CableControl:
         self._faults[key] = text
 
     def _estimate_tensions(self, dt: float) -> None:
-        """Low-passed pull of the motors; friction and acceleration are left out, so it holds for slow motion only."""
-        pull = np.maximum(self._winch.force(self._readings.currents), 0.0)
-        self._tensions += (pull - self._tensions) * min(1.0, dt / self.parameters.tension_lag)
+        """Low-passed pull of the motors less their friction; acceleration is left out."""
+        readings = self._readings
+        pull = self._winch.force(readings.currents - self.parameters.gains.friction * readings.rates)
+        self._tensions += (np.maximum(pull, 0.0) - self._tensions) * min(1.0, dt / self.parameters.tension_lag)

@@ -33,6 +33,12 @@ class CommandLimiter:
         self.rates = np.zeros(len(self._names))
         self.accelerations = np.zeros(len(self._names))
 
+    def restart(self, where: np.ndarray, displacements: np.ndarray) -> None:
+        """Be at rest at these displacements (c,) [m] in the cables where `where` (c,) is true."""
+        self.displacements = np.where(where, displacements, self.displacements)
+        self.rates = np.where(where, 0.0, self.rates)
+        self.accelerations = np.where(where, 0.0, self.accelerations)
+
     def check(self, displacements) -> str:
         """What makes this command unusable, in words; empty if nothing does."""
         values = np.asarray(displacements, dtype=float)

@@ -1,5 +1,6 @@
 """What the motors say, gathered over time: cable displacements, rates and currents, and which motor is silent."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from soft_twin.driving.c610 import COUNTS_PER_TURN, Feedback, TurnCounter
 from soft_twin.driving.winch import Winch
 
-MAX_TURN = 0.4 * COUNTS_PER_TURN  # [counts] more between two samples is no rotation, it is a fault
+SLACK = 0.08 * COUNTS_PER_TURN  # [counts] angle and speed may disagree by so much between two samples
+LARGEST_TURN = 0.45 * COUNTS_PER_TURN  # [counts] beyond half a turn its sense is unknown
+SHORTEST_GAP = 0.02  # [s] samples may have waited in a buffer for so long, so their times do not tell more
 
 
 class MotorReadings:
@@ -15,7 +18,7 @@ class MotorReadings:
 
     Attributes:
         ages: (c,) seconds since each motor's last feedback.
-        jumps: (c,) how often the rotor's angle jumped farther than it can turn.
+        jumps: (c,) how often the rotor's angle changed by more than its speed explains.
         foreign: feedback of motors that are not in the description.
     """
 
@@ -29,11 +32,6 @@ class MotorReadings:
         self.ages = np.full(count, np.inf)
         self.jumps = np.zeros(count, dtype=int)
         self.foreign = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether every motor has answered at least once."""
-        return bool(np.isfinite(self.ages).all())
 
     @property
     def displacements(self) -> np.ndarray:
@@ -65,7 +63,10 @@ class MotorReadings:
 
     def _take(self, cable: int, sample: Feedback) -> None:
         turned = self._turns[cable].update(sample.angle_counts)
-        self.jumps[cable] += abs(turned) > MAX_TURN
+        if math.isfinite(self.ages[cable]):
+            speed = max(abs(sample.speed_rpm), abs(self._speeds_rpm[cable])) * COUNTS_PER_TURN / 60.0
+            explained = SLACK + speed * max(self.ages[cable], SHORTEST_GAP)
+            self.jumps[cable] += abs(turned) > min(explained, LARGEST_TURN)
         self._counts[cable] = self._turns[cable].counts
         self._speeds_rpm[cable] = sample.speed_rpm
         self._currents[cable] = sample.current

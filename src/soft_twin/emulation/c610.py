@@ -52,6 +52,10 @@ class EmulatedC610:
         displacements: (c,) cable wound in since the start [m].
         rates: (c,) its rate [m/s].
         currents: (c,) torque current, > 0 turns the rotor forwards [A].
+        stalled: (c,) bool, fault: the rotor is blocked.
+        derating: (c,) fault: share of the current that an overheated controller still gives, 1 without fault.
+        wiring: (c,) fault: −1 where two phases are swapped, so that the motor turns against its current.
+        silent: (c,) bool, fault: neither hears nor answers.
     """
 
     def __init__(
@@ -66,6 +70,8 @@ class EmulatedC610:
         self.motor_ids = tuple(motor_ids)
         count = len(self.motor_ids)
         self.displacements, self.rates, self.currents = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.stalled, self.silent = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        self.derating, self.wiring = np.ones(count), np.ones(count)
         self._winch = winch
         self._commanded = np.zeros(count)
         self._since_command = np.full(count, np.inf)
@@ -83,7 +89,7 @@ class EmulatedC610:
             return
         commands = dict(enumerate(struct.unpack(">4h", data), FIRST_ID[can_id]))
         for i, motor_id in enumerate(self.motor_ids):
-            if motor_id in commands:
+            if motor_id in commands and not self.silent[i]:
                 self._commanded[i] = 1e-3 * max(-10000, min(10000, commands[motor_id]))
                 self._since_command[i] = 0.0
 
@@ -93,8 +99,10 @@ class EmulatedC610:
         self._since_command += dt
         self._commanded[self._since_command > p.timeout] = 0.0
         self._since_current = np.where(self._commanded == 0.0, self._since_current + dt, 0.0)
-        self.currents = self._commanded + (self.currents - self._commanded) * np.exp(-dt / p.current_lag)
+        wanted = self.derating * self._commanded
+        self.currents = wanted + (self.currents - wanted) * np.exp(-dt / p.current_lag)
         final = self._final_rates(tensions)
+        final[self.stalled], self.rates[self.stalled] = 0.0, 0.0
         decay = np.exp(-dt / p.lag)
         self.displacements += final * dt + (self.rates - final) * (p.lag * (1.0 - decay))
         rates = final + (self.rates - final) * decay
@@ -103,7 +111,7 @@ class EmulatedC610:
     def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
         """(c,) rates towards which the present forces drive the cables [m/s]."""
         p, radius = self.parameters, self._winch.radius
-        pull = self._winch.direction * self.currents * p.torque_constant / radius
+        pull = self.wiring * self._winch.direction * self.currents * p.torque_constant / radius
         force = np.where(self.limp, 0.0, pull) - tensions
         friction = p.friction / radius
         heading = np.where(self.rates != 0.0, np.sign(self.rates), np.sign(force))
@@ -111,8 +119,12 @@ class EmulatedC610:
         mobility = np.where(self.limp, p.free_mobility, radius**2 * p.lag / p.inertia)
         return np.where(sticks, 0.0, (force - friction * heading) * mobility)
 
+    def jump(self, index: int, counts: int) -> None:
+        """Fault: the encoder of a motor slips by so many counts."""
+        self._zero_counts[index] += counts
+
     def feedback(self) -> list[tuple[int, bytes]]:
-        """One feedback frame (id, data) of every motor."""
+        """One feedback frame (id, data) of every motor that is not silent."""
         drum_angle = self.displacements / self._winch.radius
         gear = self._winch.direction * self._winch.gear_ratio
         counts = (
@@ -120,13 +132,9 @@ class EmulatedC610:
         ) % COUNTS_PER_TURN
         rpm = np.rint(self.rates / self._winch.radius * (gear * 60.0 / (2.0 * np.pi))).astype(int)
         raw_currents = np.rint(1e3 * self.currents).astype(int)
+        values = zip(counts.tolist(), np.clip(rpm, -32768, 32767).tolist(), raw_currents.tolist(), strict=True)
         return [
-            (0x200 + motor_id, struct.pack(">Hhh2x", *values))
-            for motor_id, *values in zip(
-                self.motor_ids,
-                counts.tolist(),
-                np.clip(rpm, -32768, 32767).tolist(),
-                raw_currents.tolist(),
-                strict=True,
-            )
+            (0x200 + motor_id, struct.pack(">Hhh2x", *value))
+            for motor_id, value, silent in zip(self.motor_ids, values, self.silent, strict=True)
+            if not silent
         ]
