@@ -125,6 +125,10 @@ class CableRobot:
         """Start the base's motion from its beginning, now or at that time [s since the start]."""
         self._play_time = self._now() if at is None else at
 
+    def rewind(self) -> None:
+        """Put the base back to the motion's first attitude, at once."""
+        self._play_time = math.inf
+
     def truth(self) -> Truth:
         """The robot as it was at the last step of its body."""
         return self._truth

@@ -1,0 +1,223 @@
+"""Messages to arrays and back: pure functions. Library quaternions are (w, x, y, z), those of messages (x, y, z, w)."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point, PoseStamped, Quaternion, QuaternionStamped, Vector3, Vector3Stamped
+from sensor_msgs.msg import Imu, JointState, Temperature
+from soft_twin_msgs.msg import Shape, SolverStatus
+from std_msgs.msg import Header
+
+from soft_twin.errors import InputError
+from soft_twin.inverse.controller import Tick
+from soft_twin.sensing.gravity import GravityEstimate
+from soft_twin.sensing.samples import ImuSample
+
+UNKNOWN_COVARIANCE = np.array([-1.0, *[0.0] * 8])  # REP-145
+
+
+def to_seconds(stamp: Time) -> float:
+    """A stamp as seconds since the epoch."""
+    return (stamp.sec * 10**9 + stamp.nanosec) * 1e-9
+
+
+def to_stamp(seconds: float) -> Time:
+    """Seconds since the epoch as a stamp, to the nanosecond that a float can tell (0.2 µs today)."""
+    sec, nanosec = divmod(round(seconds * 1e9), 10**9)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def to_array(message: Vector3 | Point) -> np.ndarray:
+    """x, y, z of a vector or point: (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+def to_vector(values: Sequence[float]) -> Vector3:
+    """Three numbers as a vector."""
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)
+
+
+def to_point(values: Sequence[float]) -> Point:
+    """Three numbers as a point."""
+    x, y, z = map(float, values)
+    return Point(x=x, y=y, z=z)
+
+
+def to_quaternion(wxyz: Sequence[float]) -> Quaternion:
+    """A quaternion w, x, y, z as a message."""
+    w, x, y, z = map(float, wxyz)
+    return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def header(seconds: float, frame: str) -> Header:
+    """A header with that time and frame."""
+    return Header(stamp=to_stamp(seconds), frame_id=frame)
+
+
+def imu_message(sample: ImuSample, frame: str) -> Imu:
+    """A raw sample, without orientation (REP-145: its covariance begins with −1)."""
+    return Imu(
+        header=header(sample.time, frame),
+        orientation_covariance=UNKNOWN_COVARIANCE,
+        angular_velocity=to_vector(sample.angular_velocity),
+        linear_acceleration=to_vector(sample.specific_force),
+    )
+
+
+def temperature_message(sample: ImuSample, frame: str) -> Temperature:
+    """The chip's temperature, with the stamp of its sample."""
+    return Temperature(header=header(sample.time, frame), temperature=float(sample.temperature))
+
+
+def imu_sample(message: Imu, temperature: float) -> ImuSample:
+    """The sample in a raw IMU message; `temperature` [°C] comes from a topic of its own."""
+    return ImuSample(
+        time=to_seconds(message.header.stamp),
+        angular_velocity=to_array(message.angular_velocity),
+        specific_force=to_array(message.linear_acceleration),
+        temperature=temperature,
+    )
+
+
+def oriented_imu_message(estimate: GravityEstimate, frame: str) -> Imu:
+    """Rates without bias, specific force and orientation of `frame`, which the estimate is in; covariances likewise."""
+    return Imu(
+        header=header(estimate.time, frame),
+        orientation=to_quaternion(estimate.quaternion_wxyz),
+        orientation_covariance=np.asarray(estimate.orientation_covariance, dtype=float).ravel(),
+        angular_velocity=to_vector(estimate.angular_velocity),
+        linear_acceleration=to_vector(estimate.specific_force),
+    )
+
+
+def vector_message(seconds: float, frame: str, values: Sequence[float]) -> Vector3Stamped:
+    """Three numbers as a vector with time and frame."""
+    return Vector3Stamped(header=header(seconds, frame), vector=to_vector(values))
+
+
+def attitude_message(seconds: float, frame: str, wxyz: Sequence[float]) -> QuaternionStamped:
+    """A quaternion w, x, y, z as a message with time and the frame it turns into."""
+    return QuaternionStamped(header=header(seconds, frame), quaternion=to_quaternion(wxyz))
+
+
+def tip_message(seconds: float, frame: str, position: np.ndarray, direction: np.ndarray) -> PoseStamped:
+    """A tip's pose: its z axis is `direction` (3,), its turn about it the least one."""
+    message = PoseStamped(header=header(seconds, frame))
+    message.pose.position = to_point(position)
+    message.pose.orientation = to_quaternion(shortest_rotation_wxyz(direction))
+    return message
+
+
+def shortest_rotation_wxyz(direction: np.ndarray) -> np.ndarray:
+    """(4,) unit quaternion w, x, y, z of the shortest rotation that takes +z to `direction` (3,).
+
+    q = (1 + d_z, −d_y, d_x, 0) normalised, d of length 1; about x where d is −z and all axes are as short.
+    """
+    d = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
+    q = np.array([1.0 + d[2], -d[1], d[0], 0.0])
+    length = np.linalg.norm(q)
+    return q / length if length > 1e-9 else np.array([0.0, 1.0, 0.0, 0.0])
+
+
+def joint_state(
+    seconds: float, names: Sequence[str], positions: Sequence[float], efforts: Sequence[float]
+) -> JointState:
+    """Cables as joints: position = displacement [m], effort = tension [N]."""
+    return JointState(
+        header=header(seconds, ""), name=list(names), position=_floats(positions), effort=_floats(efforts)
+    )
+
+
+def positions_in_order(message: JointState, names: Sequence[str]) -> np.ndarray:
+    """Positions (c,) of a joint message in the order of `names`.
+
+    Raises:
+        InputError: other names than these, another number of positions than of names, or one is not finite.
+    """
+    if sorted(message.name) != sorted(names):
+        raise InputError(f"joints {', '.join(message.name) or 'without names'}: expected {', '.join(names)}")
+    if len(message.position) != len(message.name):
+        raise InputError(f"{len(message.position)} positions for {len(message.name)} joints: expected one each")
+    by_name = dict(zip(message.name, message.position, strict=True))
+    positions = np.array([by_name[name] for name in names])
+    if not np.all(np.isfinite(positions)):
+        raise InputError(f"positions {positions.tolist()}: expected finite displacements [m]")
+    return positions
+
+
+def target_position(message: PoseStamped, frame: str) -> np.ndarray:
+    """The tip target (3,) [m] in a pose.
+
+    Raises:
+        InputError: in another frame than `frame`; empty is taken for it.
+    """
+    if message.header.frame_id not in ("", frame):
+        raise InputError(f"target in frame '{message.header.frame_id}': expected '{frame}'")
+    return to_array(message.pose.position)
+
+
+def gravity_vector(message: Vector3Stamped, frame: str) -> np.ndarray:
+    """Gravity (3,) [m/s²] in a message.
+
+    Raises:
+        InputError: in another frame than `frame` (empty is taken for it), not finite, or no gravity on earth.
+    """
+    if message.header.frame_id not in ("", frame):
+        raise InputError(f"gravity in frame '{message.header.frame_id}': expected '{frame}'")
+    gravity = to_array(message.vector)
+    if not 9.0 < np.linalg.norm(gravity) < 10.5:  # false for NaN too
+        raise InputError(f"gravity {gravity.tolist()}: expected a finite vector of 9.81 m/s^2")
+    return gravity
+
+
+def shape_message(
+    seconds: float, frame: str, names: Sequence[str], points: np.ndarray, energy: float, residual: float
+) -> Shape:
+    """Named points (n, 3) of a body [m]; its confidence is not estimated."""
+    return Shape(
+        header=header(seconds, frame),
+        names=list(names),
+        points=[to_point(point) for point in points],
+        energy=float(energy),
+        residual=float(residual),
+        confidence=math.nan,
+    )
+
+
+def status_message(seconds: float, frame: str, tick: Tick, target: np.ndarray) -> SolverStatus:
+    """What a tick was asked, `target` (3,) [m], and what it came to."""
+    return SolverStatus(
+        header=header(seconds, frame),
+        target=to_point(target),
+        compensating=bool(tick.compensating),
+        residual=float(tick.residual),
+        iterations=int(tick.iterations),
+        duration=float(tick.duration),
+        error=float(tick.error),
+        converged=bool(tick.converged),
+        reachable=bool(tick.reachable),
+        active_limits=list(tick.active_limits),
+    )
+
+
+def diagnostic(name: str, hardware: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
+    """One entry of /diagnostics; numbers are written with four digits."""
+    return DiagnosticStatus(
+        level=level,
+        name=name,
+        message=message,
+        hardware_id=hardware,
+        values=[KeyValue(key=str(key), value=_text(value)) for key, value in values.items()],
+    )
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _floats(values: Sequence[float]) -> list[float]:
+    return [float(value) for value in values]

@@ -1,0 +1,135 @@
+"""A robot that is not there: body, IMU and motors behind two serial devices, in real time.
+
+Links to its devices, `imu` and `can`, appear in the folder `device_folder`. What no sensor of a robot tells is
+published for evaluation: truth/tip, truth/base, truth/cables, truth/shape. The base moves with the service `play` and
+jumps back to its first attitude with `rewind`.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from geometry_msgs.msg import PoseStamped, QuaternionStamped
+from sensor_msgs.msg import JointState
+from soft_twin_msgs.msg import Shape
+from std_srvs.srv import Trigger
+
+from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
+from soft_twin.emulation.cable_robot import CableRobot
+from soft_twin.emulation.plant import Plant
+from soft_twin.errors import UsageError
+from soft_twin.graph import default_device_folder
+from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
+from soft_twin_ros.node import BASE_FRAME, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    device_folder: str = parameter("", "folder for the links `imu` and `can`; empty: one in the temporary folder")
+    recording: str = parameter("", "a BROAD trial (.mat) that moves the base; empty: the inclinations")
+    start: float = parameter(0.0, "where the recording is started", "s", 0.0, 1e5)
+    duration: float = parameter(0.0, "how much of the recording is played; 0: all", "s", 0.0, 1e5)
+    inclinations_deg: tuple = parameter(
+        (135.0, 90.0, 45.0, 0.0, -45.0), "inclinations of the base to the ground", "deg"
+    )
+    move_time: float = parameter(2.0, "from one inclination to the next", "s", 0.05, 60.0)
+    hold_time: float = parameter(2.0, "at each inclination", "s", 0.0, 600.0)
+    ambient: float = parameter(25.0, "temperature of the air", "deg C", -40.0, 60.0)
+    seed: int = parameter(0, "of everything random", "", 0, 2**31 - 1)
+    truth_rate: float = parameter(50.0, "rate of the truth", "Hz", 1.0, 200.0)
+    shape_every: int = parameter(5, "truth/shape comes with every so many of the truths", "", 1, 1000)
+
+
+class EmulatedRobot(RobotNode):
+    """See the module's docstring. The robot lives in threads of its own."""
+
+    def __init__(self):
+        super().__init__("emulated_robot", Parameters)
+        self._plant = Plant(self.robot)
+        self._cable_robot = CableRobot(
+            self.robot,
+            _motion(self.parameters, self.robot.mounting),
+            seed=self.parameters.seed,
+            body=self._plant,
+            ambient=self.parameters.ambient,
+        )
+        self._links = self._link_devices()
+        self._tips = self.offer(PoseStamped, "truth/tip")
+        self._bases = self.offer(QuaternionStamped, "truth/base")
+        self._cables = self.offer(JointState, "truth/cables")
+        self._shapes = self.offer(Shape, "truth/shape")
+        self._stations = [f"{1e3 * z:g}_mm" for z in self._plant.stations]
+        self._published = 0
+        self._time = 0.0
+        self.create_service(Trigger, "play", self._play)
+        self.create_service(Trigger, "rewind", self._rewind)
+        self.create_steady_timer(1.0 / self.parameters.truth_rate, self._publish)
+
+    def health(self) -> Health:
+        values = {"phase": self._cable_robot.truth().phase, "plant_failures": self._cable_robot.plant_failures}
+        if self._cable_robot.last_failure:
+            return Health(WARN, self._cable_robot.last_failure, values)
+        return Health(OK, f"base: {values['phase']}", values)
+
+    def close(self) -> None:
+        for link in self._links:
+            link.unlink(missing_ok=True)
+        self._cable_robot.close()
+
+    def _link_devices(self) -> list[Path]:
+        """The links, made in one step each, so that nobody finds half of one."""
+        folder = Path(self.parameters.device_folder or default_device_folder(self.robot.name))
+        links = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, device in (("imu", self._cable_robot.imu_path), ("can", self._cable_robot.can_path)):
+                fresh = folder / f".{name}.{os.getpid()}"
+                fresh.symlink_to(device)
+                links.append(fresh.replace(folder / name))
+        except OSError as error:
+            raise UsageError(f"device_folder '{folder}' cannot be written: {error.strerror or error}") from error
+        return links
+
+    def _publish(self) -> None:
+        truth = self._cable_robot.truth()
+        if truth.time == self._time:
+            return
+        self._time = truth.time
+        self._tips.publish(tip_message(truth.time, BASE_FRAME, truth.tip, truth.tip_direction))
+        self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
+        self._cables.publish(joint_state(truth.time, self.robot.cable_names, truth.displacements, truth.tensions))
+        if self._published % self.parameters.shape_every == 0:
+            line = self._plant.centre_line
+            self._shapes.publish(shape_message(truth.time, BASE_FRAME, self._stations, line, NAN, NAN))
+        self._published += 1
+
+    def _play(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._cable_robot.play()
+        response.success, response.message = True, "the base moves"
+        return response
+
+    def _rewind(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._cable_robot.rewind()
+        response.success, response.message = True, "the base is back at its first attitude"
+        return response
+
+
+def _motion(parameters: Parameters, mounting) -> BaseMotion:
+    if parameters.recording:
+        return recording(parameters.recording, parameters.start, parameters.duration or None, mounting)
+    return inclinations(parameters.inclinations_deg, parameters.move_time, parameters.hold_time)
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(EmulatedRobot)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

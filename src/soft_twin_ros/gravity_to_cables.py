@@ -1,0 +1,249 @@
+"""Gravity in, cable displacements out: the twin, solved backwards for the tip target, once for each newest sample.
+
+Publishes cables/command (while compensating), twin/tip, solver/status with each solve, shape and body at most at
+`picture_rate`. Every message has the stamp of the gravity sample, which is that of the IMU sample behind it. A sample
+that is older than the last or not usable is refused; without samples the node is silent and the driver's watchdog acts.
+"""
+
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from soft_twin_msgs.msg import Shape, SolverStatus
+from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_srvs.srv import SetBool, Trigger
+from visualization_msgs.msg import Marker
+
+from soft_twin.errors import InputError, SoftTwinError
+from soft_twin.inverse.controller import CableController, Tick
+from soft_twin.inverse.inverse import Solution
+from soft_twin_ros.body_marker import BodyMarker
+from soft_twin_ros.conversions import (
+    gravity_vector,
+    joint_state,
+    shape_message,
+    status_message,
+    target_position,
+    tip_message,
+    to_array,
+    to_point,
+    to_seconds,
+)
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import COMMAND, NEWEST
+
+UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
+CLOCK_JUMP = 1.0  # [s] a stamp that lies so far back belongs to a new timeline, not to a late message
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    compensate: bool = parameter(True, "hold the tip at its target; false: only follow the body, cables free")
+    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0)
+    stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0)
+    silent_after: float = parameter(0.3, "without a gravity sample for so long there is none", "s", 0.01, 60.0)
+
+
+class GravityToCables(RobotNode):
+    """See the module's docstring. The solve runs between callbacks, one-shot solves of `solve_ik` in a thread."""
+
+    def __init__(self):
+        super().__init__("gravity_to_cables", Parameters)
+        self._controller = CableController(self.robot)
+        self._warm_up()
+        self._controller.enable(self.parameters.compensate)
+        self._marker = BodyMarker(BASE_FRAME, self._controller.surface)
+        self._stations = [f"{1e3 * z:g}_mm" for z in self._controller.stations]
+        self._gravity: np.ndarray | None = None
+        self._waiting: tuple[float, np.ndarray] | None = None
+        self._stamp = 0.0
+        self._heard = self._next_picture = self.steady_now()
+        self._refused: Counter[str] = Counter()
+        self._refusal = ""
+        self._tick: Tick | None = None
+        self._ik_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="solve_ik")
+        self._ik_inverse = None
+        self._offer_all()
+        self.listen(Vector3Stamped, "gravity", self._take_gravity, NEWEST)
+        self.listen(PoseStamped, "target", self._take_target, COMMAND)
+
+    def health(self) -> Health:
+        tick, silence = self._tick, self.steady_now() - self._heard
+        values = {f"refused_{reason}": count for reason, count in self._refused.items()}
+        if tick is None:
+            return Health(WARN, self._refusal or "waiting for gravity", values)
+        values |= {
+            "error_mm": 1e3 * tick.error,
+            "tick_ms": 1e3 * tick.duration,
+            "limits": ", ".join(tick.active_limits),
+        }
+        if silence > self.parameters.silent_after:
+            return Health(
+                ERROR, self._refusal or "no gravity: the last command stands", values | {"silence_s": silence}
+            )
+        if tick.active_limits:
+            return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
+        return Health(OK, "compensating" if tick.compensating else "following the body, cables free", values)
+
+    def work(self) -> None:
+        """Solve for the newest gravity, if there is a new one."""
+        if self._waiting is None:
+            return
+        (stamp, gravity), self._waiting = self._waiting, None
+        self._gravity = gravity
+        self._tick = self._controller.update(gravity)
+        self._publish(stamp, self._tick)
+
+    def close(self) -> None:
+        self._ik_thread.shutdown(wait=False, cancel_futures=True)
+
+    def _warm_up(self) -> None:
+        """Compile and load what a tick needs before the first sample comes."""
+        for compensate in (False, True):
+            self._controller.enable(compensate)
+            self._controller.update(UPRIGHT)
+        self._controller.reset()
+
+    def _offer_all(self) -> None:
+        self._commands = self.offer(JointState, "cables/command", COMMAND)
+        self._tips = self.offer(PoseStamped, "twin/tip")
+        self._statuses = self.offer(SolverStatus, "solver/status")
+        self._shapes = self.offer(Shape, "shape")
+        self._bodies = self.offer(Marker, "body")
+        self.create_service(SetTarget, "set_target", self._set_target)
+        self.create_service(SolveIk, "solve_ik", self._solve_ik)
+        self.create_service(SetBool, "compensate", self._compensate)
+        self.create_service(Trigger, "reset", self._reset)
+
+    def _take_gravity(self, message: Vector3Stamped) -> None:
+        stamp = to_seconds(message.header.stamp)
+        try:
+            gravity = gravity_vector(message, BASE_FRAME)
+        except InputError as error:
+            self._refuse("unusable", str(error))
+            return
+        age = self.now() - stamp
+        if abs(age) > self.parameters.stale_after:
+            self._refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {self.parameters.stale_after:g} s")
+        elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
+            self._refuse("reordered", "gravity older than the one before it")
+        else:
+            self._stamp, self._heard, self._refusal = stamp, self.steady_now(), ""
+            self._waiting = stamp, gravity
+
+    def _refuse(self, reason: str, message: str) -> None:
+        self._refused[reason] += 1
+        self._refusal = message
+
+    def _take_target(self, message: PoseStamped) -> None:
+        try:
+            self._aim(message)
+        except InputError as error:
+            self._refuse("target", str(error))
+            self.get_logger().error(f"target refused: {error}")
+
+    def _aim(self, message: PoseStamped) -> None:
+        self._controller.set_target(target_position(message, BASE_FRAME))
+
+    def _publish(self, stamp: float, tick: Tick) -> None:
+        if tick.compensating:
+            self._commands.publish(joint_state(stamp, self.robot.cable_names, tick.displacements, tick.tensions))
+        self._tips.publish(tip_message(stamp, BASE_FRAME, tick.tip, tick.tip_direction))
+        self._statuses.publish(status_message(stamp, BASE_FRAME, tick, self._controller.target))
+        if self.steady_now() >= self._next_picture:
+            self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
+            self._shapes.publish(
+                shape_message(stamp, BASE_FRAME, self._stations, tick.centre_line, tick.energy, tick.residual)
+            )
+            self._bodies.publish(self._marker.frame(stamp, tick.points))
+
+    def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
+        try:
+            self._aim(request.target)
+        except InputError as error:
+            response.success, response.message = False, str(error)
+        else:
+            tip = ", ".join(f"{1e3 * x:.1f}" for x in self._controller.target)
+            response.success, response.message = True, f"holding the tip at ({tip}) mm from now on"
+        return response
+
+    def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._controller.enable(request.data)
+        response.success = True
+        response.message = "compensating" if request.data else "following the body, cables free"
+        return response
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._controller.reset()
+        response.success, response.message = True, "the twin starts again from its undeformed shape"
+        return response
+
+    async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
+        try:
+            target = target_position(request.target, BASE_FRAME)
+            solution = await self._in_thread(lambda: self._solve_once(self._gravity_for(request), target))
+        except SoftTwinError as error:
+            response.success, response.message = False, str(error)
+            return response
+        return _ik_response(solution, self.robot.cable_names, response)
+
+    def _gravity_for(self, request: SolveIk.Request) -> np.ndarray:
+        gravity = to_array(request.gravity)
+        if np.any(gravity):
+            return gravity
+        if self._gravity is None:
+            raise InputError("no gravity measured yet: give one in the request")
+        return self._gravity
+
+    def _solve_once(self, gravity: np.ndarray, target: np.ndarray) -> Solution:
+        """One inverse solve from rest, on a twin of its own."""
+        if self._ik_inverse is None:
+            self._ik_inverse = self.robot.build_inverse(self.robot.build_twin())
+        self._ik_inverse.twin.reset()
+        return self._ik_inverse.solve(gravity, target)
+
+    def _in_thread(self, call) -> Future:
+        """A future for the executor with the result of `call`, which runs in the thread of one-shot solves."""
+        result = Future(executor=self.executor)
+
+        def hand_over(done) -> None:
+            error = done.exception()
+            if error is None:
+                result.set_result(done.result())
+            else:
+                result.set_exception(error)
+
+        self._ik_thread.submit(call).add_done_callback(hand_over)
+        return result
+
+
+def _ik_response(solution: Solution, names: list[str], response: SolveIk.Response) -> SolveIk.Response:
+    response.success = bool(solution.converged)
+    response.message = (
+        f"tip {1e3 * solution.error:.2f} mm from the target after {solution.iterations} steps"
+        + ("" if solution.converged else ", not converged")
+        + (f"; limits bind: {', '.join(solution.active_limits)}" if solution.active_limits else "")
+    )
+    response.command = joint_state(0.0, names, solution.displacements, solution.tensions)
+    response.tip = to_point(solution.tip)
+    response.error = float(solution.error)
+    response.reachable = bool(solution.reachable)
+    response.active_limits = list(solution.active_limits)
+    return response
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(GravityToCables)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""IMU samples in, the direction of gravity in base_link out, with the chip's temperature under control.
+
+Publishes imu/data, gravity, imu/heater. With the parameter `device` the node drives a serial IMU board itself and
+also publishes imu/data_raw and imu/temperature; without, it subscribes to these (a micro-ROS board).
+"""
+
+import sys
+import threading
+from dataclasses import dataclass
+
+from geometry_msgs.msg import Vector3Stamped
+from sensor_msgs.msg import Imu, Temperature
+from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
+
+from soft_twin.errors import DeviceError
+from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator
+from soft_twin.sensing.imu_board import ImuBoard
+from soft_twin_ros.conversions import (
+    imu_message,
+    imu_sample,
+    oriented_imu_message,
+    temperature_message,
+    vector_message,
+)
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import COMMAND, NEWEST
+
+READ_TIMEOUT = 0.1  # [s]
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    device: str = parameter("", "serial device of the IMU board; empty: subscribe to imu/data_raw and imu/temperature")
+    estimator: str = parameter("ekf", "orientation filter: ekf or vqf")
+    frame: str = parameter("imu_link", "frame of the board's samples")
+    silent_after: float = parameter(0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0)
+    heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0)
+    reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
+
+
+class ImuToGravity(RobotNode):
+    """See the module's docstring. Samples are read in a thread of their own where there is a device."""
+
+    def __init__(self):
+        super().__init__("imu_to_gravity", Parameters)
+        self._estimator = GravityEstimator(self.robot.mounting, estimator=self.parameters.estimator)
+        self._lock = threading.Lock()
+        self._estimate: GravityEstimate | None = None
+        self._fault = ""
+        self._temperature = float("nan")
+        self._heard = self.steady_now()
+        self._next_heater = 0.0
+        self._board: ImuBoard | None = None
+        self._closing = threading.Event()
+        self._raw = self.offer(Imu, "imu/data_raw") if self.parameters.device else None
+        self._temperatures = self.offer(Temperature, "imu/temperature") if self.parameters.device else None
+        self._oriented = self.offer(Imu, "imu/data")
+        self._gravity = self.offer(Vector3Stamped, "gravity")
+        self._heater = self.offer(Float64, "imu/heater", COMMAND)
+        self.create_service(Trigger, "reset_gravity", self._reset)
+        self._start_reading()
+
+    def health(self) -> Health:
+        estimate, silence = self._estimate, self.steady_now() - self._heard
+        if self._fault:
+            return Health(ERROR, self._fault)
+        if silence > self.parameters.silent_after:
+            return Health(ERROR, "IMU silent: gravity is not published", {"silence_s": silence})
+        if estimate is None:
+            return Health(WARN, "waiting for the IMU")
+        values = {"temperature_state": estimate.temperature_state, "heater_duty": float(estimate.heater_duty)}
+        if not estimate.valid:
+            return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)
+        if estimate.faults:
+            return Health(WARN, "; ".join(estimate.faults), values)
+        return Health(OK, f"IMU {estimate.temperature_state}", values)
+
+    def close(self) -> None:
+        self._closing.set()
+        if self.parameters.device:
+            self._reader.join()
+
+    def _start_reading(self) -> None:
+        if self.parameters.device:
+            self._reader = threading.Thread(target=self._read, name="imu", daemon=True)
+            self._reader.start()
+            return
+        self.listen(Temperature, "imu/temperature", self._receive_temperature, NEWEST)
+        self.listen(Imu, "imu/data_raw", self._receive, 10)
+
+    def _read(self) -> None:
+        """Read the board until the node closes; a board that is not there or goes away is waited for."""
+        while not self._closing.is_set():
+            try:
+                self._read_board()
+            except DeviceError as error:
+                self._fault = str(error)
+                self._closing.wait(self.parameters.reopen_period)
+
+    def _read_board(self) -> None:
+        board = ImuBoard(self.parameters.device)
+        self._board, self._fault = board, ""
+        self._heard = self.steady_now()
+        try:
+            while not self._closing.is_set():
+                for sample in board.read(READ_TIMEOUT):
+                    raw = imu_message(sample, self.parameters.frame)
+                    self._raw.publish(raw)
+                    self._temperatures.publish(temperature_message(sample, self.parameters.frame))
+                    self._take(raw, sample.temperature)
+            board.set_heater(0.0)
+        finally:
+            self._board = None
+            board.close()
+
+    def _receive_temperature(self, message: Temperature) -> None:
+        self._temperature = message.temperature
+
+    def _receive(self, message: Imu) -> None:
+        self._take(message, self._temperature)
+
+    def _take(self, raw: Imu, temperature: float) -> None:
+        self._heard = self.steady_now()
+        with self._lock:
+            estimate = self._estimator.update(imu_sample(raw, temperature))
+        self._estimate = estimate
+        if estimate.valid:
+            self._publish(estimate)
+        self._heat(estimate.heater_duty)
+
+    def _publish(self, estimate: GravityEstimate) -> None:
+        self._gravity.publish(vector_message(estimate.time, BASE_FRAME, estimate.gravity_in_base))
+        self._oriented.publish(oriented_imu_message(estimate, BASE_FRAME))
+
+    def _heat(self, duty: float) -> None:
+        now = self.steady_now()
+        if now < self._next_heater:
+            return
+        self._next_heater = now + self.parameters.heater_period
+        self._heater.publish(Float64(data=float(duty)))
+        if self._board is not None:
+            self._board.set_heater(duty)
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        with self._lock:
+            self._estimator.reset()
+        response.success, response.message = True, "the estimator starts over with the next sample"
+        return response
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(ImuToGravity)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""What all nodes of the package share: robot, parameters, diagnostics, and how they start and end."""
+
+import signal
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from soft_twin import load_robot
+from soft_twin.errors import SoftTwinError
+from soft_twin_ros.conversions import diagnostic
+from soft_twin_ros.parameters import declare, parameter
+from soft_twin_ros.qos import OVERRIDABLE, SENSOR
+
+BASE_FRAME = "base_link"
+DIAGNOSTICS_PERIOD = 1.0  # [s]
+LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
+IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+
+@dataclass(frozen=True)
+class RobotParameters:
+    """Parameters that every node has."""
+
+    robot: str = parameter("slender", "name of a robot in config/, or path of its description")
+
+
+@dataclass(frozen=True)
+class Health:
+    """A node's health: level, one line for people, numbers."""
+
+    level: bytes = OK
+    message: str = "ok"
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+class RobotNode(Node):
+    """A node of a robot: reads its description, tells its health at 1 Hz and at once when it changes.
+
+    Timers run on a steady clock, so that they also fire under use_sim_time without /clock.
+    """
+
+    def __init__(self, name: str, parameters: type[RobotParameters]):
+        super().__init__(name)
+        self.parameters = declare(self, parameters)
+        self.robot = load_robot(self.parameters.robot)
+        self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", SENSOR)
+        self._told: tuple[bytes, str] | None = None
+        self._next_telling = 0.0
+        self.create_steady_timer(LOOK_PERIOD, self._tell_health)
+
+    def health(self) -> Health:
+        """The node's health now."""
+        return Health()
+
+    def work(self) -> None:
+        """Called after whatever woke the node: room for work that is too long for a callback."""
+
+    def close(self) -> None:
+        """Bring what the node owns into its safe state."""
+
+    def now(self) -> float:
+        """The node's time [s]."""
+        return self.get_clock().now().nanoseconds * 1e-9
+
+    def steady_now(self) -> float:
+        """Time that never jumps [s]."""
+        return self.steady_clock.now().nanoseconds * 1e-9
+
+    def offer(self, kind: type, topic: str, qos=SENSOR):
+        """A publisher whose quality of service can be overridden."""
+        return self.create_publisher(kind, topic, qos, qos_overriding_options=OVERRIDABLE)
+
+    def listen(self, kind: type, topic: str, callback, qos):
+        """A subscription whose quality of service can be overridden."""
+        return self.create_subscription(kind, topic, callback, qos, qos_overriding_options=OVERRIDABLE)
+
+    def create_steady_timer(self, period: float, callback):
+        return self.create_timer(period, callback, clock=self.steady_clock)
+
+    def _tell_health(self) -> None:
+        health = self.health()
+        state, now = (health.level, health.message), self.steady_now()
+        if state == self._told and now < self._next_telling:
+            return
+        if state != self._told:
+            self._log(health)
+        self._told, self._next_telling = state, now + DIAGNOSTICS_PERIOD
+        name = self.get_fully_qualified_name().removeprefix("/")
+        message = DiagnosticArray()
+        message.header.stamp = self.get_clock().now().to_msg()
+        message.status = [diagnostic(name, self.robot.name, health.level, health.message, health.values)]
+        self._diagnostics.publish(message)
+
+    def _log(self, health: Health) -> None:
+        """Each level from a line of its own: rclpy lets a line of code log at one level only."""
+        if health.level == ERROR:
+            self.get_logger().error(health.message)
+        elif health.level == WARN:
+            self.get_logger().warning(health.message)
+        else:
+            self.get_logger().info(health.message)
+
+
+def run(node_class: type[RobotNode]) -> int:
+    """Run a node until it is interrupted or terminated; the process's exit status.
+
+    0: ended on request; 2: it could not start, one line on stderr says why.
+    """
+    sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe
+    for number in ENDING_SIGNALS:
+        signal.signal(number, _interrupt)
+    node = None
+    try:
+        node = node_class()
+        _spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    except (SoftTwinError, InvalidParameterTypeException, InvalidParameterValueException, ParameterException) as error:
+        print(f"{node_class.__name__}: {error}", file=sys.stderr)
+        return 2
+    finally:
+        if node is not None:
+            node.close()
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _spin(node: RobotNode) -> None:
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while rclpy.ok():
+        executor.spin_once(timeout_sec=IDLE_PERIOD)
+        node.work()
+
+
+def _interrupt(*_: object) -> None:
+    """End the node; what ends it is not interrupted again."""
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
