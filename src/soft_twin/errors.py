@@ -49,3 +49,7 @@ class DeviceError(SoftTwinError):
 
 class RecordingError(SoftTwinError):
     """A recording is missing, unreadable, or lacks what was asked of it."""
+
+
+class RunError(SoftTwinError):
+    """A run of a robot's nodes ended before it was done."""

@@ -1,0 +1,132 @@
+"""Which nodes make up which robot: read by launch files and by the command line alike."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.robots.base import Robot
+from soft_twin.robots.cable_tube import CableTube
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A node of a robot, in a process of its own.
+
+    Attributes:
+        executable: name of the node's program, a module of soft_twin_ros.
+        name, namespace: of the node.
+        parameters: what it is started with.
+    """
+
+    executable: str
+    name: str
+    namespace: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def command(self) -> list[str]:
+        """The command line that starts the node with this Python, without `ros2 run`."""
+        words = [sys.executable, "-m", f"soft_twin_ros.{self.executable}", "--ros-args"]
+        words += ["-r", f"__ns:=/{self.namespace}", "-r", f"__node:={self.name}"]
+        for key, value in self.parameters.items():
+            words += ["-p", f"{key}:={json.dumps(value)}"]
+        return words
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Where a robot's drivers find it: device paths of its IMU board and of its CAN adapter."""
+
+    imu: str
+    can: str
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a run of a robot's graph goes.
+
+    Attributes:
+        emulation: parameters of the emulated robot.
+        duration: of one motion of the base [s].
+        warm_up: how long the base stands still before the first motion [s].
+    """
+
+    emulation: Mapping[str, Any]
+    duration: float
+    warm_up: float
+
+
+def emulated_devices(folder: str | Path) -> Devices:
+    """The devices that an emulated robot puts into a folder."""
+    return Devices(imu=str(Path(folder) / "imu"), can=str(Path(folder) / "can"))
+
+
+def default_device_folder(robot_name: str) -> Path:
+    """Where an emulated robot keeps its devices when nothing else is said: a folder of this user's."""
+    return Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}" / robot_name
+
+
+def graph(
+    robot: Robot,
+    devices: Devices | None = None,
+    emulation: Mapping[str, Any] | None = None,
+    recording: str | Path | None = None,
+    namespace: str | None = None,
+) -> list[NodeSpec]:
+    """The nodes of a robot, in the order in which they are best started.
+
+    Args:
+        robot: its description; its `nodes` are the parameters that its nodes start with.
+        devices: of the real robot; without, it is emulated.
+        emulation: parameters of the emulated robot, over those of the description.
+        recording: file that everything is recorded to; without, nothing is.
+        namespace: of the nodes; the robot's name by default.
+
+    Raises:
+        UsageError: there is no graph for this kind of robot.
+        DescriptionError: the description has parameters for a node that the robot has not.
+    """
+    kind = type(robot)
+    if kind not in GRAPHS:
+        raise UsageError(f"no node graph for robots like '{robot.name}' ({kind.__name__})")
+    own = GRAPHS[kind](robot, devices, dict(emulation or {}), recording)
+    unknown = set(robot.nodes) - set(own) - {"recorder", "emulated_robot"}
+    if unknown:
+        raise DescriptionError(f"{robot.path}: nodes: there is no {', '.join(sorted(unknown))}, only {', '.join(own)}")
+    common = {"robot": _reference(robot)}
+    return [
+        NodeSpec(name, name, namespace or robot.name, common | robot.nodes.get(name, {}) | parameters)
+        for name, parameters in own.items()
+    ]
+
+
+def _cable_tube(
+    robot: Robot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
+) -> dict[str, dict[str, Any]]:
+    """The slender robot: nodes by name with the parameters that are decided here."""
+    nodes: dict[str, dict[str, Any]] = {}
+    if recording is not None:
+        nodes["recorder"] = {"path": str(recording)}
+    if devices is None:
+        folder = emulation.setdefault("device_folder", str(default_device_folder(robot.name)))
+        devices = emulated_devices(folder)
+        nodes["emulated_robot"] = emulation
+    nodes["imu_to_gravity"] = {"device": devices.imu}
+    nodes["gravity_to_cables"] = {}
+    nodes["cables_to_motors"] = {"device": devices.can}
+    return nodes
+
+
+def _reference(robot: Robot) -> str:
+    """How the robot's nodes find its description: always by its path, wherever they are started."""
+    return str(robot.path.resolve())
+
+
+GRAPHS: dict[type, Callable[..., dict[str, dict[str, Any]]]] = {
+    CableTube: _cable_tube,
+}
