@@ -29,6 +29,7 @@ TYPES = {
     "soft_twin_msgs/SolverStatus": STAMPED + "geometry_msgs/Point target\nbool compensating\nfloat64 residual\n"
     "int32 iterations\nfloat64 duration\nfloat64 error\nbool converged\nbool reachable\nstring[] active_limits\n",
     "std_msgs/Bool": "bool data\n",
+    "std_msgs/Empty": "",
     "std_msgs/Float64": "float64 data\n",
     "std_msgs/Header": "builtin_interfaces/Time stamp  # when\nstring frame_id\n",
     "std_msgs/String": "string data\n",

@@ -11,7 +11,7 @@ LENGTH = 0.1  # [m]
 PASS = 22.0  # [s]
 START = {"without": 10.0, "with": 34.0}
 SAG = {"without": 0.5, "with": 0.03}  # [rad] the tip's tilt when the base is horizontal
-LATENCY = 0.012  # [s] of every cable command but each hundredth
+LATENCY = 0.012  # [s] of every cable command but each fiftieth
 LATE = 0.045  # [s] of those
 ANGLES = (90.0, 135.0, 90.0, 45.0, 0.0, -45.0, 90.0)
 
@@ -40,7 +40,7 @@ def write(path: Path, seed: int = 1) -> None:
     recorder = Recorder(path)
     noise = np.random.default_rng(seed)
     phases = {0.0: "warm-up", START["without"]: "without", 32.0: "between", START["with"]: "with", 56.0: "done"}
-    for k, time in enumerate(np.arange(0.0, 57.0, 0.02)):
+    for k, time in enumerate(np.arange(0.0, 57.0, 0.04)):
         for at in [at for at in phases if at <= time]:
             recorder.add("run/phase", "std_msgs/msg/String", at, {"data": phases.pop(at)})
         name = "with" if time >= START["with"] else "without"
@@ -57,7 +57,7 @@ def _add_moment(recorder: Recorder, k: int, time: float, name: str, noise: np.ra
     gravity = -9.81 * np.array([0.0, np.cos(inclination), np.sin(inclination)])
     limits = ["cable_1 tension low"] if k % 4 == 0 else []
     status = solver_status(0.004 + 0.001 * noise.random(), compensating=name == "with", limits=limits)
-    delay = LATE if k % 100 == 0 else LATENCY
+    delay = LATE if k % 50 == 0 else LATENCY
     recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", time, {"quaternion": xyzw(world_from_base)})
     recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", time, pose(points[-1], tip_turn.as_quat()))
     recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", time, pose(points[-1] * 1.01), delay=0.01)

@@ -66,7 +66,7 @@ def test_latency_is_from_stamp_to_publication(evaluation):
     late = evaluation.in_passes(evaluation.latency) > 0.5 * (synthetic_run.LATENCY + synthetic_run.LATE)
     assert np.median(evaluation.latency.values) == pytest.approx(synthetic_run.LATENCY)
     assert late.sum() == 11
-    assert len(late) == 1100
+    assert len(late) == 550
 
 
 def test_gravity_and_twin_are_compared_with_the_truth(evaluation):

@@ -13,6 +13,7 @@ from soft_twin.sensing.samples import ImuSample
 
 SAMPLES = 400
 SOLVED = range(0, SAMPLES, 4)
+RESET = 190  # sample before which the filter is reset, and solve before which the twin is
 SWITCH = 250  # first sample that is solved for with compensation
 TARGET = (0.002, 0.0, 0.098)  # from then on
 
@@ -34,6 +35,9 @@ def live(robot):
     estimator, controller = GravityEstimator(robot.mounting), CableController(robot)
     estimates, ticks = {}, {}
     for i in range(SAMPLES):
+        if i == RESET:
+            estimator.reset()
+            controller.reset()
         estimates[i] = estimator.update(ImuSample(seconds(i), *imu(i), 40.0 + 0.001 * i))
         if i in SOLVED and estimates[i].valid:
             controller.set_target(TARGET if i >= SWITCH else robot.target_tip)
@@ -52,6 +56,9 @@ def path(tmp_path_factory, recorded, robot):
     estimates, ticks = recorded
     recorder = Recorder(tmp_path_factory.mktemp("replay") / "run.mcap")
     for i in range(SAMPLES):
+        if i == RESET:
+            for topic in ("gravity/reset", "twin/reset"):
+                recorder.add(topic, "std_msgs/msg/Empty", 0.01 * i - 0.005, {})
         _record_sample(recorder, i, estimates[i])
         if i in ticks:
             _record_tick(recorder, i, ticks[i], robot.target_tip)

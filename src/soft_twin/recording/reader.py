@@ -224,6 +224,10 @@ def _joints(rows):
     return names, fields
 
 
+def _event(rows):
+    return (), {}
+
+
 def _data(rows):
     return (), {"data": np.array([row.data for row in rows])}
 
@@ -263,6 +267,7 @@ FIELDS = {
     "sensor_msgs/msg/Temperature": _temperature,
     "soft_twin_msgs/msg/Shape": _shape,
     "soft_twin_msgs/msg/SolverStatus": _solver_status,
+    "std_msgs/msg/Empty": _event,
     "std_msgs/msg/Float64": _data,
     "std_msgs/msg/String": _data,
 }

@@ -1,8 +1,9 @@
 """A recorded run once more through the library, without middleware: the same outputs, to the bit, every time.
 
-In goes what the sensors said (`imu/data_raw`, `imu/temperature`) and, from `solver/status`, at which samples the
-twin was solved, for which target, and whether the cables were commanded. Out come gravity, cable displacements and
-the motors' angles, to be compared with those that were recorded. Nothing in it looks at a clock.
+In goes what the sensors said (`imu/data_raw`, `imu/temperature`), from `solver/status` at which samples the twin was
+solved, for which target, and whether the cables were commanded, and when filter and twin were reset (`gravity/reset`,
+`twin/reset`). Out come gravity, cable displacements and the motors' angles, to be compared with those that were
+recorded. Nothing in it looks at a clock.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.samples import ImuSample
 
-INPUTS = ("imu/data_raw", "imu/temperature", "solver/status")
+INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
 OUTPUTS = ("gravity", "cables/command", "twin/tip")
 SAME_STAMP = 1000  # [ns] a stamp that went through a float is off by up to 0.2 µs
 
@@ -30,6 +31,8 @@ class Estimator(Protocol):
     """What of a GravityEstimator a replay uses."""
 
     def update(self, sample: ImuSample) -> Any: ...
+
+    def reset(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def replay(
     """
     series = _series(path, namespace or robot.name)
     estimates = _estimate(series, _estimator(robot) if estimator is None else estimator)
-    solves = _solve(series["solver/status"], estimates, CableController(robot) if controller is None else controller)
+    solves = _solve(series, estimates, CableController(robot) if controller is None else controller)
     displacements = _rows(solves, "displacements", (len(robot.cables),))
     outputs = {
         "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
@@ -177,19 +180,39 @@ def _samples(series: dict[str, Series]) -> Iterator[tuple[int, ImuSample]]:
 
 def _estimate(series: dict[str, Series], estimator: Estimator) -> list[tuple[int, Any]]:
     """Stamp [ns] and estimate of each sample that gave a valid one."""
-    estimates = ((stamp, estimator.update(sample)) for stamp, sample in _samples(series))
-    return [(stamp, estimate) for stamp, estimate in estimates if estimate.valid]
+    resets = _after_events(series["imu/data_raw"], series.get("gravity/reset"))
+    estimates = []
+    for i, (stamp, sample) in enumerate(_samples(series)):
+        if i in resets:
+            estimator.reset()
+        estimate = estimator.update(sample)
+        if estimate.valid:
+            estimates.append((stamp, estimate))
+    return estimates
+
+
+def _after_events(series: Series, events: Series | None) -> set[int]:
+    """Indices of the first message that was sent after each event."""
+    return set() if events is None else set(np.searchsorted(series.publish_time, events.publish_time).tolist())
 
 
 def _solve(
-    status: Series, estimates: list[tuple[int, Any]], controller: CableController
+    series: dict[str, Series], estimates: list[tuple[int, Any]], controller: CableController
 ) -> list[tuple[int, bool, Any]]:
+    """Stamp [ns], whether it was a command, and Tick of each solve whose gravity is known."""
+    status, resets = series["solver/status"], _after_events(series["solver/status"], series.get("twin/reset"))
+    known = np.array([stamp for stamp, _ in estimates], dtype=np.int64)
+    estimate_of = dict(zip(*(rows.tolist() for rows in _matched(status.stamp, known)), strict=True))
     solves = []
-    for i, j in zip(*_matched(status.stamp, np.array([stamp for stamp, _ in estimates], dtype=np.int64)), strict=True):
-        compensating = bool(status["compensating"][i])
-        controller.set_target(status["target"][i])
-        controller.enable(compensating)
-        solves.append((int(status.stamp[i]), compensating, controller.update(estimates[j][1].gravity_in_base)))
+    for i in range(len(status)):
+        if i in resets:
+            controller.reset()
+        if i in estimate_of:
+            compensating = bool(status["compensating"][i])
+            controller.set_target(status["target"][i])
+            controller.enable(compensating)
+            tick = controller.update(estimates[estimate_of[i]][1].gravity_in_base)
+            solves.append((int(status.stamp[i]), compensating, tick))
     return solves
 
 
