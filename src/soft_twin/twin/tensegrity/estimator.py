@@ -106,10 +106,10 @@ class EnergyEstimator(Estimator):
         tolerance: largest unbalanced force at a minimum [N].
     """
 
-    def __init__(self, arm: "TensegrityArm", tries: int = 8, tolerance: float = 1e-3):
+    def __init__(self, arm: "TensegrityArm", tries: int = 16, tolerance: float = 1e-3):
         self.tries = tries
         self.forward = ForwardModel(arm.model)
-        self.minimiser = Minimiser(arm.structure, tolerance, max_iterations=60)
+        self.minimiser = Minimiser(arm.structure, tolerance, max_iterations=400)
         self.unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
         self.all_free = Unknowns(arm.structure, np.zeros(arm.structure.strut_count, dtype=bool))
         self._weights = Surroundings.of_loads(arm.model.loads())

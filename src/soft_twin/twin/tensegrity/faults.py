@@ -1,6 +1,7 @@
 """Inclinations that cannot be true: found by how far each is from where the rest of the arm would put its strut."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from soft_twin.twin.tensegrity.estimator import EnergyEstimator
 
 MISMATCH_LIMIT = np.radians(5.0)  # [rad]; a sound arm with 0.7° of noise and a wrong model stays below 3°
-SUSPECTS = 3  # how many of the worst struts are tried for having been swapped
+SUSPECTS = 6  # the worst struts, among which every pair is tried for having been swapped
 MIN_DIFFERENCE = np.radians(2.0)  # [rad] struts whose inclinations differ less are as good as not swapped
 
 
@@ -57,10 +58,9 @@ def implausible_inclinations(estimator: "EnergyEstimator", situation: Situation)
 def _swapped_pair(estimator, situation: Situation, suspects: np.ndarray, mismatch: float) -> tuple[int, int] | None:
     """The pair whose exchange lowers the energy most, if it makes all inclinations plausible, or nearly so."""
     trials = []
-    for i in suspects:
-        for j in np.flatnonzero(situation.measured):
-            if abs(situation.inclinations[i] - situation.inclinations[j]) > MIN_DIFFERENCE:
-                trials.append((_exchanged(estimator, situation, i, j), int(min(i, j)), int(max(i, j))))
+    for i, j in combinations(sorted(suspects.tolist()), 2):
+        if abs(situation.inclinations[i] - situation.inclinations[j]) > MIN_DIFFERENCE:
+            trials.append((_exchanged(estimator, situation, i, j), i, j))
     trials = [trial for trial in trials if trial[0][0].converged]
     if not trials:
         return None

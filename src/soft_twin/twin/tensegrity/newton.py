@@ -11,7 +11,7 @@ from soft_twin.twin.tensegrity.structure import Structure
 ARMIJO = 1e-4
 MAX_HALVINGS = 30
 REUSE = 0.1  # a factorisation serves on while each step takes the residual down to this share
-MAX_MOVE = 0.12  # [m] the furthest that one step may move anything
+MAX_TURN = 0.12  # [m] the longest arc by which one step may turn a strut
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class Unknowns:
         equations: (s, 5) equation of a strut's translation (3), yaw and tilt; −1 where there is none.
         count: number of equations n.
         bandwidth: k, the number of subdiagonals.
+        turning: equations of yaws and tilts.
     """
 
     def __init__(self, structure: Structure, measured: np.ndarray):
@@ -95,6 +96,8 @@ class Unknowns:
             slots = ([] if held else [0, 1, 2]) + ([3] if measured[i] else [3, 4])
             self.equations[i, slots] = self.count + np.arange(len(slots))
             self.count += len(slots)
+        turning = self.equations[:, 3:]
+        self.turning = turning[turning >= 0]
         self.bandwidth = self._bandwidth(structure.member_struts)
         self.band = np.zeros((self.bandwidth + 1, self.count), order="F")
         self.gradient = np.zeros(self.count)
@@ -193,7 +196,7 @@ class Minimiser:
     def _search(self, pose, unknowns, laws, around, step, energy) -> tuple[Pose | None, float]:
         """The first of step, step/2, step/4 … that lowers the energy enough; (None, energy) if none does."""
         slope = float(step @ unknowns.gradient)
-        scale = min(1.0, MAX_MOVE / np.abs(step).max())
+        scale = min(1.0, MAX_TURN / np.abs(step[unknowns.turning]).max())
         rounding = 1e-14 * abs(energy)
         for _ in range(MAX_HALVINGS):
             bottoms, directions = kernels.move_struts(

@@ -3,7 +3,8 @@
 The energy is eq. 3 of the paper with b = 0, e = Σ ½ K |n_a − n_c|², with one stiffness for all cords and one for all
 cylinders, no matter what the pressures are. (Its eqs. 4–6 subtract lengths from vectors.) With zero natural length a
 stiffness is a force density, so the ratio of the two sets how long the arm comes out. Nothing is anchored: three
-translations, the yaw of the whole and its mirror image are free, and the shape is laid on the base afterwards.
+translations, the yaw of the whole and its mirror image are free, and the shape is laid on the base afterwards; that is
+the paper's way. `anchored` holds the base's bottoms instead.
 """
 
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class ZeroLengthEstimator(Estimator):
         position_rate, yaw_rate: learning rates α and β.
         steps: gradient steps of an update; 20 are one sweep over TM40's struts.
         start: "random", "collapsed" (all struts' centres nearly in one point) or "expanded" (three times too long).
+        anchored: hold the bottoms at the base.
         tolerance: the largest gradient at which the descent counts as converged, as a share of K · strut length.
 
     Attributes:
@@ -55,7 +57,7 @@ class ZeroLengthEstimator(Estimator):
 
     def __init__(
         self, arm: "TensegrityArm", passive=None, active=None, position_rate=None, yaw_rate=None, steps=None,
-        start: str = "random", tolerance: float = 1e-3,
+        start: str = "random", anchored: bool = False, tolerance: float = 1e-3,
     ):  # fmt: skip
         if start not in STARTS:
             raise InputError(f"start: '{start}' is none of {', '.join(STARTS)}")
@@ -66,6 +68,7 @@ class ZeroLengthEstimator(Estimator):
         self.yaw_rate = chosen.yaw_rate if yaw_rate is None else yaw_rate
         self.steps = chosen.steps_per_update if steps is None else steps
         self.start = start
+        self.anchored = anchored
         self.tolerance = tolerance * self.passive * float(arm.structure.strut_lengths.mean())
         super().__init__(arm)
 
@@ -79,8 +82,19 @@ class ZeroLengthEstimator(Estimator):
             self._centres[:, 2] += 3.0 * modules * structure.strut_lengths.mean()
         self._yaws = self._random.uniform(-np.pi, np.pi, size=count)
         self._inclinations: np.ndarray | None = None
+        self._held = np.full((count, 3), np.nan)
+        if self.anchored:
+            self._held[structure.anchors] = structure.anchor_points
         self._next = 0
         self.descent: Descent | None = None
+
+    def start_at(self, shape: Shape) -> None:
+        """Go on from a shape, as if it were the last one."""
+        nodes = shape.nodes @ self.model.level.T
+        count = self.model.structure.strut_count
+        axes = nodes[count:] - nodes[:count]
+        self._centres = 0.5 * (nodes[:count] + nodes[count:])
+        self._yaws = np.arctan2(axes[:, 1], axes[:, 0])
 
     def _estimate(self, readings: Readings) -> Shape:
         structure = self.model.structure
@@ -92,8 +106,8 @@ class ZeroLengthEstimator(Estimator):
         )  # fmt: skip
         descend(
             self._centres, self._yaws, self._inclinations, structure.strut_lengths, structure.members, self.stiffness,
-            self._next, self.position_rate, self.yaw_rate, self.descent.energies, self.descent.position_gradients,
-            self.descent.yaw_gradients,
+            self._held, self._next, self.position_rate, self.yaw_rate, self.descent.energies,
+            self.descent.position_gradients, self.descent.yaw_gradients,
         )  # fmt: skip
         self._next = (self._next + self.steps) % structure.strut_count
         return self._shape(readings)
@@ -102,7 +116,7 @@ class ZeroLengthEstimator(Estimator):
         structure = self.model.structure
         nodes = nodes_of(self._centres, self._yaws, self._inclinations, structure.strut_lengths)
         gradient = max(np.abs(self.descent.position_gradients[-1]).max(), np.abs(self.descent.yaw_gradients[-1]).max())
-        laid = lay_on(nodes, structure.anchors, structure.anchor_points)
+        laid = nodes if self.anchored else lay_on(nodes, structure.anchors, structure.anchor_points)
         return Shape(
             nodes=laid @ self.model.level,
             tensions=kernels.tensions(nodes, structure.members, self.stiffness, np.zeros(len(structure.members))),
@@ -141,8 +155,8 @@ def nodes_of(centres, yaws, inclinations, lengths):
 
 
 @njit(cache=True)
-def gradients(nodes, yaws, inclinations, lengths, members, stiffness):
-    """Energy e, ∂e/∂p (s, 3) and ∂e/∂θ (s,) of zero-length springs (eq. 10)."""
+def gradients(nodes, yaws, inclinations, lengths, members, stiffness, held):
+    """Energy e, ∂e/∂p (s, 3) and ∂e/∂θ (s,) of zero-length springs (eq. 10); a held bottom is a pivot."""
     count = len(lengths)
     energy = 0.0
     forces = np.zeros((2 * count, 3))
@@ -153,27 +167,44 @@ def gradients(nodes, yaws, inclinations, lengths, members, stiffness):
             energy += 0.5 * pull * (nodes[a, d] - nodes[c, d])
             forces[a, d] += pull
             forces[c, d] -= pull
-    turning = np.empty(count)
+    by_position = forces[:count] + forces[count:]
+    by_yaw = np.empty(count)
     for i in range(count):
-        half = 0.5 * lengths[i] * np.sin(inclinations[i])
-        across = forces[count + i] - forces[i]
-        turning[i] = half * (np.cos(yaws[i]) * across[1] - np.sin(yaws[i]) * across[0])
-    return energy, forces[:count] + forces[count:], turning
+        across = 0.5 * (forces[count + i] - forces[i])
+        if not np.isnan(held[i, 0]):
+            by_position[i] = 0.0
+            across = forces[count + i]
+        by_yaw[i] = lengths[i] * np.sin(inclinations[i]) * (np.cos(yaws[i]) * across[1] - np.sin(yaws[i]) * across[0])
+    return energy, by_position, by_yaw
 
 
 @njit(cache=True)
 def descend(
-    centres, yaws, inclinations, lengths, members, stiffness, first, position_rate, yaw_rate, energies,
+    centres, yaws, inclinations, lengths, members, stiffness, held, first, position_rate, yaw_rate, energies,
     position_gradients, yaw_gradients,
 ):  # fmt: skip
     """Gradient steps in place (eq. 13), strut first, first + 1 … in turn; fills energies and gradients of each."""
     count = len(lengths)
+    for i in range(count):
+        _hold(i, centres, yaws, inclinations, lengths, held)
     for step in range(len(energies)):
         i = (first + step) % count
         nodes = nodes_of(centres, yaws, inclinations, lengths)
-        energy, by_position, by_yaw = gradients(nodes, yaws, inclinations, lengths, members, stiffness)
+        energy, by_position, by_yaw = gradients(nodes, yaws, inclinations, lengths, members, stiffness, held)
         energies[step] = energy
         position_gradients[step] = by_position
         yaw_gradients[step] = by_yaw
         centres[i] -= position_rate * by_position[i]
         yaws[i] -= yaw_rate * by_yaw[i]
+        _hold(i, centres, yaws, inclinations, lengths, held)
+
+
+@njit(cache=True)
+def _hold(i, centres, yaws, inclinations, lengths, held):
+    """Put the centre of strut i where its held bottom (held[i], NaN where free) wants it."""
+    if not np.isnan(held[i, 0]):
+        half = 0.5 * lengths[i]
+        sine = np.sin(inclinations[i])
+        centres[i, 0] = held[i, 0] + half * sine * np.cos(yaws[i])
+        centres[i, 1] = held[i, 1] + half * sine * np.sin(yaws[i])
+        centres[i, 2] = held[i, 2] + half * np.cos(inclinations[i])
