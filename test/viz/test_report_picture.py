@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -87,3 +89,10 @@ def test_curves_are_broken_where_nothing_was_recorded(axes, evaluation):
     time, values = report_picture._with_gaps(np.array([0.0, 0.1, 2.0]), np.array([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(time, [0.0, 0.1, np.nan, 2.0])
     np.testing.assert_array_equal(values, [1.0, 2.0, np.nan, 3.0])
+
+
+def test_what_happens_between_the_passes_does_not_set_the_scale(evaluation):
+    axes = Figure().subplots()
+    late = Curve(np.array([1.0, 12.0]), np.array([[0.001, 0.0], [5.0, 0.0]]))
+    report_picture.draw_cables(axes, replace(evaluation, commanded=late))
+    assert axes.get_ylim()[1] < 3.0

@@ -94,7 +94,7 @@ def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
         axes.plot(curve.time[inside], 1e3 * curve.values[inside], color=COLOURS[interval.name], lw=1.6, label=label)
     twin = evaluation.twin_error
     axes.plot(twin.time, 1e3 * twin.values, color=INK, lw=0.7, alpha=0.8, label="robot's tip to twin's")
-    axes.set_ylim(0.0, 1.2e3 * _highest([*(curve.within(i) for i in evaluation.passes)], default=1e-3))
+    axes.set_ylim(0.0, 1.2 * _range([1e3 * curve.within(i) for i in evaluation.passes], least=1.0)[1])
     if len(curve.time):
         axes.legend(loc="upper right", ncols=3, fontsize=8)
     axes.tick_params(labelbottom=False)
@@ -113,8 +113,8 @@ def draw_cables(axes: Axes, evaluation: "Evaluation") -> None:
     handles, _ = axes.get_legend_handles_labels()
     handles.append(Line2D([], [], color=FAINT, lw=2.6, alpha=0.5, label="measured"))
     axes.legend(handles=handles, loc="upper left", ncols=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.2 * (high - low))
+    low, high = _range([1e3 * curve.within(i) for curve in (commanded, measured) for i in evaluation.passes], least=1.0)
+    axes.set_ylim(low - 0.05 * (high - low), high + 0.25 * (high - low))
     if evaluation.passes:
         axes.set_xlim(evaluation.passes[0].start - MARGIN, evaluation.passes[-1].end + MARGIN)
 
@@ -128,6 +128,7 @@ def draw_times(axes: Axes, evaluation: "Evaluation", curve: object, title: str) 
     values = values[np.isfinite(values)]
     if not len(values):
         axes.text(0.5, 0.5, "none recorded", transform=axes.transAxes, ha="center", color=FAINT)
+        axes.set_xticks([])
         return
     median, p99 = np.percentile(values, [50.0, 99.0])
     low, high = min(0.0, values.min()), max(1.25 * p99, 1e-3)
@@ -211,6 +212,8 @@ def _with_gaps(time: np.ndarray, values: np.ndarray, longest: float = 0.5) -> tu
     return np.insert(time, gaps, np.nan), np.insert(values, gaps, np.nan)
 
 
-def _highest(parts: list[np.ndarray], default: float) -> float:
+def _range(parts: list[np.ndarray], least: float) -> tuple[float, float]:
+    """Lowest and highest finite value, 0 included, at least so far apart."""
     values = np.concatenate([part[np.isfinite(part)] for part in parts] or [np.empty(0)])
-    return float(values.max()) if len(values) else default
+    low, high = np.min(values, initial=0.0), np.max(values, initial=0.0)
+    return float(low), float(max(high, low + least))
