@@ -87,7 +87,7 @@ class Cables:
         return self._owners
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
     for s in range(len(nodes)):
         d = np.zeros(3)
@@ -101,7 +101,7 @@ def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
                 gradients[nodes[s, a], i, owners[s]] += factors[s] * weights[s, a] * d[i] / length
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _stiffness(x, nodes, weights, tensions, place, band):
     k = nodes.shape[1]
     K = np.empty((k, k, 3, 3))

@@ -86,7 +86,7 @@ class EnvelopeCholesky:
         return solution.reshape(right_hand_sides.shape)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _factorise(rows, ends):
     n, b = rows.shape
     ld = b - 1
@@ -118,7 +118,7 @@ def _factorise(rows, ends):
     return 0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _solve(rows, ends, solution):
     """Solve L Lᵀ x = r in place; `solution` is the C-ordered transpose (c, n) of column-major right-hand sides."""
     n, b = rows.shape
@@ -157,6 +157,6 @@ def _solve(rows, ends, solution):
             )  # fmt: skip
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _letter(letter):
     return np.array([ord(letter)], np.uint8)

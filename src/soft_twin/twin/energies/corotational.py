@@ -27,7 +27,7 @@ class Corotational(Energy):
         return self.mu * ((s - 1.0) ** 2).sum(axis=1) + 0.5 * self.lam * (s.sum(axis=1) - 3.0) ** 2
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cofactor(A, C):
     """C = cofactor matrix of A (so that A⁻ᵀ = C / det A); returns det A."""
     C[0, 0] = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
@@ -42,7 +42,7 @@ def _cofactor(A, C):
     return A[0, 0] * C[0, 0] + A[0, 1] * C[0, 1] + A[0, 2] * C[0, 2]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _polar(F, R, C):
     """R = rotation of F by Newton's iteration R ← (R + R⁻ᵀ)/2 (Higham 1986); returns det F. C is scratch."""
     for i in range(3):
@@ -63,7 +63,7 @@ def _polar(F, R, C):
     return determinant
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _assemble(x, cells, gradients, volumes, lam, mu, place, force, band):
     m, k = cells.shape
     q = volumes.shape[1]
@@ -138,7 +138,7 @@ def _assemble(x, cells, gradients, volumes, lam, mu, place, force, band):
     return energy, worst, worst_cell
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def scatter_blocks(K, nodes, place, band):
     """Add the blocks K[a, b], b ≤ a, of one cell to the lower band."""
     for a in range(len(nodes)):
