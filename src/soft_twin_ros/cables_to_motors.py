@@ -41,6 +41,7 @@ class CablesToMotors(RobotNode):
         self._fault = "the CAN adapter is not open yet"
         self._refused: Counter[str] = Counter()
         self._refusal = ""
+        self._lost = ""
         self._next_attempt = 0.0
         self._states = self.offer(JointState, "cables/state")
         self.listen(JointState, "cables/command", self._take_command, COMMAND)
@@ -59,8 +60,8 @@ class CablesToMotors(RobotNode):
             return Health(ERROR, "; ".join(state.faults) or "fault", values)
         if state.mode == "stopped":
             return Health(WARN, "stopped: limp until clear_stop", values)
-        if self._refusal or state.faults:
-            return Health(WARN, self._refusal or "; ".join(state.faults), values)
+        if self._refusal or state.faults or self._lost:
+            return Health(WARN, self._refusal or "; ".join(state.faults) or self._lost, values)
         return Health(OK, state.mode, values)
 
     def close(self) -> None:
@@ -75,6 +76,7 @@ class CablesToMotors(RobotNode):
         state = self._driver.state()
         if not self._driver.running:
             self._fault = "; ".join(state.faults)
+            self._lost = f"the motors are limp since they were lost, enable them again ({self._fault})"
             self._driver.close()
             self._driver = None
             return
@@ -112,6 +114,8 @@ class CablesToMotors(RobotNode):
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         name, done = ("enable", "the motors hold the cables") if request.data else ("relax", "the motors are limp")
         response.success, response.message = self._ask(name, done)
+        if response.success:
+            self._lost = ""
         return response
 
     def _asking(self, name: str):

@@ -26,6 +26,7 @@ from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
 
 START_PATIENCE = 90.0  # [s] for compiling and loading, when it is done for the first time
 ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
+DRIVING = ("active", "hold")  # what the driver says while it holds the cables
 SERVICE_PATIENCE = 5.0  # [s]
 LOOK_PERIOD = 0.05  # [s]
 SETTLING_TIME = 2.0  # [s] between switching the compensation on and moving the base
@@ -97,6 +98,7 @@ class Conductor(Node):
         self._watched = {f"{node.namespace}/{node.name}" for node in nodes}
         self._health: dict[str, DiagnosticStatus] = {}
         self._in_error: dict[str, float] = {}
+        self._holding = False
         self._tip = np.full(3, np.nan)
         self._phases = self.create_publisher(String, "run/phase", LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
@@ -138,6 +140,7 @@ class Conductor(Node):
 
     def _hold(self, on: bool) -> None:
         """Let the cables hold the tip's target, or let them go."""
+        self._holding = on
         if not on:
             self._ask(SetBool, "enable", SetBool.Request(data=False))
         self._ask(SetBool, "compensate", SetBool.Request(data=on))
@@ -195,10 +198,15 @@ class Conductor(Node):
             if status.name not in self._watched:
                 continue
             self._health[status.name] = status
-            if status.level == DiagnosticStatus.ERROR:
+            if self._is_wrong(status):
                 self._in_error.setdefault(status.name, time.monotonic())
             else:
                 self._in_error.pop(status.name, None)
+
+    def _is_wrong(self, status: DiagnosticStatus) -> bool:
+        """Whether the run cannot go on like this."""
+        limp = self._holding and status.name.endswith("cables_to_motors") and status.message not in DRIVING
+        return status.level == DiagnosticStatus.ERROR or limp
 
     def _take_tip(self, message: PoseStamped) -> None:
         self._tip = to_array(message.pose.position)

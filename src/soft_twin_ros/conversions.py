@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -12,9 +13,11 @@ from soft_twin_msgs.msg import Shape, SolverStatus
 from std_msgs.msg import Header
 
 from soft_twin.errors import InputError
-from soft_twin.inverse.controller import Tick
-from soft_twin.sensing.gravity import GravityEstimate
 from soft_twin.sensing.samples import ImuSample
+
+if TYPE_CHECKING:
+    from soft_twin.inverse.controller import Tick
+    from soft_twin.sensing.gravity import GravityEstimate
 
 UNKNOWN_COVARIANCE = np.array([-1.0, *[0.0] * 8])  # REP-145
 
@@ -83,7 +86,7 @@ def imu_sample(message: Imu, temperature: float) -> ImuSample:
     )
 
 
-def oriented_imu_message(estimate: GravityEstimate, frame: str) -> Imu:
+def oriented_imu_message(estimate: "GravityEstimate", frame: str) -> Imu:
     """Rates without bias, specific force and orientation of `frame`, which the estimate is in; covariances likewise."""
     return Imu(
         header=header(estimate.time, frame),
@@ -188,7 +191,7 @@ def shape_message(
     )
 
 
-def status_message(seconds: float, frame: str, tick: Tick, target: np.ndarray) -> SolverStatus:
+def status_message(seconds: float, frame: str, tick: "Tick", target: np.ndarray) -> SolverStatus:
     """What a tick was asked, `target` (3,) [m], and what it came to."""
     return SolverStatus(
         header=header(seconds, frame),
