@@ -1,5 +1,6 @@
 """Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from soft_twin.robots.cable_tube import CableTube
 
 LIMP, ACTIVE, HOLD, STOPPED, FAULT = "limp", "active", "hold", "stopped", "fault"
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
+DELAY_MEMORY = 0.5  # [s]
+LONGEST_DELAY = 0.04  # [s] that the control can live with
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class CableControl:
         self._tensions = np.zeros(len(self._names))
         self._command_age = 0.0
         self._uptime = 0.0
+        self._delays = np.full(len(self._names), self.parameters.gains.delay)
 
     @property
     def mode(self) -> str:
@@ -177,8 +181,10 @@ class CableControl:
         self._counters["ticks"] += 1
         self._uptime += dt
         self._command_age += dt
+        gaps = self._readings.ages + dt
         self._readings.update(feedback, dt)
         self._estimate_tensions(dt)
+        self._estimate_delays(dt, gaps)
         self._watch()
         currents = self._currents(min(dt, LONGEST_STEP))
         return dict(zip(self.motor_ids, (self._winch.description.direction * currents).tolist(), strict=True))
@@ -210,7 +216,9 @@ class CableControl:
         self._limiter.restart(stale | self._coasted, self._readings.displacements)
         self._coasted = stale
         self._limiter.advance(self._target, dt)
-        currents = self._control.update(self._limiter, self._readings.displacements, self._readings.rates, dt)
+        currents = self._control.update(
+            self._limiter, self._readings.displacements, self._readings.rates, dt, self._delays
+        )
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
         return np.zeros(len(self._names)) if self._supervise(currents, ~stale, dt) else currents
@@ -227,7 +235,7 @@ class CableControl:
 
     def _supervise(self, currents: np.ndarray, fresh: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
-        then = self._limiter.displacements - self.parameters.gains.delay * self._limiter.rates
+        then = self._limiter.displacements - self._delays * self._limiter.rates
         errors = np.where(fresh, then - self._readings.displacements, 0.0)
         for i, text in self._supervision.check(errors, self._readings.rates, currents, self._tensions, dt):
             self._fault_of(i, text)
@@ -285,6 +293,13 @@ class CableControl:
         if key not in self._faults:
             self._counters["faults"] += 1
         self._faults[key] = text
+
+    def _estimate_delays(self, dt: float, gaps: np.ndarray) -> None:
+        """The feedback's age when it is used grows with the longest recent gap in it."""
+        nominal = self.parameters.gains.delay
+        fading = nominal + (self._delays - nominal) * math.exp(-dt / DELAY_MEMORY)
+        known = np.where(np.isfinite(gaps), np.minimum(gaps, LONGEST_DELAY), nominal)
+        self._delays = np.maximum(fading, known)
 
     def _estimate_tensions(self, dt: float) -> None:
         """Low-passed pull of the motors less their friction; acceleration is left out."""

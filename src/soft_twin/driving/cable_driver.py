@@ -14,6 +14,7 @@ from soft_twin.robots.cable_tube import CableTube
 MAX_BUS_LOAD = 0.9
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
+GIVE_UP_AFTER = 0.1  # [s] of nothing but errors, and the bus is gone
 
 
 class CableDriver:
@@ -43,7 +44,7 @@ class CableDriver:
         self._wake = threading.Event()
         self._closing = False
         self._last_tick = time.monotonic()
-        self._timing = {"late": 0, "worst_gap_ms": 0.0, "garbage": 0}
+        self._timing = {"late": 0, "worst_gap_ms": 0.0, "garbage": 0, "bus_errors": 0}
         self._thread = threading.Thread(target=self._run, name="cable_driver", daemon=True)
         self._thread.start()
 
@@ -113,12 +114,16 @@ class CableDriver:
 
     def _run(self) -> None:
         deadline = time.monotonic()
+        last_success = deadline
         while not self._closing:
             try:
                 self._tick()
+                last_success = time.monotonic()
             except (can.CanError, OSError) as error:
-                self._lose_bus(error)
-                return
+                self._timing["bus_errors"] += 1
+                if time.monotonic() - last_success > GIVE_UP_AFTER:
+                    self._lose_bus(error)
+                    return
             now = time.monotonic()
             deadline = max(deadline + self._period, now - self._period) if now >= deadline else deadline
             if self._wake.wait(max(deadline - now, 0.0)):

@@ -15,7 +15,7 @@ class ControlGains:
         integral: growth of the current for an error of rate [A/m].
         friction: current that keeps a cable moving, per rate [A s/m] (feed-forward).
         inertia: current that accelerates the winch, per acceleration [A s²/m] (feed-forward).
-        delay: age of the feedback when it is used [s].
+        delay: age of the feedback when it is used, on a host that keeps up [s].
     """
 
     position: float = 30.0
@@ -31,7 +31,8 @@ class WinchControl:
 
     With e = d* − d and the wanted rate w = v* + k_p e: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
     ±i_max; the integral rests while the limit binds. The motion d*, v*, a* is compared with the feedback as it was
-    `delay` seconds ago.
+    a delay ago. Where the delay is longer than the gains were made for, k_p and k_v are lowered in proportion, and k_i
+    by its square: late feedback at full gain would make the cables swing.
 
     Attributes:
         limited: (c,) whether the current limit binds.
@@ -48,7 +49,7 @@ class WinchControl:
         self._integral[:] = 0.0
         self.limited[:] = False
 
-    def update(self, motion, displacements: np.ndarray, rates: np.ndarray, dt: float) -> np.ndarray:
+    def update(self, motion, displacements: np.ndarray, rates: np.ndarray, dt: float, delay: np.ndarray) -> np.ndarray:
         """(c,) currents [A] after `dt` more seconds.
 
         Args:
@@ -56,14 +57,16 @@ class WinchControl:
             displacements: (c,) measured [m].
             rates: (c,) measured [m/s].
             dt: time since the last update [s].
+            delay: (c,) age of the feedback [s].
         """
         g = self._gains
-        then = motion.displacements - g.delay * motion.rates
-        rate_then = motion.rates - g.delay * motion.accelerations
-        error = rate_then + g.position * (then - displacements) - rates
+        trust = np.minimum(1.0, g.delay / delay)
+        then = motion.displacements - delay * motion.rates
+        rate_then = motion.rates - delay * motion.accelerations
+        error = rate_then + trust * g.position * (then - displacements) - rates
         forward = g.friction * motion.rates + g.inertia * motion.accelerations
-        wanted = forward + g.rate * error + self._integral
+        wanted = forward + trust * g.rate * error + self._integral
         currents = wanted.clip(-self._limit, self._limit)
         self.limited = currents != wanted
-        self._integral += np.where(self.limited, 0.0, g.integral * dt * error)
+        self._integral += np.where(self.limited, 0.0, trust**2 * g.integral * dt * error)
         return currents
