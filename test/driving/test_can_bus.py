@@ -4,7 +4,7 @@ import can
 import pytest
 import serial
 
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.can_bus import SlcanDecoder, open_bus
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError
 
@@ -74,6 +74,21 @@ def test_garbage_is_skipped_and_the_next_frame_is_read(port, bus, garbage):
     port.write(garbage + (b"" if garbage.endswith((b"\r", b"\a")) else b"\r") + b"t2022BEEF\r")
     message = bus.recv(timeout=1.0)
     assert (message.arbitration_id, bytes(message.data)) == (0x202, b"\xbe\xef")
+
+
+@pytest.mark.parametrize("count", range(1, 22))
+def test_a_frame_cut_anywhere_is_garbage_unless_it_is_whole(count):
+    decoder = SlcanDecoder()
+    line = b"t20180123456789ABCDEF"
+    messages = decoder.feed(line[:count] + b"\r", now=1.0)
+    assert (len(messages), decoder.garbage) == ((1, 0) if count == len(line) else (0, 1))
+
+
+def test_a_line_that_never_ends_does_not_grow():
+    decoder = SlcanDecoder()
+    decoder.feed(b"t" * 1_000_000, now=1.0)
+    assert decoder.feed(b"\rt2020\r", now=1.0)[0].arbitration_id == 0x202
+    assert decoder.garbage == 1
 
 
 def test_an_unplugged_adapter_is_a_can_error(port, bus):

@@ -99,6 +99,7 @@ class CableDriver:
         with self._lock:
             state = self._control.state(time.time())
             state.counters.update(self._timing)
+            state.counters["garbage"] += getattr(self._bus, "garbage", 0)
         return state
 
     def close(self) -> None:

@@ -19,6 +19,8 @@ from soft_twin.errors import DeviceError
 
 LINE_END = b"\r"
 NACK = b"\a"
+ANSWERS = (b"V", b"N", b"z", b"Z", b"T", b"r", b"R", b"F")  # and frames of kinds that no motor sends
+LONGEST_LINE = 64  # [bytes]
 READ_SIZE = 65536  # [bytes]
 
 
@@ -29,7 +31,7 @@ class SlcanBus(slcanBus):
     """
 
     def __init__(self, channel: str, bitrate: int, settle_time: float = 0.0):
-        self._bytes = b""
+        self._decoder = SlcanDecoder()
         self._messages: collections.deque[can.Message] = collections.deque()
         super().__init__(channel, bitrate=bitrate, sleep_after_open=settle_time, timeout=0.0)
 
@@ -40,12 +42,40 @@ class SlcanBus(slcanBus):
             self._read_frames()
         return (self._messages.popleft() if self._messages else None), False
 
+    @property
+    def garbage(self) -> int:
+        """Lines that were neither a frame nor an answer."""
+        return self._decoder.garbage
+
     def _read_frames(self) -> None:
         with error_check("Could not read from serial device"):
-            self._bytes += self.serialPortOrig.read(READ_SIZE)
-        *lines, self._bytes = self._bytes.replace(NACK, LINE_END).split(LINE_END)
-        now = time.time()
-        self._messages.extend(message for message in (_parse(line, now) for line in lines) if message is not None)
+            data = self.serialPortOrig.read(READ_SIZE)
+        self._messages.extend(self._decoder.feed(data, time.time()))
+
+
+class SlcanDecoder:
+    """CAN frames out of an adapter's bytes, which may be cut and damaged anywhere.
+
+    Attributes:
+        garbage: lines that were neither a standard data frame nor an adapter's answer.
+    """
+
+    def __init__(self) -> None:
+        self.garbage = 0
+        self._rest = b""
+
+    def feed(self, data: bytes, now: float) -> list[can.Message]:
+        """The standard data frames completed by `data`, stamped with `now` [s]."""
+        *lines, self._rest = (self._rest + data).replace(NACK, LINE_END).split(LINE_END)
+        self._rest = self._rest[-LONGEST_LINE:]
+        messages = []
+        for line in lines:
+            message = _parse(line, now)
+            if message is not None:
+                messages.append(message)
+            elif line and line[:1] not in ANSWERS:
+                self.garbage += 1
+        return messages
 
 
 def _parse(line: bytes, now: float) -> can.Message | None:
@@ -56,9 +86,9 @@ def _parse(line: bytes, now: float) -> can.Message | None:
         can_id, length, data = int(line[1:4], 16), int(line[4:5]), bytes.fromhex(line[5:].decode("ascii"))
     except ValueError:
         return None
-    if len(data) < length:
+    if len(data) != length or length > 8:
         return None
-    return can.Message(timestamp=now, arbitration_id=can_id, is_extended_id=False, data=data[:length])
+    return can.Message(timestamp=now, arbitration_id=can_id, is_extended_id=False, data=data)
 
 
 def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -> can.BusABC:

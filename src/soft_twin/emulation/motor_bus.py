@@ -3,6 +3,7 @@
 import numpy as np
 
 from soft_twin.emulation.c610 import EmulatedC610
+from soft_twin.emulation.line_faults import LineFaults
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.emulation.slcan import SlcanAdapter
 
@@ -12,13 +13,15 @@ class MotorBus:
 
     Attributes:
         port: what the driver opens.
+        line: between adapter and port, for faults on purpose.
         motors: the motors; their `displacements` are the truth.
     """
 
     def __init__(self, motors: EmulatedC610):
         self.port = PseudoTerminal()
         self.motors = motors
-        self._adapter = SlcanAdapter(self.port)
+        self.line = LineFaults(self.port)
+        self._adapter = SlcanAdapter(self.line)
 
     def step(self, dt: float, tensions: np.ndarray) -> None:
         """Take the commands that came, let `dt` seconds pass under `tensions` (c,) [N], send feedback."""

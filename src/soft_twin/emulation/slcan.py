@@ -5,7 +5,7 @@ Lines end with a carriage return. From the host: `S8` bit rate 1 Mbit/s, `O` ope
 carriage return for done, a bell for refused.
 """
 
-from soft_twin.emulation.ports import PseudoTerminal
+from soft_twin.emulation.line_faults import Port
 
 DONE = b"\r"
 REFUSED = b"\a"
@@ -14,14 +14,14 @@ MAX_LINE = 32  # [bytes] longer lines are garbage
 
 
 class SlcanAdapter:
-    """A CAN adapter on a pseudo-terminal; frames pass in both directions while the host has the channel open.
+    """A CAN adapter on a serial port; frames pass in both directions while the host has the channel open.
 
     Attributes:
         is_open: whether the host has opened the channel.
         refused: number of lines that were no command.
     """
 
-    def __init__(self, port: PseudoTerminal):
+    def __init__(self, port: Port):
         self._port = port
         self._line = b""
         self.is_open = False
