@@ -8,7 +8,6 @@ from synthetic import Recorder, arc, joints, pose, shape, solver_status, xyz, xy
 
 CABLES = [f"cable_{i}" for i in range(1, 7)]
 LENGTH = 0.1  # [m]
-PASS = 22.0  # [s]
 START = {"without": 10.0, "with": 34.0}
 SAG = {"without": 0.5, "with": 0.03}  # [rad] the tip's tilt when the base is horizontal
 LATENCY = 0.012  # [s] of every cable command but each fiftieth
@@ -39,8 +38,8 @@ def write(path: Path, seed: int = 1) -> None:
     """The run: 10 s of warm-up, a pass without, a pause, a pass with compensation."""
     recorder = Recorder(path)
     noise = np.random.default_rng(seed)
-    phases = {0.0: "warm-up", START["without"]: "without", 32.0: "between", START["with"]: "with", 56.0: "done"}
-    for k, time in enumerate(np.arange(0.0, 57.0, 0.04)):
+    phases = {0.0: "warm-up", START["without"]: "without", 33.0: "between", START["with"]: "with", 57.0: "done"}
+    for k, time in enumerate(np.arange(0.0, 58.0, 0.04)):
         for at in [at for at in phases if at <= time]:
             recorder.add("run/phase", "std_msgs/msg/String", at, {"data": phases.pop(at)})
         name = "with" if time >= START["with"] else "without"

@@ -65,8 +65,8 @@ def test_bodies_sag_downwards(evaluation):
 def test_latency_is_from_stamp_to_publication(evaluation):
     late = evaluation.in_passes(evaluation.latency) > 0.5 * (synthetic_run.LATENCY + synthetic_run.LATE)
     assert np.median(evaluation.latency.values) == pytest.approx(synthetic_run.LATENCY)
-    assert late.sum() == 11
-    assert len(late) == 550
+    assert late.sum() == 12
+    assert len(late) == 575
 
 
 def test_gravity_and_twin_are_compared_with_the_truth(evaluation):
