@@ -16,7 +16,7 @@ from soft_twin.twin.tensegrity.newton import Pose
 from soft_twin.twin.tensegrity.structure import Structure
 
 SWEEPS = 400
-SETTLED = 1e-9  # the largest change of a direction in the last sweep
+SETTLED = 1e-5  # the largest change of a direction in the last sweep
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Estimator(ABC):
             return replace(self._last, stale=True, confidence=0.0, faults=readings.faults)
         self._last_pressures = readings.pressures
         shape = self._estimate(readings)
-        if cold and shape.converged:
+        if cold and shape.confidence > 0.0:
             shape = replace(shape, faults=shape.faults + self.diagnose())
         if shape.converged:
             self._last = shape

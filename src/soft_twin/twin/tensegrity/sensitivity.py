@@ -40,8 +40,10 @@ def inclination_sensitivity(
     forces = minimiser.gradient(pose, free, laws, around)
     gradient = free.gradient.copy()
     H = dense(minimiser.hessian(pose, free, laws, around, forces))
+    _turn_on_latitudes(H, pose, free, forces, minimiser.lengths)
     tilts = free.equations[measured, 4]
     rest = np.setdiff1d(np.arange(free.count), tilts)
+    H[rest, rest] += 1e-9 * np.abs(np.diag(H)).max()  # a strut that hangs on slack members only has no stiffness
     loads = -_load_jacobian(free)
     follow = np.linalg.solve(H[np.ix_(rest, rest)], np.hstack([H[np.ix_(rest, tilts)], loads[rest]]))
     coupling = H[np.ix_(tilts, rest)]
@@ -51,6 +53,18 @@ def inclination_sensitivity(
         stiffness=H[np.ix_(tilts, tilts)] - coupling @ follow[:, : len(tilts)],
         by_load=loads[tilts] - coupling @ follow[:, len(tilts) :],
     )
+
+
+def _turn_on_latitudes(H: np.ndarray, pose: Pose, free: Unknowns, forces: np.ndarray, lengths: np.ndarray) -> None:
+    """Change the yaws' curvature from a great circle's to that of the circle of constant inclination, which they keep.
+
+    The two differ where the measurement holds a strut with a moment.
+    """
+    flat = pose.directions * [1.0, 1.0, 0.0]
+    sines = np.maximum(np.sum(flat**2, axis=1, keepdims=True), 1e-9)
+    difference = (pose.directions - flat / sines) / lengths[:, None]
+    yaws = free.equations[:, 3]
+    H[yaws, yaws] += np.sum(difference * forces[len(lengths) :], axis=1)
 
 
 def dense(band: np.ndarray) -> np.ndarray:
