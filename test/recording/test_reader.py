@@ -2,7 +2,7 @@ import logging
 
 import numpy as np
 import pytest
-from mcap.writer import Writer
+from mcap.writer import CompressionType, Writer
 from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
 
 from soft_twin.errors import RecordingError
@@ -143,6 +143,20 @@ def test_damage_in_a_chunk_ends_the_recording_there(run_path, tmp_path):
     damaged = [message.log_time for message in read_messages(path)]
     assert damaged == whole[: len(damaged)]
     assert 0 < len(damaged) < len(whole)
+
+
+def test_a_chunk_whose_checksum_is_wrong_is_not_believed(tmp_path):
+    path = tmp_path / "run.mcap"
+    with path.open("wb") as stream:
+        writer = Writer(stream, compression=CompressionType.NONE)
+        writer.start("ros2")
+        schema = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"float64 data\n")
+        channel = writer.register_channel("/a", "cdr", schema)
+        writer.add_message(channel, 1, b"\x00\x01\x00\x00ABCDEFGH", 1)
+        writer.finish()
+    assert len(list(read_messages(path))) == 1
+    path.write_bytes(path.read_bytes().replace(b"ABCDEFGH", b"ABCDEFGX"))
+    assert list(read_messages(path)) == []
 
 
 def test_no_file_and_no_mcap_are_clear_errors(tmp_path):
