@@ -22,6 +22,7 @@ from soft_twin.twin.sections import section_normal, section_weights
 LARGEST_STEP = 0.02  # [m] no node moves further in one Newton step of an equilibrium
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
 TOLERANCE = 1e-9  # of the loads, for the residual
+ROUND_OFF = 1e-15  # of the shear modulus times the squared length, likewise
 LENGTH_TOLERANCE = 1e-9  # [m] for a cable's stretch
 MAX_ITERATIONS = 100
 
@@ -33,6 +34,7 @@ class FemTwin(Twin):
         """A twin of `length` [m] with cables of `cable_stiffness` [N/m]."""
         self.body, self.cables, self.length = body, cables, length
         self._give = 1.0 / cable_stiffness
+        self._round_off = ROUND_OFF * body.energy_law.mu * length**2
         self._matrix = body.new_factorisation()
         self._section_weights: dict[float, np.ndarray] = {}
         self._end_nodes = np.flatnonzero(body.mesh.nodes[:, 2] > length * (1.0 - 1e-6))
@@ -97,7 +99,7 @@ class FemTwin(Twin):
             history.append(residual)
             missing = np.where(held, targets - self._wound(goal), 0.0)
             stretch_error = np.abs(np.where(goal > 0.0, missing, np.maximum(missing, 0.0))).max(initial=0.0)
-            small = TOLERANCE * (np.linalg.norm(weight) + goal.sum() + 1e-6)
+            small = TOLERANCE * (np.linalg.norm(weight) + goal.sum()) + self._round_off
             if residual <= small and stretch_error <= LENGTH_TOLERANCE:
                 self.tensions = goal
                 return Equilibrium(

@@ -74,7 +74,8 @@ def make_mesh(nodes: np.ndarray, cells: np.ndarray, element: Element, name: str 
 
 def write_mesh(mesh: Mesh, path: str | Path) -> None:
     """Write the mesh in the format of the path's suffix."""
-    meshio.Mesh(mesh.nodes, [(mesh.element.cell_type, mesh.cells)]).write(path)
+    file_format = "gmsh" if Path(path).suffix == ".msh" else None
+    meshio.Mesh(mesh.nodes, [(mesh.element.cell_type, mesh.cells)]).write(path, file_format=file_format)
 
 
 def check_mesh(mesh: Mesh, name: str) -> None:

@@ -1,0 +1,103 @@
+"""Elastic energy, forces, stiffness and mass of bodies against closed forms and finite differences."""
+
+import numpy as np
+import pytest
+from bodies import body_of, dense, distorted_block
+
+from soft_twin.errors import MaterialError, MeshError, UsageError
+from soft_twin.twin.body import Body
+from soft_twin.twin.elements import ELEMENTS
+from soft_twin.twin.energies import ENERGIES, energy_named
+
+STRETCH = np.array([[0.05, 0.02, -0.01], [0.0, -0.03, 0.04], [0.03, 0.01, 0.02]]) + np.eye(3)
+
+
+def rotation(angle, axis=(0.3, -0.5, 0.8)):
+    x, y, z = np.array(axis) / np.linalg.norm(axis)
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+
+@pytest.fixture(params=ELEMENTS)
+def body(request):
+    return body_of(distorted_block(request.param))
+
+
+def outer_nodes(mesh):
+    return ((mesh.nodes == 0) | (mesh.nodes == mesh.nodes.max(axis=0))).any(axis=1)
+
+
+def test_patch_a_homogeneous_deformation_is_in_equilibrium_inside(body):
+    """The patch test: under x = A X inner nodes carry no force, and the energy is the density times the volume."""
+    energy, force, _, _ = body.assemble(body.mesh.nodes @ STRETCH.T)
+    assert np.abs(force[~outer_nodes(body.mesh)]).max() < 1e-10
+    assert energy == pytest.approx(12.0 * body.energy_law.energy(STRETCH[None])[0], rel=1e-12)
+
+
+def test_a_rigid_motion_costs_nothing(body):
+    moved = body.mesh.nodes @ rotation(2.5).T + [3.0, -1.0, 2.0]
+    energy, force, _, _ = body.assemble(moved)
+    assert energy == pytest.approx(0.0, abs=1e-18)
+    assert np.abs(force).max() < 1e-10
+
+
+def test_forces_and_moments_of_the_whole_body_vanish(body):
+    x = body.mesh.nodes + np.random.default_rng(3).normal(0, 0.03, body.mesh.nodes.shape)
+    force = body.assemble(x)[1]
+    assert np.abs(force.sum(axis=0)).max() < 1e-10
+    assert np.abs(np.cross(x, force).sum(axis=0)).max() < 1e-10
+
+
+def test_force_is_the_gradient_of_the_energy(body):
+    rng, h = np.random.default_rng(4), 1e-6
+    x = body.mesh.nodes @ rotation(1.0).T + rng.normal(0, 0.05, body.mesh.nodes.shape)
+    direction = rng.normal(size=x.shape)
+    force = body.assemble(x)[1].copy()
+    numeric = (body.assemble(x + h * direction)[0] - body.assemble(x - h * direction)[0]) / (2 * h)
+    assert (force * direction).sum() == pytest.approx(numeric, rel=1e-7)
+
+
+def test_stiffness_is_the_gradient_of_the_force(body):
+    rng, h = np.random.default_rng(5), 1e-6
+    x = body.mesh.nodes @ rotation(1.0).T + rng.normal(0, 0.05, body.mesh.nodes.shape)
+    matrix = body.new_factorisation()
+    body.assemble(x, matrix)
+    direction = body.spread(rng.normal(size=body.degrees_of_freedom))
+    numeric = (body.assemble(x + h * direction)[1].copy() - body.assemble(x - h * direction)[1]) / (2 * h)
+    exact = dense(matrix) @ body.free_values(direction)
+    assert np.abs(exact - body.free_values(numeric)).max() < 1e-7 * np.abs(exact).max()
+
+
+def test_masses_and_weight_are_those_of_the_block(body):
+    assert body.mass == pytest.approx(12.0 * 1000.0)
+    assert body.weight(np.array([1.0, 2.0, -9.81])).sum(axis=0) == pytest.approx(12e3 * np.array([1.0, 2.0, -9.81]))
+    assert body.lumped_masses().sum() == pytest.approx(body.mass)
+    assert body.lumped_masses().min() > 0
+
+
+def test_small_strain_energy_is_hookes():
+    """Uniaxial strain e: W = (λ/2 + μ) e²."""
+    law = energy_named("corotational", 2.0e5, 0.4)
+    e = 1e-4
+    assert law.energy((np.eye(3) + e * np.outer([1, 0, 0], [1, 0, 0]))[None])[0] == pytest.approx(
+        (0.5 * law.lam + law.mu) * e**2, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("law", ENERGIES)
+@pytest.mark.parametrize(("young", "poisson"), [(0.0, 0.3), (-1.0, 0.3), (float("nan"), 0.3), (1.0, 0.5), (1.0, -1.0)])
+def test_impossible_materials_are_refused(law, young, poisson):
+    with pytest.raises(MaterialError):
+        energy_named(law, young, poisson)
+
+
+def test_an_unknown_law_is_named_with_those_there_are():
+    with pytest.raises(UsageError, match="no material law 'jelly'.*corotational"):
+        energy_named("jelly", 1.0, 0.3)
+
+
+def test_a_body_that_floats_or_cannot_move_is_refused():
+    mesh = distorted_block("hex8")
+    for clamped in (np.zeros(len(mesh.nodes), bool), np.ones(len(mesh.nodes), bool)):
+        with pytest.raises(MeshError, match="clamped"):
+            Body(mesh, energy_named("corotational", 1.0, 0.3), 1.0, clamped)
