@@ -47,7 +47,7 @@ class Truth:
     """What no sensor of the robot measures; frames and units as in the rest of the package.
 
     Attributes:
-        time: time.time() at which this was true [s].
+        time: time.time() at which this was true [s], before the step was computed.
         tip: (3,) in base_link [m].
         tip_direction: (3,) axis of the tip in base_link.
         attitude_wxyz: (4,) base_link → world.
@@ -163,7 +163,7 @@ class CableRobot:
 
     def advance_body(self, now: float, dt: float) -> None:
         """Let the body live for `dt` seconds until `now` [s since the start]."""
-        t = self._motion_time(now)
+        t, stamp = self._motion_time(now), time.time()
         displacements = self._motors.motors.displacements.copy()
         try:
             self._body.step(
@@ -179,7 +179,7 @@ class CableRobot:
         self._tensions = self._body.tensions.copy()
         self._points = self._body.points.copy()
         self._truth = Truth(
-            time=time.time(),
+            time=stamp,
             tip=self._body.tip.copy(),
             tip_direction=self._body.tip_direction.copy(),
             attitude_wxyz=self._motion.attitude(t),
