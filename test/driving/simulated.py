@@ -22,7 +22,7 @@ class SimulatedWinches:
         self.silent = set()
         self.spring = SPRING
         self.commanded = dict.fromkeys(self.control.motor_ids, 0.0)
-        self._on_the_way = []
+        self._on_the_way, self._kept, self._keep_for = [], [], 0.0
 
     def tick(self, command=None):
         if command is not None:
@@ -31,11 +31,18 @@ class SimulatedWinches:
             decode_feedback(can.Message(arbitration_id=i, data=d, is_extended_id=False))
             for i, d in self.motors.feedback()
         ]
-        self.commanded = self.control.update([f for f in feedback if f.motor_id not in self.silent], DT)
+        self._kept += [sample for sample in feedback if sample.motor_id not in self.silent]
+        self._keep_for -= DT
+        arrived, self._kept = ([], self._kept) if self._keep_for > 0.0 else (self._kept, [])
+        self.commanded = self.control.update(arrived, DT)
         for frame in self._on_the_way:
             self.motors.receive(frame.arbitration_id, bytes(frame.data))
         self._on_the_way = encode_currents(self.commanded)
         self.motors.step(DT, np.maximum(self.spring * self.motors.displacements, 0.0))
+
+    def hold_back(self, seconds):
+        """Feedback waits in a buffer for so long, then comes all at once."""
+        self._keep_for = seconds
 
     def run(self, seconds, command=None):
         path = []

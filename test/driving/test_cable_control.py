@@ -146,9 +146,37 @@ def test_a_silent_motor_gets_no_current_and_is_then_a_fault(winches):
         winches.control.enable()
     winches.silent = set()
     winches.tick()
+    with pytest.raises(DeviceError, match="turned unseen"):
+        winches.control.enable()
+    winches.control.home()
     winches.control.enable()
     assert winches.state.mode == "active"
     assert winches.state.faults == ()
+
+
+def test_feedback_that_comes_late_but_whole_is_no_loss(winches):
+    winches.run(0.6)
+    winches.control.enable()
+    winches.run(0.3, np.full(6, 0.001))
+    winches.hold_back(0.06)
+    winches.run(1.0, STEP)
+    assert winches.state.mode == "active"
+    assert winches.state.counters["losses"] == 0
+    assert winches.state.counters["coasting"] > 0
+    np.testing.assert_allclose(winches.motors.displacements, STEP, atol=5e-5)
+
+
+def test_motion_while_feedback_is_lost_makes_the_position_unknown(winches):
+    winches.run(0.6)
+    winches.control.enable()
+    winches.run(0.06, STEP)
+    winches.silent = {3}
+    winches.run(0.06, STEP)
+    winches.silent = set()
+    winches.run(0.05, STEP)
+    assert winches.state.mode == "fault"
+    assert "motor 3 (cable_3): turned unseen" in winches.state.faults[0]
+    assert "home" in winches.state.faults[0]
 
 
 def test_motors_that_never_answer_are_a_fault():

@@ -95,7 +95,7 @@ class CableControl:
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
-        self._jumps_seen = 0
+        self._unsure_seen = 0
         self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
         self._faults: dict[str, str] = {}
         self._mode = LIMP
@@ -201,7 +201,7 @@ class CableControl:
             enabled=self.enabled,
             mode=self._mode,
             faults=tuple(self._faults.values()),
-            counters={**counters, "jumps": int(readings.jumps.sum())},
+            counters={**counters, "jumps": int(readings.jumps.sum()), "losses": int(readings.losses.sum())},
         )
 
     def _currents(self, dt: float) -> np.ndarray:
@@ -262,12 +262,19 @@ class CableControl:
             self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
 
     def _watch_positions(self) -> None:
-        jumps = self._readings.jumps
-        if jumps.sum() == self._jumps_seen:
+        jumps, losses = self._readings.jumps, self._readings.losses
+        seen = int(jumps.sum() + losses.sum())
+        if seen == self._unsure_seen:
             return
-        self._jumps_seen = jumps.sum()
-        names = ", ".join(self._motor(i) for i in np.flatnonzero(jumps))
-        self._fault("position", f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
+        self._unsure_seen = seen
+        causes = []
+        if jumps.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(jumps))
+            causes.append(f"{names}: angle jumped; broken encoder or two motors with one id")
+        if losses.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(losses))
+            causes.append(f"{names}: turned unseen while feedback was lost")
+        self._fault("position", "; ".join(causes) + "; home the cables")
 
     def _motor(self, cable: int) -> str:
         return f"motor {self.motor_ids[cable]} ({self._names[cable]})"

@@ -10,6 +10,11 @@ from soft_twin.driving.winch import Winch
 
 SLACK = 0.08 * COUNTS_PER_TURN  # [counts] angle and speed may disagree by so much between two samples
 LARGEST_TURN = 0.45 * COUNTS_PER_TURN  # [counts] beyond half a turn its sense is unknown
+HALF_TURN = 0.4 * COUNTS_PER_TURN  # [counts] with a margin
+LEARNING_TIME = 0.5  # [s] in which the rate of the feedback is learned
+LONGEST_WAIT = 0.2  # [s] of silence, after which samples have been lost whatever else is known
+SHORTEST_LOSS = 0.02  # [s] of feedback; a shorter one cannot be told from uneven arrival
+CREEP = 300.0  # [turns/min] that a rotor may have had unseen while it was slow before and after
 SHORTEST_GAP = 0.02  # [s] samples may have waited in a buffer for so long, so their times do not tell more
 
 
@@ -19,6 +24,7 @@ class MotorReadings:
     Attributes:
         ages: (c,) seconds since each motor's last feedback.
         jumps: (c,) how often the rotor's angle changed by more than its speed explains.
+        losses: (c,) how often so much feedback was lost that the rotor may have turned unseen.
         foreign: feedback of motors that are not in the description.
     """
 
@@ -30,7 +36,10 @@ class MotorReadings:
         self._zero_counts = np.zeros(count)
         self._counts, self._speeds_rpm, self._currents = np.zeros(count), np.zeros(count), np.zeros(count)
         self.ages = np.full(count, np.inf)
-        self.jumps = np.zeros(count, dtype=int)
+        self.jumps, self.losses = np.zeros(count, dtype=int), np.zeros(count, dtype=int)
+        self._uptime, self._heard = 0.0, np.zeros(count)
+        self._unheard = np.zeros(count)
+        self._speed_before = np.zeros(count)
         self.foreign = 0
 
     @property
@@ -55,11 +64,34 @@ class MotorReadings:
     def update(self, feedback: Iterable[Feedback], dt: float) -> None:
         """Take the feedback that came in during the last `dt` seconds, oldest first."""
         self.ages += dt
+        heard = np.zeros(len(self.ages))
         for sample in feedback:
             if sample.motor_id in self._cable:
-                self._take(self._cable[sample.motor_id], sample)
+                cable = self._cable[sample.motor_id]
+                heard[cable] += 1.0
+                self._take(cable, sample)
             else:
                 self.foreign += 1
+        self._look_for_losses(heard, dt)
+
+    def _look_for_losses(self, heard: np.ndarray, dt: float) -> None:
+        """Account for the time that no sample stands for.
+
+        Samples that only come late come all, one for each period; after a loss some are missing. The rotor may have
+        turned meanwhile; beyond half a turn nobody knows how far.
+        """
+        if self._uptime < LEARNING_TIME:
+            self._uptime += dt if self._heard.any() or heard.any() else 0.0
+            self._heard += heard
+            return
+        period = LEARNING_TIME / max(np.median(self._heard), 1.0)
+        self._unheard = np.maximum(self._unheard + dt - 1.2 * period * heard, 0.0)
+        speed = np.maximum(np.abs(self._speed_before), np.abs(self._speeds_rpm)) + CREEP
+        unseen = speed * (COUNTS_PER_TURN / 60.0) * self._unheard
+        lost = (heard > 0.0) & (self._unheard > SHORTEST_LOSS) & (unseen > HALF_TURN)
+        self.losses += lost
+        self._unheard[lost] = 0.0
+        self._speed_before = np.where(heard > 0.0, self._speeds_rpm, self._speed_before)
 
     def _take(self, cable: int, sample: Feedback) -> None:
         turned = self._turns[cable].update(sample.angle_counts)
@@ -67,6 +99,7 @@ class MotorReadings:
             speed = max(abs(sample.speed_rpm), abs(self._speeds_rpm[cable])) * COUNTS_PER_TURN / 60.0
             explained = SLACK + speed * max(self.ages[cable], SHORTEST_GAP)
             self.jumps[cable] += abs(turned) > min(explained, LARGEST_TURN)
+            self.losses[cable] += self.ages[cable] > LONGEST_WAIT
         self._counts[cable] = self._turns[cable].counts
         self._speeds_rpm[cable] = sample.speed_rpm
         self._currents[cable] = sample.current
