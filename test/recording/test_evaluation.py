@@ -120,6 +120,19 @@ def test_a_moving_base_is_cut_into_windows_that_are_paired_by_time(tmp_path, rob
         assert [found.stands[name].error for found in poses] == pytest.approx([error, error, 2 * error, 2 * error])
 
 
+def test_a_hold_with_few_samples_is_judged_by_its_last(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for t, angle, error in ((0.0, 90, 0.0), (1.0, 45, 0.02), (2.0, 45, 0.001), (3.0, 0, 0.0)):
+        turn = Rotation.from_matrix(attitude(angle)).as_quat()
+        recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", t, {"quaternion": xyzw(turn)})
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, error, 0.1)))
+    recorder.close()
+    (found,) = evaluate(recorder.writer.path, robot).poses
+    assert np.degrees(found.inclination) == pytest.approx(45.0)
+    assert found.stands["with"].error == pytest.approx(0.001)
+
+
 def test_without_truth_there_are_no_poses(tmp_path, robot):
     recorder = Recorder(tmp_path / "run.mcap")
     recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", 1.0, pose((0, 0, 0.1)), delay=0.01)

@@ -261,7 +261,7 @@ def _poses(run: Run, passes: tuple[Interval, ...], held: bool) -> tuple[Pose, ..
 
 
 def _holds(run: Run, interval: Interval) -> list[Interval]:
-    """Where the base is still, in one pass."""
+    """Where the base is still, in one pass; the last sample of a hold belongs to it."""
     base = run.curve("truth/base", "quaternion_xyzw", (4,))
     inside = interval.contains(base.time)
     time, turns = base.time[inside], Rotation.from_quat(base.values[inside])
@@ -269,7 +269,7 @@ def _holds(run: Run, interval: Interval) -> list[Interval]:
         return []
     still = (turns[:-1].inv() * turns[1:]).magnitude() <= STILL * np.maximum(np.diff(time), 1e-6)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
-    found = [Interval(interval.name, time[i], time[j]) for i, j in edges.reshape(-1, 2)]
+    found = [Interval(interval.name, time[i], np.nextafter(time[j], np.inf)) for i, j in edges.reshape(-1, 2)]
     return [hold for hold in found if hold.end - hold.start >= SHORTEST_HOLD]
 
 
