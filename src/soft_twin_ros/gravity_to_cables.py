@@ -16,6 +16,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Shape, SolverStatus
 from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker
 
@@ -118,6 +119,7 @@ class GravityToCables(RobotNode):
         self._statuses = self.offer(SolverStatus, "solver/status")
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
+        self._resets = self.offer(Empty, "twin/reset", COMMAND)
         self.create_service(SetTarget, "set_target", self._set_target)
         self.create_service(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
@@ -183,6 +185,7 @@ class GravityToCables(RobotNode):
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._controller.reset()
+        self._resets.publish(Empty())
         response.success, response.message = True, "the twin starts again from its undeformed shape"
         return response
 

@@ -1,7 +1,8 @@
 """IMU samples in, the direction of gravity in base_link out, with the chip's temperature under control.
 
-Publishes imu/data, gravity, imu/heater. With the parameter `device` the node drives a serial IMU board itself and
-also publishes imu/data_raw and imu/temperature; without, it subscribes to these (a micro-ROS board).
+Publishes imu/data, gravity, imu/heater, and gravity/reset when the filter starts over. With the parameter `device` the
+node drives a serial IMU board itself and also publishes imu/data_raw and imu/temperature; without, it subscribes to
+these (a micro-ROS board).
 """
 
 import sys
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from geometry_msgs.msg import Vector3Stamped
 from sensor_msgs.msg import Imu, Temperature
-from std_msgs.msg import Float64
+from std_msgs.msg import Empty, Float64
 from std_srvs.srv import Trigger
 
 from soft_twin.errors import DeviceError
@@ -61,6 +62,7 @@ class ImuToGravity(RobotNode):
         self._oriented = self.offer(Imu, "imu/data")
         self._gravity = self.offer(Vector3Stamped, "gravity")
         self._heater = self.offer(Float64, "imu/heater", COMMAND)
+        self._resets = self.offer(Empty, "gravity/reset", COMMAND)
         self.create_service(Trigger, "reset_gravity", self._reset)
         self._start_reading()
 
@@ -148,6 +150,7 @@ class ImuToGravity(RobotNode):
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         with self._lock:
             self._estimator.reset()
+            self._resets.publish(Empty())
         response.success, response.message = True, "the estimator starts over with the next sample"
         return response
 
