@@ -22,7 +22,9 @@ from soft_twin.twin.qp import solve_box_qp
 PRESLIDING = 5e-5  # [m] of cable travel that turns the friction around
 TOLERANCE = 1e-5  # [N] of the residual's norm at which a step is accepted
 STRETCH_TOLERANCE = 1e-6  # [m] of the cables' elastic law, likewise
-MAX_ITERATIONS = 12
+DIVERGED = 1e4  # [N] of the residual's norm at which an iteration is given up
+MAX_ITERATIONS = 20
+HALVINGS = 4  # of a step that does not converge
 LARGEST_STEP = 0.01  # [m] per iteration
 
 
@@ -104,27 +106,43 @@ class Plant:
         """
         wound = checked_vector(winch_displacements, self._cables.count, "winch displacements")
         gravity = checked_vector(specific_gravity, 3, "specific gravity")
-        loads = self._loads(gravity, np.asarray(angular_velocity), np.asarray(angular_acceleration))
+        motion = gravity, np.asarray(angular_velocity, float), np.asarray(angular_acceleration, float)
+        self._advance(dt, self._cables.rest_lengths - wound, motion, HALVINGS)
+
+    def _advance(self, dt: float, taut: np.ndarray, motion: tuple, halvings: int) -> None:
+        """A step, or two of half the length where it does not converge; `taut`: (c,) lengths at which cables pull."""
+        tensions = self.tensions
+        try:
+            x, elastic = self._solve(dt, taut, self._loads(*motion))
+        except ConvergenceError:
+            self.tensions, self._factorised_for = tensions, None
+            if halvings == 0:
+                raise
+            for _ in range(2):
+                self._advance(0.5 * dt, taut, motion, halvings - 1)
+            return
+        self.velocities = (x - self.points) / dt
+        self.points, self._elastic = x, elastic
+        self._slide()
+
+    def _solve(self, dt: float, taut: np.ndarray, loads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions (n, 3) after the step, and the elastic forces (n, 3) there."""
         x = self.points + dt * self.velocities
-        x[self._body.place < 0] = self.points[self._body.place < 0]
-        factors, taut = self._piece_factors(), self._cables.rest_lengths - wound
+        factors = self._piece_factors()
         previous = np.inf
         for _ in range(MAX_ITERATIONS):
             pulls = self._cables.scaled_gradients(x, factors)
             unbalanced, elastic = self._unbalanced(x, dt, loads)
             residual = float(np.linalg.norm(self._body.free_values(unbalanced - pulls @ self.tensions)))
             if residual < TOLERANCE and self._stretch_error(x, taut) < STRETCH_TOLERANCE:
+                return x, elastic.copy()
+            if not residual < DIVERGED:
                 break
-            if self._factorised_for != dt or residual > 0.2 * previous:
+            if self._factorised_for != dt or residual > 0.5 * previous:
                 self._factorise(x, dt)
             previous = residual
             x = x + self._newton_step(x, unbalanced, pulls, taut)
-            if not np.isfinite(x).all():
-                self._factorised_for = None
-                raise ConvergenceError("the emulated body's step diverged")
-        self.velocities = (x - self.points) / dt
-        self.points, self._elastic = x, elastic.copy()
-        self._slide()
+        raise ConvergenceError(f"the emulated body's step of {dt:g} s did not converge: residual {residual:.3g} N")
 
     def _loads(self, gravity: np.ndarray, rate: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) of gravity and of the base's rotation [N]."""

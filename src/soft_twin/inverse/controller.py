@@ -82,6 +82,7 @@ class CableController:
     def reset(self) -> None:
         """Back to the undeformed body."""
         self.twin.reset()
+        self.inverse.reset()
 
     def update(self, gravity: Sequence[float]) -> Tick:
         """One tick under gravity (3,) in base_link [m/s²].
@@ -94,7 +95,7 @@ class CableController:
         try:
             solution = self._solve(gravity)
         except ConvergenceError:
-            self.twin.reset()
+            self.reset()
             solution = self._solve(gravity)
         return self._tick(solution, time.perf_counter() - start)
 

@@ -2,7 +2,8 @@
 
 Each step linearises the twin (one factorisation), and finds the tensions T that minimise ½ Σ w² ‖r + J T‖² over the
 goals, subject to the limits of tensions and displacements: the quadratic program of Coevoet et al. (2017), used by
-Lai et al. (2025), "QP-based inverse solving".
+Lai et al. (2025), "QP-based inverse solving". Far out of reach, Gauss–Newton steps may go to and fro for ever:
+steps that turn back on the one before make the proximal goal heavier until they settle, others make it lighter.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ SETTLED = 1e-7  # [m] a step smaller than this ends the iteration
 REACHED = 1e-4  # [m] a target closer than this is called reachable
 BINDS = 1e-6  # [N] and [m]: a limit closer than this is called active
 MAX_ITERATIONS = 200
+TURNS_BACK = 0.3  # a step against the last one counts when it is at least so long, relative to it
+HEAVIER, LIGHTER = 2.0, 0.8  # factors of the proximal weight
+HEAVIEST = 100.0  # times the least proximal weight
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,12 @@ class Inverse:
         self.names = list(cable_names or (f"cable_{i + 1}" for i in range(twin.cable_count)))
         self.shape_weight, self.proximal_weight = shape_weight, proximal_weight
         self.least_tension = max(limits.tension[0], pretension)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the steps so far, which only decide on how careful the next one is."""
+        self._weight = self.proximal_weight
+        self._last_change = np.zeros(self.twin.cable_count)
 
     def solve(self, gravity: Sequence[float], target: Sequence[float]) -> Solution:
         """Iterate until the twin settles.
@@ -91,6 +101,7 @@ class Inverse:
             ConvergenceError: the twin's stiffness broke down.
         """
         gravity, target = checked_vector(gravity, 3, "gravity"), self.checked_target(target)
+        self.reset()
         iterations, moved = 0, np.inf
         while moved > SETTLED and iterations < MAX_ITERATIONS:
             step, moved = self.step(gravity, target)
@@ -105,6 +116,7 @@ class Inverse:
         """
         step = self.twin.linearise(gravity)
         tensions = self._tensions(step, self.goals(target))
+        self._adapt(tensions - self.twin.tensions)
         return step, self.twin.advance(step, tensions, LARGEST_STEP)
 
     def goals(self, target: np.ndarray) -> list[Goal]:
@@ -113,7 +125,7 @@ class Inverse:
         return [
             SectionGoal(length, target),
             SectionGoal(0.5 * length, arc_through(target, 0.5), self.shape_weight),
-            ProximalGoal(self.proximal_weight),
+            ProximalGoal(self._weight),
         ]
 
     def solution(self, target: np.ndarray, step: Linearisation, moved: float, iterations: int) -> Solution:
@@ -147,6 +159,13 @@ class Inverse:
                 f"the body is {self.twin.length:g} m long: is it in metres, in base_link?"
             )
         return target
+
+    def _adapt(self, change: np.ndarray) -> None:
+        back = change @ self._last_change < 0.0
+        long = np.linalg.norm(change) > TURNS_BACK * np.linalg.norm(self._last_change)
+        factor = HEAVIER if back and long else LIGHTER
+        self._weight = float(np.clip(factor * self._weight, self.proximal_weight, HEAVIEST * self.proximal_weight))
+        self._last_change = change
 
     def _tensions(self, step: Linearisation, goals: list[Goal]) -> np.ndarray:
         c = self.twin.cable_count
