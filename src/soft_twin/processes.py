@@ -63,6 +63,36 @@ def claim_domain() -> int:
     raise UsageError(f"ROS domains {FIRST_DOMAIN} to {LAST_DOMAIN} are all in use: set ROS_DOMAIN_ID to a free one")
 
 
+class Interruption:
+    """Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP), raised as KeyboardInterrupt once.
+
+    Raised at once, wherever the program is; after `defer`, only where the program calls `check`. Code of others,
+    ROS's client library among them, does not survive an exception at any moment.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self):
+        self.asked = False
+        self._deferred = False
+        for number in self.NUMBERS:
+            signal.signal(number, self._note)
+
+    def defer(self) -> None:
+        """From now on, raise in `check` only."""
+        self._deferred = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if it was asked for."""
+        if self.asked:
+            raise KeyboardInterrupt
+
+    def _note(self, *_: object) -> None:
+        first, self.asked = not self.asked, True
+        if first and not self._deferred:
+            raise KeyboardInterrupt
+
+
 class Processes:
     """Processes of nodes, by node name; their output goes to one log file each.
 

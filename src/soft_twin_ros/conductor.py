@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError
 from soft_twin.graph import Course, NodeSpec, graph
-from soft_twin.processes import Processes
+from soft_twin.processes import Interruption, Processes
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin_ros.conversions import to_array
 from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
@@ -72,6 +72,7 @@ def conduct(robot: CableTube, course: Course, recording: Path, environment: dict
     Raises:
         RunError: a node ended or stayed in error; what was recorded until then is there.
     """
+    interruption = Interruption()
     progress = Progress()
     processes = Processes(recording.parent / "log", environment)
     devices = tempfile.mkdtemp(prefix="soft_twin-")
@@ -80,9 +81,10 @@ def conduct(robot: CableTube, course: Course, recording: Path, environment: dict
         nodes = graph(robot, emulation={**course.emulation, "device_folder": devices}, recording=recording)
         for node in nodes:
             processes.start(node)
-        conductor = Conductor(robot, nodes, processes, progress)
-        conductor.run(course)
+        interruption.defer()
+        Conductor(robot, nodes, processes, progress, interruption).run(course)
     finally:
+        interruption.defer()
         processes.stop(last=["recorder"])
         rclpy.try_shutdown()
         shutil.rmtree(devices, ignore_errors=True)
@@ -92,9 +94,16 @@ def conduct(robot: CableTube, course: Course, recording: Path, environment: dict
 class Conductor(Node):
     """Leads the nodes through a run, and watches their health."""
 
-    def __init__(self, robot: CableTube, nodes: list[NodeSpec], processes: Processes, progress: Progress):
+    def __init__(
+        self,
+        robot: CableTube,
+        nodes: list[NodeSpec],
+        processes: Processes,
+        progress: Progress,
+        interruption: Interruption,
+    ):
         super().__init__("conductor", namespace=robot.name)
-        self._robot, self._processes, self._progress = robot, processes, progress
+        self._robot, self._processes, self._progress, self._interruption = robot, processes, progress, interruption
         self._watched = {f"{node.namespace}/{node.name}" for node in nodes}
         self._health: dict[str, DiagnosticStatus] = {}
         self._in_error: dict[str, float] = {}
@@ -175,8 +184,7 @@ class Conductor(Node):
     def _wait(self, done: Callable[[], bool], patience: float, what: Callable[[], str]) -> None:
         deadline = time.monotonic() + patience
         while not done():
-            rclpy.spin_once(self, timeout_sec=LOOK_PERIOD)
-            self._processes.check()
+            self._listen()
             self._progress.now(what())
             if time.monotonic() > deadline:
                 raise RunError(f"{what()} after {patience:g} s")
@@ -187,11 +195,15 @@ class Conductor(Node):
         Raises:
             RunError: a node has ended, or has been in error for too long.
         """
-        rclpy.spin_once(self, timeout_sec=LOOK_PERIOD)
-        self._processes.check()
+        self._listen()
         for name, since in self._in_error.items():
             if time.monotonic() - since > ERROR_PATIENCE:
                 raise RunError(f"{name}: {self._health[name].message}")
+
+    def _listen(self) -> None:
+        rclpy.spin_once(self, timeout_sec=LOOK_PERIOD)
+        self._interruption.check()
+        self._processes.check()
 
     def _take_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:

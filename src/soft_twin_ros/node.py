@@ -1,20 +1,20 @@
 """What all nodes of the package share: robot, parameters, diagnostics, and how they start and end."""
 
-import signal
 import sys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
+from soft_twin.processes import Interruption
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
@@ -24,7 +24,6 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
-ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
@@ -119,36 +118,30 @@ def run(node_class: type[RobotNode]) -> int:
     0: ended on request; 2: it could not start, one line on stderr says why.
     """
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
+    interruption = Interruption()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe
-    for number in ENDING_SIGNALS:
-        signal.signal(number, _interrupt)
     node = None
     try:
         node = node_class()
-        _spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
+        interruption.defer()
+        _spin(node, interruption)
+    except KeyboardInterrupt:
         return 0
     except (SoftTwinError, InvalidParameterTypeException, InvalidParameterValueException, ParameterException) as error:
         print(f"{node_class.__name__}: {error}", file=sys.stderr)
         return 2
     finally:
+        interruption.defer()
         if node is not None:
             node.close()
             node.destroy_node()
         rclpy.try_shutdown()
-    return 0
 
 
-def _spin(node: RobotNode) -> None:
+def _spin(node: RobotNode, interruption: Interruption) -> NoReturn:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    while rclpy.ok():
+    while True:
+        interruption.check()
         executor.spin_once(timeout_sec=IDLE_PERIOD)
         node.work()
-
-
-def _interrupt(*_: object) -> None:
-    """End the node; what ends it is not interrupted again."""
-    for number in ENDING_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt

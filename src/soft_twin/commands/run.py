@@ -3,7 +3,6 @@
 import argparse
 import importlib.util
 import os
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -44,14 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     conduct = _conductor()
     variables = environment(folder / "log")
     os.environ.update(variables)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     path = folder / "run.mcap"
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
         conduct(robot, course, path, variables)
     except RunError as error:
         raise RunError(f"{error}; recorded until then: {path}") from error
+    except KeyboardInterrupt:
+        print(f"interrupted; recorded until then: {path}")
+        raise
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
     return 0
@@ -104,7 +104,3 @@ def _conductor():
     from soft_twin_ros.conductor import conduct
 
     return conduct
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
