@@ -54,7 +54,12 @@ def read_broad(path: str | Path) -> BroadTrial:
     if np.isfinite(quaternions).all(axis=1).sum() < 2:
         raise RecordingError(f"{path}: opt_quat has no valid rows, a trial with optical truth is needed")
     return BroadTrial(
-        path.stem, rate, content["imu_gyr"].astype(float), content["imu_acc"].astype(float), quaternions, movement
+        path.stem,
+        rate,
+        np.ascontiguousarray(content["imu_gyr"], dtype=float),
+        np.ascontiguousarray(content["imu_acc"], dtype=float),
+        quaternions,
+        movement,
     )
 
 

@@ -1,6 +1,8 @@
 """What is known of one IMU's errors, and how it is applied to its samples."""
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,11 +43,19 @@ class ImuCalibration:
     def apply(self, sample: ImuSample) -> ImuSample:
         """The sample, corrected; an unknown temperature counts as the reference."""
         warmth = sample.temperature - self.reference_temperature
-        bias = np.asarray(self.gyroscope_bias)
-        if np.isfinite(warmth):
-            bias = bias + warmth * np.asarray(self.gyroscope_bias_per_kelvin)
-        return replace(
-            sample,
-            angular_velocity=sample.angular_velocity - bias,
-            specific_force=np.asarray(self.accelerometer_matrix) @ (sample.specific_force - self.accelerometer_offset),
+        matrix, offset, bias, slope = self._arrays
+        return ImuSample(
+            sample.time,
+            sample.angular_velocity - (bias + warmth * slope if math.isfinite(warmth) else bias),
+            matrix @ (sample.specific_force - offset),
+            sample.temperature,
+        )
+
+    @cached_property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return (
+            np.array(self.accelerometer_matrix),
+            np.array(self.accelerometer_offset),
+            np.array(self.gyroscope_bias),
+            np.array(self.gyroscope_bias_per_kelvin),
         )

@@ -19,9 +19,11 @@ Measurement. An accelerometer measures gravity only where the sensor does not ac
 a robot's base: it stays where it is. Velocity and position (with the slow forgetting τ_p, so that a base may travel)
 are near zero, v ~ N(0, σ_v²), p ~ N(0, σ_p²), with a correlation time τ_c; each step measures "0" with the variance
 σ² τ_c/Δt. A tilt error makes v run away with g sin θ: that is how gravity's direction is found, over as long a time
-as the motion needs, and this is the adaptation to motion. n_g and n_a grow with rate and acceleration (scale and
-alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the gate of the known bias)
-velocity is zero and the rate is the bias: zero-rate update, which stops heading from wandering.
+as the motion needs. σ_v and σ_p widen with the vigour of the motion (the low-passed NIS), n_g and n_a grow with rate
+and acceleration (scale and alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the
+gate of the known bias) velocity is zero and the rate is the bias: zero-rate update, which stops heading from
+wandering. A lost tilt (a start in a shake) shows in innovations beyond all vigour, or at rest in a force that is not up:
+its covariance is opened, or it is found anew.
 
 Honesty. The NIS divides innovations by the variance that the model gives one of them, P + σ²; the correlation's
 factor is only in the gain. The orientation's covariance has the accelerometer's own bias on top, which rest cannot
@@ -64,6 +66,9 @@ class EkfParameters:
         rest_time: how long there must be rest [s].
         still_rate_std, still_velocity_std: of a base at rest [rad/s], [m/s].
         still_gate: standard deviations from the known bias within which a steady rate is bias, not a slow turn.
+        vigour_time: over which the innovations are averaged that widen σ_v and σ_p [s].
+        vigour_limit: largest factor on their squares; above it the tilt is taken for lost.
+        lost_tilt_noise: process noise of a lost tilt [rad/√s].
         tilt_std: of the tilt that one reading of the accelerometer gives [rad].
     """
 
@@ -79,7 +84,7 @@ class EkfParameters:
     accelerometer_scale_noise: float = 0.0
     accelerometer_bias_std: float = 0.05
     position_std: float = 0.5
-    velocity_std: float = 0.4
+    velocity_std: float = 0.5
     correlation_time: float = 1.0
     position_memory: float = 2.0
     rest_low_pass: float = 0.5
@@ -90,6 +95,9 @@ class EkfParameters:
     still_velocity_std: float = 0.005
     still_gate: float = 4.0
     tilt_std: float = 0.1
+    vigour_time: float = 0.5
+    vigour_limit: float = 30.0
+    lost_tilt_noise: float = 0.5
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -109,9 +117,11 @@ class EkfState:
         covariance: (15, 15) of the error state.
         pending: (24,) sums over the samples since the last covariance step.
         rest: (8,) low-passed rate and force, time at rest.
-        monitor: (4,) NIS, whether at rest, number of covariance steps, low-passed NIS.
+        monitor: (4,) NIS, whether at rest, number of covariance steps, vigour of the motion.
         time: of the last sample [s], NaN before the first.
-        levelled: whether a sample has set the tilt.
+        started: whether there was a sample at all.
+        levelled: whether a sample has set the tilt, since time was lost.
+        lost_turn: standard deviation of what was turned in the time that was lost [rad].
     """
 
     nominal: np.ndarray
@@ -120,7 +130,9 @@ class EkfState:
     rest: np.ndarray
     monitor: np.ndarray
     time: float = math.nan
+    started: bool = False
     levelled: bool = False
+    lost_turn: float = 0.0
 
 
 class OrientationEkf(OrientationFilter):
@@ -168,6 +180,7 @@ class OrientationEkf(OrientationFilter):
     def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
         gyr, acc = checked_recording(angular_velocity, specific_force, rate)
         s, n = self.state, len(gyr)
+        first = 0 if s.levelled else 1
         if not s.levelled:
             self._level(acc[0])
         quaternions, biases, variances, nis = np.empty((n, 4)), np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
@@ -181,6 +194,7 @@ class OrientationEkf(OrientationFilter):
             1.0 / rate,
             gyr,
             acc,
+            first,
             quaternions,
             biases,
             variances,
@@ -189,13 +203,13 @@ class OrientationEkf(OrientationFilter):
         variances[:, :2] += self._tilt_floor()
         return OrientationTrack(quaternions, biases, np.sqrt(variances), nis[:steps].copy())
 
-    def relevel(self, heading_std: float) -> None:
+    def relevel(self, turn_std: float) -> None:
         s = self.state
+        s.lost_turn = turn_std
         s.levelled = False
-        s.covariance[kernel.TH + 2, kernel.TH + 2] += heading_std**2
         s.pending[:] = 0.0
         s.rest[:] = 0.0
-        s.monitor[kernel.NIS_MEAN] = 0.0
+        s.monitor[kernel.VIGOUR] = 0.0
 
     def disturb(self, angle: float, forget_velocity: bool) -> None:
         s = self.state
@@ -226,7 +240,7 @@ class OrientationEkf(OrientationFilter):
 
     @property
     def consistency(self) -> float:
-        return float(self.state.monitor[kernel.NIS_MEAN])
+        return float(self.state.monitor[kernel.VIGOUR])
 
     @property
     def resting(self) -> bool:
@@ -237,11 +251,18 @@ class OrientationEkf(OrientationFilter):
         return (self.parameters.accelerometer_bias_std / STANDARD_GRAVITY) ** 2
 
     def _level(self, specific_force: np.ndarray) -> None:
-        s = self.state
-        kernel.level(s.nominal, s.covariance, s.pending, specific_force, self.parameters.tilt_std)
-        s.levelled = True
+        """Tilt from one reading; after lost time only if that is better than what was known, and not while shaken."""
+        s, p = self.state, self.parameters
+        self.disturb(s.lost_turn, forget_velocity=True)
+        calm = abs(math.sqrt(specific_force @ specific_force) - STANDARD_GRAVITY) < _CALM
+        if not s.started or (calm and s.lost_turn > p.tilt_std):
+            tilt_std = p.tilt_std if calm else _SHAKEN_TILT_STD
+            kernel.level(s.nominal, s.covariance, s.pending, specific_force, tilt_std)
+        s.started, s.lost_turn, s.levelled = True, 0.0, True
 
 
+_CALM = 1.0  # [m/s^2] by which the specific force of a sensor that hardly accelerates differs from g
+_SHAKEN_TILT_STD = 0.7  # [rad] of the tilt that one reading gives while the sensor is shaken
 _WARMTH_CORRELATION = 5.0  # [K] over which the slope of the bias keeps its sign
 
 
@@ -266,6 +287,10 @@ def _coefficients(p: EkfParameters) -> np.ndarray:
     c[kernel.C_STILL_RATE] = p.still_rate_std
     c[kernel.C_STILL_VELOCITY] = p.still_velocity_std
     c[kernel.C_GATE] = p.still_gate
+    c[kernel.C_VIGOUR_TAU] = p.vigour_time
+    c[kernel.C_VIGOUR_LIMIT] = p.vigour_limit
+    c[kernel.C_LOST_TILT] = p.lost_tilt_noise
+    c[kernel.C_TILT] = p.tilt_std
     return c
 
 

@@ -22,7 +22,7 @@ PENDING = 24
 REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
 REST = 8
 # What the last covariance step saw
-NIS, RESTING, STEPS, NIS_MEAN = 0, 1, 2, 3
+NIS, RESTING, STEPS, VIGOUR = 0, 1, 2, 3
 MONITOR = 4
 # Coefficients
 (
@@ -45,11 +45,15 @@ MONITOR = 4
     C_STILL_RATE,
     C_STILL_VELOCITY,
     C_GATE,
-) = range(19)
-COEFFICIENTS = 19
+    C_VIGOUR_TAU,
+    C_VIGOUR_LIMIT,
+    C_LOST_TILT,
+    C_TILT,
+) = range(23)
+COEFFICIENTS = 23
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _turn_in_body(x, turn_x, turn_y, turn_z):
     """q ← q ⊗ exp(turn): a turn about the body's axes."""
     angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
@@ -62,7 +66,7 @@ def _turn_in_body(x, turn_x, turn_y, turn_z):
     x[Q + 3] = w * d + i * b - j * a + k * c
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _turn_in_world(x, turn_x, turn_y, turn_z):
     """q ← exp(turn) ⊗ q, normalised: a turn about the world's axes."""
     angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
@@ -79,7 +83,7 @@ def _turn_in_world(x, turn_x, turn_y, turn_z):
     x[Q], x[Q + 1], x[Q + 2], x[Q + 3] = w * size, i * size, j * size, k * size
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _matrix(x):
     """The nine entries of R(q), row by row."""
     w, i, j, k = x[Q], x[Q + 1], x[Q + 2], x[Q + 3]
@@ -99,9 +103,9 @@ def _matrix(x):
 @njit(cache=True)
 def integrate(x, pending, c, dt, gyr, acc):
     """Move the nominal state by one sample and add its share to the sums of the next covariance step."""
-    rate_x = (1.0 - x[S]) * (gyr[0] - x[B])
-    rate_y = (1.0 - x[S + 1]) * (gyr[1] - x[B + 1])
-    rate_z = (1.0 - x[S + 2]) * (gyr[2] - x[B + 2])
+    unscaled = (gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2])
+    scale = (1.0 - x[S], 1.0 - x[S + 1], 1.0 - x[S + 2])
+    rate_x, rate_y, rate_z = scale[0] * unscaled[0], scale[1] * unscaled[1], scale[2] * unscaled[2]
     _turn_in_body(x, dt * rate_x, dt * rate_y, dt * rate_z)
     r = _matrix(x)
     leak = 1.0 - dt / c[C_LEAK]
@@ -114,10 +118,8 @@ def integrate(x, pending, c, dt, gyr, acc):
         excess += kinematic * kinematic
         pending[FORCE + i] += dt * force
         for j in range(3):
-            pending[TURN + 3 * i + j] += dt * r[3 * i + j]
-        pending[RATED_TURN + 3 * i] += dt * r[3 * i] * rate_x
-        pending[RATED_TURN + 3 * i + 1] += dt * r[3 * i + 1] * rate_y
-        pending[RATED_TURN + 3 * i + 2] += dt * r[3 * i + 2] * rate_z
+            pending[TURN + 3 * i + j] += dt * r[3 * i + j] * scale[j]
+            pending[RATED_TURN + 3 * i + j] += dt * r[3 * i + j] * unscaled[j]
     pending[ELAPSED] += dt
     pending[RATE_SQUARED] += dt * (rate_x * rate_x + rate_y * rate_y + rate_z * rate_z)
     pending[EXCESS_SQUARED] += dt * excess
@@ -164,7 +166,7 @@ def transition(pending, c, F):
         F[EP + i, EP + i] = 1.0 - duration / c[C_LEAK]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _apply_transition(M, pending, leak, k):
     """Column k of M ← F M, block by block: the zeros of F are not touched."""
     duration = pending[ELAPSED]
@@ -192,14 +194,21 @@ def _apply_transition(M, pending, leak, k):
 
 
 @njit(cache=True)
+def _transpose(C):
+    for i in range(ERROR):
+        for j in range(i):
+            C[i, j], C[j, i] = C[j, i], C[i, j]
+
+
+@njit(cache=True)
 def propagate(C, pending, c):
     """Covariance C ← F C Fᵀ + N."""
     duration = pending[ELAPSED]
     leak = 1.0 - duration / c[C_LEAK]
-    for k in range(ERROR):
-        _apply_transition(C, pending, leak, k)
-    for k in range(ERROR):
-        _apply_transition(C.T, pending, leak, k)
+    for _ in range(2):  # C symmetric: F C Fᵀ = F (F C)ᵀ
+        for k in range(ERROR):
+            _apply_transition(C, pending, leak, k)
+        _transpose(C)
     turn_noise = duration * c[C_GYRO] ** 2 + pending[RATE_SQUARED] * c[C_GYRO_SCALE] ** 2
     velocity_noise = duration * c[C_ACC] ** 2 + pending[EXCESS_SQUARED] * c[C_ACC_SCALE] ** 2
     for i in range(3):
@@ -234,23 +243,52 @@ def step_covariance(x, C, pending, rest, monitor, c):
     propagate(C, pending, c)
     duration = pending[ELAPSED]
     resting = rest[REST_TIME] >= c[C_REST_TIME]
-    velocity = c[C_STILL_VELOCITY] if resting else c[C_VELOCITY]
-    correlation = (c[C_REST_TAU] if resting else c[C_CORRELATION]) / duration
-    nis = 0.0
-    for i in range(3):
-        innovation = -x[V + i]
-        nis += innovation**2 / (C[EV + i, EV + i] + velocity**2)
-        correct(x, C, EV + i, innovation, max(correlation, 1.0) * velocity**2)
-    correlation = max(c[C_CORRELATION] / duration, 1.0)
-    for i in range(3):
-        innovation = -x[P + i]
-        nis += innovation**2 / (C[EP + i, EP + i] + c[C_POSITION] ** 2)
-        correct(x, C, EP + i, innovation, correlation * c[C_POSITION] ** 2)
-    monitor[NIS] = nis / 6.0
-    monitor[NIS_MEAN] += min(duration / 2.0, 1.0) * (monitor[NIS] - monitor[NIS_MEAN])
+    if monitor[VIGOUR] > c[C_VIGOUR_LIMIT]:
+        for i in range(2):
+            C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
+    if resting and _misses_gravity(x, C, rest, c):
+        level(x, C, pending, rest[REST_FORCE : REST_FORCE + 3], c[C_TILT])
+    correct_motion(x, C, monitor, c, duration, resting)
     monitor[RESTING] = 1.0 if resting and correct_at_rest(x, C, rest, c, duration) else 0.0
     monitor[STEPS] += 1.0
     pending[:] = 0.0
+
+
+@njit(cache=True)
+def _misses_gravity(x, C, rest, c):
+    """Whether the force at rest is further from up than the covariance and one reading's doubt allow."""
+    r = _matrix(x)
+    fx, fy, fz = rest[REST_FORCE], rest[REST_FORCE + 1], rest[REST_FORCE + 2]
+    up_x = r[0] * fx + r[1] * fy + r[2] * fz
+    up_y = r[3] * fx + r[4] * fy + r[5] * fz
+    up_z = r[6] * fx + r[7] * fy + r[8] * fz
+    tilt = math.atan2(math.sqrt(up_x * up_x + up_y * up_y), up_z)
+    return tilt**2 > c[C_GATE] ** 2 * (C[TH, TH] + C[TH + 1, TH + 1]) + c[C_TILT] ** 2
+
+
+@njit(cache=True)
+def correct_motion(x, C, monitor, c, duration, resting):
+    """Velocity and position are near zero: how near, follows the vigour of the motion."""
+    velocity = c[C_STILL_VELOCITY] ** 2 if resting else c[C_VELOCITY] ** 2
+    position = c[C_POSITION] ** 2
+    plain = 0.0
+    for i in range(3):
+        plain += x[V + i] ** 2 / (C[EV + i, EV + i] + velocity)
+        plain += x[P + i] ** 2 / (C[EP + i, EP + i] + position)
+    monitor[VIGOUR] += min(duration / c[C_VIGOUR_TAU], 1.0) * (plain / 6.0 - monitor[VIGOUR])
+    factor = min(max(monitor[VIGOUR], 1.0), c[C_VIGOUR_LIMIT])
+    nis = 0.0
+    correlation = max((c[C_REST_TAU] if resting else c[C_CORRELATION]) / duration, 1.0)
+    for i in range(3):
+        innovation = -x[V + i]
+        nis += innovation**2 / (C[EV + i, EV + i] + factor * velocity)
+        correct(x, C, EV + i, innovation, correlation * factor * velocity)
+    correlation = max(c[C_CORRELATION] / duration, 1.0)
+    for i in range(3):
+        innovation = -x[P + i]
+        nis += innovation**2 / (C[EP + i, EP + i] + factor * position)
+        correct(x, C, EP + i, innovation, correlation * factor * position)
+    monitor[NIS] = nis / 6.0
 
 
 @njit(cache=True)
@@ -305,14 +343,15 @@ def update(x, C, pending, rest, monitor, c, dt, gyr, acc):
 
 
 @njit(cache=True)
-def update_batch(x, C, pending, rest, monitor, c, dt, gyr, acc, quaternions, biases, variances, nis):
-    """`update` over a recording; the number of covariance steps, whose NIS are in `nis`."""
+def update_batch(x, C, pending, rest, monitor, c, dt, gyr, acc, first, quaternions, biases, variances, nis):
+    """`update` over a recording from sample `first` on; the number of covariance steps, whose NIS are in `nis`."""
     steps = 0
     for n in range(len(gyr)):
-        update(x, C, pending, rest, monitor, c, dt, gyr[n], acc[n])
-        if pending[ELAPSED] == 0.0:
-            nis[steps] = monitor[NIS]
-            steps += 1
+        if n >= first:
+            update(x, C, pending, rest, monitor, c, dt, gyr[n], acc[n])
+            if pending[ELAPSED] == 0.0:
+                nis[steps] = monitor[NIS]
+                steps += 1
         quaternions[n] = x[Q : Q + 4]
         biases[n] = x[B : B + 3]
         for i in range(3):

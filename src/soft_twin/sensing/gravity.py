@@ -192,8 +192,16 @@ def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Hamilton product of two quaternions w, x, y, z."""
-    w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
-    return np.concatenate([[w], v])
+    aw, ax, ay, az = a.tolist()
+    bw, bx, by, bz = b.tolist()
+    return np.array(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ]
+    )
 
 
 def _quaternion(rotation: np.ndarray) -> np.ndarray:

@@ -20,8 +20,9 @@ class GuardParameters:
         stuck_time: for which a living sensor never repeats itself [s].
         gap: time without samples after which the orientation has to be found anew [s].
         free_fall: specific force below which nothing says where "up" is [m/s²].
-        force_time: over which the mean specific force is judged [s].
-        mean_force: lowest and highest plausible value of that mean [m/s²]; shaking adds to it.
+        free_fall_time: after which that is a fall, not a shake [s].
+        force_tolerance: by which a steady specific force may differ from g [m/s²]; steady is within this as well.
+        force_time: for which it may do so [s].
     """
 
     gyroscope_range: float = math.radians(2000.0)
@@ -29,15 +30,14 @@ class GuardParameters:
     stuck_time: float = 0.2
     gap: float = 0.25
     free_fall: float = 2.0
+    free_fall_time: float = 0.1
+    force_tolerance: float = 2.5
     force_time: float = 2.0
-    mean_force: tuple[float, float] = (6.0, 25.0)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not np.all(np.asarray(value) > 0.0):
+            if not value > 0.0:
                 raise InputError(f"guard parameter {name} = {value!r}: expected more than 0")
-        if not self.mean_force[0] < STANDARD_GRAVITY < self.mean_force[1]:
-            raise InputError(f"guard parameter mean_force = {self.mean_force}: expected to contain {STANDARD_GRAVITY}")
 
 
 class Trust(Enum):
@@ -68,9 +68,10 @@ class Verdict:
 class SampleGuard:
     """Looks at one sample after the other.
 
-    Not a number, stamps that go back, and repetition: the sample is bad. So it is while the mean specific force is far
-    from g: g instead of m/s², or a broken axis. Saturation and free fall: it is doubtful. The first usable sample after
-    a gap, after that long of bad ones, or after a saturated turn of 50 ms: time was lost.
+    Not a number, stamps that go back, and repetition: the sample is bad. So it is when the specific force is steady
+    but far from g: g instead of m/s², or a broken axis; shaking is not steady. Saturation and free fall: it is
+    doubtful. The first usable sample after a gap, after that long of bad ones, or after a saturated turn of 50 ms:
+    time was lost.
     """
 
     def __init__(self, parameters: GuardParameters | None = None):
@@ -83,8 +84,9 @@ class SampleGuard:
         self._last_used = math.nan
         self._values = np.full(6, np.nan)
         self._changed = math.nan
-        self._mean_force = STANDARD_GRAVITY
-        self._step = math.inf
+        self._steady_force = math.nan
+        self._steady_since = math.nan
+        self._not_falling = math.nan
         self._unknown_turn = 0.0
 
     def judge(self, sample: ImuSample) -> Verdict:
@@ -112,9 +114,8 @@ class SampleGuard:
             return (f"not a number in the sample: {_listed(values)}",)
         if sample.time <= self._last_time:
             return (f"stamp went back by {self._last_time - sample.time:.3f} s",)
-        self._step = sample.time - self._last_time
         self._last_time = sample.time
-        return self._stuck(sample.time, values) + self._wrong_force(sample.specific_force)
+        return self._stuck(sample.time, values) + self._wrong_force(sample)
 
     def _stuck(self, time: float, values: np.ndarray) -> tuple[str, ...]:
         if not np.array_equal(values, self._values):
@@ -123,17 +124,17 @@ class SampleGuard:
             return ()
         return (f"sensor stuck: the same sample for {time - self._changed:.1f} s",)
 
-    def _wrong_force(self, specific_force: np.ndarray) -> tuple[str, ...]:
-        force = min(math.sqrt(specific_force @ specific_force), 100.0 * STANDARD_GRAVITY)
-        share = min(self._step / self.parameters.force_time, 1.0) if math.isfinite(self._step) else 0.0
-        self._mean_force += share * (force - self._mean_force)
-        low, high = self.parameters.mean_force
-        if low <= self._mean_force <= high:
+    def _wrong_force(self, sample: ImuSample) -> tuple[str, ...]:
+        force = math.sqrt(sample.specific_force @ sample.specific_force)
+        tolerance = self.parameters.force_tolerance
+        if abs(force - STANDARD_GRAVITY) <= tolerance or not abs(force - self._steady_force) <= tolerance:
+            self._steady_force, self._steady_since = force, sample.time
+        if force >= self.parameters.free_fall or math.isnan(self._not_falling):
+            self._not_falling = sample.time
+        if sample.time - self._steady_since < self.parameters.force_time:
             return ()
-        cause = (
-            "g instead of m/s²?" if self._mean_force < STANDARD_GRAVITY else "wrong unit or range, or a broken axis?"
-        )
-        return (f"specific force is {self._mean_force:.1f} m/s² on average, expected 9.8: {cause}",)
+        cause = "g instead of m/s²?" if force < STANDARD_GRAVITY else "wrong unit or range, or a broken axis?"
+        return (f"specific force stays at {force:.1f} m/s², expected 9.8: {cause}",)
 
     def _doubt(self, sample: ImuSample) -> Verdict:
         p = self.parameters
@@ -143,7 +144,7 @@ class SampleGuard:
         if np.abs(sample.specific_force).max() >= 0.999 * p.accelerometer_range:
             fault = f"accelerometer saturated at {p.accelerometer_range:.0f} m/s²"
             return Verdict(Trust.FORCE_UNKNOWN, (fault,))
-        if math.sqrt(sample.specific_force @ sample.specific_force) < p.free_fall:
+        if sample.time - self._not_falling >= p.free_fall_time:
             return Verdict(Trust.FORCE_UNKNOWN, ("free fall: nothing says where up is",))
         return Verdict(Trust.GOOD)
 

@@ -36,8 +36,8 @@ class OrientationFilter(ABC):
         """Take in the next sample; the caller has seen to it that it is finite and later than the last."""
 
     @abstractmethod
-    def relevel(self, heading_std: float) -> None:
-        """Time was lost: forget the tilt until the next sample, keep heading (give or take [rad]) and bias."""
+    def relevel(self, turn_std: float) -> None:
+        """Time was lost, in which the sensor turned by about `turn_std` [rad]: find the tilt anew, keep the bias."""
 
     @abstractmethod
     def disturb(self, angle: float, forget_velocity: bool) -> None:
@@ -82,7 +82,7 @@ class OrientationFilter(ABC):
 
 def rotation_matrix(quaternion_wxyz: np.ndarray) -> np.ndarray:
     """(3, 3) of a unit quaternion."""
-    w, x, y, z = quaternion_wxyz
+    w, x, y, z = quaternion_wxyz.tolist()
     return np.array(
         [
             [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],

@@ -60,12 +60,12 @@ class VqfOrientation(OrientationFilter):
             answer["quat6D"], answer["bias"], np.column_stack([tilt_std, tilt_std, heading_std]), np.empty(0)
         )
 
-    def relevel(self, heading_std: float) -> None:
+    def relevel(self, turn_std: float) -> None:
         if self._filter is not None:
             bias, sigma = self._filter.getBiasEstimate()
             self._filter.resetState()
             self._filter.setBiasEstimate(bias, sigma)
-        self._heading_std += heading_std
+        self._heading_std += turn_std
 
     def disturb(self, angle: float, forget_velocity: bool) -> None:
         self._heading_std += angle

@@ -1,0 +1,295 @@
+"""The orientation filter: its Jacobian by finite differences, its covariance by Monte Carlo, recordings."""
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from soft_twin.errors import InputError
+from soft_twin.sensing import ekf_kernel as kernel
+from soft_twin.sensing.broad import read_broad
+from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
+from soft_twin.sensing.evaluation import inclination_errors
+from soft_twin.sensing.samples import ImuSample
+
+DATA = Path(os.environ.get("SOFT_TWIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+BROAD = DATA / "broad"
+needs_broad = pytest.mark.skipif(not BROAD.is_dir(), reason=f"no BROAD recordings at {BROAD}")
+RATE = 100.0
+
+
+def rotation(quaternion_wxyz):
+    return Rotation.from_quat(np.roll(quaternion_wxyz, -1, axis=-1))
+
+
+def random_filter(seed):
+    """A filter in a general state: turned, with bias, scale errors, velocity and position."""
+    rng = np.random.default_rng(seed)
+    ekf = OrientationEkf()
+    ekf.update(ImuSample(0.0, np.zeros(3), np.array([0.0, 0.0, 9.81]), 25.0))
+    ekf.state.nominal[:4] = np.roll(Rotation.random(rng=rng).as_quat(), 1)
+    ekf.state.nominal[4:] = 0.05 * rng.standard_normal(12)
+    return ekf
+
+
+def disturbed(nominal, error):
+    """The nominal state moved by an error state."""
+    moved = nominal.copy()
+    moved[:4] = np.roll((Rotation.from_rotvec(error[:3]) * rotation(nominal[:4])).as_quat(), 1)
+    moved[4:] += error[3:]
+    return moved
+
+
+def difference(after, before):
+    """Error state (15,) between two nominal states."""
+    turn = (rotation(after[:4]) * rotation(before[:4]).inv()).as_rotvec()
+    return np.concatenate([turn, after[4:] - before[4:]])
+
+
+def swing(duration, seed=0, amplitude=1.0, rate=RATE):
+    """Rates, forces and truth (Rotation, sensor → world) of a sensor that turns about all axes where it is."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(round(duration * rate)) / rate
+    frequencies, phases = rng.uniform(0.05, 0.3, 3), rng.uniform(0.0, 2.0 * np.pi, 3)
+    truth = Rotation.from_euler("zyx", amplitude * np.sin(2.0 * np.pi * frequencies * t[:, None] + phases))
+    rates = rate * (truth[:-1].inv() * truth[1:]).as_rotvec()
+    return np.vstack([rates[:1], rates]), truth.inv().apply([0.0, 0.0, 9.81]), truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_transition_is_the_derivative_of_the_process(seed):
+    rng = np.random.default_rng(seed)
+    ekf, dt = random_filter(seed), 1e-4
+    gyr, acc = rng.standard_normal((5, 3)), 9.81 * rng.standard_normal((5, 3))
+
+    def run(nominal):
+        x, pending = nominal.copy(), np.zeros(kernel.PENDING)
+        for i in range(5):
+            kernel.integrate(x, pending, ekf._coefficients, dt, gyr[i], acc[i])
+        return x, pending
+
+    end, pending = run(ekf.state.nominal)
+    F = np.empty((15, 15))
+    kernel.transition(pending, ekf._coefficients, F)
+    step = 1e-6
+    for k in range(15):
+        error = step * np.eye(15)[k]
+        plus, minus = (run(disturbed(ekf.state.nominal, sign * error))[0] for sign in (1.0, -1.0))
+        derivative = (difference(plus, end) - difference(minus, end)) / (2.0 * step)
+        np.testing.assert_allclose(derivative, F[:, k], atol=5e-6)
+
+
+def test_covariance_step_is_the_transition_on_both_sides():
+    rng = np.random.default_rng(1)
+    ekf = OrientationEkf(EkfParameters(gyroscope_noise=0.0, gyroscope_scale_noise=0.0, accelerometer_noise=0.0))
+    ekf._coefficients[[kernel.C_BIAS_WALK, kernel.C_SCALE_WALK]] = 0.0
+    root, pending = rng.standard_normal((15, 15)), rng.standard_normal(kernel.PENDING)
+    C, F = root @ root.T, np.empty((15, 15))
+    kernel.transition(pending, ekf._coefficients, F)
+    expected = F @ C @ F.T
+    kernel.propagate(C, pending, ekf._coefficients)
+    np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-9)
+
+
+def test_correction_is_kalmans():
+    rng = np.random.default_rng(2)
+    x = random_filter(2).state.nominal
+    root = 0.01 * rng.standard_normal((15, 15))
+    C, before, start = root @ root.T, root @ root.T, x.copy()
+    kernel.correct(x, C, kernel.EV + 1, 0.02, 1e-4)
+    H = np.eye(15)[kernel.EV + 1 : kernel.EV + 2]
+    gain = before @ H.T / (H @ before @ H.T + 1e-4)
+    np.testing.assert_allclose(difference(x, start), 0.02 * gain[:, 0], atol=1e-12)
+    np.testing.assert_allclose(C, before - gain @ H @ before, atol=1e-15)
+
+
+def test_levelling_makes_the_force_point_up_and_keeps_the_heading_of_a_level_sensor():
+    ekf = OrientationEkf()
+    force = np.array([3.0, -2.0, 5.0])
+    ekf.update(ImuSample(0.0, np.zeros(3), force, 25.0))
+    np.testing.assert_allclose(
+        rotation(ekf.quaternion_wxyz).apply(force / np.linalg.norm(force)), [0, 0, 1], atol=1e-12
+    )
+    upside_down = OrientationEkf()
+    upside_down.update(ImuSample(0.0, np.zeros(3), np.array([0.0, 0.0, -9.81]), 25.0))
+    np.testing.assert_allclose(rotation(upside_down.quaternion_wxyz).apply([0, 0, -1]), [0, 0, 1], atol=1e-12)
+
+
+def test_streaming_and_batch_are_one_filter():
+    gyr, acc, _ = swing(5.0)
+    batch = OrientationEkf().update_batch(gyr, acc, 128.0)
+    streaming = OrientationEkf()
+    for i in range(len(gyr)):
+        streaming.update(ImuSample(i / 128.0, gyr[i], acc[i], 25.0))
+        np.testing.assert_array_equal(streaming.quaternion_wxyz, batch.quaternion_wxyz[i])
+    np.testing.assert_array_equal(streaming.gyroscope_bias, batch.gyroscope_bias[-1])
+
+
+def test_time_lost_in_a_shake_leaves_the_tilt_and_its_doubt():
+    ekf = OrientationEkf()
+    still = np.tile([0.0, 0.0, 9.81], (500, 1)) + 0.01 * np.random.default_rng(4).standard_normal((500, 3))
+    ekf.update_batch(1e-3 * still[:, [1, 0, 1]], still, RATE)
+    before = ekf.quaternion_wxyz
+    ekf.relevel(0.3)
+    ekf.update(ImuSample(50.0, np.zeros(3), np.array([40.0, 0.0, 0.0]), 25.0))
+    np.testing.assert_array_equal(ekf.quaternion_wxyz, before)
+    assert np.sqrt(ekf.covariance[0, 0]) >= 0.3
+
+
+def test_without_errors_it_follows_the_truth():
+    gyr, acc, truth = swing(60.0, rate=500.0)
+    track = OrientationEkf().update_batch(gyr, acc, 500.0)
+    errors = inclination_errors(track.quaternion_wxyz, np.roll(truth.as_quat(), 1, axis=1))
+    assert np.degrees(errors.max()) < 0.1
+
+
+def test_bias_is_found_at_rest_and_heading_stays():
+    rng = np.random.default_rng(5)
+    bias = np.radians([0.5, -0.3, 0.8])
+    n = round(600.0 * RATE)
+    gyr = bias + 2.4e-3 * rng.standard_normal((n, 3))
+    acc = np.array([0.0, 4.0, 8.96]) + 0.02 * rng.standard_normal((n, 3))
+    track = OrientationEkf().update_batch(gyr, acc, RATE)
+    np.testing.assert_allclose(track.gyroscope_bias[-1], bias, atol=np.radians(0.01))
+    turns = (rotation(track.quaternion_wxyz[400::100]) * rotation(track.quaternion_wxyz[400]).inv()).as_rotvec()
+    assert np.degrees(np.abs(turns[:, 2]).max()) < 0.5
+
+
+def test_bias_is_found_in_motion_as_well():
+    gyr, acc, _ = swing(120.0)
+    bias = np.radians([0.5, -0.3, 0.4])
+    noise = 2.4e-3 * np.random.default_rng(6).standard_normal(gyr.shape)
+    track = OrientationEkf().update_batch(gyr + bias + noise, acc, RATE)
+    np.testing.assert_allclose(track.gyroscope_bias[-1], bias, atol=np.radians(0.05))
+
+
+def test_a_slow_turn_is_not_taken_for_bias_once_the_bias_is_known():
+    rng = np.random.default_rng(7)
+    n = round(60.0 * RATE)
+    gyr = 1e-3 * rng.standard_normal((2 * n, 3))
+    gyr[n:, 2] += np.radians(0.7)
+    acc = np.array([0.0, 0.0, 9.81]) + 0.02 * rng.standard_normal((2 * n, 3))
+    track = OrientationEkf().update_batch(gyr, acc, RATE)
+    turn = (rotation(track.quaternion_wxyz[-1]) * rotation(track.quaternion_wxyz[n]).inv()).as_rotvec()
+    assert np.degrees(turn[2]) == pytest.approx(42.0, abs=3.0)
+
+
+def test_covariance_is_honest_in_monte_carlo():
+    squared = []
+    parameters = EkfParameters(accelerometer_bias_std=0.0)
+    for seed in range(40):
+        rng = np.random.default_rng(100 + seed)
+        gyr, acc, truth = swing(20.0, seed)
+        scale = 1.0 + parameters.scale_std * rng.standard_normal(3)
+        noise = parameters.gyroscope_noise * np.sqrt(RATE) * rng.standard_normal(gyr.shape)
+        vibration = parameters.accelerometer_noise * np.sqrt(RATE) * rng.standard_normal(acc.shape)
+        gyr = gyr / scale + parameters.bias_std * rng.standard_normal(3) + noise
+        track = OrientationEkf(parameters).update_batch(gyr, acc + vibration, RATE)
+        error = truth[-1] * rotation(track.quaternion_wxyz[-1]).inv()
+        tilt = np.cross(error.apply([0, 0, 1]), [0, 0, 1])[:2]
+        squared.append(np.sum(tilt**2 / track.std[-1, :2] ** 2) / 2.0)
+    # Motion is noise to the filter and these sensors do not move: it is cautious, never boastful.
+    assert np.mean(squared) < 1.25
+    assert np.mean(np.array(squared) < 3.0) >= 0.9
+
+
+def test_covariance_stays_a_covariance_for_an_hour():
+    gyr, acc, _ = swing(60.0)
+    rest = np.zeros_like(gyr) + 1e-3 * np.random.default_rng(8).standard_normal(gyr.shape)
+    still = np.tile(acc[-1], (len(gyr), 1))
+    ekf = OrientationEkf()
+    for _ in range(30):
+        ekf.update_batch(gyr, acc, RATE)
+        track = ekf.update_batch(rest, still, RATE)
+    C = ekf.state.covariance
+    np.testing.assert_array_equal(C, C.T)
+    assert np.linalg.eigvalsh(C).min() > 0.0
+    assert np.all(np.isfinite(track.quaternion_wxyz))
+    np.testing.assert_allclose(np.linalg.norm(track.quaternion_wxyz, axis=1), 1.0, atol=1e-12)
+
+
+def test_a_lost_tilt_is_found_again_and_the_covariance_says_so_meanwhile():
+    gyr, acc, truth = swing(20.0)
+    ekf = OrientationEkf()
+    ekf.update(ImuSample(-0.01, np.zeros(3), truth[0].inv().apply([9.81, 0.0, 0.0]), 25.0))
+    track = ekf.update_batch(gyr, acc, RATE)
+    errors = inclination_errors(track.quaternion_wxyz, np.roll(truth.as_quat(), 1, axis=1))
+    assert np.degrees(errors[0]) > 80.0
+    assert np.degrees(errors[-500:].max()) < 2.0
+    late = slice(200, None)
+    assert np.mean(errors[late] < 3.0 * np.linalg.norm(track.std[late, :2], axis=1)) > 0.9
+
+
+def test_at_rest_a_lost_tilt_is_found_at_once():
+    rng = np.random.default_rng(3)
+    ekf = OrientationEkf()
+    ekf.update(ImuSample(-0.01, np.zeros(3), np.array([9.81, 0.0, 0.0]), 25.0))
+    still = np.tile([0.0, 0.0, 9.81], (300, 1)) + 0.01 * rng.standard_normal((300, 3))
+    track = ekf.update_batch(1e-3 * rng.standard_normal((300, 3)), still, RATE)
+    up = rotation(track.quaternion_wxyz[-1]).apply([0.0, 0.0, 1.0])
+    assert np.degrees(np.arccos(up[2])) < 0.5
+
+
+def test_relevelling_keeps_bias_and_finds_the_tilt_anew():
+    rng = np.random.default_rng(9)
+    gyr = np.radians([0.4, 0.0, 0.0]) + 1e-3 * rng.standard_normal((1000, 3))
+    ekf = OrientationEkf()
+    ekf.update_batch(gyr, np.tile([0.0, 0.0, 9.81], (1000, 1)) + 0.01 * rng.standard_normal((1000, 3)), RATE)
+    bias = ekf.gyroscope_bias
+    ekf.relevel(0.5)
+    force = np.array([9.81, 0.0, 0.0])
+    ekf.update(ImuSample(50.0, gyr[0], force, 25.0))
+    np.testing.assert_allclose(rotation(ekf.quaternion_wxyz).apply(force), [0, 0, 9.81], atol=1e-9)
+    np.testing.assert_array_equal(ekf.gyroscope_bias, bias)
+    assert np.sqrt(ekf.covariance[2, 2]) >= 0.5
+
+
+def test_a_change_of_temperature_makes_the_bias_less_certain():
+    ekf = OrientationEkf()
+    before = ekf.state.covariance[kernel.EB, kernel.EB]
+    ekf.warm(4.0)
+    assert ekf.state.covariance[kernel.EB, kernel.EB] > before
+
+
+@pytest.mark.parametrize(
+    "gyr, acc, rate",
+    [
+        (np.zeros((0, 3)), np.zeros((0, 3)), 100.0),
+        (np.zeros((5, 3)), np.zeros((4, 3)), 100.0),
+        (np.zeros((5, 2)), np.zeros((5, 2)), 100.0),
+        (np.full((5, 3), np.nan), np.ones((5, 3)), 100.0),
+        (np.zeros((5, 3)), np.ones((5, 3)), 0.0),
+    ],
+)
+def test_batch_refuses_what_is_no_recording(gyr, acc, rate):
+    with pytest.raises(InputError):
+        OrientationEkf().update_batch(gyr, acc, rate)
+
+
+@pytest.mark.parametrize("values", [{"interval": 0.0}, {"gyroscope_noise": -1.0}, {"velocity_std": math.nan}])
+def test_impossible_parameters_are_refused(values):
+    with pytest.raises(InputError, match="EKF parameter"):
+        EkfParameters(**values)
+
+
+@needs_broad
+@pytest.mark.parametrize("trial", sorted(path.stem for path in BROAD.glob("*.mat")) or ["none"])
+def test_recordings_inclination_and_honesty(trial):
+    vqf = pytest.importorskip("vqf")
+    recording = read_broad(BROAD / f"{trial}.mat")
+    gyr, acc = recording.angular_velocity, recording.specific_force
+    track = OrientationEkf().update_batch(gyr, acc, recording.rate)
+    counted = recording.movement & np.isfinite(recording.quaternion_wxyz).all(axis=1)
+    truth = recording.quaternion_wxyz[counted]
+    errors = inclination_errors(track.quaternion_wxyz[counted], truth)
+    bar = inclination_errors(vqf.VQF(1.0 / recording.rate).updateBatch(gyr, acc)["quat6D"][counted], truth)
+    assert np.degrees(np.sqrt(np.mean(errors**2))) < 1.3
+    assert np.sqrt(np.mean(errors**2)) < 1.2 * np.sqrt(np.mean(bar**2))
+    normalised = errors**2 / np.sum(track.std[counted, :2] ** 2 / 2.0, axis=1)
+    assert np.mean(normalised) < 2.0
+    assert np.mean(normalised < 5.99) > 0.95
+    assert track.nis.mean() < 1.0
+    assert np.mean(track.nis < 12.6 / 6.0) > 0.93
