@@ -5,6 +5,7 @@ import synthetic_run
 from PIL import Image
 from synthetic import Recorder
 
+from soft_twin.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording.report import table, write_report
 
@@ -62,6 +63,19 @@ def test_a_cut_off_recording_is_reported_as_far_as_it_goes(run_path, tmp_path, r
     assert not report["recording_complete"]
     assert report["poses"][0]["tip_error_mm"]["without"] > 10.0
     assert "cut off" in table(report)
+
+
+def test_the_command_makes_the_report_anew(run_path, tmp_path, capsys):
+    assert main(["report", str(run_path), "--out", str(tmp_path), "--source", "trial"]) == 0
+    printed = capsys.readouterr().out
+    assert "tip error [mm]" in printed
+    assert str(tmp_path / "report.png") in printed
+    assert json.loads((tmp_path / "report.json").read_text())["source"] == "trial"
+
+
+def test_a_missing_recording_is_one_line(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "gone.mcap")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_an_unwritable_folder_is_one_clear_error(run_path, tmp_path, robot):
