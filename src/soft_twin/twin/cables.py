@@ -70,16 +70,14 @@ class Cables:
         return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
-        """(s,) angle [rad] that each cable has turned between its start and the middle of each piece."""
+        """(s,) angle [rad] that each cable has turned from the base, where it enters along +z, to each piece."""
         pieces = np.einsum("sk,ski->si", self._weights, x[self._nodes])
         directions = pieces / np.linalg.norm(pieces, axis=1)[:, None]
-        turns = np.zeros(len(pieces))
-        same = self._owners[1:] == self._owners[:-1]
-        cosines = np.clip((directions[1:] * directions[:-1]).sum(axis=1), -1.0, 1.0)
-        turns[1:] = np.where(same, np.arccos(cosines), 0.0)
-        total = np.cumsum(turns)
         first = np.searchsorted(self._owners, np.arange(self.count))
-        return total - total[first][self._owners]
+        before = np.roll(directions, 1, axis=0)
+        before[first] = [0.0, 0.0, 1.0]
+        total = np.cumsum(np.arccos(np.clip((directions * before).sum(axis=1), -1.0, 1.0)))
+        return total - np.append(0.0, total)[first][self._owners]
 
     @property
     def owners(self) -> np.ndarray:
