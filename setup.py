@@ -11,6 +11,8 @@ NODES = [
     "cables_to_motors",
     "recorder",
     "emulated_robot",
+    "struts_to_shape",
+    "emulated_arm",
 ]
 
 # ROS 2 Kilted as wheels, for machines without a ROS installation: what runs, then what builds msgs/.

@@ -12,6 +12,7 @@ from typing import Any
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.tensegrity import TensegrityArm
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,19 @@ def _cable_tube(
     return nodes
 
 
+def _tensegrity_arm(
+    robot: Robot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
+) -> dict[str, dict[str, Any]]:
+    """A tensegrity arm: its sensors' boards publish on topics, so that a real one needs no device here."""
+    nodes: dict[str, dict[str, Any]] = {}
+    if recording is not None:
+        nodes["recorder"] = {"path": str(recording)}
+    if devices is None:
+        nodes["emulated_arm"] = emulation
+    nodes["struts_to_shape"] = {}
+    return nodes
+
+
 def _reference(robot: Robot) -> str:
     """How the robot's nodes find its description: always by its path, wherever they are started."""
     return str(robot.path.resolve())
@@ -129,4 +143,5 @@ def _reference(robot: Robot) -> str:
 
 GRAPHS: dict[type, Callable[..., dict[str, dict[str, Any]]]] = {
     CableTube: _cable_tube,
+    TensegrityArm: _tensegrity_arm,
 }

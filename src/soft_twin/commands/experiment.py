@@ -14,7 +14,9 @@ DEFAULT_DATA = Path("../shared/data")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items()))
     parser.add_argument("--out", type=Path, metavar="DIR", help="where pictures go; default out/experiment/NAME")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="recordings; default $SOFT_TWIN_DATA or ../shared/data")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="recordings; default $SOFT_TWIN_DATA or ../shared/data"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -43,3 +43,9 @@ def test_offsets_change_the_laws_they_name(arm):
 def test_implausible_length_is_refused(arm, straight, straight_pressures, length):
     with pytest.raises(InputError, match="length"):
         calibrate_straight(arm.model, straight.inclinations, straight_pressures, length)
+
+
+def test_a_bent_pose_is_not_taken_for_a_straight_one(arm, straight, straight_pressures, cases):
+    bent = arm.forward(cases["bend 30°"].pressures)
+    with pytest.raises(InputError, match="is the arm straight, unloaded"):
+        calibrate_straight(arm.model, bent.inclinations, straight_pressures, straight.length())

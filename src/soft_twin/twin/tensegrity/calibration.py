@@ -18,6 +18,7 @@ from soft_twin.twin.tensegrity.newton import Pose
 
 INCLINATION_NOISE = np.radians(0.5)  # [rad]
 LENGTH_NOISE = 1e-3  # [m]
+IMPLAUSIBLE = 3.0  # standard deviations
 DIFFERENCE = 0.02  # in standard deviations of a parameter
 
 
@@ -72,7 +73,8 @@ def calibrate_straight(
         progress: called with the number of forward solves and the rms of the residuals.
 
     Raises:
-        InputError: wrong sizes, values that are not finite, or a length that is implausible.
+        InputError: wrong sizes, values that are not finite, an implausible length, or a pose that only implausible
+            parameters explain.
         ConvergenceError: the forward model has no equilibrium near the description's parameters.
     """
     inclinations = _checked(model, inclinations, length)
@@ -93,6 +95,7 @@ def calibrate_straight(
     before = residuals(np.zeros(len(OFFSETS)))
     found = least_squares(residuals, np.zeros(len(OFFSETS)), jac=lambda scaled: _jacobian(residuals, scaled))
     offsets = found.x * deviations
+    _check_plausible(found.x, offsets)
     return Calibration(
         replace(model, laws=with_offsets(model, offsets)),
         {offset.name: float(value) for offset, value in zip(OFFSETS, offsets, strict=True)},
@@ -131,6 +134,15 @@ def _errors(model: ArmModel, pose: Pose, inclinations: np.ndarray, length: float
     tip = nodes[model.structure.top_nodes].mean(axis=0)
     reached = np.linalg.norm(tip - model.structure.anchor_points.mean(axis=0))
     return np.append((predicted - inclinations) / INCLINATION_NOISE, (reached - length) / LENGTH_NOISE)
+
+
+def _check_plausible(scaled: np.ndarray, offsets: np.ndarray) -> None:
+    worst = int(np.argmax(np.abs(scaled)))
+    if abs(scaled[worst]) > IMPLAUSIBLE:
+        raise InputError(
+            f"calibration: {OFFSETS[worst].name} would change by {offsets[worst]:.2g} {OFFSETS[worst].unit}, more than"
+            f" {IMPLAUSIBLE:g} standard deviations: is the arm straight, unloaded, and its length right?"
+        )
 
 
 def _jacobian(function: Callable[[np.ndarray], np.ndarray], point: np.ndarray) -> np.ndarray:

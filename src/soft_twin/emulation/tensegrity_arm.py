@@ -1,0 +1,51 @@
+"""The emulated tensegrity arm: a mismatched forward model that moves, with noisy inclinations and pressures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.twin.tensegrity.cases import bending_pressures
+from soft_twin.twin.tensegrity.forward import Motion
+from soft_twin.twin.tensegrity.mismatch import mismatched
+from soft_twin.twin.tensegrity.shape import Shape
+
+SWEEP = 12.0  # [s] straight, bent by pressure, straight, pulled by a hand to one side and the other
+
+
+@dataclass(frozen=True)
+class ArmReading:
+    """What the arm's sensors say: inclinations (s,) [rad], gauge pressures (c,) [Pa]; and the truth."""
+
+    inclinations: np.ndarray
+    pressures: np.ndarray
+    truth: Shape
+
+
+class EmulatedTensegrityArm:
+    """The arm in motion: straight for two seconds, bent by its pressures, then pulled by a hand, again and again."""
+
+    def __init__(self, arm: TensegrityArm, seed: int = 0):
+        self._random = np.random.default_rng(seed)
+        self._noise = arm.emulated.inclination
+        self._straight = np.full(arm.model.cylinder_count, arm.model.laws.pressure_range[1])
+        self._bent = bending_pressures(arm.model, azimuth=0.4, lowest=0.4)
+        self._motion = Motion(mismatched(arm.model, arm.emulated, seed), self._straight)
+        self._time = 0.0
+
+    def step(self, dt: float) -> ArmReading:
+        """The readings dt [s] later."""
+        self._time += dt
+        pressures, hand = self.program(self._time)
+        truth = self._motion.step(dt, pressures, hand)
+        noise = self._random.normal(0.0, self._noise, truth.strut_count)
+        return ArmReading(np.clip(truth.inclinations + noise, 0.0, np.pi), pressures, truth)
+
+    def program(self, time: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """Pressures (c,) [Pa] and the hand's pull (3,) [m], or None, at a time [s]."""
+        phase = time % SWEEP
+        bend = np.interp(phase, [2.0, 4.0, 5.0, 7.0], [0.0, 1.0, 1.0, 0.0])
+        pressures = (1.0 - bend) * self._straight + bend * self._bent
+        if phase < 7.0:
+            return pressures, None
+        return pressures, np.array([0.25 * np.sin(2.0 * np.pi * (phase - 7.0) / (SWEEP - 7.0)), 0.0, 0.0])

@@ -1,0 +1,64 @@
+"""A tensegrity arm that is not there: it moves, and publishes what its sensors would.
+
+Publishes struts/inclination and chambers/state, and for evaluation truth/shape, at `rate`.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from soft_twin_msgs.msg import Inclinations, Pressures, Shape
+
+from soft_twin.emulation.tensegrity_arm import EmulatedTensegrityArm
+from soft_twin.errors import UsageError
+from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin_ros.conversions import header, shape_message
+from soft_twin_ros.node import BASE_FRAME, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    rate: float = parameter(80.0, "rate of the readings", "Hz", 1.0, 200.0)
+    seed: int = parameter(0, "of everything random", "", 0, 2**31 - 1)
+
+
+class EmulatedArm(RobotNode):
+    """See the module's docstring."""
+
+    def __init__(self):
+        super().__init__("emulated_arm", Parameters)
+        if not isinstance(self.robot, TensegrityArm):
+            raise UsageError(f"robot '{self.robot.name}' is no tensegrity: emulated_arm cannot be it")
+        self._emulated = EmulatedTensegrityArm(self.robot, self.parameters.seed)
+        self._inclinations = self.offer(Inclinations, "struts/inclination")
+        self._pressures = self.offer(Pressures, "chambers/state")
+        self._truth = self.offer(Shape, "truth/shape")
+        self.create_steady_timer(1.0 / self.parameters.rate, self._step)
+
+    def _step(self) -> None:
+        reading = self._emulated.step(1.0 / self.parameters.rate)
+        now = self.now()
+        structure, truth = self.robot.structure, reading.truth
+        cylinders = [f"cylinder_{k}" for k in range(len(reading.pressures))]
+        struts = [f"strut_{i}" for i in range(structure.strut_count)]
+        self._pressures.publish(
+            Pressures(header=header(now, ""), names=cylinders, pressures=np.asarray(reading.pressures).tolist())
+        )
+        self._inclinations.publish(
+            Inclinations(header=header(now, ""), names=struts, angles=reading.inclinations.tolist())
+        )
+        self._truth.publish(
+            shape_message(now, BASE_FRAME, structure.node_names, truth.nodes, truth.energy, truth.residual)
+        )
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(EmulatedArm)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

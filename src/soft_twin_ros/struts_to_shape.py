@@ -1,0 +1,259 @@
+"""Inclinations of a tensegrity's struts and pressures of its cylinders in, the arm's shape out.
+
+Publishes shape (all nodes), markers, and tip at most at `picture_rate`, each with the stamp of the inclinations. Struts
+without a usable inclination are freed; struts that seem to be swapped are named in the diagnostics. When readings
+cannot be used or stop coming, the last good shape goes on with confidence 0, and the diagnostics say that it is stale.
+"""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.task import Future
+from soft_twin_msgs.action import CalibrateStraight
+from soft_twin_msgs.msg import Inclinations, Pressures
+from soft_twin_msgs.msg import Shape as ShapeMessage
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
+
+from soft_twin.errors import InputError, SoftTwinError, UsageError
+from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.twin.tensegrity.calibration import Calibration, calibrate_straight
+from soft_twin.twin.tensegrity.shape import Shape
+from soft_twin_ros.conversions import shape_message, to_seconds
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import NEWEST
+from soft_twin_ros.tensegrity_markers import tensegrity_markers
+
+DIAGNOSIS_PERIOD = 1.0  # [s] between two searches for swapped struts
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    estimator: str = parameter("energy", "energy, energy_tip_force or zero_length")
+    picture_rate: float = parameter(25.0, "greatest rate of the markers", "Hz", 0.1, 100.0)
+    silent_after: float = parameter(0.3, "without inclinations for so long there are none", "s", 0.01, 60.0)
+    highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5)
+
+
+@dataclass
+class Collection:
+    """Readings that a calibration averages."""
+
+    until: float
+    done: Future
+    inclinations: list[np.ndarray]
+    pressures: list[np.ndarray]
+
+
+class StrutsToShape(RobotNode):
+    """See the module's docstring. Updates run between callbacks, calibrations in a thread."""
+
+    def __init__(self):
+        super().__init__("struts_to_shape", Parameters)
+        if not isinstance(self.robot, TensegrityArm):
+            raise UsageError(f"robot '{self.robot.name}' is no tensegrity: struts_to_shape has nothing to estimate")
+        self._arm = self.robot
+        self._strut_names = [f"strut_{i}" for i in range(self._arm.structure.strut_count)]
+        self._cylinder_names = [f"cylinder_{k}" for k in range(self._arm.model.cylinder_count)]
+        self._estimator = self._warmed_up()
+        self._pressures = np.full(self._arm.model.cylinder_count, np.nan)
+        self._waiting: tuple[float, np.ndarray] | None = None
+        self._collection: Collection | None = None
+        self._shape: Shape | None = None
+        self._refusal = ""
+        self._suspicions: tuple[str, ...] = ()
+        self._heard = self._next_picture = self._next_diagnosis = self.steady_now()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="calibrate")
+        self._shapes = self.offer(ShapeMessage, "shape")
+        self._markers = self.offer(MarkerArray, "markers")
+        self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
+        self.listen(Pressures, "chambers/state", self._take_pressures, NEWEST)
+        self.create_service(Trigger, "reset", self._reset)
+        self._calibrations = ActionServer(
+            self, CalibrateStraight, "calibrate", self._calibrate, cancel_callback=lambda goal: CancelResponse.REJECT
+        )
+
+    def health(self) -> Health:
+        shape, silence = self._shape, self.steady_now() - self._heard
+        if shape is None:
+            return Health(WARN, self._refusal or "waiting for inclinations and pressures")
+        values = {
+            "confidence": float(shape.confidence),
+            "residual_N": float(shape.residual),
+            "iterations": shape.iterations,
+            "freed": ", ".join(map(str, shape.freed)),
+        }
+        if silence > self.parameters.silent_after:
+            return Health(ERROR, "no inclinations: the last shape is stale", values | {"silence_s": silence})
+        if shape.stale or self._refusal:
+            return Health(ERROR, f"the last good shape is stale: {self._refusal or '; '.join(shape.faults)}", values)
+        if not shape.converged:
+            return Health(ERROR, f"not converged: {shape.residual:.3g} N left", values)
+        faults = (*shape.faults, *self._suspicions)
+        return Health(WARN, "; ".join(faults), values) if faults else Health(OK, "estimating", values)
+
+    def work(self) -> None:
+        """Estimate the shape for the newest inclinations, if there are new ones."""
+        if self._waiting is None:
+            return
+        (stamp, inclinations), self._waiting = self._waiting, None
+        try:
+            shape = self._estimator.update(inclinations, self._pressures)
+        except InputError as error:
+            self._refuse(str(error))
+            if self._shape is not None:
+                self._publish(stamp, replace(self._shape, stale=True, confidence=0.0))
+            return
+        self._shape, self._refusal = shape, ""
+        self._collect(inclinations)
+        self._publish(stamp, shape)
+        if self.steady_now() >= self._next_diagnosis:
+            self._next_diagnosis = self.steady_now() + DIAGNOSIS_PERIOD
+            self._suspicions = self._estimator.diagnose()
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _warmed_up(self):
+        """An estimator whose kernels are compiled before the first reading comes."""
+        highest = np.full(self._arm.model.cylinder_count, self._arm.model.laws.pressure_range[1])
+        estimator = self._arm.build_estimator(self.parameters.estimator)
+        for _ in range(2):
+            estimator.update(self._arm.forward(highest).inclinations, highest)
+        estimator.reset()
+        return estimator
+
+    def _take_inclinations(self, message: Inclinations) -> None:
+        self._heard = self.steady_now()
+        try:
+            self._waiting = to_seconds(message.header.stamp), in_order(message.names, message.angles, self._strut_names)
+        except InputError as error:
+            self._refuse(str(error))
+
+    def _take_pressures(self, message: Pressures) -> None:
+        try:
+            self._pressures = in_order(message.names, message.pressures, self._cylinder_names)
+        except InputError as error:
+            self._refuse(str(error))
+
+    def _refuse(self, message: str) -> None:
+        self._refusal = message
+
+    def _publish(self, stamp: float, shape: Shape) -> None:
+        names = self._arm.structure.node_names
+        message = shape_message(stamp, BASE_FRAME, names, shape.nodes, shape.energy, shape.residual)
+        message.confidence = float(shape.confidence)
+        self._shapes.publish(message)
+        if self.steady_now() >= self._next_picture:
+            self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
+            members, highest = self._arm.structure.members, self.parameters.highest_tension
+            self._markers.publish(
+                tensegrity_markers(stamp, BASE_FRAME, shape.nodes, members, shape.tensions, highest, shape.stale)
+            )
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._estimator.reset()
+        response.success, response.message = True, "the next update is a cold start"
+        return response
+
+    def _collect(self, inclinations: np.ndarray) -> None:
+        if self._collection is None:
+            return
+        self._collection.inclinations.append(inclinations)
+        self._collection.pressures.append(self._pressures)
+        if self.steady_now() >= self._collection.until:
+            self._collection.done.set_result(None)
+            self._collection = None
+
+    async def _calibrate(self, goal) -> CalibrateStraight.Result:
+        refusal = self._calibration_refusal()
+        if refusal:
+            goal.abort()
+            return CalibrateStraight.Result(success=False, message=refusal)
+        request = goal.request
+        collection = Collection(self.steady_now() + max(0.0, request.duration), Future(executor=self.executor), [], [])
+        self._collection = collection
+        goal.publish_feedback(CalibrateStraight.Feedback(stage="averaging", progress=0.0))
+        await collection.done
+        goal.publish_feedback(CalibrateStraight.Feedback(stage="solving", progress=0.0))
+        try:
+            calibration = await self._in_thread(lambda: self._solve(collection, request.length))
+        except SoftTwinError as error:
+            goal.abort()
+            return CalibrateStraight.Result(success=False, message=str(error))
+        self._arm = replace(self._arm, model=calibration.model)
+        self._estimator = self._arm.build_estimator(self.parameters.estimator)
+        goal.succeed()
+        return calibration_result(calibration)
+
+    def _calibration_refusal(self) -> str:
+        """Why no calibration can begin now; empty if one can."""
+        if self._collection is not None:
+            return "another calibration is averaging"
+        if self._shape is None or self.steady_now() - self._heard > self.parameters.silent_after:
+            return "no inclinations and pressures come in: nothing to calibrate from"
+        return ""
+
+    def _solve(self, collection: Collection, length: float) -> Calibration:
+        inclinations = np.mean(collection.inclinations, axis=0)
+        return calibrate_straight(self._arm.model, inclinations, np.mean(collection.pressures, axis=0), length)
+
+    def _in_thread(self, call) -> Future:
+        """A future for the executor with the result of `call`, which runs in the calibrations' thread."""
+        result = Future(executor=self.executor)
+
+        def hand_over(done) -> None:
+            error = done.exception()
+            if error is None:
+                result.set_result(done.result())
+            else:
+                result.set_exception(error)
+
+        self._thread.submit(call).add_done_callback(hand_over)
+        return result
+
+
+def in_order(found: Sequence[str], values: Sequence[float], names: list[str]) -> np.ndarray:
+    """The values by name in the order of `names`; NaN where a name is missing.
+
+    Raises:
+        InputError: another number of values than of names, or an unknown name.
+    """
+    if len(found) != len(values):
+        raise InputError(f"{len(values)} values for {len(found)} names: expected one each")
+    unknown = sorted(set(found) - set(names))
+    if unknown:
+        raise InputError(f"unknown names {', '.join(unknown)}: expected some of {names[0]} … {names[-1]}")
+    by_name = dict(zip(found, values, strict=True))
+    return np.array([by_name.get(name, np.nan) for name in names])
+
+
+def calibration_result(calibration: Calibration) -> CalibrateStraight.Result:
+    """The action's result."""
+    before, after = calibration.inclination_error
+    return CalibrateStraight.Result(
+        success=True,
+        message=f"inclinations fit to {np.degrees(after):.2f} deg (before: {np.degrees(before):.2f})",
+        names=list(calibration.offsets),
+        offsets=list(calibration.offsets.values()),
+        inclination_error_before=before,
+        inclination_error_after=after,
+        length_error_before=calibration.length_error[0],
+        length_error_after=calibration.length_error[1],
+    )
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(StrutsToShape)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
