@@ -13,6 +13,7 @@ from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.graph import Course, graph
 from soft_twin.processes import environment
 from soft_twin.recording.report import table, write_report
+from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.broad import read_broad
 
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
@@ -37,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
+    if not isinstance(robot, CableTube):
+        raise UsageError(f"'{robot.name}' has no course to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
     graph(robot)
     course = _course(arguments)
     folder = _writable(arguments.out or Path("out") / robot.name)

@@ -19,6 +19,7 @@ from soft_twin.twin.tensegrity.newton import Pose
 INCLINATION_NOISE = np.radians(0.5)  # [rad]
 LENGTH_NOISE = 1e-3  # [m]
 IMPLAUSIBLE = 3.0  # standard deviations
+MAX_INCLINATION_ERROR = np.radians(2.5)  # [rad] rms after the calibration
 DIFFERENCE = 0.02  # in standard deviations of a parameter
 
 
@@ -95,7 +96,7 @@ def calibrate_straight(
     before = residuals(np.zeros(len(OFFSETS)))
     found = least_squares(residuals, np.zeros(len(OFFSETS)), jac=lambda scaled: _jacobian(residuals, scaled))
     offsets = found.x * deviations
-    _check_plausible(found.x, offsets)
+    _check_plausible(found.x, offsets, _inclination_error(found.fun))
     return Calibration(
         replace(model, laws=with_offsets(model, offsets)),
         {offset.name: float(value) for offset, value in zip(OFFSETS, offsets, strict=True)},
@@ -136,7 +137,12 @@ def _errors(model: ArmModel, pose: Pose, inclinations: np.ndarray, length: float
     return np.append((predicted - inclinations) / INCLINATION_NOISE, (reached - length) / LENGTH_NOISE)
 
 
-def _check_plausible(scaled: np.ndarray, offsets: np.ndarray) -> None:
+def _check_plausible(scaled: np.ndarray, offsets: np.ndarray, inclination_error: float) -> None:
+    if inclination_error > MAX_INCLINATION_ERROR:
+        raise InputError(
+            f"calibration: inclinations stay {np.degrees(inclination_error):.1f} deg (rms) off whatever the parameters:"
+            " is the arm straight, unloaded, and no strut's sensor swapped?"
+        )
     worst = int(np.argmax(np.abs(scaled)))
     if abs(scaled[worst]) > IMPLAUSIBLE:
         raise InputError(
