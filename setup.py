@@ -63,6 +63,7 @@ setup(
         "meshio",
         "numba",
         "numpy",
+        "pymodbus>=3.8",
         "pyserial",
         "python-can",
         "pyyaml",

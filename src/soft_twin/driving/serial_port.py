@@ -1,0 +1,63 @@
+"""A serial port whose every failure is a DeviceError that says what to do."""
+
+import os
+from glob import glob
+
+import serial
+
+from soft_twin.errors import DeviceError
+
+
+class SerialPort:
+    """Bytes to and from a serial device, without blocking for reading.
+
+    Args:
+        device: path, such as /dev/ttyUSB0.
+        baud_rate: [bit/s].
+        write_timeout: a device that takes no bytes for so long is gone [s].
+
+    Raises:
+        DeviceError: there is no such device, or no permission to use it.
+    """
+
+    def __init__(self, device: str, baud_rate: int, write_timeout: float = 0.1):
+        check_device(device)
+        self._device = device
+        try:
+            self._port = serial.Serial(device, baud_rate, timeout=0.0, write_timeout=write_timeout, exclusive=True)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise DeviceError(f"'{device}' cannot be opened: {error}; does another program use it?") from error
+
+    def read(self) -> bytes:
+        """What has come in.
+
+        Raises:
+            DeviceError: the device is gone.
+        """
+        try:
+            return self._port.read(65536)
+        except (serial.SerialException, OSError) as error:
+            raise DeviceError(f"'{self._device}' is gone: {error}") from error
+
+    def write(self, data: bytes) -> None:
+        """Send bytes.
+
+        Raises:
+            DeviceError: the device is gone or takes no bytes.
+        """
+        try:
+            self._port.write(data)
+        except (serial.SerialException, OSError) as error:
+            raise DeviceError(f"'{self._device}' takes no bytes: {error}") from error
+
+    def close(self) -> None:
+        self._port.close()
+
+
+def check_device(device: str) -> None:
+    """Raise a DeviceError with the remedy if there is no such serial device or no permission to use it."""
+    if not os.path.exists(device):
+        there = ", ".join(sorted(glob("/dev/serial/by-id/*") + glob("/dev/ttyACM*") + glob("/dev/ttyUSB*"))) or "none"
+        raise DeviceError(f"no device at '{device}': plug it in, or give another path (serial devices: {there})")
+    if not os.access(device, os.R_OK | os.W_OK):
+        raise DeviceError(f"no permission to use '{device}': `sudo usermod -aG dialout $USER`, then log in again")
