@@ -22,8 +22,8 @@ are near zero, v ~ N(0, σ_v²), p ~ N(0, σ_p²), with a correlation time τ_c;
 as the motion needs. σ_v and σ_p widen with the vigour of the motion (the low-passed NIS), n_g and n_a grow with rate
 and acceleration (scale and alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the
 gate of the known bias) velocity is zero and the rate is the bias: zero-rate update, which stops heading from
-wandering. A lost tilt (a start in a shake) shows in innovations beyond all vigour, or at rest in a force that is not up:
-its covariance is opened, or it is found anew.
+wandering. A lost tilt (a start in a shake) shows in innovations beyond all vigour, or at rest in a force that is not
+up: its covariance is opened, or it is found anew.
 
 Honesty. The NIS divides innovations by the variance that the model gives one of them, P + σ²; the correlation's
 factor is only in the gain. The orientation's covariance has the accelerometer's own bias on top, which rest cannot

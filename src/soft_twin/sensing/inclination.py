@@ -1,0 +1,253 @@
+"""Inclinations of struts against "up", from one IMU on each (Bhat and Ikemoto 2026, eqs. 14–16).
+
+With the strut's axis e (bottom node → top node) in the sensor's frame and "up" u = a/|a| at rest, the inclination is
+
+    φ = atan2(|e × u|, e · u),    φ̇ = (e × ω) · u / |e × u|.
+
+For e = x this is φ̇ = (a_z ω_y − a_y ω_z)/√(a_y² + a_z²): the paper's eq. 15 as printed has the other sign, which does
+not belong to right-handed axes. atan2 keeps its accuracy near 0 and π, where eq. 14's arccos loses it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
+from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
+from soft_twin.sensing.orientation import OrientationFilter, rotation_matrix
+from soft_twin.sensing.samples import ImuSample
+from soft_twin.sensing.vqf_orientation import VqfOrientation
+
+X_AXIS = (1.0, 0.0, 0.0)
+
+
+def inclination(axis: np.ndarray, up: np.ndarray) -> float:
+    """Angle between an axis (3,) and "up" (3,), of any length [rad], 0…π."""
+    return math.atan2(math.sqrt(_square(_cross(axis, up))), float(axis @ up))
+
+
+def inclination_rate(axis: np.ndarray, up: np.ndarray, angular_velocity: np.ndarray) -> float:
+    """φ̇ [rad/s]; 0 where the axis is vertical and the rate has no sign."""
+    sine = math.sqrt(_square(_cross(axis, up)))
+    return float(_cross(axis, angular_velocity) @ up) / sine if sine > 1e-9 else 0.0
+
+
+class InclinationFilter(ABC):
+    """One strut's inclination, a sample at a time; the samples are finite and in order."""
+
+    @abstractmethod
+    def update(self, sample: ImuSample) -> None:
+        """Take in the next sample."""
+
+    @abstractmethod
+    def relevel(self) -> None:
+        """Time was lost: find the inclination anew."""
+
+    @property
+    @abstractmethod
+    def angle(self) -> float:
+        """φ at the last sample [rad], NaN before it is known."""
+
+    @property
+    @abstractmethod
+    def rate(self) -> float:
+        """φ̇ at the last sample [rad/s]."""
+
+
+class ComplementaryInclination(InclinationFilter):
+    """The paper's filter, eq. 16: φ ← k (φ + T_s φ̇) + (1 − k) φ_q with k = T_c/(T_c + T_s).
+
+    Args:
+        axis: (3,) of the strut in the sensor's frame, bottom → top.
+        time_constant: T_c [s].
+    """
+
+    def __init__(self, axis: np.ndarray, time_constant: float = 0.5):
+        self._axis = axis
+        self._time_constant = time_constant
+        self._angle = self._rate = self._time = math.nan
+
+    def update(self, sample: ImuSample) -> None:
+        up = sample.specific_force
+        measured = inclination(self._axis, up)
+        self._rate = inclination_rate(self._axis, up, sample.angular_velocity)
+        dt = sample.time - self._time
+        self._time = sample.time
+        if math.isnan(self._angle):
+            self._angle = measured
+            return
+        k = self._time_constant / (self._time_constant + dt)
+        self._angle = min(max(k * (self._angle + dt * self._rate) + (1.0 - k) * measured, 0.0), math.pi)
+
+    def relevel(self) -> None:
+        self._angle = math.nan
+
+    @property
+    def angle(self) -> float:
+        return self._angle
+
+    @property
+    def rate(self) -> float:
+        return self._rate
+
+
+class OrientationInclination(InclinationFilter):
+    """Inclination from an orientation filter, which knows motion from gravity and finds the gyroscope's bias."""
+
+    def __init__(self, axis: np.ndarray, orientation: OrientationFilter):
+        self._axis = axis
+        self._orientation = orientation
+        self._angle = self._rate = math.nan
+
+    def update(self, sample: ImuSample) -> None:
+        self._orientation.update(sample)
+        up = rotation_matrix(self._orientation.quaternion_wxyz)[2]
+        self._angle = inclination(self._axis, up)
+        self._rate = inclination_rate(self._axis, up, sample.angular_velocity - self._orientation.gyroscope_bias)
+
+    def relevel(self) -> None:
+        self._orientation.relevel(_LOST_TURN)
+
+    @property
+    def angle(self) -> float:
+        return self._angle
+
+    @property
+    def rate(self) -> float:
+        return self._rate
+
+
+_LOST_TURN = 0.5  # [rad] by which a strut may have turned unseen
+
+
+@dataclass(frozen=True)
+class StrutParameters:
+    """Settings of the estimator of many struts.
+
+    Attributes:
+        estimator: "ekf", "vqf" or "complementary".
+        time_constant: of the complementary filter [s].
+        stale_after: age of a sample from which its strut counts as not measured [s].
+        ekf, guard: of each IMU; struts move less far than a hand does.
+    """
+
+    estimator: str = "ekf"
+    time_constant: float = 0.5
+    stale_after: float = 0.15
+    ekf: EkfParameters = field(default_factory=lambda: replace(EkfParameters(), position_std=0.2))
+    guard: GuardParameters = field(default_factory=GuardParameters)
+
+
+class StrutInclinations:
+    """Inclinations of 1…100 struts whose IMUs speak at their own times, late, or not at all.
+
+    Args:
+        names: of the struts, unique.
+        axes: (s, 3) of the struts in their sensors' frames, bottom → top; x by default.
+        parameters: settings.
+
+    Raises:
+        InputError: no names, doubled names, or axes that are not (s, 3) and of length 1.
+        UsageError: there is no such estimator.
+    """
+
+    def __init__(self, names: Sequence[str], axes: np.ndarray | None = None, parameters: StrutParameters | None = None):
+        self.parameters = parameters or StrutParameters()
+        self.names = tuple(names)
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise InputError(f"struts {', '.join(self.names) or 'none'}: expected at least one, each name once")
+        self._axes = _checked_axes(axes, len(self.names))
+        self._make_filter = _filter_factory(self.parameters)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._struts = {
+            name: _Strut(self._make_filter(axis), SampleGuard(self.parameters.guard))
+            for name, axis in zip(self.names, self._axes, strict=True)
+        }
+
+    def update(self, name: str, sample: ImuSample) -> None:
+        """Take in a sample of one strut. What is wrong with it is in `faults`.
+
+        Raises:
+            InputError: there is no such strut.
+        """
+        if name not in self._struts:
+            raise InputError(f"no strut '{name}': there are {', '.join(self.names)}")
+        self._struts[name].update(sample)
+
+    def angles(self, time: float) -> np.ndarray:
+        """(s,) inclinations [rad] at one common time [s], carried on from each strut's last sample by its rate.
+
+        NaN where a strut has not been measured for `stale_after`, or not yet.
+        """
+        return np.array([strut.angle(time, self.parameters.stale_after) for strut in self._struts.values()])
+
+    @property
+    def newest(self) -> float:
+        """Time of the newest usable sample of any strut [s], NaN before the first."""
+        times = [strut.time for strut in self._struts.values() if math.isfinite(strut.time)]
+        return max(times, default=math.nan)
+
+    @property
+    def faults(self) -> dict[str, tuple[str, ...]]:
+        """What is wrong with the last sample of each strut, by name; struts without faults are left out."""
+        return {name: strut.faults for name, strut in self._struts.items() if strut.faults}
+
+
+class _Strut:
+    """A filter behind a guard."""
+
+    def __init__(self, inclination_filter: InclinationFilter, guard: SampleGuard):
+        self._filter = inclination_filter
+        self._guard = guard
+        self.time = math.nan
+        self.faults: tuple[str, ...] = ()
+
+    def update(self, sample: ImuSample) -> None:
+        verdict = self._guard.judge(sample)
+        self.faults = verdict.faults
+        if verdict.trust is Trust.BAD:
+            return
+        if verdict.trust is Trust.LOST:
+            self._filter.relevel()
+        self._filter.update(sample)
+        self.time = sample.time
+
+    def angle(self, time: float, stale_after: float) -> float:
+        age = time - self.time
+        if not age <= stale_after:
+            return math.nan
+        return min(max(self._filter.angle + age * self._filter.rate, 0.0), math.pi)
+
+
+def _filter_factory(parameters: StrutParameters) -> Callable[[np.ndarray], InclinationFilter]:
+    factories = {
+        "ekf": lambda axis: OrientationInclination(axis, OrientationEkf(parameters.ekf)),
+        "vqf": lambda axis: OrientationInclination(axis, VqfOrientation()),
+        "complementary": lambda axis: ComplementaryInclination(axis, parameters.time_constant),
+    }
+    if parameters.estimator not in factories:
+        raise UsageError(f"no estimator of inclinations '{parameters.estimator}': there are {', '.join(factories)}")
+    return factories[parameters.estimator]
+
+
+def _checked_axes(axes: np.ndarray | None, count: int) -> np.ndarray:
+    array = np.tile(X_AXIS, (count, 1)) if axes is None else np.asarray(axes, dtype=float)
+    if array.shape != (count, 3) or not np.allclose(np.linalg.norm(array, axis=1), 1.0, atol=1e-6):
+        raise InputError(f"strut axes of shape {array.shape}: expected ({count}, 3), each of length 1")
+    return array
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """np.cross of two (3,), ten times as fast."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _square(a: np.ndarray) -> float:
+    return float(a @ a)
