@@ -5,7 +5,15 @@ import sys
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
-BLOCKED = ("rclpy", "rcl_interfaces", "builtin_interfaces", "std_msgs", "sensor_msgs", "geometry_msgs", "soft_twin_msgs")
+BLOCKED = (
+    "rclpy",
+    "rcl_interfaces",
+    "builtin_interfaces",
+    "std_msgs",
+    "sensor_msgs",
+    "geometry_msgs",
+    "soft_twin_msgs",
+)
 
 IMPORT_ALL = """
 import importlib, sys

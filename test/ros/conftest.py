@@ -1,0 +1,16 @@
+import os
+
+import pytest
+
+# A domain of its own on this machine only, before anything of ROS is imported.
+from soft_twin.processes import environment
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ros(tmp_path_factory):
+    import rclpy
+
+    os.environ.update(environment(tmp_path_factory.mktemp("ros_log")))
+    rclpy.init()
+    yield
+    rclpy.try_shutdown()

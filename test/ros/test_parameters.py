@@ -1,0 +1,59 @@
+from dataclasses import dataclass
+
+import pytest
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from soft_twin_ros.parameters import declare, parameter
+
+
+@dataclass(frozen=True)
+class Parameters:
+    device: str = parameter("/dev/ttyUSB0", "serial device")
+    rate: float = parameter(100.0, "of the state", "Hz", 1.0, 500.0)
+    seed: int = parameter(3, "of everything random", "", 0, 10)
+    angles: tuple = parameter((90.0, 0.0), "to the ground", "deg")
+
+
+@pytest.fixture
+def started():
+    nodes = []
+
+    def start(**overrides):
+        values = [Parameter(name, value=value) for name, value in overrides.items()]
+        nodes.append(Node("some_node", parameter_overrides=values))
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        node.destroy_node()
+
+
+def test_fields_are_parameters_with_their_defaults(started):
+    assert declare(started(), Parameters) == Parameters("/dev/ttyUSB0", 100.0, 3, (90.0, 0.0))
+
+
+def test_values_from_the_start_win(started):
+    values = declare(started(rate=250.0, angles=[45.0]), Parameters)
+    assert (values.rate, values.angles) == (250.0, (45.0,))
+
+
+def test_a_description_has_unit_and_range(started):
+    node = started()
+    declare(node, Parameters)
+    descriptor = node.describe_parameter("rate")
+    assert descriptor.description == "of the state [Hz]"
+    assert descriptor.floating_point_range[0].to_value == 500.0
+    assert descriptor.read_only
+
+
+@pytest.mark.parametrize("value", [0.5, 501.0])
+def test_a_value_out_of_range_is_refused(started, value):
+    with pytest.raises(InvalidParameterValueException):
+        declare(started(rate=value), Parameters)
+
+
+def test_a_whole_number_for_a_float_is_a_type_error(started):
+    with pytest.raises(InvalidParameterTypeException):
+        declare(started(rate=100), Parameters)
