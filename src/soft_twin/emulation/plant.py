@@ -165,6 +165,7 @@ class Plant:
             inertia = np.repeat(self._masses, 3, axis=1) * (1.0 / dt**2 + self._alpha / dt)
             self._matrix.rows[:, 0] += self._body.free_values(inertia)
 
+        assemble()
         self._matrix.factorise(assemble)
         self._factorised_for = dt
 

@@ -38,11 +38,16 @@ class Body:
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
         matrices, determinants = jacobians(mesh)
         reference = mesh.element.gradients(mesh.element.points)
-        self._gradients = np.ascontiguousarray(np.einsum("qkj,mqji->mqki", reference, np.linalg.inv(matrices)))
-        self._volumes = np.ascontiguousarray(determinants * mesh.element.weights)
-        shares = np.einsum("mq,qk->mk", self._volumes, mesh.element.values(mesh.element.points))
+        volumes = determinants * mesh.element.weights
+        shares = np.einsum("mq,qk->mk", volumes, mesh.element.values(mesh.element.points))
         self.node_volumes = np.bincount(mesh.cells.ravel(), shares.ravel(), len(mesh.nodes))
-        self.mass = density * float(self._volumes.sum())
+        self.mass = density * float(volumes.sum())
+        # Cells are kept in the band's order: its memory is then written from one end to the other.
+        self._along = np.argsort(np.where(self.place < 0, len(clamped), self.place)[mesh.cells].min(axis=1))
+        gradients = np.einsum("qkj,mqji->mqki", reference, np.linalg.inv(matrices))
+        self._cells, self._gradients, self._volumes = (
+            np.ascontiguousarray(values[self._along]) for values in (mesh.cells, gradients, volumes)
+        )
         self._force = np.empty_like(mesh.nodes)
 
     @property
@@ -62,9 +67,9 @@ class Body:
         """
         band = NO_BAND if stiffness is None else stiffness.rows
         energy, worst, cell = self.energy_law.assemble(
-            x, self.mesh.cells, self._gradients, self._volumes, self.place, self._force, band
+            x, self._cells, self._gradients, self._volumes, self.place, self._force, band
         )
-        return energy, self._force, worst, cell
+        return energy, self._force, worst, int(self._along[cell])
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""
@@ -76,7 +81,7 @@ class Body:
         values = self.mesh.element.values(self.mesh.element.points)
         diagonal = np.einsum("mq,qk->mk", self._volumes, values**2)
         diagonal *= (self._volumes.sum(axis=1) / diagonal.sum(axis=1))[:, None]
-        return self.density * np.bincount(self.mesh.cells.ravel(), diagonal.ravel(), len(self.mesh.nodes))
+        return self.density * np.bincount(self._cells.ravel(), diagonal.ravel(), len(self.mesh.nodes))
 
     def free_values(self, field: np.ndarray) -> np.ndarray:
         """The free nodes' part of (n, 3) or (n, 3, c), in the band's order: (dof,) or (dof, c)."""

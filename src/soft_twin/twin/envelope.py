@@ -63,20 +63,20 @@ class EnvelopeCholesky:
         self.shift = 0.0
 
     def factorise(self, assemble: Callable[[], object]) -> None:
-        """Factorise what `assemble` writes into `rows`; an indefinite matrix is shifted, further and further.
+        """Factorise `rows` as they are; where they are indefinite, `assemble` writes them anew and their diagonal is
+        shifted, further and further.
 
         Raises:
             ConvergenceError: no finite shift helps: the matrix holds NaN or infinity.
         """
         self.shift = 0.0
+        scale = float(np.abs(self.rows[:, 0]).mean())
         for exponent in range(-4, 5):
-            assemble()
-            if self.shift:
-                self.rows[:, 0] += self.shift
-            scale = float(np.abs(self.rows[:, 0]).mean())
             if np.isfinite(scale) and _factorise(self.rows, self._ends) == 0:
                 return
             self.shift = scale * 10.0**exponent
+            assemble()
+            self.rows[:, 0] += self.shift
         raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:

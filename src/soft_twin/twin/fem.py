@@ -36,8 +36,7 @@ class FemTwin(Twin):
         self._give = 1.0 / cable_stiffness
         self._round_off = ROUND_OFF * body.energy_law.mu * length**2
         self._matrix = body.new_factorisation()
-        self._section_weights: dict[float, np.ndarray] = {}
-        self._end_nodes = np.flatnonzero(body.mesh.nodes[:, 2] > length * (1.0 - 1e-6))
+        self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._surface: np.ndarray | None = None
         self.reset()
 
@@ -53,15 +52,19 @@ class FemTwin(Twin):
         return self._wound(self.tensions)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        if z not in self._section_weights:
-            self._section_weights[z] = section_weights(self.body.mesh, z)
-        weights = self._section_weights[z]
-        near = np.flatnonzero(weights)
-        return np.tensordot(weights[near], field[near], axes=1)
+        near, weights = self._section(z)
+        return (weights @ field[near].reshape(len(near), -1)).reshape(field.shape[1:])
+
+    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes near the section at z [m] and their weights."""
+        if z not in self._sections:
+            weights = section_weights(self.body.mesh, z)
+            near = np.flatnonzero(weights)
+            self._sections[z] = near, weights[near]
+        return self._sections[z]
 
     def section_normal(self, z: float) -> np.ndarray:
-        self.section(z, self.points)
-        return section_normal(self.body.mesh, self.points, np.flatnonzero(self._section_weights[z]))
+        return section_normal(self.body.mesh, self.points, self._section(z)[0])
 
     @property
     def surface(self) -> np.ndarray:
@@ -131,7 +134,7 @@ class FemTwin(Twin):
         return self.cables.rest_lengths - self.cables.lengths(self.points) + self._give * tensions
 
     def _linearise(self, weight: np.ndarray) -> Linearisation:
-        energy, force, _, _ = self.body.assemble(self.points)
+        energy, force = self._assemble_tangent()
         unbalanced = weight - force
         lengths, gradients = self.cables.lengths_and_gradients(self.points)
         rest, pulls = self.body.free_values(unbalanced), self.body.free_values(gradients)
@@ -149,9 +152,11 @@ class FemTwin(Twin):
             energy=energy,
         )
 
-    def _assemble_tangent(self) -> None:
-        self.body.assemble(self.points, self._matrix)
+    def _assemble_tangent(self) -> tuple[float, np.ndarray]:
+        """Fill the matrix; elastic energy [J] and forces (n, 3) [N]."""
+        energy, force, _, _ = self.body.assemble(self.points, self._matrix)
         self.cables.add_stiffness(self.points, self.tensions, self.body.place, self._matrix.rows)
+        return energy, force
 
     def _residual(self, weight: np.ndarray, tensions: np.ndarray) -> float:
         unbalanced = weight - self.body.assemble(self.points)[1]

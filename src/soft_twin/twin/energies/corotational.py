@@ -18,7 +18,7 @@ class Corotational(Energy):
     """See the module's docstring; the law of SOFA's and the paper's (Lai et al. 2025) slender robot."""
 
     def assemble(self, x, cells, gradients, volumes, place, force, band):
-        return _assemble(x, cells, gradients, volumes, self.lam, self.mu, place, force, band)
+        return _KERNELS[cells.shape[1]](x, cells, gradients, volumes, self.lam, self.mu, place, force, band)
 
     def energy(self, F: np.ndarray) -> np.ndarray:
         """W (p,) of deformation gradients (p, 3, 3)."""
@@ -51,91 +51,16 @@ def _polar(F, R, C):
     determinant = _cofactor(R, C)
     d = determinant
     for _ in range(30):
-        change = 0.0
+        change, inverse = 0.0, 1.0 / d
         for i in range(3):
             for j in range(3):
-                new = 0.5 * (R[i, j] + C[i, j] / d)
+                new = 0.5 * (R[i, j] + C[i, j] * inverse)
                 change = max(change, abs(new - R[i, j]))
                 R[i, j] = new
         d = _cofactor(R, C)
-        if change < 1e-12:
+        if change < 1e-8:  # it converges quadratically: what is left is below round-off
             break
     return determinant
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _assemble(x, cells, gradients, volumes, lam, mu, place, force, band):
-    m, k = cells.shape
-    q = volumes.shape[1]
-    with_stiffness = band.shape[0] > 0
-    force[:] = 0.0
-    band[:] = 0.0
-    energy, worst, worst_cell = 0.0, 1e300, 0
-    F, R, C, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    P, A, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((k, 3))
-    h, B, K = np.empty((k, 3)), np.empty((k, 3, 3)), np.empty((k, k, 3, 3))
-    for e in range(m):
-        for a in range(k):
-            for i in range(3):
-                X[a, i] = x[cells[e, a], i]
-        K[:] = 0.0
-        for p in range(q):
-            g = gradients[e, p]
-            v = volumes[e, p]
-            for i in range(3):
-                for j in range(3):
-                    total = 0.0
-                    for a in range(k):
-                        total += X[a, i] * g[a, j]
-                    F[i, j] = total
-            determinant = _polar(F, R, C)
-            if determinant < worst:
-                worst, worst_cell = determinant, e
-            trace = 0.0
-            for i in range(3):
-                for j in range(3):
-                    trace += R[i, j] * F[i, j]
-            stretch = 0.0
-            for i in range(3):
-                for j in range(3):
-                    difference = F[i, j] - R[i, j]
-                    stretch += difference * difference
-                    P[i, j] = v * (2.0 * mu * difference + lam * (trace - 3.0) * R[i, j])
-            energy += v * (mu * stretch + 0.5 * lam * (trace - 3.0) ** 2)
-            for a in range(k):
-                node = cells[e, a]
-                for i in range(3):
-                    force[node, i] += P[i, 0] * g[a, 0] + P[i, 1] * g[a, 1] + P[i, 2] * g[a, 2]
-            if not with_stiffness:
-                continue
-            # M = R (tr(S) I − S)⁻¹ Rᵀ: the inverse of tr(S) I − F Rᵀ, as F Rᵀ = R S Rᵀ
-            for i in range(3):
-                for j in range(3):
-                    total = -(F[i, 0] * R[j, 0] + F[i, 1] * R[j, 1] + F[i, 2] * R[j, 2])
-                    A[i, j] = total + trace if i == j else total
-            scale = v * (lam * (trace - 3.0) - 2.0 * mu) / _cofactor(A, M)
-            for a in range(k):
-                for i in range(3):
-                    h[a, i] = R[i, 0] * g[a, 0] + R[i, 1] * g[a, 1] + R[i, 2] * g[a, 2]
-                for i in range(3):
-                    B[a, i, 0] = scale * (M[i, 1] * h[a, 2] - M[i, 2] * h[a, 1])
-                    B[a, i, 1] = scale * (M[i, 2] * h[a, 0] - M[i, 0] * h[a, 2])
-                    B[a, i, 2] = scale * (M[i, 0] * h[a, 1] - M[i, 1] * h[a, 0])
-            for a in range(k):
-                h0, h1, h2 = h[a, 0], h[a, 1], h[a, 2]
-                for b in range(a + 1):
-                    diagonal = 2.0 * mu * v * (g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1] + g[a, 2] * g[b, 2])
-                    for j in range(3):
-                        hb = lam * v * h[b, j]
-                        K[a, b, 0, j] += h0 * hb + h2 * B[b, 1, j] - h1 * B[b, 2, j]
-                        K[a, b, 1, j] += h1 * hb + h0 * B[b, 2, j] - h2 * B[b, 0, j]
-                        K[a, b, 2, j] += h2 * hb + h1 * B[b, 0, j] - h0 * B[b, 1, j]
-                    K[a, b, 0, 0] += diagonal
-                    K[a, b, 1, 1] += diagonal
-                    K[a, b, 2, 2] += diagonal
-        if with_stiffness:
-            scatter_blocks(K, cells[e], place, band)
-    return energy, worst, worst_cell
 
 
 @njit(cache=True, nogil=True)
@@ -163,3 +88,86 @@ def scatter_blocks(K, nodes, place, band):
                 for i in range(3):
                     for j in range(3):
                         band[3 * pa + i, offset + j - i] += K[a, b, i, j]
+
+
+def _kernel(k):
+    """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled."""
+
+    @njit(cache=True, nogil=True, error_model="numpy")
+    def _assemble(x, cells, gradients, volumes, lam, mu, place, force, band):
+        m = cells.shape[0]
+        q = volumes.shape[1]
+        with_stiffness = band.shape[0] > 0
+        force[:] = 0.0
+        band[:] = 0.0
+        energy, worst, worst_cell = 0.0, 1e300, 0
+        F, R, C, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+        P, A, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((k, 3))
+        h, B, K = np.empty((k, 3)), np.empty((k, 3, 3)), np.empty((k, k, 3, 3))
+        for e in range(m):
+            for a in range(k):
+                for i in range(3):
+                    X[a, i] = x[cells[e, a], i]
+            K[:] = 0.0
+            for p in range(q):
+                g = gradients[e, p]
+                v = volumes[e, p]
+                for i in range(3):
+                    for j in range(3):
+                        total = 0.0
+                        for a in range(k):
+                            total += X[a, i] * g[a, j]
+                        F[i, j] = total
+                determinant = _polar(F, R, C)
+                if determinant < worst:
+                    worst, worst_cell = determinant, e
+                trace = 0.0
+                for i in range(3):
+                    for j in range(3):
+                        trace += R[i, j] * F[i, j]
+                stretch = 0.0
+                for i in range(3):
+                    for j in range(3):
+                        difference = F[i, j] - R[i, j]
+                        stretch += difference * difference
+                        P[i, j] = v * (2.0 * mu * difference + lam * (trace - 3.0) * R[i, j])
+                energy += v * (mu * stretch + 0.5 * lam * (trace - 3.0) ** 2)
+                for a in range(k):
+                    node = cells[e, a]
+                    for i in range(3):
+                        force[node, i] += P[i, 0] * g[a, 0] + P[i, 1] * g[a, 1] + P[i, 2] * g[a, 2]
+                if not with_stiffness:
+                    continue
+                # M = R (tr(S) I − S)⁻¹ Rᵀ: the inverse of tr(S) I − F Rᵀ, as F Rᵀ = R S Rᵀ
+                for i in range(3):
+                    for j in range(3):
+                        total = -(F[i, 0] * R[j, 0] + F[i, 1] * R[j, 1] + F[i, 2] * R[j, 2])
+                        A[i, j] = total + trace if i == j else total
+                scale = v * (lam * (trace - 3.0) - 2.0 * mu) / _cofactor(A, M)
+                for a in range(k):
+                    for i in range(3):
+                        h[a, i] = R[i, 0] * g[a, 0] + R[i, 1] * g[a, 1] + R[i, 2] * g[a, 2]
+                    for i in range(3):
+                        B[a, i, 0] = scale * (M[i, 1] * h[a, 2] - M[i, 2] * h[a, 1])
+                        B[a, i, 1] = scale * (M[i, 2] * h[a, 0] - M[i, 0] * h[a, 2])
+                        B[a, i, 2] = scale * (M[i, 0] * h[a, 1] - M[i, 1] * h[a, 0])
+                for a in range(k):
+                    h0, h1, h2 = h[a, 0], h[a, 1], h[a, 2]
+                    for b in range(a + 1):
+                        diagonal = 2.0 * mu * v * (g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1] + g[a, 2] * g[b, 2])
+                        for j in range(3):
+                            hb = lam * v * h[b, j]
+                            K[a, b, 0, j] += h0 * hb + h2 * B[b, 1, j] - h1 * B[b, 2, j]
+                            K[a, b, 1, j] += h1 * hb + h0 * B[b, 2, j] - h2 * B[b, 0, j]
+                            K[a, b, 2, j] += h2 * hb + h1 * B[b, 0, j] - h0 * B[b, 1, j]
+                        K[a, b, 0, 0] += diagonal
+                        K[a, b, 1, 1] += diagonal
+                        K[a, b, 2, 2] += diagonal
+            if with_stiffness:
+                scatter_blocks(K, cells[e], place, band)
+        return energy, worst, worst_cell
+
+    return _assemble
+
+
+_KERNELS = {k: _kernel(k) for k in (4, 8, 10, 20)}
