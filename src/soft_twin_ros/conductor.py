@@ -227,12 +227,12 @@ class Conductor(Node):
         return self._health.keys() == self._watched and not self._waiting_for()
 
     def _waiting_for(self) -> dict[str, str]:
-        """What the nodes say that are not ready yet; WARN is what they say while they wait for each other."""
+        """What the nodes say that are not ready yet: those in error, and those that wait for others."""
         told = {name: self._health.get(name) for name in sorted(self._watched)}
         return {
             name: "is loading" if status is None else status.message
             for name, status in told.items()
-            if status is None or status.level != DiagnosticStatus.OK
+            if status is None or status.level == DiagnosticStatus.ERROR or status.message.startswith("waiting")
         }
 
     def _starting(self) -> str:
