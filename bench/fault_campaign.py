@@ -30,6 +30,7 @@ HOST_FAULTS = ("no commands", "nonsense", "unplugged")
 PATIENCE = 0.5  # [s] after which the operator acts
 RUNAWAY = 2.0  # times the rate limit is an uncontrolled motion
 RUNAWAY_TIME = 0.03  # [s]
+CREEP = 0.005  # [m/s] a cable that was found beyond a limit may stand there, but not move on
 MARGIN = 0.003  # [m] beyond the limits of displacement
 
 
@@ -203,7 +204,8 @@ class Campaign:
         place = self._motors.displacements - self._zero
         rate_limit = RUNAWAY * self._robot.cable_limits.rate
         self._fast = np.where(self._motors.rates > rate_limit, self._fast + DT, 0.0)
-        beyond = np.any(place > high + MARGIN) or (self._control.enabled and np.any(place < low - MARGIN))
+        let_out = self._control.enabled & (place < low - MARGIN) & (self._motors.rates < -CREEP)
+        beyond = np.any(place > high + MARGIN) or np.any(let_out)
         if beyond or np.any(self._fast > RUNAWAY_TIME):
             self.outcome.runaways += 1
 

@@ -66,3 +66,12 @@ def test_an_unplugged_port_is_silent(port):
     assert port.read() == b""
     assert port.write(b"x") == 0
     assert not port.connected
+
+
+def test_a_port_can_be_plugged_in_again(port):
+    port.close()
+    port.open()
+    port.open()
+    with serial.Serial(port.path, timeout=1.0) as driver:
+        port.write(b"back")
+        assert driver.read(4) == b"back"

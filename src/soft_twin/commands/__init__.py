@@ -7,6 +7,7 @@ status). Its name in COMMANDS is what a user types; modules are imported only wh
 COMMANDS = {
     "bench": "measure speed and scale; prints a table and one JSON line",
     "diff": "what differs between two recordings",
+    "emulate": "run one emulated device, with faults on purpose, for tests of drivers",
     "experiment": "do a paper's experiment again; prints a table and draws pictures",
     "mesh": "make a robot's meshes with Gmsh",
     "replay": "run the library over a recording, without middleware",

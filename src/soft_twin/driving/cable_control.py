@@ -17,6 +17,7 @@ from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
 LIMP, ACTIVE, HOLD, STOPPED, FAULT = "limp", "active", "hold", "stopped", "fault"
+DEVICE, POSITION = "device", "position"  # faults that enabling does not clear
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 0.5  # [s]
 LONGEST_DELAY = 0.04  # [s] that the control can live with
@@ -95,7 +96,7 @@ class CableControl:
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
-        self._unsure_seen = 0
+        self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
         self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
         self._faults: dict[str, str] = {}
         self._mode = LIMP
@@ -135,7 +136,7 @@ class CableControl:
             raise DeviceError("the motors are stopped: clear the stop before enabling them")
         if self.enabled:
             return
-        lasting = self._missing() + [text for key, text in self._faults.items() if key in ("device", "position")]
+        lasting = self._missing() + [text for key, text in self._faults.items() if key in (DEVICE, POSITION)]
         if lasting:
             raise DeviceError("; ".join(lasting))
         self._faults.clear()
@@ -148,7 +149,7 @@ class CableControl:
     def relax(self) -> None:
         """Take the current from the motors."""
         if self._mode != STOPPED:
-            self._mode = FAULT if "device" in self._faults else LIMP
+            self._mode = FAULT if DEVICE in self._faults else LIMP
 
     def stop(self) -> None:
         """Relax, and refuse to be enabled until `clear_stop`."""
@@ -170,11 +171,11 @@ class CableControl:
         if self._missing():
             raise DeviceError("; ".join(self._missing()))
         self._readings.set_zero(np.zeros(len(self._names)))
-        self._faults.pop("position", None)
+        self._faults.pop(POSITION, None)
 
     def lose_device(self, reason: str) -> None:
         """The bus is gone: relaxed for good, as far as this driver goes."""
-        self._fault("device", reason)
+        self._fault(DEVICE, reason)
 
     def update(self, feedback: Iterable[Feedback], dt: float) -> dict[int, float]:
         """Take the feedback of the last `dt` seconds; the current of each motor, {motor id: A}."""
@@ -262,19 +263,15 @@ class CableControl:
             self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
 
     def _watch_positions(self) -> None:
-        jumps, losses = self._readings.jumps, self._readings.losses
-        seen = int(jumps.sum() + losses.sum())
-        if seen == self._unsure_seen:
-            return
-        self._unsure_seen = seen
-        causes = []
-        if jumps.any():
-            names = ", ".join(self._motor(i) for i in np.flatnonzero(jumps))
-            causes.append(f"{names}: angle jumped; broken encoder or two motors with one id")
-        if losses.any():
-            names = ", ".join(self._motor(i) for i in np.flatnonzero(losses))
-            causes.append(f"{names}: turned unseen while feedback was lost")
-        self._fault("position", "; ".join(causes) + "; home the cables")
+        readings = self._readings
+        jumped, unseen = readings.jumps - self._jumps_seen, readings.losses - self._losses_seen
+        self._jumps_seen, self._losses_seen = readings.jumps.copy(), readings.losses.copy()
+        if jumped.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(jumped))
+            self._fault(POSITION, f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
+        elif unseen.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(unseen))
+            self._fault(POSITION, f"{names}: turned unseen while feedback was lost; home the cables")
 
     def _motor(self, cable: int) -> str:
         return f"motor {self.motor_ids[cable]} ({self._names[cable]})"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from soft_twin.emulation.imu import EmulatedImu
+from soft_twin.emulation.line_faults import LineFaults
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.sensing.imu_frames import HeaterDecoder, encode_sample
 
@@ -12,12 +13,14 @@ class EmulatedImuBoard:
 
     Attributes:
         port: what the driver opens.
+        line: between board and port, for faults on purpose.
         heater_duty: as last set by the driver, 0…1.
     """
 
     def __init__(self, imu: EmulatedImu, ambient: float):
         """`ambient`: temperature of the air [°C]."""
         self.port = PseudoTerminal()
+        self.line = LineFaults(self.port)
         self.heater_duty = 0.0
         self._imu = imu
         self._ambient = ambient
@@ -32,10 +35,10 @@ class EmulatedImuBoard:
             angular_velocity, specific_force: (3,) the truth in the board's frame [rad/s], [m/s²].
             dt: since the last sample [s].
         """
-        for duty in self._heater.feed(self.port.read()):
+        for duty in self._heater.feed(self.line.read()):
             self.heater_duty = duty
         sample = self._imu.sample(time, angular_velocity, specific_force, self._ambient, self.heater_duty, dt)
-        self.port.write(encode_sample(sample, self._sequence))
+        self.line.write(encode_sample(sample, self._sequence))
         self._sequence += 1
 
     def skip(self, count: int) -> None:

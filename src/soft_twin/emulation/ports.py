@@ -22,16 +22,10 @@ class PseudoTerminal:
     """
 
     def __init__(self) -> None:
-        self._device, driver = os.openpty()
-        tty.setraw(driver)
-        self.path = os.ttyname(driver)
-        os.close(driver)
-        os.set_blocking(self._device, False)
-        self._poll = select.poll()
-        self._poll.register(self._device, 0)
         self._lock = threading.Lock()
-        self._open = True
+        self._open = False
         self.lost = 0
+        self.open()
 
     @property
     def connected(self) -> bool:
@@ -58,6 +52,20 @@ class PseudoTerminal:
                     sent = os.write(self._device, data)
             self.lost += len(data) - sent
             return sent
+
+    def open(self) -> None:
+        """Plug the device in, if it is not; its path is another one then."""
+        with self._lock:
+            if self._open:
+                return
+            self._device, driver = os.openpty()
+            tty.setraw(driver)
+            self.path = os.ttyname(driver)
+            os.close(driver)
+            os.set_blocking(self._device, False)
+            self._poll = select.poll()
+            self._poll.register(self._device, 0)
+            self._open = True
 
     def close(self) -> None:
         """Unplug the device: the driver's next read or write fails, and its path is gone."""

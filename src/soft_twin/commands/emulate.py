@@ -1,0 +1,68 @@
+"""`soft-twin emulate DEVICE`: one emulated device on a port of its own, with faults by the clock."""
+
+import argparse
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from soft_twin import load_robot
+from soft_twin.emulation.devices import DEVICES, Device
+from soft_twin.emulation.faults import FAULTS, FaultScript, parse_fault
+from soft_twin.emulation.line_faults import LINE_FAULTS
+from soft_twin.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("device", choices=DEVICES, help="what to emulate")
+    parser.add_argument("--robot", default="slender", help="whose (default: slender)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long (default: until Ctrl-C)")
+    parser.add_argument("--link", type=Path, help="a link to the port, which stays the same when it is unplugged")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="KIND[:INDEX]@START[+SECONDS]",
+        help="break something, such as stalled:3@5+2: " + ", ".join([*LINE_FAULTS, *FAULTS]),
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    script = FaultScript([parse_fault(text) for text in arguments.fault])
+    device = DEVICES[arguments.device](load_robot(arguments.robot), arguments.seed)
+    try:
+        _announce(device, arguments.link)
+        _live(device, script, arguments.seconds, arguments.link)
+    finally:
+        device.close()
+        if arguments.link:
+            arguments.link.unlink(missing_ok=True)
+    return 0
+
+
+def _live(device: Device, script: FaultScript, seconds: float, link: Path | None) -> None:
+    """Step the device in real time; what comes late is caught up with."""
+    start, ticks, address = time.monotonic(), 0, device.address
+    while (now := time.monotonic() - start) < seconds:
+        for text in script.advance(device, now):
+            print(f"{now:.2f} s: {text}", flush=True)
+        if device.address != address:
+            address = device.address
+            _announce(device, link)
+        while ticks * device.period <= now:
+            device.step(device.period)
+            ticks += 1
+        time.sleep(max(ticks * device.period - (time.monotonic() - start), 0.0))
+
+
+def _announce(device: Device, link: Path | None) -> None:
+    print(f"address: {device.address}", flush=True)
+    if link is None:
+        return
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            link.unlink()
+        os.symlink(device.address, link)
+    except OSError as error:
+        raise UsageError(f"link '{link}' cannot be made: {error.strerror}") from error

@@ -1,0 +1,37 @@
+import subprocess
+import sys
+
+from soft_twin.cli import main
+from soft_twin.driving.can_bus import open_bus
+
+
+def _emulate(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "soft_twin.cli", "emulate", *arguments], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_emulated_motors_answer_a_driver_through_a_link(tmp_path):
+    link = tmp_path / "can"
+    process = _emulate("motors", "--link", str(link))
+    try:
+        assert process.stdout.readline().startswith("address: /dev/")
+        with open_bus("slcan", str(link)) as bus:
+            assert bus.recv(timeout=10.0).arbitration_id in range(0x201, 0x207)
+    finally:
+        process.terminate()
+        process.wait(10.0)
+
+
+def test_it_ends_by_the_clock_and_tells_its_faults(capsys):
+    assert main(["emulate", "openpneu", "--seconds", "0.2", "--fault", "garbage@0.05+0.05"]) == 0
+    told = capsys.readouterr().out
+    assert "garbage begins" in told
+    assert "garbage ends" in told
+
+
+def test_mistakes_are_told_in_one_line(capsys):
+    assert main(["emulate", "imu", "--fault", "stuck@0", "--seconds", "1"]) == 2
+    assert main(["emulate", "motors", "--robot", "no_robot"]) == 2
+    assert main(["emulate", "motors", "--link", "/no/such/folder/can", "--seconds", "0.1"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
