@@ -1,0 +1,106 @@
+"""Descriptions: read as written, and every mistake named with what would be right."""
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+
+import soft_twin
+from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.resources import folder
+
+
+@pytest.fixture
+def content():
+    return yaml.safe_load((folder("config") / "slender.yaml").read_text())
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load_content(content):
+        path = tmp_path / "mine.yaml"
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return soft_twin.load_robot(path)
+
+    return load_content
+
+
+def test_the_slender_robot_is_the_papers():
+    robot = soft_twin.load_robot("slender")
+    assert robot.body.segment_lengths == (0.05, 0.05)
+    assert (robot.body.outer_diameter, robot.body.lumen_diameter) == (0.009, 0.0036)
+    material = robot.body.material
+    assert (material.young_modulus, material.poisson_ratio, material.density) == (0.8e6, 0.45, 1150.0)
+    assert robot.cable_limits.tension == (0.0, 2.0)
+    assert robot.cable_limits.displacement == (-0.002, 0.012)
+    np.testing.assert_allclose(np.hypot(*np.transpose([c.position for c in robot.cables])), 0.00315)
+    assert [cable.length for cable in robot.cables] == [0.05] * 3 + [0.1] * 3
+
+
+def test_distal_cables_run_between_the_proximal_ones():
+    angles = [math.degrees(math.atan2(*c.position[::-1])) % 360 for c in soft_twin.load_robot("slender").cables]
+    np.testing.assert_allclose(np.diff(np.sort(angles)), 60.0)
+    proximal, distal = np.sort(angles[:3]), np.sort(angles[3:])
+    np.testing.assert_allclose((proximal - distal) % 120, 60.0)
+
+
+def test_unknown_robots_are_named_with_those_there_are(tmp_path):
+    with pytest.raises(UsageError, match="no robot 'slendr': there are .*slender"):
+        soft_twin.load_robot("slendr")
+    with pytest.raises(UsageError, match="no robot description at"):
+        soft_twin.load_robot(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (["kind"], "octopus", "kind: 'octopus' is none of cable_tube"),
+        (["name"], 7, "name: expected text, found 7"),
+        (["body", "outer_diameter"], "9 mm", "outer_diameter: expected a number, found '9 mm'"),
+        (["body", "outer_diameter"], 9.0, "outer_diameter: 9 is outside"),
+        (["body", "lumen_diameter"], 0.009, "lumen_diameter: 0.009 is outside 0…0.00855"),
+        (["body", "mesh"], "fine", "mesh: 'fine' is none of hex20r"),
+        (["body", "segment_lengths"], [0.05, float("nan")], "segment_lengths: expected a number, found nan"),
+        (["cables", "tension"], [2.0, 0.0], "the lower limit 2 is not below the upper 0"),
+        (["cables", "tension"], [-1.0, 2.0], "a cable never pushes"),
+        (["cables", "displacement"], [0.001, 0.012], "does not contain 0"),
+        (["cables", "pretension"], 5.0, "pretension: 5 is outside 0…2"),
+        (["cables", "list"], [], "expected a list with at least one entry"),
+        (["cables", "list", 1, "motor_id"], 1, "two cables share one motor_id"),
+        (["cables", "list", 1, "name"], "cable_1", "two cables share one name"),
+        (["cables", "list", 1, "segment"], 3, "segment: expected a whole number in 1…2, found 3"),
+        (["winches", "direction"], 0, "expected 1 or -1, found 0"),
+        (["target", "tip"], [0.0, 0.1], "tip: expected a list of 3 numbers"),
+    ],
+)
+def test_every_mistake_is_named(content, load, keys, value, message):
+    place = content["robot"]
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    with pytest.raises(DescriptionError, match=message) as error:
+        load(content)
+    assert "mine.yaml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_keys_are_named(content, load):
+    del content["robot"]["winches"]
+    with pytest.raises(DescriptionError, match="the key 'winches' is missing"):
+        load(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("robot: [", "not readable as YAML"),
+        ("just text", "expected a mapping"),
+        ("robot: 5", "expected a mapping, found 5"),
+        ("!!python/object/apply:os.system ['true']", "not readable as YAML"),
+        ("#" * 2_000_000, "larger than"),
+    ],
+)
+def test_files_that_are_no_descriptions_are_refused(load, text, message):
+    with pytest.raises(DescriptionError, match=message):
+        load(text)
