@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dpbtrs
 
 from soft_twin.errors import InputError
 from soft_twin.twin.tensegrity import kernels
 from soft_twin.twin.tensegrity.cold_start import PlaneModel, plane_minima
+from soft_twin.twin.tensegrity.descent import solve
 from soft_twin.twin.tensegrity.faults import Situation, implausible_inclinations
 from soft_twin.twin.tensegrity.forward import ForwardModel
 from soft_twin.twin.tensegrity.newton import Laws, Minimiser, Minimum, Pose, Surroundings, Unknowns
@@ -200,7 +200,8 @@ class EnergyEstimator(Estimator):
         if self._softest is None:
             self._softest = np.random.default_rng(0).normal(size=factor.shape[1])
         for _ in range(2):
-            solved = dpbtrs(factor, self._softest, lower=1)[0]
+            solved = self._softest.copy()
+            solve(factor, solved)
             size = np.linalg.norm(solved)
             curvature = float(np.linalg.norm(self._softest) / size)
             self._softest = solved / size

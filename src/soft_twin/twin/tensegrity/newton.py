@@ -3,15 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from soft_twin.twin.tensegrity import kernels
+from soft_twin.twin.tensegrity.descent import descend
 from soft_twin.twin.tensegrity.structure import Structure
-
-ARMIJO = 1e-4
-MAX_HALVINGS = 30
-REUSE = 0.1  # a factorisation serves on while each step takes the residual down to this share
-MAX_TURN = 0.12  # [m] the longest arc by which one step may turn a strut
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,6 @@ class Unknowns:
         equations: (s, 5) equation of a strut's translation (3), yaw and tilt; −1 where there is none.
         count: number of equations n.
         bandwidth: k, the number of subdiagonals.
-        turning: equations of yaws and tilts.
     """
 
     def __init__(self, structure: Structure, measured: np.ndarray):
@@ -96,8 +90,6 @@ class Unknowns:
             slots = ([] if held else [0, 1, 2]) + ([3] if measured[i] else [3, 4])
             self.equations[i, slots] = self.count + np.arange(len(slots))
             self.count += len(slots)
-        turning = self.equations[:, 3:]
-        self.turning = turning[turning >= 0]
         self.bandwidth = self._bandwidth(structure.member_struts)
         self.band = np.zeros((self.bandwidth + 1, self.count), order="F")
         self.gradient = np.zeros(self.count)
@@ -137,23 +129,15 @@ class Minimiser:
             factor: Cholesky factor of a nearby Hessian. It serves as long as each step with it takes the residual
                 down tenfold, which saves factorisations.
         """
-        energy = self.energy(pose, laws, around)
-        before = np.inf
-        for iteration in range(self.max_iterations + 1):
-            forces = self.gradient(pose, unknowns, laws, around)
-            residual = float(np.abs(unknowns.gradient).max())
-            if residual <= self.tolerance and factor is not None:
-                break
-            if factor is None or residual > REUSE * before:
-                factor = self._factorise(pose, unknowns, laws, around, forces)
-            if residual <= self.tolerance or iteration == self.max_iterations:
-                break
-            step = -dpbtrs(factor, unknowns.gradient, lower=1)[0]
-            moved, energy = self._search(pose, unknowns, laws, around, step, energy)
-            if moved is None:
-                break
-            pose, before = moved, residual
-        return Minimum(pose, energy, residual, iteration, residual <= self.tolerance, factor)
+        bottoms, directions = pose.bottoms.copy(), pose.directions.copy()
+        result = np.empty_like(unknowns.band) if factor is None else factor.copy(order="F")
+        energy, residual, iterations = descend(
+            bottoms, directions, self.lengths, self.members, laws.stiffness, laws.natural, around.loads, around.holds,
+            around.targets, unknowns.measured, unknowns.equations, unknowns.band, result, unknowns.gradient,
+            unknowns.tangents, unknowns.curvatures, self.tolerance, self.max_iterations, factor is not None,
+        )  # fmt: skip
+        pose = Pose(bottoms, directions)
+        return Minimum(pose, energy, residual, iterations, residual <= self.tolerance, result)
 
     def energy(self, pose: Pose, laws: Laws, around: Surroundings) -> float:
         """The potential [J]."""
@@ -179,33 +163,3 @@ class Minimiser:
             unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
         )  # fmt: skip
         return unknowns.band
-
-    def _factorise(self, pose, unknowns, laws, around, forces: np.ndarray) -> np.ndarray:
-        """Cholesky factor of the Hessian; of a positive definite relative of it where the Hessian is indefinite."""
-        factor, info = dpbtrf(self.hessian(pose, unknowns, laws, around, forces), lower=1)
-        if info == 0:
-            return factor
-        band = self.hessian(pose, unknowns, laws, around, forces, convex=True)
-        shift = 1e-6 * max(band[0].max(), 1.0)
-        while info:
-            band[0] += shift
-            factor, info = dpbtrf(band, lower=1)
-            shift *= 10.0
-        return factor
-
-    def _search(self, pose, unknowns, laws, around, step, energy) -> tuple[Pose | None, float]:
-        """The first of step, step/2, step/4 … that lowers the energy enough; (None, energy) if none does."""
-        slope = float(step @ unknowns.gradient)
-        scale = min(1.0, MAX_TURN / np.abs(step[unknowns.turning]).max())
-        rounding = 1e-14 * abs(energy)
-        for _ in range(MAX_HALVINGS):
-            bottoms, directions = kernels.move_struts(
-                pose.bottoms, pose.directions, self.lengths, unknowns.measured, unknowns.tangents,
-                unknowns.equations, step, scale,
-            )  # fmt: skip
-            moved = Pose(bottoms, directions)
-            new_energy = self.energy(moved, laws, around)
-            if new_energy <= energy + ARMIJO * scale * slope + rounding:
-                return moved, new_energy
-            scale *= 0.5
-        return None, energy
