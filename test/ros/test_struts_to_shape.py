@@ -1,0 +1,56 @@
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from soft_twin.errors import InputError
+from soft_twin_ros.struts_to_shape import in_order
+from soft_twin_ros.tensegrity_markers import colours, dashed, tensegrity_markers
+
+
+def test_values_come_in_the_order_of_names_and_missing_ones_are_nan():
+    values = in_order(["strut_2", "strut_0"], [0.2, 0.0], ["strut_0", "strut_1", "strut_2"])
+    assert values[0] == 0.0 and math.isnan(values[1]) and values[2] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "message"),
+    [(["strut_9"], [1.0], "unknown names strut_9"), (["strut_0"], [1.0, 2.0], "2 values for 1 names")],
+)
+def test_wrong_names_are_named(names, values, message):
+    with pytest.raises(InputError, match=message):
+        in_order(names, values, ["strut_0", "strut_1"])
+
+
+def test_members_are_coloured_by_tension_and_slack_ones_dashed():
+    nodes = np.array([[0.0, 0, 0], [1.0, 0, 0], [0.0, 0, 1], [1.0, 0, 1]])
+    members = np.array([[0, 1], [2, 3]])
+    struts, taut, slack = tensegrity_markers(
+        1.5, "base_link", nodes, members, np.array([50.0, 0.0]), 100.0, False
+    ).markers
+    assert struts.header.frame_id == "base_link" and struts.header.stamp.nanosec == 500000000
+    assert [(p.x, p.z) for p in struts.points] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert len(taut.points) == 2 and len(taut.colors) == 2
+    assert len(slack.points) == 8
+    assert (slack.points[0].x, slack.points[-1].x) == (0.0, pytest.approx(1.0))
+
+
+def test_a_stale_shape_is_faint_and_no_slack_member_is_no_error():
+    nodes = np.random.default_rng(0).normal(size=(4, 3))
+    _, taut, slack = tensegrity_markers(
+        0.0, "base_link", nodes, np.array([[0, 1]]), np.array([1.0]), 100.0, True
+    ).markers
+    assert taut.colors[0].a == pytest.approx(0.3)
+    assert len(slack.points) == 2 and slack.colors[0].a == 0.0
+
+
+def test_colours_go_from_blue_to_red():
+    low, high = colours(np.array([0.0, 200.0]), 100.0)
+    assert low[2] > low[0] and high[0] > high[2]
+
+
+def test_dashes_begin_and_end_where_the_segment_does():
+    dashes = dashed(np.array([[[0.0, 0, 0], [7.0, 0, 0]]]))
+    assert dashes[:, :, 0].tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
