@@ -86,11 +86,13 @@ def valves(backend, device):
     valves.close()
 
 
-def _wait(condition, timeout=5.0):
+def _wait(condition, timeout=10.0):
     end = time.monotonic() + timeout
-    while not condition() and time.monotonic() < end:
+    while not condition():
+        if time.monotonic() > end:
+            return False
         time.sleep(DT)
-    return condition()
+    return True
 
 
 def test_every_backend_is_under_contract():

@@ -1,7 +1,6 @@
 """`soft-twin emulate DEVICE`: one emulated device on a port of its own, with faults by the clock."""
 
 import argparse
-import contextlib
 import os
 import time
 from pathlib import Path
@@ -57,12 +56,11 @@ def _live(device: Device, script: FaultScript, seconds: float, link: Path | None
 
 
 def _announce(device: Device, link: Path | None) -> None:
+    """Say the address, once the link leads to it."""
+    if link is not None:
+        try:
+            link.unlink(missing_ok=True)
+            os.symlink(device.address, link)
+        except OSError as error:
+            raise UsageError(f"link '{link}' cannot be made: {error.strerror}") from error
     print(f"address: {device.address}", flush=True)
-    if link is None:
-        return
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            link.unlink()
-        os.symlink(device.address, link)
-    except OSError as error:
-        raise UsageError(f"link '{link}' cannot be made: {error.strerror}") from error
