@@ -14,7 +14,7 @@ from soft_twin.robots.cable_tube import CableTube
 MAX_BUS_LOAD = 0.9
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
-GIVE_UP_AFTER = 0.1  # [s] of nothing but errors, and the bus is gone
+GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
 
 
 class CableDriver:
