@@ -29,7 +29,7 @@ ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
 DRIVING = ("active", "hold")  # what the driver says while it holds the cables
 SERVICE_PATIENCE = 5.0  # [s]
 LOOK_PERIOD = 0.05  # [s]
-SETTLING_TIME = 2.0  # [s] between switching the compensation on and moving the base
+SETTLING_TIME = 1.5  # [s] for the body to come to rest, before and after the cables are held
 MILLIMETRES = 1e3
 
 
@@ -125,7 +125,7 @@ class Conductor(Node):
         self._enter("pause")
         self._ask(Trigger, "rewind", Trigger.Request())
         self._ask(Trigger, "reset_gravity", Trigger.Request())
-        self._wait(self._all_well, SERVICE_PATIENCE, self._starting)
+        self._pass_time(SETTLING_TIME)
         self._hold(True)
         self._pass_time(SETTLING_TIME)
         self._pass("with", course.duration)

@@ -1,0 +1,222 @@
+"""Nodes in processes of their own, over real DDS, on devices that are emulated here."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Vector3Stamped
+from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_srvs.srv import SetBool, Trigger
+
+from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.emulation.motor_bus import MotorBus
+from soft_twin.emulation.ports import PseudoTerminal
+from soft_twin.sensing.imu_frames import encode_sample
+from soft_twin.sensing.samples import ImuSample
+from soft_twin_ros.conversions import joint_state, to_seconds, vector_message
+
+TICK = 0.01  # [s]
+UPRIGHT = np.array([0.0, 0.0, -9.81])
+
+
+class Board:
+    """An IMU board at rest that can fall silent or talk nonsense."""
+
+    def __init__(self):
+        self.port = PseudoTerminal()
+        self.says = "rest"
+        self._random = np.random.default_rng(0)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        start, sequence = time.monotonic(), 0
+        while not self._closing.wait(TICK):
+            now = time.monotonic() - start
+            force = np.array([0.0, 0.0, 9.81]) + 0.02 * self._random.standard_normal(3)
+            if self.says == "nonsense":
+                force = np.full(3, np.nan)
+            if self.says != "nothing":
+                rates = 1e-3 * self._random.standard_normal(3)
+                self.port.write(encode_sample(ImuSample(now, rates, force, 30.0), sequence))
+            sequence += 1
+
+    def close(self):
+        self._closing.set()
+        self._thread.join()
+        self.port.close()
+
+
+@pytest.fixture
+def board():
+    result = Board()
+    yield result
+    result.close()
+
+
+class Motors:
+    """Six motors without load on a CAN adapter that can be unplugged."""
+
+    def __init__(self, robot):
+        ids = [cable.motor_id for cable in robot.cables]
+        self.bus = MotorBus(EmulatedC610(ids, robot.winch, MotorParameters(lag=robot.emulated.motor_lag), 0))
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(np.zeros(len(ids)),), daemon=True)
+        self._thread.start()
+
+    def _run(self, tensions):
+        while not self._closing.wait(0.004):
+            self.bus.step(0.004, tensions)
+
+    def unplug(self):
+        self._closing.set()
+        self._thread.join()
+        self.bus.close()
+
+
+@pytest.fixture
+def motors(slender):
+    result = Motors(slender)
+    yield result
+    result.unplug()
+
+
+def stamps(messages):
+    return [to_seconds(message.header.stamp) for message in messages]
+
+
+def test_gravity_carries_the_time_of_its_sample_through_the_chain(start, board, listener):
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    listener.wait_for(lambda: len(listener.heard["cables/command"]) > 20)
+    board.says = "nothing"
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "no gravity"))
+    listener.spin(0.2)  # until all that was said is heard
+    samples, solves = (set(stamps(listener.heard[topic])) for topic in ("imu/data_raw", "solver/status"))
+    listening_since = max(min(samples), min(solves))
+    commands = {stamp for stamp in stamps(listener.heard["cables/command"]) if stamp >= listening_since}
+    assert len(commands) > 10
+    assert commands <= samples
+    assert commands <= solves
+    gravity = listener.heard["gravity"][-1].vector
+    assert np.hypot(gravity.x, gravity.y) < 0.5
+    assert gravity.z < -9.7
+
+
+@pytest.mark.parametrize("fault", ["nothing", "nonsense"])
+def test_without_a_usable_sample_gravity_stops_the_solver_holds_and_both_say_so(start, board, listener, fault):
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    listener.wait_for(lambda: len(listener.heard["cables/command"]) > 5)
+    board.says = fault
+    listener.wait_for(lambda: listener.says("imu_to_gravity", "gravity is not published"))
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "no gravity"))
+    for topic in ("gravity", "cables/command"):
+        listener.heard[topic].clear()
+    listener.spin(0.3)
+    assert not listener.heard["gravity"]
+    assert not listener.heard["cables/command"]
+    board.says = "rest"
+    listener.wait_for(lambda: listener.heard["cables/command"])
+
+
+def test_a_target_by_service_moves_the_solution(start, board, listener):
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    listener.wait_for(lambda: listener.heard["solver/status"])
+    request = SetTarget.Request()
+    request.target.pose.position.x, request.target.pose.position.z = 0.01, 0.098
+    assert listener.call(SetTarget, "set_target", request).success
+    listener.wait_for(lambda: listener.heard["solver/status"][-1].target.x == 0.01)
+    listener.wait_for(lambda: listener.heard["solver/status"][-1].error < 1e-3)
+
+
+def test_solve_ik_leaves_the_loop_alone(start, board, listener):
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    listener.wait_for(lambda: listener.heard["cables/command"])
+    request = SolveIk.Request()
+    request.gravity.y = -9.81
+    request.target.pose.position.z = 0.098
+    answer = listener.call(SolveIk, "solve_ik", request)
+    assert answer.success, answer.message
+    assert answer.error < 1e-3
+    assert max(answer.command.position) > 1e-4
+    assert listener.heard["solver/status"][-1].target.z == 0.1
+
+
+def test_a_target_out_of_all_reach_is_refused_with_the_reason(start, board, listener):
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    request = SetTarget.Request()
+    request.target.pose.position.z = 98.0
+    answer = listener.call(SetTarget, "set_target", request)
+    assert not answer.success
+    assert "metres" in answer.message
+
+
+def test_stale_and_unusable_gravity_never_reaches_the_cables(start, listener):
+    start("gravity_to_cables")
+    listener.wait_for(lambda: "gravity_to_cables" in listener.health)
+    publisher = listener.node.create_publisher(Vector3Stamped, "gravity", 10)
+    listener.wait_for(publisher.get_subscription_count)
+    publisher.publish(vector_message(time.time() - 10.0, "base_link", UPRIGHT))
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "stamped 10.0"))
+    publisher.publish(vector_message(time.time(), "base_link", [np.nan, 0.0, -9.81]))
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "nan"))
+    publisher.publish(vector_message(time.time(), "camera", UPRIGHT))
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "camera"))
+    assert not listener.heard["cables/command"]
+
+
+def test_motors_follow_commands_when_enabled_and_are_limp_after_a_lost_adapter(start, motors, listener, slender):
+    from sensor_msgs.msg import JointState
+
+    start("cables_to_motors", can=motors.bus.port.path)
+    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+    publisher = listener.node.create_publisher(JointState, "cables/command", 1)
+    listener.wait_for(publisher.get_subscription_count)
+    wanted = np.array([0.001, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def command():
+        publisher.publish(joint_state(time.time(), slender.cable_names, wanted, np.zeros(6)))
+        listener.spin(0.03)
+
+    def enable():
+        """A busy machine may have kept the motors from being heard; then they want to be homed."""
+        listener.call(Trigger, "home", Trigger.Request())
+        return listener.call(SetBool, "enable", SetBool.Request(data=True)).success
+
+    def follow():
+        command()
+        if listener.says("cables_to_motors", "home the cables"):
+            enable()
+        return abs(displacement() - 0.001) < 2e-4
+
+    def displacement():
+        return listener.heard["cables/state"][-1].position[0]
+
+    for _ in range(10):
+        command()
+    assert abs(displacement()) < 1e-5  # limp: nothing moves
+    listener.wait_for(enable)
+    listener.wait_for(follow)
+    motors.unplug()
+    listener.wait_for(lambda: command() or listener.says("cables_to_motors", "CAN"))
+    answer = listener.call(SetBool, "enable", SetBool.Request(data=True))
+    assert not answer.success
+    assert "CAN" in answer.message
+
+
+def test_a_stop_is_latched(start, motors, listener):
+    start("cables_to_motors", can=motors.bus.port.path)
+    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+    assert listener.call(Trigger, "stop", Trigger.Request()).success
+    answer = listener.call(SetBool, "enable", SetBool.Request(data=True))
+    assert not answer.success
+    assert "clear the stop" in answer.message
+    assert listener.call(Trigger, "clear_stop", Trigger.Request()).success
+    assert listener.call(SetBool, "enable", SetBool.Request(data=True)).success
+
+
+def test_drivers_wait_for_devices_that_are_not_there(start, listener):
+    start("imu_to_gravity", "cables_to_motors", imu="/dev/no_imu", can="/dev/no_can")
+    listener.wait_for(lambda: listener.says("imu_to_gravity", "/dev/no_imu"))
+    listener.wait_for(lambda: listener.says("cables_to_motors", "/dev/no_can"))

@@ -1,0 +1,167 @@
+"""`soft-twin run slender`: the whole graph over real DDS with emulated hardware, in a shortened run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soft_twin.recording.reader import arrays, read_messages
+
+DATA = Path(os.environ.get("SOFT_TWIN_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+TRIAL = DATA / "broad" / "01_undisturbed_slow_rotation_A.mat"
+PATIENCE = 150.0  # [s] of a busy machine
+
+
+OF_THE_TESTS = ("ROS_DOMAIN_ID", "ROS_LOG_DIR")  # what conftest.py has set, and each run chooses for itself
+
+
+def soft_twin(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "soft_twin.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name not in OF_THE_TESTS},
+        **options,
+    )
+
+
+def run(*arguments):
+    with soft_twin("run", *arguments) as process:
+        output, _ = process.communicate(timeout=PATIENCE)
+    return process.returncode, output
+
+
+def nodes_of(folder):
+    """Process ids by name of the nodes of the run that writes into this folder."""
+    pids = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (path / "environ").read_text().split("\0")
+            words = (path / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        names = [word.removeprefix("soft_twin_ros.") for word in words if word.startswith("soft_twin_ros.")]
+        if names and f"ROS_LOG_DIR={folder / 'log'}" in variables:
+            pids[names[0]] = int(path.name)
+    return pids
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    status, output = run("slender", "--quick", "--out", folder)
+    assert status == 0, output
+    return folder, output
+
+
+def test_compensation_holds_the_tip(finished):
+    report = json.loads((finished[0] / "report.json").read_text())
+    assert (report["robot"], report["source"]) == ("slender", "profile")
+    by_angle = {round(pose["inclination_deg"] / 5) * 5: pose["tip_error_mm"] for pose in report["poses"]}
+    assert {45, 0} <= by_angle.keys()
+    assert by_angle[0]["without"] > 10.0
+    assert by_angle[0]["with"] < 4.0
+    assert report["correlation"] > 0.9
+
+
+def test_the_run_is_told_and_its_results_are_named(finished):
+    folder, output = finished
+    for word in ("warm-up", "without", "with", "hold 45°", "tip error [mm]", "report.png"):
+        assert word in output
+    assert (folder / "report.png").stat().st_size > 10_000
+
+
+def test_every_topic_is_recorded_with_its_stamps(finished):
+    series = arrays(finished[0] / "run.mcap")
+    topics = {name.removeprefix("/slender/") for name in series}
+    assert {"imu/data_raw", "imu/temperature", "gravity", "cables/command", "cables/state", "twin/tip"} <= topics
+    assert {"solver/status", "shape", "truth/tip", "truth/base", "truth/cables", "run/phase"} <= topics
+    samples = set(series["/slender/imu/data_raw"].stamp)
+    commands = series["/slender/cables/command"]
+    assert len(commands) > 50
+    assert set(commands.stamp) <= samples
+    assert np.all(commands.publish_time > commands.stamp)
+
+
+def test_the_twins_body_is_recorded_as_a_mesh(finished):
+    body = next(read_messages(finished[0] / "run.mcap", ["/slender/body"])).data
+    assert len(body.points) > 100
+    assert len(body.points) % 3 == 0
+
+
+def test_no_node_is_left(finished):
+    assert nodes_of(finished[0]) == {}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ctrl_c_at_any_moment_ends_all_and_leaves_a_readable_recording(tmp_path, seed):
+    with soft_twin("run", "slender", "--quick", "--out", tmp_path, start_new_session=True) as process:
+        wait_for(lambda: (tmp_path / "run.mcap").is_file())
+        time.sleep(np.random.default_rng(seed).uniform(0.0, 8.0))
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, output
+    assert "interrupted" in output
+    assert nodes_of(tmp_path) == {}
+    list(read_messages(tmp_path / "run.mcap"))
+
+
+def test_a_robot_that_goes_away_ends_the_run_with_a_message_and_a_readable_recording(tmp_path):
+    with soft_twin("run", "slender", "--quick", "--out", tmp_path) as process:
+        told = iter(process.stdout.readline, "")
+        assert any("warm-up" in line for line in told)
+        assert len(nodes_of(tmp_path)) == 5
+        os.kill(nodes_of(tmp_path)["emulated_robot"], signal.SIGKILL)
+        rest = process.stdout.read()
+        process.wait(PATIENCE)
+    assert process.returncode == 2
+    assert "emulated_robot ended" in rest
+    assert str(tmp_path / "run.mcap") in rest
+    assert nodes_of(tmp_path) == {}
+    assert arrays(tmp_path / "run.mcap")
+
+
+def test_nodes_end_when_the_run_is_killed(tmp_path):
+    with soft_twin("run", "slender", "--quick", "--out", tmp_path) as process:
+        assert any("warm-up" in line for line in iter(process.stdout.readline, ""))
+        process.kill()
+    wait_for(lambda: not nodes_of(tmp_path))
+    assert arrays(tmp_path / "run.mcap")
+
+
+@pytest.mark.skipif(not TRIAL.is_file(), reason=f"no recording at {TRIAL}: set SOFT_TWIN_DATA")
+def test_a_real_recording_moves_the_base(tmp_path):
+    status, output = run("slender", "--quick", "--imu", TRIAL, "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["source"] == "01_undisturbed_slow_rotation_A"
+    assert report["tip_error_mm"]["with"]["mean"] < report["tip_error_mm"]["without"]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["slendr"], "no robot 'slendr': there are"),
+        (["slender", "--imu", "none.mat"], "none.mat"),
+        (["slender", "--out", "/proc/none"], "cannot write into '/proc/none'"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_one_line(arguments, cause):
+    status, output = run(*arguments)
+    assert status == 2
+    assert cause in output
+    assert len(output.splitlines()) == 1
