@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from soft_twin.twin.embedding import cut_lines, natural_coordinates
-from soft_twin.twin.energies.corotational import scatter_blocks
+from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.mesh import Mesh
 
 

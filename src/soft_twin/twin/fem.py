@@ -22,7 +22,7 @@ from soft_twin.twin.sections import section_normal, section_weights
 LARGEST_STEP = 0.02  # [m] no node moves further in one Newton step of an equilibrium
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
 TOLERANCE = 1e-9  # of the loads, for the residual
-ROUND_OFF = 1e-15  # of the shear modulus times the squared length, likewise
+ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, likewise
 LENGTH_TOLERANCE = 1e-9  # [m] for a cable's stretch
 MAX_ITERATIONS = 100
 
@@ -34,7 +34,7 @@ class FemTwin(Twin):
         """A twin of `length` [m] with cables of `cable_stiffness` [N/m]."""
         self.body, self.cables, self.length = body, cables, length
         self._give = 1.0 / cable_stiffness
-        self._round_off = ROUND_OFF * body.energy_law.mu * length**2
+        self._round_off = ROUND_OFF * body.energy_law.modulus * length**2
         self._matrix = body.new_factorisation()
         self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._surface: np.ndarray | None = None

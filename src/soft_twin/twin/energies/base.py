@@ -1,12 +1,81 @@
-"""What a strain energy is: a density on deformation gradients, and its assembly over a body."""
+"""What a strain energy is: a density on deformation gradients. What it does not say of itself is completed here."""
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from soft_twin.errors import MaterialError
+from soft_twin.twin.energies.assembly import assemble_stiffness, assemble_stress, deformation_gradients
+
+COMPLEX_STEP = 1e-30
+REAL_STEP = 1e-5  # of deformation gradients, which are about one
 
 
 class Energy(ABC):
-    """An isotropic strain energy density W(F) [J/m³] with Lamé constants λ, μ [Pa].
+    """A strain energy density W(F) [J/m³] of deformation gradients.
+
+    A new law is a class with `energy`; `stress` and `tangent` are optional. What is missing is differentiated
+    numerically: by complex steps, exact to round-off, where the formula takes complex numbers, else by central
+    differences. `check_derivatives` tells how good the derivatives are.
+    """
+
+    @abstractmethod
+    def energy(self, F: np.ndarray) -> np.ndarray:
+        """W (p,) [J/m³] of deformation gradients F (p, 3, 3)."""
+
+    def stress(self, F: np.ndarray) -> np.ndarray:
+        """First Piola–Kirchhoff stress P = ∂W/∂F (p, 3, 3) [Pa]."""
+        return _derivative(self.energy, F)
+
+    def tangent(self, F: np.ndarray) -> np.ndarray:
+        """∂P/∂F (p, 3, 3, 3, 3) [Pa], the last two axes those of F."""
+        return _derivative(self.stress, F)
+
+    @property
+    def modulus(self) -> float:
+        """How stiff the material is at rest [Pa]: the largest entry of the tangent."""
+        return float(np.abs(self.tangent(np.eye(3)[None])).max())
+
+    def check_derivatives(self, F: np.ndarray | None = None) -> tuple[float, float]:
+        """Largest relative differences of stress and tangent from central differences, at F (p, 3, 3) or at random."""
+        if F is None:
+            F = np.eye(3) + np.random.default_rng(0).uniform(-0.15, 0.15, (20, 3, 3))
+        differences = []
+        for function, derivative in ((self.energy, self.stress(F)), (self.stress, self.tangent(F))):
+            numeric = _central_difference(function, F)
+            differences.append(float(np.abs(derivative - numeric).max() / np.abs(numeric).max()))
+        return differences[0], differences[1]
+
+    def assemble(self, x, cells, gradients, volumes, place, force, band) -> tuple[float, float, int]:
+        """Add up energy, internal force and, unless `band` is empty, stiffness of a body.
+
+        Args:
+            x: (n, 3) positions [m].
+            cells: (m, k) nodes of each cell.
+            gradients: (m, q, k, 3) ∂N/∂X at the quadrature points [1/m].
+            volumes: (m, q) volume that each quadrature point stands for [m³].
+            place: (n,) place of each node among the unknowns, −1 where it is fixed.
+            force: (n, 3), is overwritten by ∂W/∂x [N].
+            band: (dof, b) rows of an EnvelopeCholesky, is overwritten by ∂²W/∂x²; or (0, 0).
+
+        Returns:
+            The energy [J], the smallest det F, and the cell where it is.
+        """
+        F = np.empty((*volumes.shape, 3, 3))
+        determinants = deformation_gradients(x, cells, gradients, F)
+        points = F.reshape(-1, 3, 3)
+        assemble_stress(cells, gradients, volumes, self.stress(points).reshape(F.shape), force)
+        if len(band):
+            band[:] = 0.0
+            tangent = self.tangent(points).reshape(*volumes.shape, 3, 3, 3, 3)
+            assemble_stiffness(cells, gradients, volumes, tangent, place, band)
+        worst = int(determinants.min(axis=1).argmin())
+        energy = float(volumes.ravel() @ self.energy(points))
+        return energy, float(determinants[worst].min()), worst
+
+
+class IsotropicEnergy(Energy):
+    """A law of Young's modulus and Poisson's ratio, with Lamé constants `lam`, `mu` [Pa].
 
     Raises:
         MaterialError: E ≤ 0, or ν outside (−1, 0.5).
@@ -22,19 +91,32 @@ class Energy(ABC):
         self.mu = young_modulus / (2.0 * (1.0 + poisson_ratio))
         self.lam = young_modulus * poisson_ratio / ((1.0 + poisson_ratio) * (1.0 - 2.0 * poisson_ratio))
 
-    @abstractmethod
-    def assemble(self, x, cells, gradients, volumes, place, force, band) -> tuple[float, float, int]:
-        """Add up energy, internal force and, unless `band` is empty, stiffness of a body.
 
-        Args:
-            x: (n, 3) positions [m].
-            cells: (m, k) nodes of each cell.
-            gradients: (m, q, k, 3) ∂N/∂X at the quadrature points [1/m].
-            volumes: (m, q) volume that each quadrature point stands for [m³].
-            place: (n,) place of each node among the unknowns, −1 where it is fixed.
-            force: (n, 3), is overwritten by ∂W/∂x [N].
-            band: (dof, b) rows of a EnvelopeCholesky, is overwritten by ∂²W/∂x²; or (0, 0).
+def _derivative(function, F: np.ndarray) -> np.ndarray:
+    """∂f/∂F with the axes of F last: by complex steps where f keeps them, else by central differences."""
+    if np.iscomplexobj(F):
+        return _central_difference(function, F)
+    try:
+        values = [_shifted(function, F, i, j, 1j * COMPLEX_STEP) for i in range(3) for j in range(3)]
+    except (TypeError, ValueError, np.linalg.LinAlgError):
+        return _central_difference(function, F)
+    if not all(np.iscomplexobj(value) for value in values):
+        return _central_difference(function, F)
+    stacked = np.stack([value.imag for value in values], axis=-1) / COMPLEX_STEP
+    return stacked.reshape(*stacked.shape[:-1], 3, 3)
 
-        Returns:
-            The energy [J], the smallest det F, and the cell where it is.
-        """
+
+def _central_difference(function, F: np.ndarray) -> np.ndarray:
+    differences = [
+        _shifted(function, F, i, j, REAL_STEP) - _shifted(function, F, i, j, -REAL_STEP)
+        for i in range(3)
+        for j in range(3)
+    ]
+    stacked = np.stack(differences, axis=-1) / (2.0 * REAL_STEP)
+    return stacked.reshape(*stacked.shape[:-1], 3, 3)
+
+
+def _shifted(function, F: np.ndarray, i: int, j: int, step: complex) -> np.ndarray:
+    moved = F.astype(np.result_type(F, type(step)))
+    moved[:, i, j] += step
+    return function(moved)

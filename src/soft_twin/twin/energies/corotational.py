@@ -11,20 +11,33 @@ turned into h = R g, this makes the exact block of the stiffness matrix between 
 import numpy as np
 from numba import njit
 
-from soft_twin.twin.energies.base import Energy
+from soft_twin.twin.energies.assembly import scatter_blocks
+from soft_twin.twin.energies.base import IsotropicEnergy
 
 
-class Corotational(Energy):
+class Corotational(IsotropicEnergy):
     """See the module's docstring; the law of SOFA's and the paper's (Lai et al. 2025) slender robot."""
 
     def assemble(self, x, cells, gradients, volumes, place, force, band):
         return _KERNELS[cells.shape[1]](x, cells, gradients, volumes, self.lam, self.mu, place, force, band)
 
-    def energy(self, F: np.ndarray) -> np.ndarray:
-        """W (p,) of deformation gradients (p, 3, 3)."""
-        U, s, Vt = np.linalg.svd(F)
-        s[:, 2] *= np.sign(np.linalg.det(U @ Vt))
-        return self.mu * ((s - 1.0) ** 2).sum(axis=1) + 0.5 * self.lam * (s.sum(axis=1) - 3.0) ** 2
+    def energy(self, F):
+        stretches = _rotated_svd(F)[1]
+        return self.mu * ((stretches - 1.0) ** 2).sum(axis=1) + 0.5 * self.lam * (stretches.sum(axis=1) - 3.0) ** 2
+
+    def stress(self, F):
+        U, stretches, Vt = _rotated_svd(F)
+        R = U @ Vt
+        return 2.0 * self.mu * (F - R) + self.lam * (stretches.sum(axis=1) - 3.0)[:, None, None] * R
+
+
+def _rotated_svd(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """F = U diag(s) Vᵀ with U Vᵀ a rotation: the last of s (p, 3) is negative where det F is."""
+    U, s, Vt = np.linalg.svd(F)
+    sign = np.sign(np.linalg.det(U @ Vt))
+    s[:, 2] *= sign
+    U[:, :, 2] *= sign[:, None]
+    return U, s, Vt
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -61,33 +74,6 @@ def _polar(F, R, C):
         if change < 1e-8:  # it converges quadratically: what is left is below round-off
             break
     return determinant
-
-
-@njit(cache=True, nogil=True)
-def scatter_blocks(K, nodes, place, band):
-    """Add the blocks K[a, b], b ≤ a, of one cell to the lower band."""
-    for a in range(len(nodes)):
-        pa = place[nodes[a]]
-        if pa < 0:
-            continue
-        for b in range(a + 1):
-            pb = place[nodes[b]]
-            if pb < 0:
-                continue
-            if pa == pb:
-                for i in range(3):
-                    for j in range(i + 1):
-                        band[3 * pb + j, i - j] += K[a, b, i, j]
-            elif pa > pb:
-                offset = 3 * (pa - pb)
-                for j in range(3):
-                    for i in range(3):
-                        band[3 * pb + j, offset + i - j] += K[a, b, i, j]
-            else:
-                offset = 3 * (pb - pa)
-                for i in range(3):
-                    for j in range(3):
-                        band[3 * pa + i, offset + j - i] += K[a, b, i, j]
 
 
 def _kernel(k):

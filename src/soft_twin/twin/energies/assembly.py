@@ -1,0 +1,91 @@
+"""Kernels that add up the cells of a body, for any strain energy."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def deformation_gradients(x, cells, gradients, F):
+    """Fill F (m, q, 3, 3) = Σ xₐ ⊗ ∂Nₐ/∂X; its determinants (m, q)."""
+    m, q, k, _ = gradients.shape
+    determinants = np.empty((m, q))
+    for e in range(m):
+        for p in range(q):
+            A = F[e, p]
+            A[:] = 0.0
+            for a in range(k):
+                for i in range(3):
+                    for j in range(3):
+                        A[i, j] += x[cells[e, a], i] * gradients[e, p, a, j]
+            determinants[e, p] = (
+                A[0, 0] * (A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1])
+                - A[0, 1] * (A[1, 0] * A[2, 2] - A[1, 2] * A[2, 0])
+                + A[0, 2] * (A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0])
+            )
+    return determinants
+
+
+@njit(cache=True, nogil=True)
+def assemble_stress(cells, gradients, volumes, stress, force):
+    """Overwrite force (n, 3) by Σ V P ∂N/∂X of stresses P (m, q, 3, 3)."""
+    m, q, k, _ = gradients.shape
+    force[:] = 0.0
+    for e in range(m):
+        for p in range(q):
+            for a in range(k):
+                for i in range(3):
+                    total = 0.0
+                    for j in range(3):
+                        total += stress[e, p, i, j] * gradients[e, p, a, j]
+                    force[cells[e, a], i] += volumes[e, p] * total
+
+
+@njit(cache=True, nogil=True)
+def assemble_stiffness(cells, gradients, volumes, tangent, place, band):
+    """Add Σ V ∂N/∂X · ∂P/∂F · ∂N/∂X of tangents (m, q, 3, 3, 3, 3) to the rows of a band."""
+    m, q, k, _ = gradients.shape
+    K = np.empty((k, k, 3, 3))
+    half = np.empty((3, 3, 3))
+    for e in range(m):
+        K[:] = 0.0
+        for p in range(q):
+            g, A, v = gradients[e, p], tangent[e, p], volumes[e, p]
+            for a in range(k):
+                for i in range(3):
+                    for s in range(3):
+                        for t in range(3):
+                            half[i, s, t] = v * (
+                                A[i, 0, s, t] * g[a, 0] + A[i, 1, s, t] * g[a, 1] + A[i, 2, s, t] * g[a, 2]
+                            )
+                for b in range(a + 1):
+                    for i in range(3):
+                        for s in range(3):
+                            K[a, b, i, s] += half[i, s, 0] * g[b, 0] + half[i, s, 1] * g[b, 1] + half[i, s, 2] * g[b, 2]
+        scatter_blocks(K, cells[e], place, band)
+
+
+@njit(cache=True, nogil=True)
+def scatter_blocks(K, nodes, place, band):
+    """Add the blocks K[a, b], b ≤ a, of one cell to the lower band."""
+    for a in range(len(nodes)):
+        pa = place[nodes[a]]
+        if pa < 0:
+            continue
+        for b in range(a + 1):
+            pb = place[nodes[b]]
+            if pb < 0:
+                continue
+            if pa == pb:
+                for i in range(3):
+                    for j in range(i + 1):
+                        band[3 * pb + j, i - j] += K[a, b, i, j]
+            elif pa > pb:
+                offset = 3 * (pa - pb)
+                for j in range(3):
+                    for i in range(3):
+                        band[3 * pb + j, offset + i - j] += K[a, b, i, j]
+            else:
+                offset = 3 * (pb - pa)
+                for i in range(3):
+                    for j in range(3):
+                        band[3 * pa + i, offset + j - i] += K[a, b, i, j]
