@@ -247,6 +247,18 @@ def test_relevelling_keeps_bias_and_finds_the_tilt_anew():
     assert np.sqrt(ekf.covariance[2, 2]) >= 0.5
 
 
+def test_a_bias_that_moves_with_the_temperature_is_followed_where_the_temperature_is_told():
+    rng = np.random.default_rng(11)
+    n = round(60.0 * RATE)
+    temperature = 20.0 + 15.0 * (1.0 - np.exp(-np.arange(n) / RATE / 10.0))
+    gyr = np.radians(0.02) * (temperature - 20.0)[:, None] + 2.4e-3 * rng.standard_normal((n, 3))
+    acc = np.array([0.0, 0.0, 9.81]) + 0.02 * rng.standard_normal((n, 3))
+    told = OrientationEkf().update_batch(gyr, acc, RATE, temperature)
+    np.testing.assert_allclose(told.gyroscope_bias[-1], np.radians(0.02) * 15.0, atol=np.radians(0.02))
+    with pytest.raises(InputError, match="temperatures of shape"):
+        OrientationEkf().update_batch(gyr, acc, RATE, temperature[1:])
+
+
 def test_a_change_of_temperature_makes_the_bias_less_certain():
     ekf = OrientationEkf()
     before = ekf.state.covariance[kernel.EB, kernel.EB]
@@ -293,3 +305,18 @@ def test_recordings_inclination_and_honesty(trial):
     assert np.mean(normalised < 5.99) > 0.95
     assert track.nis.mean() < 1.0
     assert np.mean(track.nis < 12.6 / 6.0) > 0.93
+
+
+def test_uneven_steps_and_a_gap_are_taken_as_they_are():
+    gyr, acc, truth = swing(20.0)
+    rng = np.random.default_rng(12)
+    kept = rng.random(len(gyr)) > 0.2
+    kept[800:1000] = False
+    kept[:100] = True
+    time = np.arange(len(gyr))[kept] / RATE
+    track = OrientationEkf().update_batch(gyr[kept], acc[kept], RATE, time=time)
+    errors = np.degrees(inclination_errors(track.quaternion_wxyz, np.roll(truth[kept].as_quat(), 1, axis=1)))
+    assert errors[time < 8.0].max() < 3.0
+    assert errors[time > 12.0].max() < 4.0
+    with pytest.raises(InputError, match="each later"):
+        OrientationEkf().update_batch(gyr[:3], acc[:3], RATE, time=np.array([0.0, 0.02, 0.01]))

@@ -8,6 +8,7 @@ COMMANDS = {
     "bench": "measure speed and scale; prints a table and one JSON line",
     "diff": "what differs between two recordings",
     "emulate": "run one emulated device, with faults on purpose, for tests of drivers",
+    "estimate": "orientation from a recording of an IMU, by the filter of the nodes",
     "experiment": "do a paper's experiment again; prints a table and draws pictures",
     "mesh": "make a robot's meshes with Gmsh",
     "replay": "run the library over a recording, without middleware",

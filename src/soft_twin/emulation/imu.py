@@ -70,7 +70,7 @@ class EmulatedImuParameters:
             noise_density=math.radians(0.014),
             bias=math.radians(0.3),
             bias_per_kelvin=math.radians(0.015),
-            bias_walk=math.radians(0.0005),
+            bias_walk=math.radians(5e-5),  # 0.001 deg/s in ten minutes; the data sheet: 2 deg/h bias stability
             scale=0.002,
             misalignment=0.001,
             range=math.radians(2000.0),

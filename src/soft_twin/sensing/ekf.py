@@ -31,6 +31,7 @@ reveal.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ from soft_twin.errors import InputError
 from soft_twin.sensing import ekf_kernel as kernel
 from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, OrientationTrack
 from soft_twin.sensing.samples import ImuSample
+from soft_twin.sensing.warmth import WarmthWatch
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class EkfParameters:
     interval: float = 0.05
     gyroscope_noise: float = math.radians(0.03)
     gyroscope_scale_noise: float = 0.0015
-    bias_walk: float = 1e-5
+    bias_walk: float = 2e-5
     bias_per_kelvin: float = math.radians(0.02)
     bias_std: float = math.radians(0.5)
     scale_walk: float = 1e-5
@@ -177,31 +179,54 @@ class OrientationEkf(OrientationFilter):
             sample.specific_force,
         )
 
-    def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
+    def update_batch(
+        self,
+        angular_velocity: np.ndarray,
+        specific_force: np.ndarray,
+        rate: float,
+        temperature: np.ndarray | None = None,
+        time: np.ndarray | None = None,
+    ) -> OrientationTrack:
         gyr, acc = checked_recording(angular_velocity, specific_force, rate)
-        s, n = self.state, len(gyr)
+        n = len(gyr)
+        steps = np.full(n, 1.0 / rate) if time is None else _steps(time, n, rate)
+        answer = _Answer(np.empty((n, 4)), np.empty((n, 3)), np.empty((n, 3)), np.empty(n))
+        start = 0
+        for end, change in _stretches(temperature, steps):
+            self._run(answer, gyr, acc, steps, start, end)
+            self.warm(change)
+            if end < n and steps[end] > GAP:
+                self.relevel(lost_turn(steps[end]))
+            start = end
+        answer.variances[:, :2] += self._tilt_floor()
+        return OrientationTrack(
+            answer.quaternions, answer.biases, np.sqrt(answer.variances), answer.nis[: answer.steps].copy()
+        )
+
+    def _run(
+        self, answer: "_Answer", gyr: np.ndarray, acc: np.ndarray, steps: np.ndarray, start: int, end: int
+    ) -> None:
+        """The samples from `start` to `end`; the very first one only sets the tilt."""
+        s = self.state
         first = 0 if s.levelled else 1
         if not s.levelled:
-            self._level(acc[0])
-        quaternions, biases, variances, nis = np.empty((n, 4)), np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
-        steps = kernel.update_batch(
+            self._level(acc[start])
+        answer.steps += kernel.update_batch(
             s.nominal,
             s.covariance,
             s.pending,
             s.rest,
             s.monitor,
             self._coefficients,
-            1.0 / rate,
-            gyr,
-            acc,
+            steps[start:end],
+            gyr[start:end],
+            acc[start:end],
             first,
-            quaternions,
-            biases,
-            variances,
-            nis,
+            answer.quaternions[start:end],
+            answer.biases[start:end],
+            answer.variances[start:end],
+            answer.nis[answer.steps :],
         )
-        variances[:, :2] += self._tilt_floor()
-        return OrientationTrack(quaternions, biases, np.sqrt(variances), nis[:steps].copy())
 
     def relevel(self, turn_std: float) -> None:
         s = self.state
@@ -261,9 +286,44 @@ class OrientationEkf(OrientationFilter):
         s.started, s.lost_turn, s.levelled = True, 0.0, True
 
 
+GAP = 0.25  # [s] without samples after which the tilt has to be found anew
+_LOST_RATE = 0.5  # [rad/s] at which a sensor may have turned unseen
 _CALM = 1.0  # [m/s^2] by which the specific force of a sensor that hardly accelerates differs from g
 _SHAKEN_TILT_STD = 0.7  # [rad] of the tilt that one reading gives while the sensor is shaken
 _WARMTH_CORRELATION = 5.0  # [K] over which the slope of the bias keeps its sign
+
+
+@dataclass
+class _Answer:
+    """Arrays that a batch fills."""
+
+    quaternions: np.ndarray
+    biases: np.ndarray
+    variances: np.ndarray
+    nis: np.ndarray
+    steps: int = 0
+
+
+def _stretches(temperature: np.ndarray | None, steps: np.ndarray) -> Iterator[tuple[int, float]]:
+    """Ends of the stretches without gap and change of temperature, and that change [K]."""
+    count = len(steps)
+    if temperature is not None and np.shape(temperature) != (count,):
+        raise InputError(f"temperatures of shape {np.shape(temperature)}: expected ({count},), one a sample")
+    watch = WarmthWatch()
+    temperatures = np.full(count, math.nan) if temperature is None else np.asarray(temperature, dtype=float)
+    if temperature is not None or (steps > GAP).any():
+        for i, (value, step) in enumerate(zip(temperatures.tolist(), steps.tolist(), strict=True)):
+            change = watch.update(value, step)
+            if i > 0 and (change or step > GAP):
+                yield i, change
+    yield count, 0.0
+
+
+def _steps(time: np.ndarray, count: int, rate: float) -> np.ndarray:
+    """(n,) time since the sample before [s]."""
+    if np.shape(time) != (count,) or not np.all(np.diff(time) > 0.0):
+        raise InputError(f"times of shape {np.shape(time)}: expected ({count},), each later than the one before")
+    return np.diff(time, prepend=time[0] - 1.0 / rate)
 
 
 def _coefficients(p: EkfParameters) -> np.ndarray:
@@ -292,6 +352,11 @@ def _coefficients(p: EkfParameters) -> np.ndarray:
     c[kernel.C_LOST_TILT] = p.lost_tilt_noise
     c[kernel.C_TILT] = p.tilt_std
     return c
+
+
+def lost_turn(lost_time: float) -> float:
+    """Standard deviation of what a sensor may have turned in a time without samples [rad]."""
+    return min(_LOST_RATE * lost_time, math.pi)
 
 
 def checked_recording(

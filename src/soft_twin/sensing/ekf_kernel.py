@@ -343,17 +343,17 @@ def update(x, C, pending, rest, monitor, c, dt, gyr, acc):
 
 
 @njit(cache=True)
-def update_batch(x, C, pending, rest, monitor, c, dt, gyr, acc, first, quaternions, biases, variances, nis):
-    """`update` over a recording from sample `first` on; the number of covariance steps, whose NIS are in `nis`."""
-    steps = 0
+def update_batch(x, C, pending, rest, monitor, c, steps, gyr, acc, first, quaternions, biases, variances, nis):
+    """`update` over a recording from sample `first` on, each after its step [s]; how many NIS are in `nis`."""
+    count = 0
     for n in range(len(gyr)):
         if n >= first:
-            update(x, C, pending, rest, monitor, c, dt, gyr[n], acc[n])
+            update(x, C, pending, rest, monitor, c, steps[n], gyr[n], acc[n])
             if pending[ELAPSED] == 0.0:
-                nis[steps] = monitor[NIS]
-                steps += 1
+                nis[count] = monitor[NIS]
+                count += 1
         quaternions[n] = x[Q : Q + 4]
         biases[n] = x[B : B + 3]
         for i in range(3):
             variances[n, i] = C[TH + i, TH + i]
-    return steps
+    return count

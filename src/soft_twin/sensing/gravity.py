@@ -5,16 +5,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from soft_twin.errors import InputError, UsageError
+from soft_twin.errors import UsageError
 from soft_twin.sensing.calibration import ImuCalibration
-from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
+from soft_twin.sensing.ekf import EkfParameters, OrientationEkf, lost_turn
 from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
-from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, rotation_matrix
+from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
+from soft_twin.sensing.rotations import (
+    checked_rotation,
+    quaternion_from_matrix,
+    quaternion_product,
+    rotation_matrix,
+)
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VqfOrientation
+from soft_twin.sensing.warmth import WarmthWatch
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class GravityEstimator:
     def __init__(self, mounting: np.ndarray, parameters: GravityParameters | None = None, estimator: str = "ekf"):
         self.parameters = parameters or GravityParameters()
         self._mounting = checked_rotation(mounting)
-        self._board_from_base = _quaternion(self._mounting.T)
+        self._board_from_base = quaternion_from_matrix(self._mounting.T)
         self._make_filter = _filter_factory(estimator, self.parameters)
         self.reset()
 
@@ -95,8 +101,7 @@ class GravityEstimator:
         self._filter = self._make_filter()
         self._heater = TemperatureControl(self.parameters.heater)
         self._guard = SampleGuard(self.parameters.guard)
-        self._slow_temperature = math.nan
-        self._noted_temperature = math.nan
+        self._warmth = WarmthWatch()
         self._last_time = math.nan
         self._started = False
 
@@ -111,7 +116,7 @@ class GravityEstimator:
 
     def _filter_sample(self, sample: ImuSample, trust: Trust, lost_time: float) -> None:
         if trust is Trust.LOST:
-            self._filter.relevel(min(_LOST_RATE * lost_time, math.pi))
+            self._filter.relevel(lost_turn(lost_time))
         self._filter.update(sample)
         if trust is Trust.TURN_UNKNOWN:
             self._filter.disturb(_DOUBTFUL_ANGLE, forget_velocity=False)
@@ -122,19 +127,13 @@ class GravityEstimator:
     def _control_temperature(self, sample: ImuSample) -> None:
         if not math.isfinite(sample.time) or sample.time <= self._last_time:
             return
-        dt = sample.time - self._last_time
+        dt = sample.time - self._last_time if math.isfinite(self._last_time) else 0.0
         self._last_time = sample.time
         if self.parameters.heated:
             self._heater.update(sample.time, sample.temperature)
-        if not math.isfinite(sample.temperature):
-            return
-        share = dt / (_TEMPERATURE_LOW_PASS + dt) if math.isfinite(self._slow_temperature) else 1.0
-        before = self._slow_temperature if math.isfinite(self._slow_temperature) else sample.temperature
-        self._slow_temperature = before + share * (sample.temperature - before)
-        change = self._slow_temperature - self._noted_temperature
-        if not abs(change) < _NOTABLE_CHANGE:
-            self._noted_temperature = self._slow_temperature
-            self._filter.warm(change if math.isfinite(change) else 0.0)
+        change = self._warmth.update(sample.temperature, dt)
+        if change:
+            self._filter.warm(change)
 
     def _estimate(self, sample: ImuSample, usable: bool, faults: tuple[str, ...]) -> GravityEstimate:
         p = self.parameters
@@ -148,7 +147,7 @@ class GravityEstimator:
         return GravityEstimate(
             time=sample.time,
             gravity_in_base=-STANDARD_GRAVITY * self._mounting @ rotation_matrix(quaternion)[2],
-            quaternion_wxyz=_product(quaternion, self._board_from_base),
+            quaternion_wxyz=quaternion_product(quaternion, self._board_from_base),
             orientation_covariance=covariance,
             angular_velocity=self._mounting @ rates,
             specific_force=self._mounting @ sample.specific_force,
@@ -165,22 +164,7 @@ class GravityEstimator:
         return tuple(faults)
 
 
-_LOST_RATE = 0.5  # [rad/s] at which the base may have turned unseen
 _DOUBTFUL_ANGLE = 0.02  # [rad] by which a saturated sample may be wrong
-_TEMPERATURE_LOW_PASS = 1.0  # [s]
-_NOTABLE_CHANGE = 0.05  # [K]
-
-
-def checked_rotation(mounting: np.ndarray) -> np.ndarray:
-    """(3, 3) as floats.
-
-    Raises:
-        InputError: not a right-handed rotation to 1e-6.
-    """
-    matrix = np.asarray(mounting, dtype=float)
-    if matrix.shape != (3, 3) or not np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-6) or np.linalg.det(matrix) < 0:
-        raise InputError(f"mounting {np.round(matrix, 4).tolist()}: expected a right-handed (3, 3) rotation matrix")
-    return matrix
 
 
 def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[], OrientationFilter]:
@@ -188,23 +172,3 @@ def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[
     if estimator not in factories:
         raise UsageError(f"no orientation filter '{estimator}': there are {', '.join(factories)}")
     return factories[estimator]
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Hamilton product of two quaternions w, x, y, z."""
-    aw, ax, ay, az = a.tolist()
-    bw, bx, by, bz = b.tolist()
-    return np.array(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ]
-    )
-
-
-def _quaternion(rotation: np.ndarray) -> np.ndarray:
-    """(4,) w, x, y, z of a rotation matrix."""
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
-    return np.array([w, x, y, z])

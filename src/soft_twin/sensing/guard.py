@@ -7,6 +7,7 @@ from enum import Enum
 import numpy as np
 
 from soft_twin.errors import InputError
+from soft_twin.sensing.ekf import GAP
 from soft_twin.sensing.orientation import STANDARD_GRAVITY
 from soft_twin.sensing.samples import ImuSample
 
@@ -28,7 +29,7 @@ class GuardParameters:
     gyroscope_range: float = math.radians(2000.0)
     accelerometer_range: float = 24.0 * STANDARD_GRAVITY
     stuck_time: float = 0.2
-    gap: float = 0.25
+    gap: float = GAP
     free_fall: float = 2.0
     free_fall_time: float = 0.1
     force_tolerance: float = 2.5

@@ -18,7 +18,8 @@ import numpy as np
 from soft_twin.errors import InputError, UsageError
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
 from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
-from soft_twin.sensing.orientation import OrientationFilter, rotation_matrix
+from soft_twin.sensing.orientation import OrientationFilter
+from soft_twin.sensing.rotations import rotation_matrix
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VqfOrientation
 

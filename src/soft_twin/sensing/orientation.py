@@ -48,12 +48,21 @@ class OrientationFilter(ABC):
         """The chip's temperature has changed [K]: the gyroscope's bias may have as well."""
 
     @abstractmethod
-    def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
-        """The filter over a recording with equal steps.
+    def update_batch(
+        self,
+        angular_velocity: np.ndarray,
+        specific_force: np.ndarray,
+        rate: float,
+        temperature: np.ndarray | None = None,
+        time: np.ndarray | None = None,
+    ) -> OrientationTrack:
+        """The filter over a recording.
 
         Args:
             angular_velocity, specific_force: (n, 3) [rad/s], [m/s²], finite.
             rate: samples per second.
+            temperature: (n,) of the chip [°C], where it was measured.
+            time: (n,) of the samples [s], where their steps are not all 1/rate.
 
         Raises:
             InputError: the arrays are empty, of unequal shape, not finite, or the rate is not positive.
@@ -78,15 +87,3 @@ class OrientationFilter(ABC):
     @abstractmethod
     def consistency(self) -> float:
         """Recent normalised innovation squared over its degrees of freedom; NaN where the filter has none."""
-
-
-def rotation_matrix(quaternion_wxyz: np.ndarray) -> np.ndarray:
-    """(3, 3) of a unit quaternion."""
-    w, x, y, z = quaternion_wxyz.tolist()
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )

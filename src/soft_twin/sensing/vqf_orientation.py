@@ -50,8 +50,15 @@ class VqfOrientation(OrientationFilter):
         if not self._filter.getRestDetected():
             self._heading_std += dt * self._filter.getBiasEstimate()[1]
 
-    def update_batch(self, angular_velocity: np.ndarray, specific_force: np.ndarray, rate: float) -> OrientationTrack:
-        """VQF's own C++ batch; see OrientationEkf.update_batch."""
+    def update_batch(
+        self,
+        angular_velocity: np.ndarray,
+        specific_force: np.ndarray,
+        rate: float,
+        temperature: np.ndarray | None = None,
+        time: np.ndarray | None = None,
+    ) -> OrientationTrack:
+        """VQF's own C++ batch, from its beginning, with equal steps and without temperature."""
         gyr, acc = checked_recording(angular_velocity, specific_force, rate)
         answer = VQF(1.0 / rate).updateBatch(gyr, acc)
         heading_std = np.cumsum(np.where(answer["restDetected"], 0.0, answer["biasSigma"])) / rate

@@ -1,0 +1,50 @@
+"""`soft-twin estimate RECORDING`: the node's orientation filter over a recording, for comparisons."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from soft_twin.errors import UsageError
+from soft_twin.recording.imu import read_imu_recording
+from soft_twin.sensing.ekf import OrientationEkf
+from soft_twin.sensing.vqf_orientation import VqfOrientation
+
+FILTERS = {"ekf": OrientationEkf, "vqf": VqfOrientation}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "recording", type=Path, help=".mat of BROAD, .mcap with sensor_msgs/Imu, or .npz: gyr, acc, rate"
+    )
+    parser.add_argument("--estimator", choices=FILTERS, default="ekf", help="orientation filter; default ekf")
+    parser.add_argument(
+        "--topic", help="of the samples in an .mcap; default: the only one, or the one ending in data_raw"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.npz", help="quat (n, 4) w x y z sensor to world, bias, std"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.out.suffix != ".npz":
+        raise UsageError(f"--out {arguments.out}: expected a name that ends in .npz")
+    recording = read_imu_recording(arguments.recording, arguments.topic)
+    track = FILTERS[arguments.estimator]().update_batch(
+        recording.angular_velocity,
+        recording.specific_force,
+        recording.rate,
+        recording.temperature,
+        recording.time,
+    )
+    try:
+        np.savez(arguments.out, quat=track.quaternion_wxyz, bias=track.gyroscope_bias, std=track.std)
+    except OSError as error:
+        raise UsageError(f"--out {arguments.out}: cannot be written: {error.strerror}") from error
+    count = len(track.quaternion_wxyz)
+    print(f"{arguments.recording.name}: {count} samples, {count / recording.rate:.1f} s at {recording.rate:.1f} Hz")
+    print(f"gyroscope bias at the end [°/s]: {np.array2string(np.degrees(track.gyroscope_bias[-1]), precision=3)}")
+    if len(track.nis):
+        print(f"normalised innovation squared: {track.nis.mean():.2f} on average (1: all that the model allows)")
+    print(f"written: {arguments.out}")
+    return 0

@@ -1,0 +1,111 @@
+"""Recordings of an IMU, whatever file they are in: BROAD's .mat, MCAP with sensor_msgs/Imu, .npz."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from soft_twin.errors import RecordingError
+from soft_twin.recording.reader import arrays, topic_types
+from soft_twin.sensing.broad import read_broad
+
+_MAX_SIZE = 2_000_000_000  # [bytes] of an .npz and of its arrays
+_IMU_TYPE = "sensor_msgs/msg/Imu"
+_TEMPERATURE_TYPE = "sensor_msgs/msg/Temperature"
+
+
+@dataclass(frozen=True)
+class ImuRecording:
+    """Samples of one IMU.
+
+    Attributes:
+        angular_velocity, specific_force: (n, 3) [rad/s], [m/s²].
+        rate: samples per second, the median one where they come unevenly.
+        time: (n,) of each sample [s], None where the steps are all 1/rate.
+        temperature: (n,) of the chip [°C], None where it was not recorded.
+    """
+
+    angular_velocity: np.ndarray
+    specific_force: np.ndarray
+    rate: float
+    time: np.ndarray | None = None
+    temperature: np.ndarray | None = None
+
+
+def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecording:
+    """The recording in a file; its ending says what it is.
+
+    Args:
+        path: .mat of BROAD, .mcap, or .npz with `gyr` (n, 3) [rad/s], `acc` (n, 3) [m/s²] and `rate` [Hz].
+        topic: of the samples in an .mcap; by default the only one, or the only one that ends in data_raw.
+
+    Raises:
+        RecordingError: the file is missing, unreadable, or has no such samples.
+    """
+    path = Path(path)
+    if path.suffix not in READERS:
+        raise RecordingError(f"{path}: expected a recording that ends in {', '.join(READERS)}")
+    if not path.is_file():
+        raise RecordingError(f"no recording at '{path}'")
+    return READERS[path.suffix](path, topic)
+
+
+def _read_mat(path: Path, topic: str | None) -> ImuRecording:
+    trial = read_broad(path)
+    return ImuRecording(trial.angular_velocity, trial.specific_force, trial.rate)
+
+
+def _read_npz(path: Path, topic: str | None) -> ImuRecording:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            gyr, acc, rate = (np.asarray(content[name], dtype=float) for name in ("gyr", "acc", "rate"))
+    except KeyError as error:
+        raise RecordingError(f"{path}: {error.args[0]}: expected the arrays gyr, acc and rate") from error
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise RecordingError(f"{path}: not readable as .npz: {' '.join(str(error).split())}") from error
+    if gyr.ndim != 2 or gyr.shape[1] != 3 or gyr.shape != acc.shape or rate.size != 1 or not rate > 0.0:
+        raise RecordingError(
+            f"{path}: gyr {gyr.shape}, acc {acc.shape}, rate {rate}: expected (n, 3), (n, 3), a number"
+        )
+    return ImuRecording(gyr, acc, float(rate))
+
+
+def _read_mcap(path: Path, topic: str | None) -> ImuRecording:
+    types = topic_types(path)
+    chosen = _choose_topic(path, [name for name, kind in types.items() if kind == _IMU_TYPE], topic)
+    temperatures = [name for name, kind in types.items() if kind == _TEMPERATURE_TYPE and _beside(name, chosen)]
+    series = arrays(path, [chosen, *temperatures])
+    samples = series[chosen]
+    time = 1e-9 * (samples.stamp - samples.stamp[0])
+    kept = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0.0])
+    kept &= np.isfinite(samples["angular_velocity"] + samples["linear_acceleration"]).all(axis=1)
+    if kept.sum() < 2:
+        raise RecordingError(f"{path}: '{chosen}' has fewer than two usable samples")
+    temperature = None
+    if len(temperatures) == 1:
+        celsius = series[temperatures[0]]
+        since = 1e-9 * (celsius.stamp - samples.stamp[0])
+        temperature = np.interp(time[kept], since, celsius["temperature"])
+    rate = 1.0 / float(np.median(np.diff(time[kept])))
+    return ImuRecording(
+        samples["angular_velocity"][kept], samples["linear_acceleration"][kept], rate, time[kept], temperature
+    )
+
+
+def _choose_topic(path: Path, topics: list[str], wanted: str | None) -> str:
+    chosen = [name for name in topics if name == wanted] if wanted else topics
+    if not wanted and len(topics) > 1:
+        chosen = [name for name in topics if name.endswith("data_raw")]
+    if len(chosen) != 1:
+        listed = ", ".join(sorted(topics)) or "none"
+        raise RecordingError(f"{path}: which {_IMU_TYPE}? There are: {listed}; name one with --topic")
+    return chosen[0]
+
+
+def _beside(name: str, other: str) -> bool:
+    """Whether two topics have one and the same namespace."""
+    return name.rpartition("/")[0] == other.rpartition("/")[0]
+
+
+READERS = {".mat": _read_mat, ".npz": _read_npz, ".mcap": _read_mcap}

@@ -1,0 +1,91 @@
+"""Recordings of an IMU from every kind of file, and `soft-twin estimate` over them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from soft_twin.cli import main
+from soft_twin.errors import RecordingError
+from soft_twin.recording.imu import read_imu_recording
+from soft_twin.sensing.ekf import OrientationEkf
+
+TRIAL = (
+    Path(os.environ.get("SOFT_TWIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    / "broad"
+    / "01_undisturbed_slow_rotation_A.mat"
+)
+N, RATE = 500, 100.0
+
+
+@pytest.fixture
+def still():
+    """Rates and forces of a board at rest, tilted by 30° about x."""
+    rng = np.random.default_rng(1)
+    up = 9.81 * np.array([0.0, np.sin(np.radians(30.0)), np.cos(np.radians(30.0))])
+    return 1e-3 * rng.standard_normal((N, 3)), up + 0.01 * rng.standard_normal((N, 3))
+
+
+@pytest.fixture
+def npz(tmp_path, still):
+    path = tmp_path / "run.npz"
+    np.savez(path, gyr=still[0], acc=still[1], rate=RATE)
+    return path
+
+
+def test_npz_is_read_as_it_was_written(npz, still):
+    recording = read_imu_recording(npz)
+    np.testing.assert_array_equal(recording.angular_velocity, still[0])
+    np.testing.assert_array_equal(recording.specific_force, still[1])
+    assert recording.rate == RATE
+
+
+@pytest.mark.parametrize("estimator", ["ekf", "vqf"])
+def test_estimate_writes_what_the_filter_says(npz, tmp_path, capsys, estimator):
+    if estimator == "vqf":
+        pytest.importorskip("vqf")
+    out = tmp_path / "answer.npz"
+    assert main(["estimate", str(npz), "--estimator", estimator, "--out", str(out)]) == 0
+    assert "500 samples, 5.0 s at 100.0 Hz" in capsys.readouterr().out
+    answer = np.load(out)
+    assert {name: answer[name].shape for name in answer} == {"quat": (N, 4), "bias": (N, 3), "std": (N, 3)}
+    up = Rotation.from_quat(np.roll(answer["quat"][-1], -1)).inv().apply([0.0, 0.0, 1.0])
+    assert np.degrees(np.arctan2(up[1], up[2])) == pytest.approx(30.0, abs=0.3)
+
+
+@pytest.mark.skipif(not TRIAL.is_file(), reason=f"no BROAD recording at {TRIAL}")
+def test_estimate_on_a_real_recording_is_the_filter_of_the_nodes(tmp_path):
+    out = tmp_path / "answer.npz"
+    assert main(["estimate", str(TRIAL), "--out", str(out)]) == 0
+    recording = read_imu_recording(TRIAL)
+    track = OrientationEkf().update_batch(recording.angular_velocity, recording.specific_force, recording.rate)
+    np.testing.assert_array_equal(np.load(out)["quat"], track.quaternion_wxyz)
+
+
+def test_missing_and_broken_recordings_are_named(tmp_path, still):
+    with pytest.raises(RecordingError, match="no recording at"):
+        read_imu_recording(tmp_path / "none.npz")
+    with pytest.raises(RecordingError, match="ends in .mat, .npz, .mcap"):
+        read_imu_recording(tmp_path / "run.csv")
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and then nothing")
+    with pytest.raises(RecordingError, match="not readable"):
+        read_imu_recording(tmp_path / "bad.npz")
+    np.savez(tmp_path / "part.npz", gyr=still[0])
+    with pytest.raises(RecordingError, match="expected the arrays gyr, acc and rate"):
+        read_imu_recording(tmp_path / "part.npz")
+    np.savez(tmp_path / "odd.npz", gyr=still[0], acc=still[1][1:], rate=RATE)
+    with pytest.raises(RecordingError, match=r"expected \(n, 3\)"):
+        read_imu_recording(tmp_path / "odd.npz")
+
+
+def test_estimate_says_what_is_wrong_in_one_line(npz, tmp_path, capsys):
+    assert main(["estimate", str(npz), "--out", str(tmp_path / "answer.txt")]) == 2
+    assert main(["estimate", str(npz), "--out", str(tmp_path / "no" / "answer.npz")]) == 2
+    assert main(["estimate", str(tmp_path / "none.mcap"), "--out", str(tmp_path / "a.npz")]) == 2
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert len(errors) == 3
+    assert "ends in .npz" in errors[0]
+    assert "cannot be written" in errors[1]
+    assert "no recording at" in errors[2]

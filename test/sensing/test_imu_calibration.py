@@ -1,0 +1,148 @@
+"""Six positions and two poses: what was put into the readings is found again; hands that err are told."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from soft_twin.errors import DescriptionError, InputError, RecordingError
+from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.imu_calibration import (
+    StillCollector,
+    StoredCalibration,
+    calibrate_accelerometer,
+    calibrate_mounting,
+    face_up,
+    read_calibration,
+    write_calibration,
+)
+from soft_twin.sensing.samples import ImuSample
+
+FACES = 9.81 * np.vstack([np.eye(3), -np.eye(3)])
+SCALE = np.array([1.02, 0.99, 1.01])
+OFFSET = np.array([0.3, -0.2, 0.15])
+
+
+def hand_held(ups, seed=0, degrees=8.0):
+    """The positions as a hand holds them: some degrees off."""
+    tilts = Rotation.from_rotvec(np.radians(degrees) * np.random.default_rng(seed).uniform(-1, 1, (len(ups), 3)) / 1.8)
+    return tilts.apply(ups)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_six_rough_positions_give_offsets_and_scales(seed):
+    fit = calibrate_accelerometer(hand_held(FACES, seed) / SCALE + OFFSET)
+    np.testing.assert_allclose(fit.offset, OFFSET, atol=1e-6)
+    np.testing.assert_allclose(np.diag(fit.matrix), SCALE, atol=1e-6)
+    assert fit.residual < 1e-9
+
+
+def test_more_positions_give_the_angles_between_the_axes_as_well():
+    rng = np.random.default_rng(4)
+    ups = np.vstack([FACES, 9.81 * Rotation.random(20, rng=rng).apply([0.0, 0.0, 1.0])])
+    true_matrix = np.diag(SCALE)
+    true_matrix[[1, 2, 2], [0, 0, 1]] = [0.01, -0.02, 0.015]
+    ups = np.array([up for up in ups if np.abs(up).max() > 9.81 * math.cos(math.radians(30.0))])
+    fit = calibrate_accelerometer(ups @ np.linalg.inv(true_matrix).T + OFFSET)
+    np.testing.assert_allclose(fit.matrix, true_matrix, atol=1e-6)
+    np.testing.assert_allclose(fit.offset, OFFSET, atol=1e-6)
+
+
+def test_missing_faces_are_named():
+    with pytest.raises(InputError, match="-x, -z up"):
+        calibrate_accelerometer(FACES[[0, 1, 2, 4, 1, 2]])
+
+
+def test_readings_of_no_accelerometer_are_refused():
+    with pytest.raises(InputError, match="not plausible"):
+        calibrate_accelerometer(2.0 * FACES)
+
+
+def test_a_board_on_its_edge_shows_no_face():
+    assert face_up(np.array([0.5, -9.7, 1.0])) == "-y"
+    with pytest.raises(InputError, match="upright"):
+        face_up(np.array([7.0, 7.0, 0.0]))
+
+
+def test_mounting_is_found_from_two_poses():
+    mounting = Rotation.from_euler("xyz", [0.2, -1.1, 2.0]).as_matrix()
+    ups = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(calibrate_mounting(9.81 * ups @ mounting, ups), mounting, atol=1e-9)
+
+
+def test_one_pose_or_contradicting_poses_give_no_mounting():
+    up, side = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    with pytest.raises(InputError, match="two poses"):
+        calibrate_mounting([up, up], [up, up])
+    with pytest.raises(InputError, match="contradict"):
+        calibrate_mounting([up, up + 0.5 * side], [up, side])
+
+
+def still(count, moved=0.0):
+    rng = np.random.default_rng(1)
+    return [
+        ImuSample(0.01 * i, 1e-3 * rng.standard_normal(3) + moved * i, FACES[2] + 0.02 * rng.standard_normal(3), 30.0)
+        for i in range(count)
+    ]
+
+
+def test_rest_is_averaged_over_its_last_second():
+    collector = StillCollector()
+    for sample in still(300):
+        collector.add(sample)
+    np.testing.assert_allclose(collector.mean_force(), FACES[2], atol=0.01)
+
+
+def test_motion_and_silence_are_no_rest():
+    with pytest.raises(InputError, match="is the IMU running"):
+        StillCollector().mean_force()
+    collector = StillCollector()
+    for sample in still(200, moved=0.01):
+        collector.add(sample)
+    with pytest.raises(InputError, match="hold it still"):
+        collector.mean_force()
+
+
+def test_calibration_survives_its_file(tmp_path):
+    matrix = tuple(map(tuple, np.diag(SCALE).tolist()))
+    imu = ImuCalibration(matrix, tuple(OFFSET), (0.001, 0.0, -0.002), (1e-5, 0.0, 2e-5), 38.0)
+    mounting = Rotation.from_euler("z", 0.5).as_matrix()
+    write_calibration(tmp_path / "imu.yaml", StoredCalibration(imu, mounting))
+    read = read_calibration(tmp_path / "imu.yaml")
+    assert read.imu == imu
+    np.testing.assert_array_equal(read.mounting, mounting)
+
+
+def test_broken_files_are_named(tmp_path):
+    with pytest.raises(RecordingError, match="no IMU calibration"):
+        read_calibration(tmp_path / "missing.yaml")
+    (tmp_path / "bad.yaml").write_text("accelerometer_offset: [1.0, 2.0]\n")
+    with pytest.raises(DescriptionError, match="accelerometer_offset"):
+        read_calibration(tmp_path / "bad.yaml")
+    (tmp_path / "skew.yaml").write_text("mounting: [1, 0, 0, 0, 1, 0, 0, 0, -1]\n")
+    with pytest.raises(InputError, match="right-handed"):
+        read_calibration(tmp_path / "skew.yaml")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        write_calibration(tmp_path / "no" / "folder.yaml", StoredCalibration())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"accelerometer_matrix": ((1.0, 0.0), (0.0, 1.0))},
+        {"accelerometer_offset": (0.0, math.nan, 0.0)},
+        {"gyroscope_bias": (0.0, 0.0)},
+    ],
+)
+def test_impossible_calibrations_are_refused(values):
+    with pytest.raises(InputError, match="IMU calibration"):
+        ImuCalibration(**values)
+
+
+def test_known_bias_follows_the_temperature():
+    calibration = ImuCalibration(gyroscope_bias=(0.01, 0.0, 0.0), gyroscope_bias_per_kelvin=(0.001, 0.0, 0.0))
+    at = [
+        calibration.apply(ImuSample(0.0, np.zeros(3), FACES[2], t)).angular_velocity[0] for t in (25.0, 35.0, math.nan)
+    ]
+    assert at == pytest.approx([-0.01, -0.02, -0.01])
