@@ -68,6 +68,15 @@ def test_hand_pulls_the_arm_and_lets_it_swing_back(arm, straight, straight_press
     assert free.nodes == pytest.approx(straight.nodes, abs=2e-3)
 
 
+def test_released_arm_swings_through_its_rest(arm, straight_pressures):
+    motion = Motion(arm.model, straight_pressures, drag=0.05)
+    for _ in range(100):
+        motion.step(0.02, straight_pressures, hand=(0.1, 0.0, 0.0))
+    tips = [motion.step(0.02, straight_pressures).tip()[0] for _ in range(150)]
+    assert min(tips) < -0.02
+    assert np.all(np.abs(tips) < 0.1)
+
+
 def test_at_rest_nothing_moves(arm, straight, straight_pressures):
     motion = Motion(arm.model, straight_pressures)
     assert motion.step(0.01, straight_pressures).nodes == pytest.approx(straight.nodes, abs=1e-6)
