@@ -177,8 +177,9 @@ class Plant:
         solution = self._matrix.solve(right)
         sensitivities = body.free_values(gradients).T @ solution
         compliance = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
+        # friction makes the compliance unsymmetric: the QP takes its symmetric part, the rest lags by an iteration
+        stretch = lengths + sensitivities[:, 0] - taut + (compliance - sensitivities[:, 1:]) @ self.tensions
         compliance += np.eye(self._cables.count) / self._stiffness
-        stretch = lengths + sensitivities[:, 0] - taut
         self.tensions = solve_box_qp(compliance, -stretch, 0.0, np.inf)
         move = body.spread(solution[:, 0] - solution[:, 1:] @ self.tensions)
         return move * min(1.0, LARGEST_STEP / max(float(np.abs(move).max()), 1e-300))
