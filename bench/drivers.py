@@ -100,7 +100,7 @@ def _latency_and_loop() -> list[Figure]:
         Figure("ticks_per_s", "ticks per second, commands' own included", ticks / LOOP_TIME, "Hz"),
         Figure("missed_percent", f"missed deadlines at 250 Hz over {LOOP_TIME:g} s", late, "%", "≤ 0.5"),
         Figure("worst_gap_ms", "longest gap between two ticks", state.counters["worst_gap_ms"], "ms", "≤ 20"),
-        Figure("faults_in_loop", "faults meanwhile", state.counters["faults"], "", "0"),
+        Figure("faults_in_loop", "faults meanwhile", float(state.counters["faults"] - before["faults"]), "", "0"),
     ]
 
 

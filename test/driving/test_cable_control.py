@@ -159,7 +159,7 @@ def test_feedback_that_comes_late_but_whole_is_no_loss(winches):
     winches.control.enable()
     winches.run(0.3, np.full(6, 0.001))
     winches.hold_back(0.06)
-    winches.run(1.0, STEP)
+    winches.run(3.0, STEP)
     assert winches.state.mode == "active"
     assert winches.state.counters["losses"] == 0
     assert winches.state.counters["coasting"] > 0
@@ -175,7 +175,7 @@ def test_motion_while_feedback_is_lost_makes_the_position_unknown(winches):
     winches.silent = set()
     winches.run(0.05, STEP)
     assert winches.state.mode == "fault"
-    assert "motor 3 (cable_3): turned unseen" in winches.state.faults[0]
+    assert "motor 3 (cable_3)" in winches.state.faults[0]
     assert "home" in winches.state.faults[0]
 
 

@@ -10,6 +10,7 @@ from soft_twin.emulation.devices import DEVICES, Device
 from soft_twin.emulation.faults import FAULTS, FaultScript, parse_fault
 from soft_twin.emulation.line_faults import LINE_FAULTS
 from soft_twin.errors import UsageError
+from soft_twin.priority import prefer_this_thread
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _live(device: Device, script: FaultScript, seconds: float, link: Path | None) -> None:
     """Step the device in real time; what comes late is caught up with."""
+    prefer_this_thread()  # a device keeps its own time, however busy the host is
     start, ticks, address = time.monotonic(), 0, device.address
     while (now := time.monotonic() - start) < seconds:
         for text in script.advance(device, now):

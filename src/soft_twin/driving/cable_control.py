@@ -19,8 +19,8 @@ from soft_twin.robots.cable_tube import CableTube
 LIMP, ACTIVE, HOLD, STOPPED, FAULT = "limp", "active", "hold", "stopped", "fault"
 DEVICE, POSITION = "device", "position"  # faults that enabling does not clear
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
-DELAY_MEMORY = 0.5  # [s]
-LONGEST_DELAY = 0.04  # [s] that the control can live with
+DELAY_MEMORY = 1.0  # [s]
+LONGEST_DELAY = 0.1  # [s] that the control can live with
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,10 @@ class CableControl:
         stale = self._readings.ages >= self.parameters.coast_after
         if stale.any():
             self._counters["coasting"] += 1
-        self._limiter.restart(stale | self._coasted, self._readings.displacements)
+        interrupted = stale | self._coasted | (dt >= LONGEST_STEP)
+        self._limiter.restart(interrupted, self._readings.displacements)
         self._coasted = stale
-        self._limiter.advance(self._target, dt)
+        self._limiter.advance(self._target, dt, self.parameters.gains.delay / float(self._delays.max()))
         currents = self._control.update(
             self._limiter, self._readings.displacements, self._readings.rates, dt, self._delays
         )

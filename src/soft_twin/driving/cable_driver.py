@@ -9,6 +9,7 @@ import can
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
 from soft_twin.errors import DeviceError
+from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
 MAX_BUS_LOAD = 0.9
@@ -114,8 +115,8 @@ class CableDriver:
             self._bus.shutdown()
 
     def _run(self) -> None:
-        deadline = time.monotonic()
-        last_success = deadline
+        prefer_this_thread()
+        deadline = last_success = time.monotonic()
         while not self._closing:
             try:
                 self._tick()

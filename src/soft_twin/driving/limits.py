@@ -60,14 +60,15 @@ class CommandLimiter:
         self.counters["displacement"] += int((clipped != values).any())
         return clipped
 
-    def advance(self, target: np.ndarray, dt: float) -> None:
-        """Move for `dt` seconds towards `target` (c,) [m]."""
+    def advance(self, target: np.ndarray, dt: float, share: float = 1.0) -> None:
+        """Move for `dt` seconds towards `target` (c,) [m], with a share of the allowed rate."""
+        highest = share * self._limits.rate
         distance = target - self.displacements
         # the fastest rate from which braking in steps of dt still stops at the target
         step = 0.5 * self._acceleration * dt
         braking = np.sqrt(step**2 + 2.0 * self._acceleration * np.abs(distance)) - step
         wanted = np.sign(distance) * np.minimum(braking, np.abs(distance) / dt)
-        limited = wanted.clip(-self._limits.rate, self._limits.rate)
+        limited = wanted.clip(-highest, highest)
         change = (limited - self.rates).clip(-2.0 * step, 2.0 * step)
         self.counters["rate"] += int((limited != wanted).any())
         self.counters["acceleration"] += int((np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)).any())

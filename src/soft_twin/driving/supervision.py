@@ -18,7 +18,7 @@ class SupervisionLimits:
     """
 
     following_error: float = 0.0015
-    following_time: float = 0.015
+    following_time: float = 0.03
     overload: float = 2.5
     overload_time: float = 0.2
     standstill: float = 0.002

@@ -15,6 +15,7 @@ from soft_twin.emulation.imu import EmulatedImu, perfect_imu
 from soft_twin.emulation.imu_board import EmulatedImuBoard
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.errors import SoftTwinError
+from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
 MIN_PAUSE = 0.002  # [s] of the body's thread between steps, however late it is
@@ -218,6 +219,7 @@ class CableRobot:
         return time.monotonic() - self._start
 
     def _run_devices(self) -> None:
+        prefer_this_thread()  # devices keep their own time, however busy the host is
         while not self._closing.wait(max(self._next_tick() - self._now(), 0.0)):
             self.advance_devices(self._now())
 
