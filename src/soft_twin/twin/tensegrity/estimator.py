@@ -12,7 +12,7 @@ from soft_twin.twin.tensegrity.cold_start import PlaneModel, plane_minima
 from soft_twin.twin.tensegrity.descent import solve
 from soft_twin.twin.tensegrity.faults import Situation, implausible_inclinations
 from soft_twin.twin.tensegrity.forward import ForwardModel
-from soft_twin.twin.tensegrity.newton import Laws, Minimiser, Minimum, Pose, Surroundings, Unknowns
+from soft_twin.twin.tensegrity.newton import Laws, Minimiser, Minimum, Surroundings, Unknowns
 from soft_twin.twin.tensegrity.readings import Readings, check_readings
 from soft_twin.twin.tensegrity.shape import Certainty, Shape
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum
 MAX_SLACK = 0.3  # share of the members
+JUMP = 0.25  # [rad] from one update to the next, at which an inclination belongs to another pose
+LOWER = 1e-4  # share of the energy by which a minimum must be lower to replace the tracked one
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
 CURVATURE_HALF = 5.0  # [N/m] curvature at which confidence is half
 
@@ -116,11 +118,11 @@ class EnergyEstimator(Estimator):
         super().__init__(arm)
 
     def _forget(self) -> None:
-        self._pose: Pose | None = None
         self._factor: np.ndarray | None = None
         self._start: ColdStart | None = None
         self._softest: np.ndarray | None = None
         self._situation: Situation | None = None
+        self._tracked = False
 
     def _estimate(self, readings: Readings) -> Shape:
         self._select(readings.measured)
@@ -128,11 +130,27 @@ class EnergyEstimator(Estimator):
         return self._shape(self._solve(readings, laws, self._weights), laws, readings)
 
     def diagnose(self) -> tuple[str, ...]:
-        """Sentences that name struts whose inclinations in the last update are swapped or wrong. Takes 1–50 ms.
+        """Sentences that name struts whose inclinations in the last update are swapped or wrong. Takes 1–80 ms.
 
-        A cold start does this by itself; call it now and then while the arm runs.
+        A cold start does this by itself; call it now and then while the arm runs. Inclinations also look wrong from a
+        minimum that is not the shape, so a cold start first looks for a lower one, and the next update goes on there.
         """
-        return implausible_inclinations(self, self._situation) if self._situation is not None else ()
+        if self._situation is None:
+            return ()
+        faults = implausible_inclinations(self, self._situation)
+        if faults and self._tracked and self._found_lower_minimum(self._situation):
+            return implausible_inclinations(self, self._situation)
+        return faults
+
+    def _found_lower_minimum(self, last: Situation) -> bool:
+        tracked = self.minimiser.energy(last.pose, last.laws, last.around)
+        self._start = self.cold_start(last.inclinations, last.measured, last.laws, last.around)
+        self._tracked = False
+        minimum = self._start.minima[0]
+        if not minimum.converged or minimum.energy > tracked - LOWER * abs(tracked):
+            return False
+        self._go_on_from(minimum, last)
+        return True
 
     def _select(self, measured: np.ndarray) -> None:
         if not np.array_equal(measured, self.unknowns.measured):
@@ -142,21 +160,30 @@ class EnergyEstimator(Estimator):
     def _solve(self, readings: Readings, laws: Laws, around: Surroundings) -> Minimum:
         """The minimum next to the last pose; from a cold start where there is none or Newton's method fails."""
         minimum = self._warm_minimum(readings, laws, around)
+        self._tracked = minimum is not None
         if minimum is None:
-            self._start = self.cold_start(readings, laws, around)
+            self._start = self.cold_start(readings.inclinations, readings.measured, laws, around)
             minimum = self._start.minima[0]
-        self._pose, self._factor = minimum.pose, minimum.factor
-        self._situation = Situation(minimum.pose, readings.inclinations, readings.measured, laws, around)
+        self._go_on_from(minimum, Situation(minimum.pose, readings.inclinations, readings.measured, laws, around))
         return minimum
 
+    def _go_on_from(self, minimum: Minimum, situation: Situation) -> None:
+        self._factor = minimum.factor
+        self._situation = replace(situation, pose=minimum.pose)
+
     def _warm_minimum(self, readings: Readings, laws: Laws, around: Surroundings) -> Minimum | None:
-        if self._pose is None:
+        """The minimum next to the last pose; None where there is none, or the arm cannot have moved so far."""
+        last = self._situation
+        if last is None:
             return None
-        start = self._pose.with_inclinations(readings.inclinations, readings.measured)
+        both = readings.measured & last.measured
+        if np.abs(readings.inclinations - last.inclinations)[both].max(initial=0.0) > JUMP:
+            return None
+        start = last.pose.with_inclinations(readings.inclinations, readings.measured)
         minimum = self.minimiser.minimise(start, self.unknowns, laws, around, self._factor)
         return minimum if minimum.converged else None
 
-    def cold_start(self, readings: Readings, laws: Laws, around: Surroundings) -> ColdStart:
+    def cold_start(self, inclinations: np.ndarray, measured: np.ndarray, laws: Laws, around: Surroundings) -> ColdStart:
         """Minima of the full energy, from lifted random starts of the yaws."""
         structure = self.model.structure
         rest = self.forward.solve(laws, around.loads)
@@ -164,7 +191,7 @@ class EnergyEstimator(Estimator):
         lengths = np.linalg.norm(nodes[structure.members[:, 0]] - nodes[structure.members[:, 1]], axis=1)
         tensions = kernels.tensions(nodes, self.minimiser.members, laws.stiffness, laws.natural)
         plane = PlaneModel.of_densities(structure, tensions / lengths)
-        inclinations = np.where(readings.measured, readings.inclinations, np.arccos(rest.pose.directions[:, 2]))
+        inclinations = np.where(measured, inclinations, np.arccos(rest.pose.directions[:, 2]))
         starts = self._random.normal(size=(self.tries, structure.strut_count, 3))
         minima = []
         for _, yaws in plane_minima(plane, inclinations, starts):

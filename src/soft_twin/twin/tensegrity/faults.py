@@ -1,6 +1,6 @@
 """Inclinations that cannot be true: found by how far each is from where the rest of the arm would put its strut."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ def implausible_inclinations(estimator: "EnergyEstimator", situation: Situation)
     worst = np.argsort(-np.abs(mismatches))
     if abs(mismatches[worst[0]]) < MISMATCH_LIMIT:
         return ()
-    pair = _swapped_pair(estimator, situation, worst[:SUSPECTS], np.abs(mismatches).max())
+    pair = _swapped_pair(estimator, situation, worst[:SUSPECTS])
     if pair is not None:
         return (f"struts {pair[0]} and {pair[1]}: their inclinations are swapped",)
     i = int(worst[0])
@@ -55,24 +55,25 @@ def implausible_inclinations(estimator: "EnergyEstimator", situation: Situation)
     return (f"strut {i}: its inclination is {degrees:+.0f}° from where the rest of the arm puts it",)
 
 
-def _swapped_pair(estimator, situation: Situation, suspects: np.ndarray, mismatch: float) -> tuple[int, int] | None:
-    """The pair whose exchange lowers the energy most, if it makes all inclinations plausible, or nearly so."""
+def _swapped_pair(estimator: "EnergyEstimator", situation: Situation, suspects: np.ndarray) -> tuple[int, int] | None:
+    """The pair whose exchange lowers the energy most, if it makes all inclinations plausible."""
+    rest = estimator.forward.solve(situation.laws, situation.around.loads).pose
     trials = []
     for i, j in combinations(sorted(suspects.tolist()), 2):
         if abs(situation.inclinations[i] - situation.inclinations[j]) > MIN_DIFFERENCE:
-            trials.append((_exchanged(estimator, situation, i, j), i, j))
-    trials = [trial for trial in trials if trial[0][0].converged]
+            exchanged = situation.inclinations.copy()
+            exchanged[[i, j]] = exchanged[[j, i]]
+            minima = [_minimum(estimator, situation, pose, exchanged) for pose in (situation.pose, rest)]
+            trials += [(minimum, exchanged, i, j) for minimum in minima if minimum.converged]
     if not trials:
         return None
-    (minimum, exchanged), i, j = min(trials, key=lambda trial: trial[0][0].energy)
-    after = Situation(minimum.pose, exchanged, situation.measured, situation.laws, situation.around)
+    minimum, exchanged, i, j = min(trials, key=lambda trial: trial[0].energy)
+    after = replace(situation, pose=minimum.pose, inclinations=exchanged)
     explained = np.nanmax(np.abs(inclination_mismatches(estimator, after)))
-    return (i, j) if explained < max(0.5 * MISMATCH_LIMIT, 0.4 * mismatch) else None
+    return (i, j) if explained < MISMATCH_LIMIT else None
 
 
-def _exchanged(estimator, situation: Situation, i: int, j: int) -> tuple[Minimum, np.ndarray]:
-    """The minimum with the inclinations of struts i and j exchanged, and those inclinations."""
-    inclinations = situation.inclinations.copy()
-    inclinations[[i, j]] = inclinations[[j, i]]
-    start = situation.pose.with_inclinations(inclinations, situation.measured)
-    return estimator.minimiser.minimise(start, estimator.unknowns, situation.laws, situation.around), inclinations
+def _minimum(estimator: "EnergyEstimator", situation: Situation, pose: Pose, inclinations: np.ndarray) -> Minimum:
+    """The minimum with other inclinations, next to a pose."""
+    start = pose.with_inclinations(inclinations, situation.measured)
+    return estimator.minimiser.minimise(start, estimator.unknowns, situation.laws, situation.around)

@@ -28,7 +28,7 @@ class TipForceEstimator(EnergyEstimator):
         inclination_noise: σ_φ, standard deviation of an inclination [rad].
         moment_error: σ_g, standard deviation of the model's error in a strut's moment divided by its length [N].
         force_scale: standard deviation of the force before anything was measured [N].
-        rounds: Gauss–Newton steps of a cold start; a warm update makes one.
+        rounds: Gauss–Newton steps of a cold start at most; a warm update makes one.
         tries, tolerance: as in EnergyEstimator.
     """
 
@@ -49,10 +49,10 @@ class TipForceEstimator(EnergyEstimator):
     def _estimate(self, readings: Readings) -> Shape:
         self._select(readings.measured)
         laws = self.model.laws.at(readings.pressures)
-        rounds = 1 if self._pose is not None else self.rounds
+        cold = self._situation is None
         minimum = self._solve(readings, laws, self._around())
         iterations = minimum.iterations
-        for _ in range(rounds):
+        for _ in range(self.rounds if cold or not self._tracked else 1):
             step = self._force_step(minimum.pose, readings.measured, laws)
             self._force += step
             minimum = self._solve(readings, laws, self._around())
