@@ -11,6 +11,7 @@ NODES = [
     "cables_to_motors",
     "recorder",
     "emulated_robot",
+    "imus_to_inclinations",
     "struts_to_shape",
     "emulated_arm",
 ]

@@ -132,6 +132,8 @@ def _tensegrity_arm(
         nodes["recorder"] = {"path": str(recording)}
     if devices is None:
         nodes["emulated_arm"] = emulation
+    else:
+        nodes["imus_to_inclinations"] = {}
     nodes["struts_to_shape"] = {}
     return nodes
 

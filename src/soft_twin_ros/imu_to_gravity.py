@@ -2,11 +2,13 @@
 
 Publishes imu/data, gravity, imu/heater, and gravity/reset when the filter starts over. With the parameter `device` the
 node drives a serial IMU board itself and also publishes imu/data_raw and imu/temperature; without, it subscribes to
-these (a micro-ROS board).
+these (a micro-ROS board). With the parameter `calibration` its services calibrate_accelerometer (called once in each of
+six positions) and calibrate_mounting (called upright, then with base +x up) write that file and use it at once.
 """
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from geometry_msgs.msg import Vector3Stamped
@@ -14,9 +16,10 @@ from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Empty, Float64
 from std_srvs.srv import Trigger
 
-from soft_twin.errors import DeviceError
-from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator
+from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
 from soft_twin.sensing.imu_board import ImuBoard
+from soft_twin.sensing.imu_calibration import CalibrationDesk
 from soft_twin_ros.conversions import (
     imu_message,
     imu_sample,
@@ -37,6 +40,7 @@ class Parameters(RobotParameters):
 
     device: str = parameter("", "serial device of the IMU board; empty: subscribe to imu/data_raw and imu/temperature")
     estimator: str = parameter("ekf", "orientation filter: ekf or vqf")
+    calibration: str = parameter("", "calibration file of the IMU (YAML), written by the calibration services")
     frame: str = parameter("imu_link", "frame of the board's samples")
     silent_after: float = parameter(0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0)
     heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0)
@@ -48,7 +52,8 @@ class ImuToGravity(RobotNode):
 
     def __init__(self):
         super().__init__("imu_to_gravity", Parameters)
-        self._estimator = GravityEstimator(self.robot.mounting, estimator=self.parameters.estimator)
+        self._estimator = self._build_estimator()
+        self._desk = CalibrationDesk(self.parameters.calibration) if self.parameters.calibration else None
         self._lock = threading.Lock()
         self._estimate: GravityEstimate | None = None
         self._fault = ""
@@ -64,6 +69,8 @@ class ImuToGravity(RobotNode):
         self._heater = self.offer(Float64, "imu/heater", COMMAND)
         self._resets = self.offer(Empty, "gravity/reset", COMMAND)
         self.create_service(Trigger, "reset_gravity", self._reset)
+        self.create_service(Trigger, "calibrate_accelerometer", self._calibrate_accelerometer)
+        self.create_service(Trigger, "calibrate_mounting", self._calibrate_mounting)
         self._start_reading()
 
     def health(self) -> Health:
@@ -127,8 +134,11 @@ class ImuToGravity(RobotNode):
 
     def _take(self, raw: Imu, temperature: float) -> None:
         self._heard = self.steady_now()
+        sample = imu_sample(raw, temperature)
         with self._lock:
-            estimate = self._estimator.update(imu_sample(raw, temperature))
+            if self._desk is not None:
+                self._desk.add(sample)
+            estimate = self._estimator.update(sample)
         self._estimate = estimate
         if estimate.valid:
             self._publish(estimate)
@@ -153,6 +163,31 @@ class ImuToGravity(RobotNode):
             self._resets.publish(Empty())
         response.success, response.message = True, "the estimator starts over with the next sample"
         return response
+
+    def _calibrate_accelerometer(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._calibrate(CalibrationDesk.take_position, response)
+
+    def _calibrate_mounting(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._calibrate(CalibrationDesk.take_pose, response)
+
+    def _calibrate(self, take: Callable[[CalibrationDesk], str], response: Trigger.Response) -> Trigger.Response:
+        """One position or pose; when it completes a calibration, the estimator starts over with it."""
+        if self._desk is None:
+            response.message = "nowhere to write to: start the node with the parameter calibration:=FILE.yaml"
+            return response
+        with self._lock:
+            before = self._desk.stored
+            try:
+                response.message, response.success = take(self._desk), True
+            except SoftTwinError as error:
+                response.message = str(error)
+            if self._desk.stored is not before:
+                self._estimator = self._build_estimator()
+                self._resets.publish(Empty())
+        return response
+
+    def _build_estimator(self) -> GravityEstimator:
+        return build_estimator(self.robot.mounting, self.parameters.estimator, self.parameters.calibration)
 
 
 def main() -> int:

@@ -8,7 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import DescriptionError, InputError, RecordingError
 from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.gravity import build_estimator
 from soft_twin.sensing.imu_calibration import (
+    CalibrationDesk,
     StillCollector,
     StoredCalibration,
     calibrate_accelerometer,
@@ -112,6 +114,50 @@ def test_calibration_survives_its_file(tmp_path):
     read = read_calibration(tmp_path / "imu.yaml")
     assert read.imu == imu
     np.testing.assert_array_equal(read.mounting, mounting)
+
+
+def hold(desk, force, start):
+    rng = np.random.default_rng(round(start))
+    for i in range(150):
+        rates, noise = 1e-3 * rng.standard_normal(3), 0.02 * rng.standard_normal(3)
+        desk.add(ImuSample(start + 0.01 * i, rates, force + noise, 30.0))
+
+
+def test_a_person_calibrates_accelerometer_and_mounting_pose_by_pose(tmp_path):
+    path = tmp_path / "imu.yaml"
+    desk = CalibrationDesk(path)
+    messages = []
+    for k, force in enumerate(FACES / SCALE + OFFSET):
+        hold(desk, force, 10.0 * k)
+        messages.append(desk.take_position())
+    assert messages[0] == "+x up taken; still to come: -x, +y, -y, +z, -z"
+    assert "accelerometer calibrated" in messages[-1]
+    np.testing.assert_allclose(read_calibration(path).imu.accelerometer_offset, OFFSET, atol=0.01)
+
+    mounting = Rotation.from_euler("xyz", [0.2, -0.4, 2.0]).as_matrix()
+    for k, up in enumerate(9.81 * np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])):
+        hold(desk, (mounting.T @ up) / SCALE + OFFSET, 100.0 + 10.0 * k)
+        messages.append(desk.take_pose())
+    assert "+x axis points up" in messages[-2]
+    assert "mounting calibrated" in messages[-1]
+    np.testing.assert_allclose(read_calibration(path).mounting, mounting, atol=5e-3)
+
+    estimator = build_estimator(np.eye(3), calibration=path)
+    rng = np.random.default_rng(0)
+    for i in range(100):
+        force = (mounting.T @ FACES[2]) / SCALE + OFFSET + 0.01 * rng.standard_normal(3)
+        estimate = estimator.update(ImuSample(0.01 * i, 1e-3 * rng.standard_normal(3), force, 30.0))
+    np.testing.assert_allclose(estimate.gravity_in_base, [0.0, 0.0, -9.81], atol=0.05)
+
+
+def test_a_moving_hand_is_told_and_can_try_again(tmp_path):
+    desk = CalibrationDesk(tmp_path / "imu.yaml")
+    for sample in still(200, moved=0.01):
+        desk.add(sample)
+    with pytest.raises(InputError, match="hold it still"):
+        desk.take_position()
+    hold(desk, FACES[2], 10.0)
+    assert "+z up taken" in desk.take_position()
 
 
 def test_broken_files_are_named(tmp_path):

@@ -19,7 +19,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.inverse.controller import CableController
 from soft_twin.recording.reader import Series, arrays
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.gravity import GravityEstimator, build_estimator
 from soft_twin.sensing.samples import ImuSample
 
 INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
@@ -152,7 +152,7 @@ def table(result: ReplayResult) -> str:
 def _estimator(robot: CableTube) -> GravityEstimator:
     """As the node imu_to_gravity makes it from the robot's description."""
     choices = robot.nodes.get("imu_to_gravity", {})
-    return GravityEstimator(robot.mounting, estimator=choices.get("estimator", "ekf"))
+    return build_estimator(robot.mounting, choices.get("estimator", "ekf"), choices.get("calibration", ""))
 
 
 def _series(path: str | Path, namespace: str) -> dict[str, Series]:

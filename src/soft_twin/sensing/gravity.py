@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf, lost_turn
 from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
+from soft_twin.sensing.imu_calibration import StoredCalibration, read_calibration
 from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
 from soft_twin.sensing.rotations import (
     checked_rotation,
@@ -165,6 +167,24 @@ class GravityEstimator:
 
 
 _DOUBTFUL_ANGLE = 0.02  # [rad] by which a saturated sample may be wrong
+
+
+def build_estimator(mounting: np.ndarray, estimator: str = "ekf", calibration: str | Path = "") -> GravityEstimator:
+    """The estimator of a node or a replay, with what is in a calibration file.
+
+    Args:
+        mounting: (3, 3) board → base_link by the robot's description; a calibrated one takes its place.
+        estimator: "ekf" or "vqf".
+        calibration: path of the file; empty, or not there yet: nothing is corrected.
+
+    Raises:
+        DescriptionError, InputError, UsageError: the file is malformed, the mounting no rotation, no such filter.
+    """
+    stored = StoredCalibration()
+    if calibration and Path(calibration).is_file():
+        stored = read_calibration(calibration)
+    used = mounting if stored.mounting is None else stored.mounting
+    return GravityEstimator(used, GravityParameters(calibration=stored.imu), estimator)
 
 
 def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[], OrientationFilter]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +190,79 @@ def write_calibration(path: str | Path, calibration: StoredCalibration) -> None:
         Path(path).write_text(text + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"IMU calibration cannot be written to '{path}': {error.strerror}") from error
+
+
+class CalibrationDesk:
+    """Calibrations done pose by pose, as a person at the robot does them; results go into a file.
+
+    Attributes:
+        stored: what is calibrated so far; a new object after each calibration that was completed.
+
+    Args:
+        path: of the calibration file, which need not be there yet.
+
+    Raises:
+        DescriptionError, InputError: the file is malformed.
+    """
+
+    def __init__(self, path: str | Path):
+        self._path = Path(path)
+        self.stored = read_calibration(path) if self._path.is_file() else StoredCalibration()
+        self._still = StillCollector()
+        self._positions: dict[str, np.ndarray] = {}
+        self._poses: list[np.ndarray] = []
+
+    def add(self, sample: ImuSample) -> None:
+        """Take in a sample of the board, as it came."""
+        self._still.add(sample)
+
+    def take_position(self) -> str:
+        """The present position of the accelerometer's six; what to do next, in words.
+
+        Raises:
+            InputError: the board moves, is on an edge, or the six positions make no sense (they start over).
+            RecordingError: the file cannot be written.
+        """
+        force = self._still.mean_force()
+        self._positions[face_up(force)] = force
+        missing = [face for face in FACES if face not in self._positions]
+        if missing:
+            return f"{face_up(force)} up taken; still to come: {', '.join(missing)}"
+        forces, self._positions = np.array(list(self._positions.values())), {}
+        fit = calibrate_accelerometer(forces)
+        matrix = _rows(fit.matrix.ravel())
+        self._store(
+            replace(
+                self.stored,
+                imu=replace(
+                    self.stored.imu, accelerometer_matrix=matrix, accelerometer_offset=tuple(fit.offset.tolist())
+                ),
+            )
+        )
+        return f"accelerometer calibrated: offset {np.round(fit.offset, 3).tolist()} m/s², written to {self._path}"
+
+    def take_pose(self) -> str:
+        """The present pose of the mounting's two: base +z up, then base +x up; what to do next, in words.
+
+        Raises:
+            InputError: the base moves, or the poses contradict each other (they start over).
+            RecordingError: the file cannot be written.
+        """
+        imu = self.stored.imu
+        force = np.asarray(imu.accelerometer_matrix) @ (self._still.mean_force() - imu.accelerometer_offset)
+        self._poses.append(force)
+        if len(self._poses) < len(_POSES):
+            return "base +z up taken; now turn the base until its +x axis points up, hold it still, and call again"
+        poses, self._poses = self._poses, []
+        self._store(replace(self.stored, mounting=calibrate_mounting(poses, _POSES)))
+        return f"mounting calibrated, written to {self._path}"
+
+    def _store(self, calibration: StoredCalibration) -> None:
+        write_calibration(self._path, calibration)
+        self.stored = calibration
+
+
+_POSES = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # "up" in base_link
 
 
 def _norms(forces: np.ndarray, parameters: np.ndarray) -> np.ndarray:

@@ -1,0 +1,107 @@
+"""Samples of one IMU per strut in, the struts' inclinations out.
+
+Subscribes to struts/<name>/imu (sensor_msgs/Imu, each in its own time) and publishes struts/inclination for one common
+time at `rate`: that of the newest sample. Struts whose IMU is late are carried on by their rate of turn, struts that
+are silent or broken are NaN, and the diagnostics name them.
+"""
+
+import math
+import sys
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sensor_msgs.msg import Imu
+from soft_twin_msgs.msg import Inclinations
+from std_srvs.srv import Trigger
+
+from soft_twin.errors import UsageError
+from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
+from soft_twin_ros.conversions import header, imu_sample
+from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.parameters import parameter
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    estimator: str = parameter("ekf", "filter of each IMU: ekf, vqf or complementary")
+    time_constant: float = parameter(0.5, "of the complementary filter", "s", 0.01, 60.0)
+    rate: float = parameter(80.0, "rate of the inclinations", "Hz", 1.0, 400.0)
+    stale_after: float = parameter(0.15, "age of a sample from which its strut is not measured", "s", 0.01, 10.0)
+    axes: tuple[float, ...] = parameter((1.0, 0.0, 0.0), "strut's axis in its sensor: 3 numbers for all, or 3 for each")
+
+
+class ImusToInclinations(RobotNode):
+    """See the module's docstring."""
+
+    def __init__(self):
+        super().__init__("imus_to_inclinations", Parameters)
+        if not isinstance(self.robot, TensegrityArm):
+            raise UsageError(f"robot '{self.robot.name}' is no tensegrity: imus_to_inclinations has no struts")
+        names = [f"strut_{i}" for i in range(self.robot.structure.strut_count)]
+        self._struts = StrutInclinations(names, axes_of(self.parameters.axes, len(names)), _settings(self.parameters))
+        self._angles = np.full(len(names), math.nan)
+        self._published = math.nan
+        self._inclinations = self.offer(Inclinations, "struts/inclination")
+        for name in names:
+            self.listen(Imu, f"struts/{name}/imu", partial(self._receive, name), 10)
+        self.create_service(Trigger, "reset_inclinations", self._reset)
+        self.create_steady_timer(1.0 / self.parameters.rate, self._publish)
+
+    def health(self) -> Health:
+        unmeasured = [name for name, angle in zip(self._struts.names, self._angles, strict=True) if math.isnan(angle)]
+        faults = [f"{name}: {'; '.join(words)}" for name, words in self._struts.faults.items()]
+        values = {"unmeasured": ", ".join(unmeasured), "faults": " | ".join(faults)}
+        if len(unmeasured) == len(self._struts.names):
+            return Health(ERROR, "no strut is measured", values)
+        if unmeasured or faults:
+            return Health(WARN, f"not measured: {', '.join(unmeasured) or 'none'}; {' | '.join(faults)}", values)
+        return Health(OK, f"{len(self._struts.names)} struts measured", values)
+
+    def _receive(self, name: str, message: Imu) -> None:
+        self._struts.update(name, imu_sample(message, math.nan))
+
+    def _publish(self) -> None:
+        time = self._struts.newest
+        if not math.isfinite(time) or time == self._published:
+            self._angles = self._struts.angles(self.now())
+            return
+        self._published = time
+        self._angles = self._struts.angles(time)
+        self._inclinations.publish(
+            Inclinations(header=header(time, ""), names=list(self._struts.names), angles=self._angles.tolist())
+        )
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._struts.reset()
+        response.success, response.message = True, "the filters start over with the next samples"
+        return response
+
+
+def axes_of(values: tuple[float, ...], count: int) -> np.ndarray:
+    """(count, 3) axes from three numbers for all struts, or three for each.
+
+    Raises:
+        UsageError: another number of values.
+    """
+    if len(values) not in (3, 3 * count):
+        raise UsageError(f"parameter axes has {len(values)} numbers: expected 3, or 3 for each of {count} struts")
+    return np.broadcast_to(np.reshape(values, (-1, 3)), (count, 3)).copy()
+
+
+def _settings(parameters: Parameters) -> StrutParameters:
+    return StrutParameters(
+        estimator=parameters.estimator, time_constant=parameters.time_constant, stale_after=parameters.stale_after
+    )
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(ImusToInclinations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
