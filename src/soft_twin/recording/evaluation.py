@@ -109,7 +109,7 @@ class Evaluation:
         twin_latency: from the IMU sample to the published tip of the twin [s]; also without compensation.
         correlation: Pearson's r of the twin's and the robot's tip over both passes; NaN without truth.
         binding: how many solves had each limit binding.
-        solves, unconverged: how many solves there were, and how many did not converge.
+        solves, unsettled: how many solves there were, and how many still moved the twin (as gravity did).
     """
 
     robot: str
@@ -131,7 +131,7 @@ class Evaluation:
     correlation: float
     binding: dict[str, int] = field(default_factory=dict)
     solves: int = 0
-    unconverged: int = 0
+    unsettled: int = 0
 
     def in_passes(self, curve: Curve) -> np.ndarray:
         """Values of a curve in the passes, without warm-up and pauses."""
@@ -217,7 +217,7 @@ def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespac
         correlation=_correlation(run, truth, passes),
         binding=_binding(status),
         solves=0 if status is None else len(status),
-        unconverged=0 if status is None else int(np.sum(~status["converged"])),
+        unsettled=0 if status is None else int(np.sum(~status["converged"])),
     )
 
 

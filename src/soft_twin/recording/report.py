@@ -57,7 +57,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "twin_error_mm": _times(evaluation, evaluation.twin_error),
         "gravity_error_deg": _times(evaluation, evaluation.gravity_error, math.degrees(1.0)),
         "solves": evaluation.solves,
-        "unconverged_solves": evaluation.unconverged,
+        "unsettled_solves": evaluation.unsettled,
         "binding_limits": evaluation.binding,
         "duration_s": _number(evaluation.duration, 3),
         "recording_complete": evaluation.complete,
@@ -139,7 +139,10 @@ def _node_lines(report: dict[str, Any]) -> list[str]:
         cells = (f"{_cell(values[name]['median'])} / {_cell(values[name]['p99'])}" for name in PASSES)
         lines.append(f"{what:<{width}}  " + "  ".join(f"{cell:>16}" for cell in cells))
     lines.append(f"{'correlation of the two tips':<{width}}  {_cell(report['correlation'], 4):>16}")
-    lines.append(f"{'solves, not converged':<{width}}  {report['solves']:>16}  {report['unconverged_solves']:>16}")
+    if report["binding_limits"]:
+        counts = report["binding_limits"].items()
+        shares = (f"{what} {100.0 * count / report['solves']:.0f} %" for what, count in counts)
+        lines.append(f"limits that bind, share of the solves: {', '.join(shares)}")
     if not report["recording_complete"]:
         lines.append("the recording was cut off: this is the report of what there is of it")
     return lines

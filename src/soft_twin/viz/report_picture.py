@@ -75,11 +75,11 @@ def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
     handles = [
         Line2D([], [], color=COLOURS["without"], lw=4, label="without compensation"),
         Line2D([], [], color=COLOURS["with"], lw=4, label="with compensation"),
-        Line2D([], [], color=FAINT, lw=1.2, ls=(0, (5, 3)), label="straight"),
+        Line2D([], [], color=INK, lw=0.9, ls=(0, (5, 4)), label="straight"),
         Line2D([], [], color=INK, marker="o", ls="", markersize=5, label="tip"),
     ]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.09, 0.0))
-    axes.set(xlim=(-1.45 * length, 1.65 * length), ylim=(-1.4 * length, 1.4 * length))
+    axes.set(xlim=(-1.45 * length, 1.8 * length), ylim=(-1.4 * length, 1.4 * length))
 
 
 def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
@@ -166,13 +166,18 @@ def _apart(poses: tuple["Pose", ...]) -> list["Pose"]:
 
 def _draw_pose(axes: Axes, pose: "Pose", length: float) -> None:
     direction = np.array([math.cos(pose.inclination), math.sin(pose.inclination)])
-    axes.plot(*np.outer(direction, [0.0, length]), color=FAINT, lw=1.2, ls=(0, (5, 3)), zorder=2)
+    axes.plot(*np.outer(direction, [0.0, length]), color=INK, lw=0.9, ls=(0, (5, 4)), zorder=4)
     for name, stand in pose.stands.items():
         _draw_stand(axes, stand, COLOURS[name])
     errors = " → ".join(f"{1e3 * stand.error:.1f}" for stand in pose.stands.values())
     alignment = {"ha": "left" if direction[0] > 0.3 else "right" if direction[0] < -0.3 else "center", "va": "center"}
-    text = f"{math.degrees(pose.inclination):.0f}°\n{errors} mm"
+    text = f"{_degrees(pose)}\n{errors} mm"
     axes.text(*(1.13 * length * direction), text, fontsize=9.5, linespacing=1.35, **alignment)
+
+
+def _degrees(pose: "Pose") -> str:
+    """A pose's inclination for people, with a true minus."""
+    return f"{math.degrees(pose.inclination):.0f}°".replace("-", "−")
 
 
 def _draw_stand(axes: Axes, stand: "Stand", colour: str) -> None:
@@ -193,9 +198,8 @@ def _shade(axes: Axes, evaluation: "Evaluation", labels: bool) -> None:
             start, end = stand.interval.start, stand.interval.end
             axes.axvspan(start, end, color=COLOURS[name], alpha=0.08, lw=0)
             if labels:
-                text = f"{math.degrees(pose.inclination):.0f}°"
                 axes.annotate(
-                    text,
+                    _degrees(pose),
                     (0.5 * (start + end), 1.0),
                     (0, 2),
                     ("data", "axes fraction"),
