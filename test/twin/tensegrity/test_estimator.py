@@ -38,6 +38,25 @@ def test_warm_and_cold_updates_agree(arm, cases):
     assert warm.update(inclinations, case.pressures).nodes == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_jump_to_another_pose_is_a_cold_start(arm, cases):
+    bent, curled = cases["bend 60°"], cases["curled"]
+    truth = arm.forward(curled.pressures)
+    estimator = arm.build_estimator("energy")
+    estimator.update(arm.forward(bent.pressures).inclinations, bent.pressures)
+    assert mean_node_error(estimator.update(truth.inclinations, curled.pressures), truth) < 1e-3
+
+
+def test_a_minimum_that_is_not_the_shape_is_left_when_it_is_diagnosed(arm, cases, monkeypatch):
+    monkeypatch.setattr("soft_twin.twin.tensegrity.estimator.JUMP", np.inf)  # tracks anything, into a wrong minimum
+    bent, curled = cases["bend 60°"], cases["curled"]
+    truth = arm.forward(curled.pressures)
+    estimator = arm.build_estimator("energy")
+    estimator.update(arm.forward(bent.pressures).inclinations, bent.pressures)
+    assert mean_node_error(estimator.update(truth.inclinations, curled.pressures), truth) > 0.05
+    assert estimator.diagnose() == ()
+    assert mean_node_error(estimator.update(truth.inclinations, curled.pressures), truth) < 1e-3
+
+
 def test_same_seed_gives_the_same_shape_to_the_bit(arm, cases):
     case = cases["curled"]
     inclinations = arm.forward(case.pressures).inclinations
