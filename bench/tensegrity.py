@@ -65,7 +65,7 @@ def _warm_times(estimator: Estimator, truth: Shape, pressures: np.ndarray, fresh
     readings = [fresh * _noisy(truth, random, NOISE) + (1.0 - fresh) * lasting for _ in range(count)]
     shapes = []
     times = time_calls(lambda i: shapes.append(estimator.update(readings[i], pressures)), count)
-    return times, float(np.mean([shape.converged for shape in shapes]))
+    return times, float(np.mean([shape.converged for shape in shapes[-count:]]))
 
 
 def _cold_times(estimator: Estimator, truth: Shape, pressures: np.ndarray, count: int) -> np.ndarray:
