@@ -47,10 +47,10 @@ $(VENV)/.packages: setup.py setup.cfg $(VENV)/.python
 	@$(QUIETLY) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[ros,test]'
 	@touch $@
 
-$(VENV)/.messages: $(MESSAGES) $(VENV)/.packages
+$(VENV)/.messages: $(MESSAGES) | $(VENV)/.packages
 	@echo "building soft_twin_msgs (once)"
 	@$(QUIETLY) sh msgs/install_into.sh $(CURDIR)/$(VENV)
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.messages
+$(VENV)/.ready: $(VENV)/.packages $(VENV)/.messages
 	@touch $@
