@@ -1,0 +1,31 @@
+"""The documents' links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ +(.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_repository_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text())
+    for path, anchor in links:
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {path}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {path}#{anchor}"
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "index.md").read_text()
+    assert [
+        page.name for page in (ROOT / "docs").glob("*.md") if page.name not in index and page.name != "index.md"
+    ] == []
