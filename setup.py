@@ -9,6 +9,7 @@ NODES = [
     "imu_to_gravity",
     "gravity_to_cables",
     "cables_to_motors",
+    "pressures_to_valves",
     "recorder",
     "emulated_robot",
     "imus_to_inclinations",

@@ -9,7 +9,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, PoseStamped, Quaternion, QuaternionStamped, Vector3, Vector3Stamped
 from sensor_msgs.msg import Imu, JointState, Temperature
-from soft_twin_msgs.msg import Shape, SolverStatus
+from soft_twin_msgs.msg import Pressures, Shape, SolverStatus
 from std_msgs.msg import Header
 
 from soft_twin.errors import InputError
@@ -150,6 +150,28 @@ def positions_in_order(message: JointState, names: Sequence[str]) -> np.ndarray:
     if not np.all(np.isfinite(positions)):
         raise InputError(f"positions {positions.tolist()}: expected finite displacements [m]")
     return positions
+
+
+def pressures_message(seconds: float, names: Sequence[str], pressures: Sequence[float]) -> Pressures:
+    """Gauge pressures (n,) [Pa] of chambers."""
+    return Pressures(header=header(seconds, ""), names=list(names), pressures=_floats(pressures))
+
+
+def pressures_in_order(message: Pressures, names: Sequence[str]) -> np.ndarray:
+    """Pressures (n,) [Pa] of a message in the order of `names`.
+
+    Raises:
+        InputError: other names than these, another number of pressures than of names, or one is not finite.
+    """
+    if sorted(message.names) != sorted(names):
+        raise InputError(f"chambers {', '.join(message.names) or 'without names'}: expected {', '.join(names)}")
+    if len(message.pressures) != len(message.names):
+        raise InputError(f"{len(message.pressures)} pressures for {len(message.names)} chambers: expected one each")
+    by_name = dict(zip(message.names, message.pressures, strict=True))
+    pressures = np.array([by_name[name] for name in names])
+    if not np.all(np.isfinite(pressures)):
+        raise InputError(f"pressures {pressures.tolist()}: expected finite gauge pressures [Pa]")
+    return pressures
 
 
 def target_position(message: PoseStamped, frame: str) -> np.ndarray:

@@ -1,0 +1,118 @@
+"""The node in a process of its own, on an emulated OpenPneu in another."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
+from rclpy.executors import SingleThreadedExecutor
+from soft_twin_msgs.msg import Pressures
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool, Trigger
+
+from soft_twin_ros.conversions import pressures_message
+from soft_twin_ros.qos import COMMAND, LATCHED, SENSOR
+
+CHAMBERS = ("left", "right")
+
+
+@pytest.fixture
+def emulated(tmp_path):
+    link = tmp_path / "openpneu"
+    command = [sys.executable, "-m", "soft_twin.cli", "emulate", "openpneu", "--link", str(link)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    yield process, link
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def node(emulated):
+    parameters = {"device": str(emulated[1]), "chambers": list(CHAMBERS), "vent_rate": 500e3, "reopen_period": 0.1}
+    command = [sys.executable, "-m", "soft_twin_ros.pressures_to_valves", "--ros-args", "-r", "__ns:=/test_valves"]
+    for key, value in parameters.items():
+        command += ["-p", f"{key}:={json.dumps(value)}"]
+    process = subprocess.Popen(command)
+    yield process
+    process.terminate()
+    process.wait(15.0)
+
+
+class Client:
+    """Talks to the node under test."""
+
+    def __init__(self):
+        self.node = rclpy.create_node("client", namespace="/test_valves")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._commands = self.node.create_publisher(Pressures, "chambers/command", COMMAND)
+        self.state = self.stopped = None
+        self.node.create_subscription(Pressures, "chambers/state", self._take, SENSOR)
+        self.node.create_subscription(Bool, "stopped", self._take_stopped, LATCHED)
+
+    def _take(self, message):
+        self.state = message
+
+    def _take_stopped(self, message):
+        self.stopped = message.data
+
+    def command(self, pressures):
+        seconds = self.node.get_clock().now().nanoseconds * 1e-9
+        self._commands.publish(pressures_message(seconds, CHAMBERS, pressures))
+
+    def until(self, condition, timeout=30.0, every=None):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if every:
+                every()
+            self._executor.spin_once(timeout_sec=0.02)
+            if condition():
+                return True
+        return False
+
+    def call(self, kind, name, request):
+        client = self.node.create_client(kind, name)
+        assert self.until(client.service_is_ready)
+        future = client.call_async(request)
+        assert self.until(future.done)
+        return future.result()
+
+
+@pytest.fixture
+def client():
+    client = Client()
+    yield client
+    client.node.destroy_node()
+
+
+def test_a_chambers_life(emulated, node, client):
+    assert client.until(lambda: client.state is not None and np.isfinite(client.state.pressures).all())
+    assert tuple(client.state.names) == CHAMBERS
+    state = client.call(GetState, "pressures_to_valves/get_state", GetState.Request()).current_state
+    assert state.id == State.PRIMARY_STATE_ACTIVE
+
+    assert client.call(SetBool, "enable", SetBool.Request(data=True)).success
+    reached = lambda: np.allclose(client.state.pressures, [30e3, 60e3], atol=2e3)  # noqa: E731
+    assert client.until(reached, every=lambda: client.command([30e3, 60e3]))
+
+    assert client.call(Trigger, "stop", Trigger.Request()).success
+    assert client.until(lambda: client.stopped is True)
+    assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
+    assert client.until(lambda: np.max(client.state.pressures) < 3e3)
+    assert client.call(Trigger, "clear_stop", Trigger.Request()).success
+    assert client.until(lambda: client.stopped is False)
+
+    emulated[0].kill()
+    unconfigured = lambda: (  # noqa: E731
+        client.call(GetState, "pressures_to_valves/get_state", GetState.Request()).current_state.id
+        == State.PRIMARY_STATE_UNCONFIGURED
+    )
+    assert client.until(unconfigured)
+    assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
+    assert node.poll() is None
