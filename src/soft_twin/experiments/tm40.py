@@ -217,5 +217,6 @@ def _draw_case(axes, arm: TensegrityArm, case: LoadCase) -> None:
         error = "" if shape is truth else f", off by {1e3 * mean_node_error(shape, truth):.0f} mm"
         axes.plot([], [], color=colour, lw=width, label=label + error)
     axes.set(title=case.name, aspect="equal", xlabel="sideways [mm]", ylabel="up [mm]")
+    axes.set(xlim=(-250.0, 950.0), ylim=(-50.0, 1250.0))
     axes.grid(color="#ececec")
-    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
