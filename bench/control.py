@@ -34,6 +34,8 @@ def measure() -> list[Figure]:
             Figure(f"{element}.median_ms", f"{what}: median", float(np.median(times)), "ms", reach),
             Figure(f"{element}.p99_ms", f"{what}: 99th percentile", float(np.percentile(times, 99)), "ms", "<= 16"),
         ]
+    rod = float(np.median(tick_times(CableController(robot, robot.build_twin(backend="rod")))))
+    figures.append(Figure("rod.median_ms", "control tick, rod of 10 elements: median", rod, "ms"))
     return figures + growth(robot)
 
 

@@ -155,7 +155,7 @@ def test_bad_input_is_named(coarse, arguments, message):
 
 
 def test_unknown_twins_meshes_and_elements_are_named(slender):
-    with pytest.raises(UsageError, match="no twin 'magic': there are fem"):
+    with pytest.raises(UsageError, match="no twin 'magic': there are fem, rod"):
         slender.build_twin(backend="magic")
     with pytest.raises(UsageError, match="no mesh 'fine': there are hex20r"):
         slender.build_twin(mesh="fine")

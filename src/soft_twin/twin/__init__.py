@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str | None, material: str | None) -> "Twin":
     """A twin of a cable-driven tube; see `CableTube.build_twin`."""
-    builders = {"fem": _build_fem}
+    builders = {"fem": _build_fem, "rod": _build_rod}
     if backend not in builders:
         raise UsageError(f"no twin '{backend}': there are {', '.join(builders)}")
     return builders[backend](robot, mesh, element, material)
@@ -77,3 +77,23 @@ def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
 
     body = build_cable_tube_body(robot, mesh, element, material)
     return FemTwin(body, build_cables(robot, body.mesh), robot.body.length, robot.cable_stiffness)
+
+
+def _build_rod(robot: "CableTube", mesh, element, material) -> "Twin":
+    """A rod has the tube's section; meshes, elements and laws are not for it."""
+    from soft_twin.twin.rod import RodTwin, Section
+
+    given = [
+        name for name, value in (("mesh", mesh), ("element", element), ("material", material)) if value is not None
+    ]
+    if given:
+        raise UsageError(f"a rod twin takes no {' and no '.join(given)}: they are for backend 'fem'")
+    body, law = robot.body, robot.body.material
+    radii = 0.5 * body.outer_diameter, 0.5 * body.lumen_diameter
+    return RodTwin(
+        Section.of_tube(*radii, law.young_modulus, law.poisson_ratio, law.density),
+        body.segment_lengths,
+        np.array([cable.position for cable in robot.cables]),
+        np.array([cable.length for cable in robot.cables]),
+        robot.cable_stiffness,
+    )

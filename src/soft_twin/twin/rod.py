@@ -1,0 +1,394 @@
+"""An extensible Kirchhoff rod with cables in closed form: a twin of slender bodies that takes a fraction of the time.
+
+Each element has constant strains q = (κx, κy, τ, ε): curvatures about the section's axes, twist, stretch of the axis.
+Along an element the frame turns by φ = h (κx, κy, τ), so that with V(φ) = ∫₀¹ exp(s [φ]×) ds
+
+    R₁ = R₀ exp([φ]×),   p₁ = p₀ + (1 + ε) h R₀ V(φ) e₃,
+
+and a strain turns all that follows by θ = h R₀ V(φ) δκ. The elastic energy is h/2 (EI κx² + EI κy² + GJ τ² + EA ε²),
+the weight hangs at the middle of each element. As what follows turns rigidly, the second derivative of the potential
+of gravity by the strains of two elements i before j is −g · (θᵢ × Gⱼ), with Gⱼ the first moments that the strains of j
+move: exact and O(e²). A cable at (a, b) in the section has in each element the exact length h √(w² + τ² (a² + b²)),
+w = 1 + ε + κx b − κy a. Shear and the stiffening of the clamp are left out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from soft_twin.errors import ConvergenceError
+from soft_twin.twin.base import Linearisation, checked_vector
+from soft_twin.twin.statics import StaticTwin
+
+ELEMENTS_PER_SEGMENT = 5
+RING = 12  # points around a section, for the surface
+ROUND_OFF = 1e-15  # of the axial stiffness, for the residual
+SMALLEST_STRETCH = 0.05  # 1 + ε below which a step is refused
+
+
+@dataclass(frozen=True)
+class Section:
+    """Stiffness of a cross section: bending EI and twisting GJ [N m²], axial EA [N]; mass [kg/m]; outer radius [m]."""
+
+    bending: float
+    twisting: float
+    axial: float
+    mass: float
+    radius: float
+
+    @classmethod
+    def of_tube(
+        cls, outer: float, inner: float, young_modulus: float, poisson_ratio: float, density: float
+    ) -> "Section":
+        """Of a tube with these radii [m] and material [Pa, -, kg/m³]."""
+        area, inertia = np.pi * (outer**2 - inner**2), np.pi / 4.0 * (outer**4 - inner**4)
+        shear = young_modulus / (2.0 * (1.0 + poisson_ratio))
+        return cls(young_modulus * inertia, 2.0 * shear * inertia, young_modulus * area, density * area, outer)
+
+
+@dataclass(frozen=True)
+class RodLinearisation(Linearisation):
+    """As Linearisation, with `drift` and `pull` of the axis' nodes alone (e + 1, …).
+
+    The state is stepped in the strains: `strain_drift` (4 e,), `strain_pull` (4 e, c).
+    """
+
+    strain_drift: np.ndarray
+    strain_pull: np.ndarray
+
+
+class RodTwin(StaticTwin):
+    """See the module's docstring and Twin. `points` are the e + 1 nodes of the axis, then RING points around each.
+
+    Attributes:
+        strains: (e, 4) κx, κy, τ [1/m], ε.
+    """
+
+    def __init__(
+        self,
+        section: Section,
+        segment_lengths: tuple[float, ...],
+        cable_positions: np.ndarray,
+        cable_lengths: np.ndarray,
+        cable_stiffness: float,
+    ):
+        """A rod along +z.
+
+        Args:
+            section: of all segments.
+            segment_lengths: [m]; a cable ends at the end of one of them.
+            cable_positions: (c, 2) in the section [m].
+            cable_lengths: (c,) undeformed [m].
+            cable_stiffness: [N/m].
+        """
+        self._steps = np.repeat(np.array(segment_lengths) / ELEMENTS_PER_SEGMENT, ELEMENTS_PER_SEGMENT)
+        self._z = np.concatenate([[0.0], np.cumsum(self._steps)])
+        self.length = float(self._z[-1])
+        self.rest_lengths, self.give = np.array(cable_lengths, dtype=float), 1.0 / cable_stiffness
+        self._cables = np.ascontiguousarray(cable_positions, dtype=float)
+        self._passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)
+        self._stiffness = np.multiply.outer(self._steps, _diagonal(section))
+        self._masses = section.mass * self._steps
+        self.round_off = ROUND_OFF * section.axial
+        self._scale = np.tile(np.array([1.0, 1.0, 1.0, self.length]) / self.length**2, len(self._steps))
+        angle = 2.0 * np.pi * np.arange(RING) / RING
+        self._ring = section.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RING)])
+        self.reset()
+
+    def reset(self) -> None:
+        self.restore((np.zeros((len(self._steps), 4)), np.zeros(self.cable_count)))
+
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.strains, self.tensions
+
+    def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
+        self.strains, self.tensions = state
+        self._frames, axis = _shape(self.strains, self._steps)
+        rings = axis[:, None] + self._ring @ self._frames.swapaxes(1, 2)
+        self.points = np.vstack([axis, rings.reshape(-1, 3)])
+
+    def lengths(self) -> np.ndarray:
+        return _cables(self.strains, self._steps, self._cables, self._passes)[0]
+
+    def linearise(self, gravity: np.ndarray) -> RodLinearisation:
+        gravity = checked_vector(gravity, 3, "gravity")
+        energy, gradient, hessian, turns, moves = self._assemble(gravity)
+        lengths, pulls = _cables(self.strains, self._steps, self._cables, self._passes)
+        _add_cable_stiffness(self.strains, self._steps, self._cables, self._passes, self.tensions, hessian)
+        solution = _solve(hessian, np.column_stack([-gradient, pulls.T]))
+        sensitivities = pulls @ solution
+        jacobian = _axis_jacobian(self.points[: len(self._z)], turns, moves)
+        steps = (jacobian @ solution).reshape(len(self._z), 3, -1)
+        return RodLinearisation(
+            drift=steps[:, :, 0],
+            pull=steps[:, :, 1:],
+            displacements=self.rest_lengths - lengths,
+            drift_displacements=-sensitivities[:, 0],
+            compliance=sensitivities[:, 1:] + self.give * np.eye(self.cable_count),
+            residual=float(np.linalg.norm(self._scale * (gradient + self.tensions @ pulls))),
+            energy=energy,
+            strain_drift=solution[:, 0],
+            strain_pull=solution[:, 1:],
+        )
+
+    def advance(self, step: RodLinearisation, tensions: np.ndarray, largest_step: float) -> float:
+        largest = float(np.linalg.norm(step.drift - step.pull @ tensions, axis=1).max())
+        fraction = min(1.0, largest_step / max(largest, 1e-300))
+        strains = self.strains + fraction * (step.strain_drift - step.strain_pull @ tensions).reshape(-1, 4)
+        self.restore((strains, self.tensions + fraction * (tensions - self.tensions)))
+        return largest
+
+    def residual(self, gravity: np.ndarray, tensions: np.ndarray) -> float:
+        gradient = self._assemble(gravity)[1]
+        pulls = _cables(self.strains, self._steps, self._cables, self._passes)[1]
+        return float(np.linalg.norm(self._scale * (gradient + tensions @ pulls)))
+
+    def weight_norm(self, gravity: np.ndarray) -> float:
+        return float(self._masses.sum() * np.linalg.norm(gravity))
+
+    def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
+        elastic, sagging = _energies(self.strains, self._steps, self._stiffness, self._masses, gravity)
+        worst = int(self.strains[:, 3].argmin())
+        return elastic + sagging, 1.0 + self.strains[worst, 3] > SMALLEST_STRETCH, worst
+
+    def section(self, z: float, field: np.ndarray) -> np.ndarray:
+        node = int(np.clip(np.searchsorted(self._z, z) - 1, 0, len(self._steps) - 1))
+        fraction = (z - self._z[node]) / self._steps[node]
+        return (1.0 - fraction) * field[node] + fraction * field[node + 1]
+
+    def section_normal(self, z: float) -> np.ndarray:
+        normal = self.section(z, self._frames[:, :, 2])
+        return normal / np.linalg.norm(normal)
+
+    @property
+    def surface(self) -> np.ndarray:
+        nodes = len(self._z)
+        lower = nodes + np.arange((nodes - 1) * RING).reshape(-1, RING)
+        upper, ahead = lower + RING, np.roll(lower, -1, axis=1)
+        side = np.concatenate([np.dstack([lower, ahead, upper]), np.dstack([ahead, ahead + RING, upper])]).reshape(
+            -1, 3
+        )
+        first, last = np.full(RING, 0), np.full(RING, nodes - 1)
+        caps = [np.column_stack([first, ahead[0], lower[0]]), np.column_stack([last, upper[-1], ahead[-1] + RING])]
+        return np.vstack([side, *caps])
+
+    def _assemble(self, gravity: np.ndarray):
+        """Elastic energy, gradient (4 e,) and Hessian (4 e, 4 e) of the potential energy, and what strains move."""
+        return _assemble(self.strains, self._steps, self._stiffness, self._masses, gravity)
+
+
+def _diagonal(section: Section) -> np.ndarray:
+    return np.array([section.bending, section.bending, section.twisting, section.axial])
+
+
+def _solve(hessian: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solution of a symmetric system; an indefinite matrix is shifted along its own diagonal."""
+    diagonal = np.abs(np.diag(hessian))
+    for shift in (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0):
+        factor, info = dpotrf(hessian + np.diag(shift * diagonal), lower=1)
+        if info == 0 and np.isfinite(factor).all():
+            return dpotrs(factor, right, lower=1)[0]
+    raise ConvergenceError("the rod's stiffness matrix is not finite: the rod is folded or a load is not a number")
+
+
+@njit(cache=True, nogil=True)
+def _cross(a, b):
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+@njit(cache=True, nogil=True)
+def _skew(v):
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+@njit(cache=True, nogil=True)
+def _coefficients(t):
+    """(1 − cos θ)/θ², (θ − sin θ)/θ³ and their derivatives by t = θ², as series: good to 1e-9 for θ < 1."""
+    A = 0.5 - t / 24.0 + t**2 / 720.0 - t**3 / 40320.0 + t**4 / 3628800.0
+    B = 1.0 / 6.0 - t / 120.0 + t**2 / 5040.0 - t**3 / 362880.0 + t**4 / 39916800.0
+    dA = -1.0 / 24.0 + t / 360.0 - t**2 / 13440.0 + t**3 / 907200.0
+    dB = -1.0 / 120.0 + t / 2520.0 - t**2 / 120960.0 + t**3 / 9979200.0
+    return A, B, dA, dB
+
+
+@njit(cache=True, nogil=True)
+def _rotations(phi):
+    """exp([φ]×) and V(φ); exp = I + [φ]× V."""
+    A, B, _, _ = _coefficients(phi @ phi)
+    S = _skew(phi)
+    V = np.eye(3) + A * S + B * (S @ S)
+    return np.eye(3) + S @ V, V
+
+
+@njit(cache=True, nogil=True)
+def _axis_derivatives(phi):
+    """∂(V(φ) e₃)/∂φ (3, 3)."""
+    A, B, dA, dB = _coefficients(phi @ phi)
+    S, e = _skew(phi), np.array([0.0, 0.0, 1.0])
+    once = S @ e
+    twice = S @ once
+    D = np.empty((3, 3))
+    for a in range(3):
+        unit = np.zeros(3)
+        unit[a] = 1.0
+        along = 2.0 * phi[a]
+        bend = _cross(unit, once) + S @ _cross(unit, e)
+        D[:, a] = along * (dA * once + dB * twice) + A * _cross(unit, e) + B * bend
+    return D
+
+
+@njit(cache=True, nogil=True)
+def _moves(q, h):
+    """∂ of the element's end and of its middle by its strains, in its first frame: (3, 4) each."""
+    phi, stretch = h * q[:3], 1.0 + q[3]
+    end, middle = np.empty((3, 4)), np.empty((3, 4))
+    end[:, :3] = stretch * h * h * _axis_derivatives(phi)
+    end[:, 3] = h * _rotations(phi)[1][:, 2]
+    middle[:, :3] = 0.25 * stretch * h * h * _axis_derivatives(0.5 * phi)
+    middle[:, 3] = 0.5 * h * _rotations(0.5 * phi)[1][:, 2]
+    return end, middle
+
+
+@njit(cache=True, nogil=True)
+def _first_moments(q, h, mass, following, hanging):
+    """Σ m ∂p/∂q (3, 4) of the element's own and all following masses, in its first frame.
+
+    `following` [kg] is what comes after, `hanging` (3,) its first moment about the element's end, in the end's frame.
+    """
+    end, middle = _moves(q, h)
+    turn, V = _rotations(h * q[:3])
+    moments = mass * middle + following * end
+    lever = turn @ hanging
+    for a in range(3):
+        moments[:, a] += _cross(h * V[:, a].copy(), lever)
+    return moments
+
+
+@njit(cache=True, nogil=True)
+def _shape(q, steps):
+    """Frames (e + 1, 3, 3) and positions (e + 1, 3) of the nodes."""
+    e = len(steps)
+    frames, points = np.empty((e + 1, 3, 3)), np.zeros((e + 1, 3))
+    frames[0] = np.eye(3)
+    for i in range(e):
+        turn, V = _rotations(steps[i] * q[i, :3])
+        frames[i + 1] = frames[i] @ turn
+        points[i + 1] = points[i] + (1.0 + q[i, 3]) * steps[i] * (frames[i] @ V[:, 2].copy())
+    return frames, points
+
+
+@njit(cache=True, nogil=True)
+def _middles(q, steps, frames, points):
+    middles = np.empty((len(steps), 3))
+    for i in range(len(steps)):
+        V = _rotations(0.5 * steps[i] * q[i, :3])[1]
+        middles[i] = points[i] + 0.5 * (1.0 + q[i, 3]) * steps[i] * (frames[i] @ V[:, 2].copy())
+    return middles
+
+
+@njit(cache=True, nogil=True)
+def _energies(q, steps, stiffness, masses, gravity):
+    """Elastic energy and potential of gravity [J]."""
+    frames, points = _shape(q, steps)
+    middles = _middles(q, steps, frames, points)
+    return 0.5 * (stiffness * q * q).sum(), -(masses * (middles @ gravity)).sum()
+
+
+@njit(cache=True, nogil=True)
+def _assemble(q, steps, stiffness, masses, gravity):
+    e = len(steps)
+    frames, points = _shape(q, steps)
+    middles = _middles(q, steps, frames, points)
+    gradient, hessian = (stiffness * q).ravel(), np.diag(stiffness.ravel())
+    turns, moves = np.zeros((e, 4, 3)), np.zeros((e, 4, 3))
+    moments = np.empty((e, 4, 3))
+    following, hanging = 0.0, np.zeros(3)  # mass after the element, and its first moment about its end, in the world
+    for i in range(e - 1, -1, -1):
+        R, h = frames[i], steps[i]
+        local, local_gravity = frames[i + 1].T @ hanging, R.T @ gravity
+        moments[i] = (R @ _first_moments(q[i], h, masses[i], following, local)).T
+        turns[i, :3] = (h * (R @ _rotations(h * q[i, :3])[1])).T
+        moves[i] = (R @ _moves(q[i], h)[0]).T
+        block = slice(4 * i, 4 * i + 4)
+        gradient[block] -= moments[i] @ gravity
+        hessian[block, block] -= _own_curvature(q[i], h, masses[i], following, local, local_gravity)
+        hanging = hanging + following * (points[i + 1] - points[i]) + masses[i] * (middles[i] - points[i])
+        following += masses[i]
+    for j in range(e):
+        for i in range(j):
+            for a in range(4):
+                for b in range(4):
+                    value = gravity @ _cross(turns[i, a], moments[j, b])
+                    hessian[4 * i + a, 4 * j + b] -= value
+                    hessian[4 * j + b, 4 * i + a] -= value
+    return 0.5 * (stiffness * q * q).sum(), gradient, hessian, turns, moves
+
+
+@njit(cache=True, nogil=True)
+def _own_curvature(q, h, mass, following, hanging, gravity):
+    """∂²(Σ m g·p)/∂q² (4, 4) of one element, by central differences of the exact first moments."""
+    H = np.empty((4, 4))
+    for a in range(4):
+        step = 1e-4 / h if a < 3 else 1e-4
+        high, low = q.copy(), q.copy()
+        high[a] += step
+        low[a] -= step
+        change = _first_moments(high, h, mass, following, hanging) - _first_moments(low, h, mass, following, hanging)
+        H[a] = gravity @ change / (2.0 * step)
+    return 0.5 * (H + H.T)
+
+
+@njit(cache=True, nogil=True)
+def _axis_jacobian(points, turns, moves):
+    """∂ of the axis' nodes (e + 1, 3) by the strains: (3 (e + 1), 4 e)."""
+    n = len(points)
+    J = np.zeros((3 * n, 4 * (n - 1)))
+    for k in range(n):
+        for i in range(k):
+            for a in range(4):
+                moved = moves[i, a] + _cross(turns[i, a], points[k] - points[i + 1])
+                for c in range(3):
+                    J[3 * k + c, 4 * i + a] = moved[c]
+    return J
+
+
+@njit(cache=True, nogil=True)
+def _cable_strain(q, position):
+    """√(w² + τ² r²), and its gradient (4,)."""
+    w = 1.0 + q[3] + q[0] * position[1] - q[1] * position[0]
+    r2 = position @ position
+    s = np.sqrt(w * w + q[2] * q[2] * r2)
+    return s, np.array([w * position[1], -w * position[0], q[2] * r2, w]) / s
+
+
+@njit(cache=True, nogil=True)
+def _cables(q, steps, positions, passes):
+    """Lengths (c,) and their gradients (c, 4 e)."""
+    c, e = passes.shape
+    lengths, gradients = np.zeros(c), np.zeros((c, 4 * e))
+    for k in range(c):
+        for i in range(e):
+            if passes[k, i]:
+                s, gradient = _cable_strain(q[i], positions[k])
+                lengths[k] += steps[i] * s
+                gradients[k, 4 * i : 4 * i + 4] = steps[i] * gradient
+    return lengths, gradients
+
+
+@njit(cache=True, nogil=True)
+def _add_cable_stiffness(q, steps, positions, passes, tensions, hessian):
+    """Add Σ T ∂²ℓ/∂q²."""
+    c, e = passes.shape
+    for k in range(c):
+        if tensions[k] == 0.0:
+            continue
+        a, b = positions[k]
+        dw = np.array([b, -a, 0.0, 1.0])
+        for i in range(e):
+            if passes[k, i]:
+                s, gradient = _cable_strain(q[i], positions[k])
+                second = np.outer(dw, dw) - np.outer(gradient, gradient)
+                second[2, 2] += a * a + b * b
+                hessian[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] += tensions[k] * steps[i] / s * second
