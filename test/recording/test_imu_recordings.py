@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import synthetic
 from scipy.spatial.transform import Rotation
 
 from soft_twin.cli import main
@@ -89,3 +90,40 @@ def test_estimate_says_what_is_wrong_in_one_line(npz, tmp_path, capsys):
     assert "ends in .npz" in errors[0]
     assert "cannot be written" in errors[1]
     assert "no recording at" in errors[2]
+
+
+@pytest.fixture
+def mcap(tmp_path, still):
+    """A recording of two topics of samples, with a stamp that goes back, a NaN and a temperature."""
+    path = tmp_path / "run.mcap"
+    recorder = synthetic.Recorder(path)
+    for i in range(N):
+        rates, force = (dict(zip("xyz", map(float, values[i]), strict=True)) for values in still)
+        if i == 100:
+            force["x"] = float("nan")
+        content = {"angular_velocity": rates, "linear_acceleration": force}
+        recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", (i if i != 200 else 150) / RATE, content)
+        recorder.add("imu/data", "sensor_msgs/msg/Imu", i / RATE, content)
+        recorder.add("imu/temperature", "sensor_msgs/msg/Temperature", i / RATE, {"temperature": 20.0 + 0.01 * i})
+    recorder.writer.close()
+    return path
+
+
+def test_mcap_gives_the_raw_samples_that_can_be_used_with_their_temperature(mcap, still):
+    recording = read_imu_recording(mcap)
+    kept = np.delete(np.arange(N), [100, 200])
+    np.testing.assert_allclose(recording.angular_velocity, still[0][kept])
+    np.testing.assert_allclose(recording.time, kept / RATE, atol=1e-6)
+    np.testing.assert_allclose(recording.temperature, 20.0 + 0.01 * kept, atol=1e-6)
+    assert recording.rate == pytest.approx(RATE, rel=1e-4)
+
+
+def test_estimate_reads_an_mcap(mcap, tmp_path):
+    out = tmp_path / "answer.npz"
+    assert main(["estimate", str(mcap), "--out", str(out)]) == 0
+    assert np.load(out)["quat"].shape == (N - 2, 4)
+
+
+def test_topics_that_are_not_there_are_listed(mcap):
+    with pytest.raises(RecordingError, match="There are: /slender/imu/data, /slender/imu/data_raw"):
+        read_imu_recording(mcap, "/slender/imu")

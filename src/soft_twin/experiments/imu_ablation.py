@@ -171,8 +171,13 @@ def temperature_error(step: float = 0.0, duration: float = 180.0) -> np.ndarray:
 
 def _swing_rate(t: np.ndarray) -> np.ndarray:
     """(n,) rate of the elbow: ±23 °/s with soft reversals, 0 before the start [rad/s]."""
-    period = 2.0 * SWING / SWING_RATE
-    return np.where(t < 0.0, 0.0, SWING_RATE * np.tanh(5.0 * np.sin(2.0 * np.pi * t / period)))
+    period = 2.0 * SWING / (SWING_RATE * _soft_wave(np.linspace(0.0, np.pi, 1001)).mean())
+    return np.where(t < 0.0, 0.0, SWING_RATE * _soft_wave(2.0 * np.pi * t / period))
+
+
+def _soft_wave(phase: np.ndarray) -> np.ndarray:
+    """A square wave with soft edges."""
+    return np.tanh(5.0 * np.sin(phase))
 
 
 def _air(count: int, rate: float, air: tuple[float, float]) -> np.ndarray:

@@ -83,7 +83,7 @@ class EkfParameters:
     scale_walk: float = 1e-5
     scale_std: float = 0.007
     accelerometer_noise: float = 0.05
-    accelerometer_scale_noise: float = 0.0
+    accelerometer_scale_noise: float = 0.002
     accelerometer_bias_std: float = 0.05
     position_std: float = 0.5
     velocity_std: float = 0.5
