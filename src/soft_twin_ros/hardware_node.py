@@ -1,14 +1,19 @@
 """A node that owns a device and has a managed node's life cycle: open in configure, safe in deactivate and on error."""
 
 from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
-from soft_twin.errors import SoftTwinError
+from soft_twin.errors import InputError, SoftTwinError
+from soft_twin_ros.conversions import to_seconds
 from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import LATCHED
@@ -20,6 +25,7 @@ class HardwareParameters(RobotParameters):
 
     autostart: bool = parameter(True, "configure and activate by itself, and again when the device was lost")
     enable_when_active: bool = parameter(False, "enable the actuators on activation, not only by the service")
+    stale_after: float = parameter(0.2, "a command older than this is refused", "s", 0.01, 10.0)
     reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
 
 
@@ -40,11 +46,14 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         self.driver: Any = None
         self.fault = "the device is not open yet"
         self._active = False
+        self._lost = ""
+        self._refused: Counter[str] = Counter()
+        self._refusal = ""
         self._stopped = self.create_publisher(Bool, "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
         self.create_service(SetBool, "enable", self._enable)
         for service in ("stop", "clear_stop"):
-            self.create_service(Trigger, service, self._asking(service))
+            self.offer_service(service)
         self.create_steady_timer(self.parameters.reopen_period, self._keep_alive)
         if self.parameters.autostart:
             self._start()
@@ -57,18 +66,24 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             DeviceError, DescriptionError: it cannot be opened, or the parameters do not fit it.
         """
 
+    def offer_service(self, name: str) -> None:
+        """A service of that name that calls the driver's method of that name."""
+        self.create_service(Trigger, name, self._asking(name))
+
     def health(self) -> Health:
         if self.driver is None:
             return Health(ERROR, self.fault)
         state = self.driver.state()
-        values = {"mode": state.mode} | state.counters
+        values = {f"refused_{reason}": count for reason, count in self._refused.items()}
+        values |= {"mode": state.mode} | state.counters
         if state.mode == "fault":
             return Health(ERROR, "; ".join(state.faults) or "fault", values)
         if state.mode == "stopped":
             return Health(WARN, "stopped: relaxed until clear_stop", values)
         if not self._active:
             return Health(WARN, "the node is not active", values)
-        return Health(WARN, "; ".join(state.faults), values) if state.faults else Health(OK, state.mode, values)
+        warning = self._refusal or "; ".join(state.faults) or self._lost
+        return Health(WARN, warning, values) if warning else Health(OK, state.mode, values)
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
@@ -92,6 +107,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         self._active = False
         if not self.driver.running:
             self.fault = "; ".join(self.driver.state().faults)
+            self._lost = f"relaxed since the device was lost, enable again ({self.fault})"
             return TransitionCallbackReturn.ERROR
         self.driver.relax()
         return super().on_deactivate(state)
@@ -114,10 +130,29 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             self.driver.close()
             self.driver = None
 
-    def command(self, values) -> None:
-        """Hand a command to the driver, if the node is active."""
+    def take(self, stamp: Time, values: Callable[[], np.ndarray]) -> None:
+        """Hand a command to the driver, if it is fresh and usable and the node is active.
+
+        Args:
+            stamp: of the measurement behind the command.
+            values: reads the command; raises InputError where it is unusable.
+        """
+        age, limit = self.now() - to_seconds(stamp), self.parameters.stale_after
+        if abs(age) > limit:
+            self._refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
+            return
+        try:
+            command = values()
+        except InputError as error:
+            self._refuse("unusable", f"command refused: {error}")
+            return
+        self._refusal = ""
         if self._active:
-            self.driver.command(values)
+            self.driver.command(command)
+
+    def _refuse(self, reason: str, message: str) -> None:
+        self._refused[reason] += 1
+        self._refusal = message
 
     def _start(self) -> None:
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
@@ -133,6 +168,8 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         name, done = ("enable", "the actuators are enabled") if request.data else ("relax", "the actuators are relaxed")
         response.success, response.message = self._ask(name, done)
+        if response.success:
+            self._lost = ""
         return response
 
     def _asking(self, name: str):

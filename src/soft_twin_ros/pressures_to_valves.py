@@ -5,7 +5,6 @@ Publishes chambers/state. The chambers are vented until the service `enable`; `s
 """
 
 import sys
-from collections import Counter
 from dataclasses import dataclass
 
 from soft_twin_msgs.msg import Pressures
@@ -13,10 +12,10 @@ from soft_twin_msgs.msg import Pressures
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_driver import ValveDriver
 from soft_twin.driving.valves import open_valves
-from soft_twin.errors import DescriptionError, InputError
-from soft_twin_ros.conversions import pressures_in_order, pressures_message, to_seconds
+from soft_twin.errors import DescriptionError
+from soft_twin_ros.conversions import pressures_in_order, pressures_message
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
-from soft_twin_ros.node import OK, WARN, Health, run
+from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND
 
@@ -34,15 +33,12 @@ class Parameters(HardwareParameters):
     rate: float = parameter(200e3, "highest rate of change", "Pa/s", 1.0, 1e8)
     vent_rate: float = parameter(50e3, "rate of venting", "Pa/s", 1.0, 1e8)
     state_rate: float = parameter(50.0, "rate of chambers/state", "Hz", 1.0, 200.0)
-    stale_after: float = parameter(0.2, "a command older than this is refused", "s", 0.01, 10.0)
 
 
 class PressuresToValves(HardwareNode):
     """See the module's docstring. The driver has a thread of its own."""
 
     def __init__(self):
-        self._refused: Counter[str] = Counter()
-        self._refusal = ""
         super().__init__("pressures_to_valves", Parameters)
         self._states = self.offer(Pressures, "chambers/state")
         self.listen(Pressures, "chambers/command", self._take_command, COMMAND)
@@ -60,34 +56,13 @@ class PressuresToValves(HardwareNode):
             valves.close()
             raise
 
-    def health(self) -> Health:
-        health = super().health()
-        values = health.values | {f"refused_{reason}": count for reason, count in self._refused.items()}
-        if health.level == OK and self._refusal:
-            return Health(WARN, self._refusal, values)
-        return Health(health.level, health.message, values)
-
     def _publish_state(self) -> None:
         if self.driver is not None:
             state = self.driver.state()
             self._states.publish(pressures_message(state.time, self.parameters.chambers, state.pressures))
 
     def _take_command(self, message: Pressures) -> None:
-        age = self.now() - to_seconds(message.header.stamp)
-        if abs(age) > self.parameters.stale_after:
-            limit = self.parameters.stale_after
-            self._refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
-            return
-        try:
-            self.command(pressures_in_order(message, self.parameters.chambers))
-        except InputError as error:
-            self._refuse("unusable", f"command refused: {error}")
-            return
-        self._refusal = ""
-
-    def _refuse(self, reason: str, message: str) -> None:
-        self._refused[reason] += 1
-        self._refusal = message
+        self.take(message.header.stamp, lambda: pressures_in_order(message, self.parameters.chambers))
 
 
 def main() -> int:
