@@ -93,7 +93,7 @@ def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
         label = f"tip to target, {interval.name}"
         axes.plot(curve.time[inside], 1e3 * curve.values[inside], color=COLOURS[interval.name], lw=1.6, label=label)
     twin = evaluation.twin_error
-    axes.plot(twin.time, 1e3 * twin.values, color=INK, lw=0.7, alpha=0.8, label="robot's tip to twin's")
+    axes.plot(*_with_gaps(twin.time, 1e3 * twin.values), color=INK, lw=0.7, alpha=0.8, label="robot's tip to twin's")
     axes.set_ylim(0.0, 1.2 * _range([1e3 * curve.within(i) for i in evaluation.passes], least=1.0)[1])
     if len(curve.time):
         axes.legend(loc="upper right", ncols=3, fontsize=8)
