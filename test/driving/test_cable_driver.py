@@ -79,7 +79,7 @@ def test_real_bytes_move_the_emulated_winches_to_the_command(driver, motors):
 
     assert _wait(arrived), (driver.state().faults, driver.state().counters)
     np.testing.assert_allclose(driver.state().displacements, target, atol=2e-4)
-    assert driver.state().enabled
+    assert driver.state().enabled, driver.state().faults
 
 
 def test_stopping_and_closing_leave_the_motors_without_current(driver, motors):
