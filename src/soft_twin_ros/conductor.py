@@ -26,7 +26,7 @@ from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
 
 START_PATIENCE = 90.0  # [s] for compiling and loading, when it is done for the first time
 ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
-DRIVING = ("active", "hold")  # what the driver says while it holds the cables
+DRIVING = ("active", "hold")  # modes of a driver that holds the cables
 SERVICE_PATIENCE = 5.0  # [s]
 LOOK_PERIOD = 0.05  # [s]
 SETTLING_TIME = 1.5  # [s] for the body to come to rest, before and after the cables are held
@@ -217,7 +217,8 @@ class Conductor(Node):
 
     def _is_wrong(self, status: DiagnosticStatus) -> bool:
         """Whether the run cannot go on like this."""
-        limp = self._holding and status.name.endswith("cables_to_motors") and status.message not in DRIVING
+        mode = next((value.value for value in status.values if value.key == "mode"), DRIVING[0])
+        limp = self._holding and mode not in DRIVING
         return status.level == DiagnosticStatus.ERROR or limp
 
     def _take_tip(self, message: PoseStamped) -> None:
