@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import threading
 import time
 
@@ -114,16 +115,18 @@ def test_the_driver_runs_on_any_bus_of_python_can(robot):
     with open_bus("virtual", "cable_driver", receive_own_messages=False) as far_end:
         driver = CableDriver(robot, open_bus("virtual", "cable_driver"))
         motors = EmulatedC610(range(1, 7), robot.winch)
-        last = time.monotonic()
+        ticks = itertools.count()
+        start = due = time.monotonic()
 
         def answer():
-            nonlocal last
-            dt, last = time.monotonic() - last, time.monotonic()
+            nonlocal due
             while (frame := far_end.recv(timeout=0.0)) is not None:
                 motors.receive(frame.arbitration_id, bytes(frame.data))
-            motors.step(dt, np.zeros(6))
-            for can_id, data in motors.feedback():
-                far_end.send(can.Message(arbitration_id=can_id, data=data, is_extended_id=False))
+            while due < time.monotonic():
+                due = start + DT * next(ticks)
+                motors.step(DT, np.zeros(6))
+                for can_id, data in motors.feedback():
+                    far_end.send(can.Message(arbitration_id=can_id, data=data, is_extended_id=False))
 
         def arrived():
             answer()
