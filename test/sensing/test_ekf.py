@@ -84,8 +84,8 @@ def test_transition_is_the_derivative_of_the_process(seed):
 
 def test_covariance_step_is_the_transition_on_both_sides():
     rng = np.random.default_rng(1)
-    ekf = OrientationEkf(EkfParameters(gyroscope_noise=0.0, gyroscope_scale_noise=0.0, accelerometer_noise=0.0))
-    ekf._coefficients[[kernel.C_BIAS_WALK, kernel.C_SCALE_WALK]] = 0.0
+    noises = ("gyroscope_noise", "gyroscope_scale_noise", "accelerometer_noise", "accelerometer_scale_noise")
+    ekf = OrientationEkf(EkfParameters(**dict.fromkeys(noises, 0.0), bias_walk=0.0, scale_walk=0.0))
     root, pending = rng.standard_normal((15, 15)), rng.standard_normal(kernel.PENDING)
     C, F = root @ root.T, np.empty((15, 15))
     kernel.transition(pending, ekf._coefficients, F)

@@ -107,6 +107,14 @@ def test_without_a_temperature_the_heater_is_off_and_later_goes_on():
     assert control.state == "off"
 
 
+def test_control_goes_on_when_its_clock_is_set_back():
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 20.0)
+    run(control, 60.0, constant(20.0), thermal, start=1000.0)
+    chips = run(control, 10.0, constant(20.0), thermal, start=5.0)
+    assert control.state == "steady"
+    assert np.all(np.abs(chips - control.target) < 0.1)
+
+
 @pytest.mark.parametrize("values", [{"duty_limits": (0.5, 0.2)}, {"proportional": 0.0}, {"reset_time": -1.0}])
 def test_refuses_impossible_settings(values):
     with pytest.raises(InputError):

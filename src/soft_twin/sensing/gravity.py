@@ -127,9 +127,9 @@ class GravityEstimator:
         self._started = True
 
     def _control_temperature(self, sample: ImuSample) -> None:
-        if not math.isfinite(sample.time) or sample.time <= self._last_time:
+        if not math.isfinite(sample.time):
             return
-        dt = sample.time - self._last_time if math.isfinite(self._last_time) else 0.0
+        dt = max(sample.time - self._last_time, 0.0) if math.isfinite(self._last_time) else 0.0
         self._last_time = sample.time
         if self.parameters.heated:
             self._heater.update(sample.time, sample.temperature)

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from soft_twin.errors import InputError
 from soft_twin.sensing.ekf import GAP
 from soft_twin.sensing.orientation import STANDARD_GRAVITY
@@ -72,7 +70,7 @@ class SampleGuard:
     Not a number, stamps that go back, and repetition: the sample is bad. So it is when the specific force is steady
     but far from g: g instead of m/s², or a broken axis; shaking is not steady. Saturation and free fall: it is
     doubtful. The first usable sample after a gap, after that long of bad ones, or after a saturated turn of 50 ms:
-    time was lost.
+    time was lost. So it was when a clock was set back: stamps that go on from there as long as a gap are the new time.
     """
 
     def __init__(self, parameters: GuardParameters | None = None):
@@ -83,7 +81,8 @@ class SampleGuard:
         """Forget the samples so far."""
         self._last_time = -math.inf
         self._last_used = math.nan
-        self._values = np.full(6, np.nan)
+        self._new_clock = math.nan
+        self._values: tuple[float, ...] = ()
         self._changed = math.nan
         self._steady_force = math.nan
         self._steady_since = math.nan
@@ -92,14 +91,35 @@ class SampleGuard:
 
     def judge(self, sample: ImuSample) -> Verdict:
         """What the next sample is good for."""
-        bad = self._unusable(sample)
+        values = (*sample.angular_velocity.tolist(), *sample.specific_force.tolist())
+        if not math.isfinite(sample.time + sum(values)):
+            return Verdict(Trust.BAD, (f"not a number in the sample: {_listed(values)}",))
+        if sample.time <= self._last_time:
+            return self._judge_backwards(sample.time)
+        self._last_time = sample.time
+        self._new_clock = math.nan
+        bad = self._stuck(sample.time, values) + self._wrong_force(sample.time, _norm(values[3:]))
         if bad:
             return Verdict(Trust.BAD, bad)
-        lost = sample.time - self._last_used  # NaN for the first
-        self._last_used = sample.time
+        return self._judge_usable(sample.time, values)
+
+    def _judge_backwards(self, time: float) -> Verdict:
+        """A stamp that went back: a stray one, or the clock was set back."""
+        fault = f"stamp went back by {self._last_time - time:.3f} s"
+        if not time >= self._new_clock:
+            self._new_clock = time
+        if time - self._new_clock < self.parameters.gap:
+            return Verdict(Trust.BAD, (fault,))
+        self.reset()
+        self._last_time = self._last_used = time
+        return Verdict(Trust.LOST, (f"{fault}: its clock was set back",), self.parameters.gap)
+
+    def _judge_usable(self, time: float, values: tuple[float, ...]) -> Verdict:
+        lost = time - self._last_used  # NaN for the first
+        self._last_used = time
         if lost > self.parameters.gap:
             return Verdict(Trust.LOST, (f"gap: {lost:.2f} s without usable samples",), lost)
-        verdict = self._doubt(sample)
+        verdict = self._doubt(time, values)
         if verdict.trust is Trust.TURN_UNKNOWN:
             self._unknown_turn += lost
         elif self._unknown_turn > _UNKNOWN_TURN:
@@ -109,49 +129,44 @@ class SampleGuard:
             self._unknown_turn = 0.0
         return verdict
 
-    def _unusable(self, sample: ImuSample) -> tuple[str, ...]:
-        values = np.concatenate([sample.angular_velocity, sample.specific_force])
-        if not math.isfinite(sample.time + values.sum()):
-            return (f"not a number in the sample: {_listed(values)}",)
-        if sample.time <= self._last_time:
-            return (f"stamp went back by {self._last_time - sample.time:.3f} s",)
-        self._last_time = sample.time
-        return self._stuck(sample.time, values) + self._wrong_force(sample)
-
-    def _stuck(self, time: float, values: np.ndarray) -> tuple[str, ...]:
-        if not np.array_equal(values, self._values):
+    def _stuck(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
+        if values != self._values:
             self._values, self._changed = values, time
         if time - self._changed < self.parameters.stuck_time:
             return ()
         return (f"sensor stuck: the same sample for {time - self._changed:.1f} s",)
 
-    def _wrong_force(self, sample: ImuSample) -> tuple[str, ...]:
-        force = math.sqrt(sample.specific_force @ sample.specific_force)
+    def _wrong_force(self, time: float, force: float) -> tuple[str, ...]:
         tolerance = self.parameters.force_tolerance
         if abs(force - STANDARD_GRAVITY) <= tolerance or not abs(force - self._steady_force) <= tolerance:
-            self._steady_force, self._steady_since = force, sample.time
+            self._steady_force, self._steady_since = force, time
         if force >= self.parameters.free_fall or math.isnan(self._not_falling):
-            self._not_falling = sample.time
-        if sample.time - self._steady_since < self.parameters.force_time:
+            self._not_falling = time
+        if time - self._steady_since < self.parameters.force_time:
             return ()
         cause = "g instead of m/s²?" if force < STANDARD_GRAVITY else "wrong unit or range, or a broken axis?"
         return (f"specific force stays at {force:.1f} m/s², expected 9.8: {cause}",)
 
-    def _doubt(self, sample: ImuSample) -> Verdict:
+    def _doubt(self, time: float, values: tuple[float, ...]) -> Verdict:
         p = self.parameters
-        if np.abs(sample.angular_velocity).max() >= 0.999 * p.gyroscope_range:
+        if max(map(abs, values[:3])) >= 0.999 * p.gyroscope_range:
             fault = f"gyroscope saturated at {math.degrees(p.gyroscope_range):.0f} °/s"
             return Verdict(Trust.TURN_UNKNOWN, (fault,))
-        if np.abs(sample.specific_force).max() >= 0.999 * p.accelerometer_range:
+        if max(map(abs, values[3:])) >= 0.999 * p.accelerometer_range:
             fault = f"accelerometer saturated at {p.accelerometer_range:.0f} m/s²"
             return Verdict(Trust.FORCE_UNKNOWN, (fault,))
-        if sample.time - self._not_falling >= p.free_fall_time:
+        if time - self._not_falling >= p.free_fall_time:
             return Verdict(Trust.FORCE_UNKNOWN, ("free fall: nothing says where up is",))
-        return Verdict(Trust.GOOD)
+        return _GOOD
 
 
+_GOOD = Verdict(Trust.GOOD)
 _UNKNOWN_TURN = 0.05  # [s] of saturation after which nothing is known of the tilt
 
 
-def _listed(values: np.ndarray) -> str:
+def _norm(values: tuple[float, ...]) -> float:
+    return math.sqrt(sum(value * value for value in values))
+
+
+def _listed(values: tuple[float, ...]) -> str:
     return ", ".join(f"{value:.3g}" for value in values)

@@ -92,12 +92,18 @@ class TemperatureControl:
         low, high = self.parameters.chip_range
         if not low <= temperature <= high:
             return self._fail(f"chip temperature {temperature:.1f} °C is outside {low:g}…{high:g} °C")
-        dt = min(max(time - self._time, 0.0), 1.0) if math.isfinite(self._time) else 0.0
+        if time < self._time:
+            self._set_clock_back(time)
+        dt = min(time - self._time, 1.0) if math.isfinite(self._time) else 0.0
         slope = (temperature - self._temperature) / dt if dt > 0.0 and math.isfinite(self._temperature) else 0.0
         self._time, self._temperature = time, temperature
         if self.target is None:
             return self._read_start(time, temperature)
         return self._control(time, self.target - temperature, slope, dt)
+
+    def _set_clock_back(self, time: float) -> None:
+        self._started = self._best_time = self._time = time
+        self._settled_since = math.nan
 
     def _read_start(self, time: float, temperature: float) -> float:
         if math.isnan(self._started):
