@@ -35,7 +35,8 @@ class CablesToMotors(HardwareNode):
         super().__init__("cables_to_motors", Parameters)
         self._states = self.offer(JointState, "cables/state")
         self.listen(JointState, "cables/command", self._take_command, COMMAND)
-        self.offer_service("home")
+        for service in ("home", "take_up_slack"):
+            self.offer_service(service)
         self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
 
     def open_driver(self) -> CableDriver:

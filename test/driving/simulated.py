@@ -20,7 +20,7 @@ class SimulatedWinches:
         self.control = CableControl(self.robot, parameters or DriverParameters())
         self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, seed=1)
         self.silent = set()
-        self.spring = SPRING
+        self.spring, self.slack = SPRING, 0.0
         self.commanded = dict.fromkeys(self.control.motor_ids, 0.0)
         self._on_the_way, self._kept, self._keep_for = [], [], 0.0
 
@@ -38,7 +38,7 @@ class SimulatedWinches:
         for frame in self._on_the_way:
             self.motors.receive(frame.arbitration_id, bytes(frame.data))
         self._on_the_way = encode_currents(self.commanded)
-        self.motors.step(DT, np.maximum(self.spring * self.motors.displacements, 0.0))
+        self.motors.step(DT, np.maximum(self.spring * (self.motors.displacements - self.slack), 0.0))
 
     def hold_back(self, seconds):
         """Feedback waits in a buffer for so long, then comes all at once."""

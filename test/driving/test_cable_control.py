@@ -278,3 +278,34 @@ def test_a_blocked_robot_is_not_pulled_at_for_long(winches):
     winches.run(1.0, np.full(6, 0.004))
     assert winches.state.mode == "fault"
     assert "the robot is blocked" in winches.state.faults[0]
+
+
+def test_slack_is_taken_up_until_every_cable_is_just_taut(winches):
+    slack = np.array([0.0, 0.001, 0.002, 0.004, 0.008, 0.012])
+    winches.slack = slack
+    winches.control.take_up_slack()
+    path = winches.run(6.0)
+    taut_at = slack + winches.control.parameters.homing.tension / SPRING
+    assert winches.state.mode == "limp"  # nobody has commanded anything since
+    assert np.abs(np.max(path, axis=0) - taut_at).max() < 1e-3
+    assert np.all(np.diff(path, axis=0) / DT < 0.02)
+    zero = winches.motors.displacements - winches.state.displacements
+    np.testing.assert_allclose(zero, taut_at, atol=1e-3)
+
+
+def test_a_cable_that_is_off_its_drum_is_named_when_slack_is_taken_up(winches):
+    winches.slack = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    winches.control.take_up_slack()
+    path = winches.run(8.0)
+    assert winches.state.mode == "fault"
+    assert "motor 6 (cable_6) found no tension" in winches.state.faults[0]
+    assert path[:, 5].max() < 0.021
+
+
+def test_slack_is_not_taken_up_while_the_motors_are_enabled_or_stopped(winches):
+    winches.control.enable()
+    with pytest.raises(DeviceError, match="relax"):
+        winches.control.take_up_slack()
+    winches.control.stop()
+    with pytest.raises(DeviceError, match="stop"):
+        winches.control.take_up_slack()

@@ -1,5 +1,7 @@
 import dataclasses
 import itertools
+import subprocess
+import sys
 import threading
 import time
 
@@ -152,3 +154,32 @@ def test_feedback_of_others_and_garbage_are_counted(robot):
 def test_a_rate_that_would_fill_the_bus_is_refused(robot):
     with open_bus("virtual", "cable_driver_full") as bus, pytest.raises(DeviceError, match="% of the bus"):
         CableDriver(robot, bus, dataclasses.replace(DriverParameters(), rate=1000.0))
+
+
+KILLED = """
+import sys, time
+from soft_twin import load_robot
+from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.can_bus import open_bus
+driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
+time.sleep(1.0)
+driver.enable()
+while True:
+    driver.command([0.003] * 6)
+    time.sleep(0.01)
+"""
+
+
+def test_a_killed_driver_leaves_limp_motors_and_can_be_started_again(robot, motors):
+    victim = subprocess.Popen([sys.executable, "-c", KILLED, motors.bus.port.path])
+    try:
+        assert _wait(lambda: np.all(motors.bus.motors.displacements > 0.002), timeout=30.0)
+    finally:
+        victim.kill()
+        victim.wait()
+    assert _wait(lambda: np.all(motors.bus.motors.limp), timeout=2.0)
+    again = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
+    assert _wait(lambda: again.state().counters["ticks"] > 10 and not again.state().faults)
+    again.enable()
+    assert again.state().enabled
+    again.close()

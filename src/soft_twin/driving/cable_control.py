@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from soft_twin.driving.c610 import Feedback
+from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import CommandLimiter
 from soft_twin.driving.motors import MotorReadings
 from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
@@ -16,7 +17,7 @@ from soft_twin.driving.winch_control import ControlGains, WinchControl
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
-LIMP, ACTIVE, HOLD, STOPPED, FAULT = "limp", "active", "hold", "stopped", "fault"
+LIMP, ACTIVE, HOLD, HOMING, STOPPED, FAULT = "limp", "active", "hold", "homing", "stopped", "fault"
 DEVICE, POSITION = "device", "position"  # faults that enabling does not clear
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
@@ -37,6 +38,7 @@ class DriverParameters:
         tension_lag: time constant of the tension estimate [s].
         gains: of the position control.
         supervision: when a motor is at fault.
+        homing: how slack is taken up.
         probe: whether the first enabling tries each motor's direction by a moment of small current.
     """
 
@@ -49,6 +51,7 @@ class DriverParameters:
     tension_lag: float = 0.05
     gains: ControlGains = field(default_factory=ControlGains)
     supervision: SupervisionLimits = field(default_factory=SupervisionLimits)
+    homing: HomingParameters = field(default_factory=HomingParameters)
     probe: bool = True
 
 
@@ -62,7 +65,7 @@ class CableState:
         tensions: (c,) estimated from the motors' currents [N].
         currents: (c,) measured, > 0 winds in [A].
         enabled: whether the motors may carry current.
-        mode: "limp", "active", "hold" (no recent command), "stopped" (latched), or "fault".
+        mode: "limp", "active", "hold" (no recent command), "homing", "stopped" (latched), or "fault".
         faults: what is or was wrong, named, since the last enable.
         counters: how often limits bound and things went wrong.
     """
@@ -93,6 +96,8 @@ class CableControl:
         self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
         self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
+        self._take_up: SlackTakeUp | None = None
+        self._rate_share = self.parameters.homing.rate / robot.cable_limits.rate
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
@@ -112,7 +117,7 @@ class CableControl:
 
     @property
     def enabled(self) -> bool:
-        return self._mode in (ACTIVE, HOLD)
+        return self._mode in (ACTIVE, HOLD, HOMING)
 
     def command(self, displacements) -> None:
         """Ask for displacements (c,) [m]. An unusable command is refused, counted and named among the faults."""
@@ -173,6 +178,19 @@ class CableControl:
         self._readings.set_zero(np.zeros(len(self._names)))
         self._faults.pop(POSITION, None)
 
+    def take_up_slack(self) -> None:
+        """Wind every cable in until it is just taut, and let that be displacement 0; then hold.
+
+        Raises:
+            DeviceError: the motors are enabled or stopped, or one of them is silent.
+        """
+        if self.enabled:
+            raise DeviceError("the motors are enabled: relax them before homing")
+        self._faults.pop(POSITION, None)  # that is what homing is for
+        self.enable()
+        self._mode = HOMING
+        self._take_up = None
+
     def lose_device(self, reason: str) -> None:
         """The bus is gone: relaxed for good, as far as this driver goes."""
         self._fault(DEVICE, reason)
@@ -217,7 +235,11 @@ class CableControl:
         interrupted = stale | self._coasted | (dt >= LONGEST_STEP)
         self._limiter.restart(interrupted, self._readings.displacements)
         self._coasted = stale
-        self._limiter.advance(self._target, dt, self.parameters.gains.delay / float(self._delays.max()))
+        share = self.parameters.gains.delay / float(self._delays.max())
+        if self._mode == HOMING:
+            share = min(share, self._rate_share)
+            self._find_taut(dt)
+        self._limiter.advance(self._target, dt, share)
         currents = self._control.update(
             self._limiter, self._readings.displacements, self._readings.rates, dt, self._delays
         )
@@ -234,6 +256,20 @@ class CableControl:
         self._probe = None
         self._restart()
         return np.zeros(len(self._names))
+
+    def _find_taut(self, dt: float) -> None:
+        """Wind on; once all cables are taut, that is displacement 0."""
+        displacements = self._readings.displacements
+        if self._take_up is None:
+            self._take_up = SlackTakeUp(self.parameters.homing, displacements)
+        self._target = self._take_up.update(displacements, self._tensions, dt)
+        for i in self._take_up.lost(displacements):
+            self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
+        if self._take_up.taut.all():
+            self._readings.set_zero(displacements - self._target)
+            self._mode, self._target = HOLD, np.zeros(len(self._names))
+            self._limiter.reset(self._readings.displacements)
+            self._command_age = 0.0
 
     def _supervise(self, currents: np.ndarray, fresh: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
@@ -259,7 +295,7 @@ class CableControl:
         if self._mode == ACTIVE and self._command_age > p.hold_after:
             self._mode = HOLD
             self._target = self._limiter.displacements
-        if self.enabled and self._command_age > p.relax_after:
+        if self._mode in (ACTIVE, HOLD) and self._command_age > p.relax_after:
             self._mode = LIMP
             self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
 

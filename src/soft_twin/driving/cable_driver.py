@@ -95,6 +95,15 @@ class CableDriver:
         with self._lock:
             self._control.home()
 
+    def take_up_slack(self) -> None:
+        """Wind every cable in until it is just taut, and let that be displacement 0; takes some seconds.
+
+        Raises:
+            DeviceError: the motors are enabled or stopped, or one of them is silent.
+        """
+        with self._lock:
+            self._control.take_up_slack()
+
     def state(self) -> CableState:
         """The cables now, stamped with time.time()."""
         with self._lock:
