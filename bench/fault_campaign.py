@@ -27,6 +27,8 @@ SPRING = 150.0  # [N/m] of the body against its cables
 HARMLESS = ("duplicates", "reordered")  # CAN frames carry no sequence number: these cannot be seen, and must not harm
 MOTOR_FAULTS = ("silent", "stalled", "jump", "overheated", "backwards")
 HOST_FAULTS = ("no commands", "nonsense", "unplugged")
+# [s] more: the watchdog takes a second, and a motor that does not turn can be seen once its cable should have moved
+LONGER = {"no commands": 1.0, "stalled": 0.5, "overheated": 0.5}
 PATIENCE = 0.5  # [s] after which the operator acts
 RUNAWAY = 2.0  # times the rate limit is an uncontrolled motion
 RUNAWAY_TIME = 0.03  # [s]
@@ -138,7 +140,7 @@ class Campaign:
     def _begin_fault(self, kind: str) -> None:
         self._fault, self._victim = str(kind), int(self._rng.integers(len(self._zero)))
         self._before = {**self._control.state(self._now).counters, "garbage": self._decoder.garbage}
-        self._fault_end = self._now + self._rng.uniform(0.3, 0.7) + (1.0 if kind == "no commands" else 0.0)
+        self._fault_end = self._now + self._rng.uniform(0.3, 0.7) + LONGER.get(kind, 0.0)
         self.outcome.faults[self._fault] += 1
         i, motors = self._victim, self._motors
         if kind in LINE_FAULTS:

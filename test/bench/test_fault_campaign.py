@@ -13,9 +13,8 @@ def campaign():
     return module
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_faults_move_nothing_and_are_named(campaign, seed):
-    outcome = campaign.Campaign(seed).run(20.0)
+def test_random_faults_move_nothing_and_are_named(campaign):
+    outcome = campaign.Campaign(seed=1).run(20.0)
     assert sum(outcome.faults.values()) >= 8
     assert (outcome.over_limit, outcome.runaways, outcome.unrecovered) == (0, 0, 0)
     assert not outcome.unnamed
