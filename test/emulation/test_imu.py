@@ -51,6 +51,16 @@ def test_bias_moves_with_the_chips_temperature():
     assert np.any(np.abs(slope) > 2e-4)
 
 
+def test_bias_walks_with_the_root_of_time():
+    walks = []
+    for seed in range(40):
+        imu = EmulatedImu(EmulatedImuParameters(gyroscope=SensorErrors(bias_walk=1e-3)), seed)
+        for i in range(200):
+            imu.sample(0.05 * i, np.zeros(3), GRAVITY, 25.0, 0.0, 0.05)
+        walks.append(imu.gyroscope_bias)
+    assert np.std(walks) == pytest.approx(1e-3 * np.sqrt(10.0), rel=0.15)
+
+
 def test_saturates_and_quantises():
     errors = SensorErrors(range=2.0, bits=8)
     imu = EmulatedImu(EmulatedImuParameters(gyroscope=errors))
