@@ -230,6 +230,5 @@ def _live(device: Motors, until, seconds: float) -> None:
 def _campaign() -> list[Figure]:
     spec = importlib.util.spec_from_file_location("fault_campaign", Path(__file__).with_name("fault_campaign.py"))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
     spec.loader.exec_module(module)
     return module.measure()

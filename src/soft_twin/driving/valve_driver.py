@@ -8,6 +8,7 @@ from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_control import ChamberState, ValveControl, ValveParameters
 from soft_twin.driving.valves import Valves
 from soft_twin.errors import DescriptionError, DeviceError
+from soft_twin.priority import prefer_this_thread
 
 VENT_PATIENCE = 3.0  # [s] at the most to vent the chambers when the driver is closed
 
@@ -100,6 +101,7 @@ class ValveDriver:
         self._valves.close()
 
     def _run(self) -> None:
+        prefer_this_thread()
         deadline = time.monotonic()
         while not self._closing.wait(max(deadline - time.monotonic(), 0.0)):
             deadline = max(deadline + self._period, time.monotonic())
