@@ -107,7 +107,7 @@ class Conductor(Node):
         self._watched = {f"{node.namespace}/{node.name}" for node in nodes}
         self._health: dict[str, DiagnosticStatus] = {}
         self._in_error: dict[str, float] = {}
-        self._holding = False
+        self._homed = self._holding = False
         self._tip = np.full(3, np.nan)
         self._phases = self.create_publisher(String, "run/phase", LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
@@ -121,6 +121,7 @@ class Conductor(Node):
         self._ask(SetBool, "compensate", SetBool.Request(data=False))
         self._enter("warm-up")
         self._pass_time(course.warm_up)
+        self._home()
         self._pass("without", course.duration)
         self._enter("pause")
         self._ask(Trigger, "rewind", Trigger.Request())
@@ -146,6 +147,13 @@ class Conductor(Node):
                 motion = self._motion()
             error = self._tip_error()
             self._progress.now(f"{name:<8} {motion}  tip {error:.1f} mm from its target")
+
+    def _home(self) -> None:
+        """The robot rests upright with slack cables: that is their zero, whatever the driver has missed until now."""
+        self._ask(Trigger, "home", Trigger.Request())
+        self._ask(SetBool, "enable", SetBool.Request(data=False))
+        self._homed = True
+        self._wait(self._all_well, SERVICE_PATIENCE, self._starting)
 
     def _hold(self, on: bool) -> None:
         """Let the cables hold the tip's target, or let them go."""
@@ -217,9 +225,11 @@ class Conductor(Node):
 
     def _is_wrong(self, status: DiagnosticStatus) -> bool:
         """Whether the run cannot go on like this."""
-        mode = next((value.value for value in status.values if value.key == "mode"), DRIVING[0])
-        limp = self._holding and mode not in DRIVING
-        return status.level == DiagnosticStatus.ERROR or limp
+        mode = next((value.value for value in status.values if value.key == "mode"), "")
+        if mode and not self._homed:
+            return False
+        limp = self._holding and mode and mode not in DRIVING
+        return bool(status.level == DiagnosticStatus.ERROR or limp)
 
     def _take_tip(self, message: PoseStamped) -> None:
         self._tip = to_array(message.pose.position)
@@ -233,7 +243,7 @@ class Conductor(Node):
         return {
             name: "is loading" if status is None else status.message
             for name, status in told.items()
-            if status is None or status.level == DiagnosticStatus.ERROR or status.message.startswith("waiting")
+            if status is None or self._is_wrong(status) or status.message.startswith("waiting")
         }
 
     def _starting(self) -> str:
