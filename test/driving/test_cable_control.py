@@ -104,6 +104,8 @@ def test_unusable_commands_change_nothing_and_are_named(winches, bad):
     winches.tick(bad)
     assert np.abs(winches.run(0.05) - 0.001).max() < 1e-5
     assert "refused" in winches.state.faults[0]
+    winches.tick(np.full(6, 0.001))
+    assert winches.state.faults == ()  # the counters remember it
 
 
 def test_unusable_commands_do_not_feed_the_watchdog(winches):

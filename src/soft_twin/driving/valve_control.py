@@ -86,6 +86,7 @@ class ValveControl:
             return
         self._target = self._limiter.clip(pressures)
         self._command_age = 0.0
+        self._faults.pop("command", None)
         self._counters["commands"] += 1
         if self._mode == HOLD:
             self._mode = ACTIVE
