@@ -94,6 +94,18 @@ def test_covariance_step_is_the_transition_on_both_sides():
     np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-9)
 
 
+def test_covariance_grows_by_the_process_noise_of_its_time():
+    p = EkfParameters(accelerometer_scale_noise=0.01)
+    pending = np.zeros(kernel.PENDING)
+    pending[[kernel.ELAPSED, kernel.RATE_SQUARED, kernel.EXCESS_SQUARED]] = duration, rate, excess = 0.05, 0.3, 2.0
+    C = np.zeros((15, 15))
+    kernel.propagate(C, pending, OrientationEkf(p)._coefficients)
+    turn = duration * p.gyroscope_noise**2 + rate * p.gyroscope_scale_noise**2
+    velocity = duration * p.accelerometer_noise**2 + excess * p.accelerometer_scale_noise**2
+    parts = [turn, duration * p.bias_walk**2, duration * p.scale_walk**2, velocity, 0.0]
+    np.testing.assert_allclose(C, np.diag(np.repeat(parts, 3)), rtol=1e-12)
+
+
 def test_correction_is_kalmans():
     rng = np.random.default_rng(2)
     x = random_filter(2).state.nominal
