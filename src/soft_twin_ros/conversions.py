@@ -23,14 +23,15 @@ UNKNOWN_COVARIANCE = np.array([-1.0, *[0.0] * 8])  # REP-145
 
 
 def to_seconds(stamp: Time) -> float:
-    """A stamp as seconds since the epoch."""
-    return (stamp.sec * 10**9 + stamp.nanosec) * 1e-9
+    """A stamp as seconds since the epoch, to the nearest float: `to_stamp` of it gives the same seconds again."""
+    return stamp.sec + stamp.nanosec * 1e-9
 
 
 def to_stamp(seconds: float) -> Time:
     """Seconds since the epoch as a stamp, to the nanosecond that a float can tell (0.2 µs today)."""
-    sec, nanosec = divmod(round(seconds * 1e9), 10**9)
-    return Time(sec=sec, nanosec=nanosec)
+    whole = math.floor(seconds)
+    carry, nanosec = divmod(round((seconds - whole) * 1e9), 10**9)
+    return Time(sec=whole + carry, nanosec=nanosec)
 
 
 def to_array(message: Vector3 | Point) -> np.ndarray:

@@ -27,7 +27,8 @@ def imu(i):
 
 
 def seconds(i):
-    return (EPOCH + round(1e9 * (0.01 * i))) * 1e-9
+    stamp = EPOCH + round(1e9 * (0.01 * i))
+    return stamp // 10**9 + stamp % 10**9 * 1e-9
 
 
 def live(robot):

@@ -46,6 +46,11 @@ def test_seconds_come_back_to_the_bit_from_the_second_time_on():
     assert to_seconds(to_stamp(once)) == once
 
 
+def test_a_time_stays_the_same_from_node_to_node():
+    for seconds in 1.8e9 + np.random.default_rng(0).uniform(0.0, 1e6, 1000):
+        assert to_seconds(to_stamp(float(seconds))) == seconds
+
+
 def test_a_raw_sample_survives_its_message():
     message = imu_message(sample(), "imu_link")
     back = imu_sample(message, 41.5)

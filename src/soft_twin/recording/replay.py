@@ -175,7 +175,7 @@ def _samples(series: dict[str, Series]) -> Iterator[tuple[int, ImuSample]]:
     newest = np.searchsorted(known, imu.stamp, side="right")
     for i, stamp in enumerate(imu.stamp.tolist()):
         rates, force = imu["angular_velocity"][i], imu["linear_acceleration"][i]
-        yield stamp, ImuSample(stamp * 1e-9, rates, force, float(temperatures[newest[i]]))
+        yield stamp, ImuSample(stamp // 10**9 + stamp % 10**9 * 1e-9, rates, force, float(temperatures[newest[i]]))
 
 
 def _estimate(series: dict[str, Series], estimator: Estimator) -> list[tuple[int, Any]]:
