@@ -315,3 +315,17 @@ def test_slack_is_not_taken_up_while_the_motors_are_enabled_or_stopped(winches):
     winches.control.stop()
     with pytest.raises(DeviceError, match="stop"):
         winches.control.take_up_slack()
+
+
+def test_a_stream_of_commands_is_a_line_not_stairs(winches):
+    winches.control.enable()
+    winches.run(0.3, np.zeros(6))
+    rate, rates, tensions = 0.005, [], []
+    for tick in range(250):
+        winches.tick(np.full(6, rate * DT * tick) if tick % 3 == 0 else None)
+        rates.append(winches.motors.rates[0])
+        tensions.append(winches.state.tensions[0])
+    np.testing.assert_allclose(rates[100:], rate, atol=0.3 * rate)
+    # the estimate is that of the spring, not of the motor's own to and fro
+    np.testing.assert_allclose(tensions[100:], SPRING * rate * DT * np.arange(100, 250), atol=0.15)
+    assert winches.state.counters["acceleration"] < 25

@@ -19,6 +19,7 @@ from soft_twin.robots.cable_tube import CableTube
 
 LIMP, ACTIVE, HOLD, HOMING, STOPPED, FAULT = "limp", "active", "hold", "homing", "stopped", "fault"
 DEVICE, POSITION = "device", "position"  # faults that enabling does not clear
+LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
 LONGEST_DELAY = 0.1  # [s] that the control can live with
@@ -105,8 +106,9 @@ class CableControl:
         self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
         self._faults: dict[str, str] = {}
         self._mode = LIMP
-        self._target = np.zeros(len(self._names))
-        self._tensions = np.zeros(len(self._names))
+        self._target = self._origin = np.zeros(len(self._names))
+        self._span = 0.0
+        self._pulls = np.zeros(len(self._names))
         self._command_age = 0.0
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
@@ -125,6 +127,7 @@ class CableControl:
         if refused:
             self._note("command", refused)
             return
+        self._origin, self._span = self._between(), min(self._command_age, LONGEST_SPAN)
         self._target = self._limiter.clip(displacements)
         self._command_age = 0.0
         self._faults.pop("command", None)
@@ -147,7 +150,7 @@ class CableControl:
             raise DeviceError("; ".join(lasting))
         self._faults.clear()
         self._mode = ACTIVE
-        self._target = self._readings.displacements
+        self._aim(self._readings.displacements)
         self._restart()
         self._command_age = 0.0
         self._probe = None if self._probed else DirectionProbe(self._target)
@@ -203,7 +206,7 @@ class CableControl:
         self._command_age += dt
         gaps = self._readings.ages + dt
         self._readings.update(feedback, dt)
-        self._estimate_tensions(dt)
+        self._estimate_pulls(dt)
         self._estimate_delays(dt, gaps)
         self._watch()
         currents = self._currents(min(dt, LONGEST_STEP))
@@ -216,7 +219,7 @@ class CableControl:
         return CableState(
             time=time,
             displacements=readings.displacements,
-            tensions=self._tensions.copy(),
+            tensions=self._tensions,
             currents=readings.currents,
             enabled=self.enabled,
             mode=self._mode,
@@ -240,13 +243,22 @@ class CableControl:
         if self._mode == HOMING:
             share = min(share, self._rate_share)
             self._find_taut(dt)
-        self._limiter.advance(self._target, dt, share)
+        self._limiter.advance(self._between(), dt, share)
         currents = self._control.update(
             self._limiter, self._readings.displacements, self._readings.rates, dt, self._delays
         )
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
         return np.zeros(len(self._names)) if self._supervise(currents, ~stale, dt) else currents
+
+    def _between(self) -> np.ndarray:
+        """(c,) between the last two commands [m]: a stream of them is a line, not stairs."""
+        share = min(1.0, self._command_age / self._span) if self._span > 0.0 else 1.0
+        return self._origin + share * (self._target - self._origin)
+
+    def _aim(self, displacements: np.ndarray) -> None:
+        """Head for these displacements (c,) [m] from now on."""
+        self._target = self._origin = displacements
 
     def _probe_currents(self, dt: float) -> np.ndarray:
         if self._probe.running(dt):
@@ -263,12 +275,13 @@ class CableControl:
         displacements = self._readings.displacements
         if self._take_up is None:
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
-        self._target = self._take_up.update(displacements, self._tensions, dt)
+        self._aim(self._take_up.update(displacements, self._tensions, dt))
         for i in self._take_up.lost(displacements):
             self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
             self._readings.set_zero(displacements - self._target)
-            self._mode, self._target = HOLD, np.zeros(len(self._names))
+            self._mode = HOLD
+            self._aim(np.zeros(len(self._names)))
             self._limiter.reset(self._readings.displacements)
             self._command_age = 0.0
 
@@ -295,7 +308,7 @@ class CableControl:
         self._watch_positions()
         if self._mode == ACTIVE and self._command_age > p.hold_after:
             self._mode = HOLD
-            self._target = self._limiter.displacements
+            self._aim(self._limiter.displacements)
         if self._mode in (ACTIVE, HOLD) and self._command_age > p.relax_after:
             self._mode = LIMP
             self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
@@ -343,8 +356,13 @@ class CableControl:
         known = np.where(np.isfinite(gaps), np.minimum(gaps, LONGEST_DELAY), nominal)
         self._delays = np.maximum(fading, known)
 
-    def _estimate_tensions(self, dt: float) -> None:
+    @property
+    def _tensions(self) -> np.ndarray:
+        """(c,) estimated [N]; a cable never pushes."""
+        return np.maximum(self._pulls, 0.0)
+
+    def _estimate_pulls(self, dt: float) -> None:
         """Low-passed pull of the motors less their friction; acceleration is left out."""
         readings = self._readings
-        pull = self._winch.force(readings.currents - self.parameters.gains.friction * readings.rates)
-        self._tensions += (np.maximum(pull, 0.0) - self._tensions) * min(1.0, dt / self.parameters.tension_lag)
+        pulls = self._winch.force(readings.currents - self.parameters.gains.friction * readings.rates)
+        self._pulls += (pulls - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
