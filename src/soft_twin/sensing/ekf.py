@@ -119,7 +119,7 @@ class EkfState:
         covariance: (15, 15) of the error state.
         pending: (24,) sums over the samples since the last covariance step.
         rest: (8,) low-passed rate and force, time at rest.
-        monitor: (4,) NIS, whether at rest, number of covariance steps, vigour of the motion.
+        monitor: (2,) NIS of the last covariance step, vigour of the motion.
         time: of the last sample [s], NaN before the first.
         started: whether there was a sample at all.
         levelled: whether a sample has set the tilt, since time was lost.
@@ -266,11 +266,6 @@ class OrientationEkf(OrientationFilter):
     @property
     def consistency(self) -> float:
         return float(self.state.monitor[kernel.VIGOUR])
-
-    @property
-    def resting(self) -> bool:
-        """Whether the last covariance step took the sensor for being at rest."""
-        return bool(self.state.monitor[kernel.RESTING])
 
     def _tilt_floor(self) -> float:
         return (self.parameters.accelerometer_bias_std / STANDARD_GRAVITY) ** 2

@@ -22,8 +22,8 @@ PENDING = 24
 REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
 REST = 8
 # What the last covariance step saw
-NIS, RESTING, STEPS, VIGOUR = 0, 1, 2, 3
-MONITOR = 4
+NIS, VIGOUR = 0, 1
+MONITOR = 2
 # Coefficients
 (
     C_INTERVAL,
@@ -249,8 +249,8 @@ def step_covariance(x, C, pending, rest, monitor, c):
     if resting and _misses_gravity(x, C, rest, c):
         level(x, C, pending, rest[REST_FORCE : REST_FORCE + 3], c[C_TILT])
     correct_motion(x, C, monitor, c, duration, resting)
-    monitor[RESTING] = 1.0 if resting and correct_at_rest(x, C, rest, c, duration) else 0.0
-    monitor[STEPS] += 1.0
+    if resting:
+        correct_at_rest(x, C, rest, c, duration)
     pending[:] = 0.0
 
 
@@ -297,11 +297,10 @@ def correct_at_rest(x, C, rest, c, duration):
     variance = c[C_STILL_RATE] ** 2
     for i in range(3):
         if (rest[REST_RATE + i] - x[B + i]) ** 2 > c[C_GATE] ** 2 * (C[EB + i, EB + i] + variance):
-            return False
+            return
     correlation = max(c[C_REST_TAU] / duration, 1.0)
     for i in range(3):
         correct(x, C, EB + i, rest[REST_RATE + i] - x[B + i], correlation * variance)
-    return True
 
 
 @njit(cache=True)
