@@ -53,6 +53,7 @@ def test_errors_and_tilts_are_those_of_the_body(evaluation, name):
         assert stand.error == pytest.approx(synthetic_run.tip_error(angle, name), abs=1e-6)
         assert stand.tilt == pytest.approx(abs(synthetic_run.SAG[name] * np.cos(angle)), abs=1e-6)
         np.testing.assert_allclose(stand.body, synthetic_run.body(angle, name), atol=1e-6)
+        np.testing.assert_array_equal(stand.tip, stand.body[-1])
 
 
 def test_bodies_sag_downwards(evaluation):

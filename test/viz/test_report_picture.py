@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy.spatial.transform import Rotation
 
 from soft_twin.recording.evaluation import Curve, Evaluation, Interval, Pose, Stand
 from soft_twin.viz import report_picture
@@ -96,3 +97,18 @@ def test_what_happens_between_the_passes_does_not_set_the_scale(evaluation):
     late = Curve(np.array([1.0, 12.0]), np.array([[0.001, 0.0], [5.0, 0.0]]))
     report_picture.draw_cables(axes, replace(evaluation, commanded=late))
     assert axes.get_ylim()[1] < 3.0
+
+
+def test_bodies_are_turned_to_the_inclination_of_their_pose(axes, evaluation):
+    """Two stands of one pose, 0° and 20°: both are drawn from the same straight line at 10°."""
+    level = evaluation.poses[0].stands["without"]
+    tilted = level_base() @ Rotation.from_euler("x", -20.0, degrees=True).as_matrix()
+    straight = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.1]])
+    stands = {
+        "without": replace(level, body=straight, tip=straight[-1]),
+        "with": replace(level, inclination=np.radians(20.0), attitude=tilted, body=straight, tip=straight[-1]),
+    }
+    report_picture.draw_bodies(axes, replace(evaluation, poses=(Pose(stands),)))
+    expected = 100.0 * np.array([np.cos(np.radians(10.0)), np.sin(np.radians(10.0))])
+    for line in (drawn(axes)[1], drawn(axes)[3]):
+        np.testing.assert_allclose(line[-1], expected, atol=1e-9)

@@ -60,7 +60,7 @@ class Stand:
     Attributes:
         interval: when; its name is that of the pass.
         inclination: median angle of the base's axis to the ground [rad], see `inclination`.
-        attitude: (3, 3) base_link → world at the moment of that inclination.
+        attitude: (3, 3) base_link → world at a moment of about that inclination, at which a shape was recorded.
         tip: (3,) the robot's tip at that moment [m], base_link.
         error: median distance between tip and target [m].
         tilt: median angle between the tip's axis and the base's [rad].
@@ -299,25 +299,30 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
     axes = Rotation.from_quat(run.curve("truth/tip", "orientation_xyzw", (4,)).within(cut)).as_matrix()[:, :, 2]
     targets = run.target(tips.time[inside])
     angles = np.unwrap([inclination(turn) for turn in turns])
-    middle = int(np.argsort(angles)[len(angles) // 2])
+    moment, body, tip = _body(run, tips, base.time[np.argsort(angles)[len(angles) // 2]])
     return Stand(
         interval=whole,
-        inclination=float(angles[middle]),
-        attitude=turns[middle],
-        tip=_at(tips, moment := base.time[middle]),
+        inclination=float(np.median(angles)),
+        attitude=Rotation.from_quat(_at(base, moment)).as_matrix(),
+        tip=tip,
         error=float(np.median(np.linalg.norm(tips.values[inside] - targets, axis=1))),
         tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))),
-        body=_body(run, moment),
+        body=body,
     )
 
 
-def _body(run: Run, moment: float) -> np.ndarray:
-    """(k, 3) the robot's centre line at that time, or the twin's where the robot's is not known."""
+def _body(run: Run, tips: Curve, moment: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """When a centre line was recorded nearest to a moment, the line (k, 3), and the robot's tip (3,) then.
+
+    The robot's own line ends at its tip; where it is not known, the twin's line stands in for it.
+    """
     for topic in ("truth/shape", "shape"):
         shapes = run.curve(topic, "points", (0, 3))
         if len(shapes.time) and np.min(np.abs(shapes.time - moment)) < STALE:
-            return _at(shapes, moment)
-    return np.empty((0, 3))
+            nearest = np.argmin(np.abs(shapes.time - moment))
+            time, line = float(shapes.time[nearest]), shapes.values[nearest]
+            return time, line, line[-1] if topic == "truth/shape" else _at(tips, time)
+    return moment, np.empty((0, 3)), _at(tips, moment)
 
 
 def _at(curve: Curve, time: float) -> np.ndarray:

@@ -36,6 +36,7 @@ STYLE = {
     "lines.solid_capstyle": "round",
 }
 BODY_SPACING = math.radians(15.0)  # bodies closer than this in inclination would be drawn over each other
+MOST_NAMED = 8  # poses whose inclinations can be read side by side above a panel
 MARGIN = 1.0  # [s] shown before and after the passes
 
 
@@ -84,9 +85,10 @@ def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
 
 def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     """Distance of the robot's tip from its target over time, passes and holds shaded."""
-    axes.set_title("Tip error at inclinations of the base to the ground", pad=17)
+    named = len(evaluation.poses) <= MOST_NAMED
+    axes.set_title("Tip error at inclinations of the base to the ground" if named else "Tip error", pad=17)
     axes.set(ylabel="[mm]")
-    _shade(axes, evaluation, labels=True)
+    _shade(axes, evaluation, labels=named)
     curve = evaluation.tip_error
     for interval in evaluation.passes:
         inside = interval.contains(curve.time)
@@ -168,7 +170,7 @@ def _draw_pose(axes: Axes, pose: "Pose", length: float) -> None:
     direction = np.array([math.cos(pose.inclination), math.sin(pose.inclination)])
     axes.plot(*np.outer(direction, [0.0, length]), color=INK, lw=0.9, ls=(0, (5, 4)), zorder=4)
     for name, stand in pose.stands.items():
-        _draw_stand(axes, stand, COLOURS[name])
+        _draw_stand(axes, stand, COLOURS[name], pose.inclination)
     errors = " → ".join(f"{1e3 * stand.error:.1f}" for stand in pose.stands.values())
     alignment = {"ha": "left" if direction[0] > 0.3 else "right" if direction[0] < -0.3 else "center", "va": "center"}
     text = f"{_degrees(pose)}\n{errors} mm"
@@ -180,13 +182,16 @@ def _degrees(pose: "Pose") -> str:
     return f"{math.degrees(pose.inclination):.0f}°".replace("-", "−")
 
 
-def _draw_stand(axes: Axes, stand: "Stand", colour: str) -> None:
-    from soft_twin.recording.evaluation import vertical_plane
+def _draw_stand(axes: Axes, stand: "Stand", colour: str, inclination: float) -> None:
+    """A body, turned in its vertical plane to the inclination of the pose that it is drawn for [rad]."""
+    from soft_twin.recording import evaluation
 
-    onto_plane = vertical_plane(stand.attitude) @ stand.attitude
+    turn = inclination - evaluation.inclination(stand.attitude)
+    turned = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+    onto_plane = 1e3 * turned @ evaluation.vertical_plane(stand.attitude) @ stand.attitude
     if len(stand.body):
-        axes.plot(*(1e3 * onto_plane @ stand.body.T), color=colour, lw=4.5, alpha=0.85, zorder=3)
-    axes.plot(*(1e3 * onto_plane @ stand.tip), "o", color=INK, markersize=4.5, zorder=5)
+        axes.plot(*(onto_plane @ stand.body.T), color=colour, lw=4.5, alpha=0.85, zorder=3)
+    axes.plot(*(onto_plane @ stand.tip), "o", color=INK, markersize=4.5, zorder=5)
 
 
 def _shade(axes: Axes, evaluation: "Evaluation", labels: bool) -> None:
