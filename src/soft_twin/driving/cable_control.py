@@ -23,6 +23,7 @@ LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
 LONGEST_DELAY = 0.1  # [s] that the control can live with
+TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
 
 
 @dataclass(frozen=True)
@@ -353,7 +354,8 @@ class CableControl:
         """The feedback's age when it is used grows with the longest recent gap in it."""
         nominal = self.parameters.gains.delay
         fading = nominal + (self._delays - nominal) * math.exp(-dt / DELAY_MEMORY)
-        known = np.where(np.isfinite(gaps), np.minimum(gaps, LONGEST_DELAY), nominal)
+        minded = np.isfinite(gaps) & (gaps > TOLERATED_GAP)
+        known = np.where(minded, np.minimum(gaps, LONGEST_DELAY), nominal)
         self._delays = np.maximum(fading, known)
 
     @property

@@ -15,7 +15,7 @@ LEARNING_TIME = 0.5  # [s] in which the rate of the feedback is learned
 LONGEST_WAIT = 0.2  # [s] of silence, after which samples have been lost whatever else is known
 SHORTEST_LOSS = 0.02  # [s] of feedback; a shorter one cannot be told from uneven arrival
 CREEP = 100.0  # [turns/min] that a rotor may have had unseen while it was slow before and after
-SHORTEST_GAP = 0.02  # [s] samples may have waited in a buffer for so long, so their times do not tell more
+SHORTEST_GAP = 0.01  # [s] samples may have waited in a buffer for so long, so their times do not tell more
 
 
 class MotorReadings:
