@@ -60,7 +60,7 @@ setup(
         "cantools",
         "daqp",
         "matplotlib",
-        "mcap",
+        "mcap>=1.6",
         "mcap-ros2-support",
         "meshio",
         "numba",
