@@ -71,7 +71,8 @@ class CableRobot:
 
     The base stands at the motion's first attitude until `play`. Devices keep to their rates: what comes late is
     caught up with, with the time stamps that it should have had, and beyond the timing's patience it is lost. The
-    body is computed as often as there is time for, at most at its rate, over the time that has really passed.
+    body is computed as often as there is time for, at most at its rate, always over one period: on a host too busy for
+    it, it moves more slowly than it would, which long steps would only make worse.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
@@ -229,10 +230,8 @@ class CableRobot:
     def _run_body(self) -> None:
         period, ticks = 1.0 / self.timing.plant, 0
         while not self._closing.wait(max((ticks + 1) * period - self._now(), MIN_PAUSE)):
-            due = max(int(self._now() / period), ticks + 1)
-            dt = min((due - ticks) * period, self.timing.patience)
-            ticks = due
-            self.advance_body(ticks * period, dt)
+            ticks = max(int(self._now() / period), ticks + 1)
+            self.advance_body(ticks * period, period)
 
 
 def _plant(robot: CableTube) -> Body:
