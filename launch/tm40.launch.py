@@ -1,10 +1,10 @@
 """TM40's nodes, as `soft_twin.graph` declares them, with an emulated arm unless `emulated` is false."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from launch import LaunchDescription
 from soft_twin import load_robot
 from soft_twin.graph import Devices, graph
 
