@@ -19,6 +19,7 @@ from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
 MIN_PAUSE = 0.002  # [s] of the body's thread between steps, however late it is
+LONGEST_STEP = 3  # [periods] of the body
 SWITCH_INTERVAL = 0.001  # [s] the plant may keep the interpreter from the devices for so long
 
 
@@ -71,8 +72,8 @@ class CableRobot:
 
     The base stands at the motion's first attitude until `play`. Devices keep to their rates: what comes late is
     caught up with, with the time stamps that it should have had, and beyond the timing's patience it is lost. The
-    body is computed as often as there is time for, at most at its rate, always over one period: on a host too busy for
-    it, it moves more slowly than it would, which long steps would only make worse.
+    body is computed as often as there is time for, at most at its rate, in steps of up to LONGEST_STEP periods: on a
+    host too busy for these it moves more slowly than it would, since longer steps cost more than they gain.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
@@ -230,8 +231,9 @@ class CableRobot:
     def _run_body(self) -> None:
         period, ticks = 1.0 / self.timing.plant, 0
         while not self._closing.wait(max((ticks + 1) * period - self._now(), MIN_PAUSE)):
-            ticks = max(int(self._now() / period), ticks + 1)
-            self.advance_body(ticks * period, period)
+            due = max(int(self._now() / period), ticks + 1)
+            periods, ticks = min(due - ticks, LONGEST_STEP), due
+            self.advance_body(ticks * period, periods * period)
 
 
 def _plant(robot: CableTube) -> Body:
