@@ -4,7 +4,8 @@ Each routine is Fortran's, with every argument passed as an address (`array.ctyp
 """
 
 import llvmlite.binding
-from numba import types
+import numpy as np
+from numba import njit, types
 from numba.extending import get_cython_function_address
 
 
@@ -14,9 +15,40 @@ def _routine(module: str, name: str, arguments: int):
     return types.ExternalFunction(symbol, types.void(*[types.intp] * arguments))
 
 
-dpotrf = _routine("cython_lapack", "dpotrf", 5)
 dtrsm = _routine("cython_blas", "dtrsm", 11)
 dsyrk = _routine("cython_blas", "dsyrk", 10)
 dgemm = _routine("cython_blas", "dgemm", 13)
 dpbtrf = _routine("cython_lapack", "dpbtrf", 6)
 dpbtrs = _routine("cython_lapack", "dpbtrs", 9)
+
+_LETTERS = np.frombuffer(b"LRTN", np.uint8)
+
+
+@njit(cache=True, nogil=True)
+def multiply(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
+    """C −= op(A) op(B), column-major, C of m × n; matrices are addresses with leading dimensions."""
+    sizes, factors, letters = np.array([m, n, k, lda, ldb, ldc], np.int32), np.array([-1.0, 1.0]), _LETTERS.ctypes.data
+    at, factor = sizes.ctypes.data, factors.ctypes.data
+    dgemm(
+        letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3), at, at + 4, at + 8,
+        factor, a, at + 12, b, at + 16, factor + 8, c, at + 20,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def rank_update(n, k, a, lda, c, ldc):
+    """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
+    sizes, factors, letters = np.array([n, k, lda, ldc], np.int32), np.array([-1.0, 1.0]), _LETTERS.ctypes.data
+    at, factor = sizes.ctypes.data, factors.ctypes.data
+    dsyrk(letters, letters + 3, at, at + 4, factor, a, at + 8, factor + 8, c, at + 12)
+
+
+@njit(cache=True, nogil=True)
+def solve_lower(transpose, n, columns, triangle, ldt, b, ldb):
+    """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
+    sizes, factors, letters = np.array([n, columns, ldt, ldb], np.int32), np.array([1.0]), _LETTERS.ctypes.data
+    at = sizes.ctypes.data
+    dtrsm(
+        letters, letters, letters + (2 if transpose else 3), letters + 3, at, at + 4,
+        factors.ctypes.data, triangle, at + 8, b, at + 12,
+    )  # fmt: skip

@@ -1,22 +1,23 @@
 """Cholesky factorisation of the matrices that slender bodies have: an envelope along the diagonal.
 
-The unknowns are numbered along the body (Cuthill–McKee), the matrix is stored as a lower band and factorised in
-panels of PANEL columns by scipy's BLAS; each panel reaches only as far down as the envelope does. In a column-major
+The unknowns are numbered along the body (Cuthill–McKee, smoothed), the matrix is stored as a lower band and
+factorised in panels of PANEL columns; each panel reaches only as far down as the envelope does. In a column-major
 band with b rows, the entry (i, j) stands at i + j (b − 1), so that any block inside the band is an ordinary matrix
-of leading dimension b − 1; the band is PANEL wider than the envelope so that a panel is a full rectangle.
+of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope so that a panel is a full rectangle.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from numba import njit
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.blas import dgemm, dpotrf, dsyrk, dtrsm
+from soft_twin.twin.blas import multiply, rank_update, solve_lower
 
 PANEL = 24
+SMOOTHINGS = 20
 
 
 def slender_order(cells: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -30,10 +31,32 @@ def slender_order(cells: np.ndarray, free: np.ndarray) -> np.ndarray:
     rows, columns = np.repeat(cells, k, axis=1).ravel(), np.tile(cells, (1, k)).ravel()
     graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n)).tocsr()
     keep = np.flatnonzero(free)
-    order = keep[reverse_cuthill_mckee(graph[keep][:, keep].tocsr(), symmetric_mode=True)]
+    coupled = (graph[keep][:, keep] > 0).astype(float)
+    order = _smoothed(coupled, reverse_cuthill_mckee(coupled, symmetric_mode=True))
     place = np.full(n, -1)
-    place[order] = np.arange(len(order))
+    place[keep[order]] = np.arange(len(order))
     return place
+
+
+def _smoothed(coupled: csr_matrix, order: np.ndarray) -> np.ndarray:
+    """The order (n,) with the cheapest envelope among those that come from moving each node to the mean place of
+    those it is coupled with, again and again: Cuthill–McKee's levels are ragged where cells have mid-side nodes."""
+    neighbours = np.asarray(coupled.sum(axis=1)).ravel()
+    best, least = order, np.inf
+    for _ in range(SMOOTHINGS):
+        place = np.argsort(order).astype(float)
+        cost = _envelope_cost(coupled, place)
+        if cost < least:
+            best, least = order, cost
+        order = np.argsort((coupled @ place) / neighbours, kind="stable")
+    return best
+
+
+def _envelope_cost(coupled: csr_matrix, place: np.ndarray) -> float:
+    """What a factorisation costs, up to a factor: the sum of the envelope's squared heights."""
+    last = np.maximum.reduceat(place[coupled.indices], coupled.indptr[:-1])
+    reach = np.maximum.accumulate(last[np.argsort(place)])
+    return float(((reach - np.arange(len(place))) ** 2).sum())
 
 
 class EnvelopeCholesky:
@@ -69,13 +92,23 @@ class EnvelopeCholesky:
         Raises:
             ConvergenceError: no finite shift helps: the matrix holds NaN or infinity.
         """
+        self.factorise_and_solve(assemble, np.empty((self.size, 0)))
+
+    def factorise_and_solve(self, assemble: Callable[[], object], right_hand_sides: np.ndarray) -> np.ndarray:
+        """`factorise`, then `solve`, with the forward substitution done while each panel is in the cache.
+
+        Raises:
+            ConvergenceError: as `factorise`.
+        """
         self.shift = 0.0
         scale = float(np.abs(self.rows[:, 0]).mean())
         for exponent in range(-4, 5):
-            if not np.isfinite(self.rows[:, 0].sum()):  # OpenBLAS factorises NaN without complaint
+            if not np.isfinite(self.rows[:, 0].sum()):
                 break
-            if _factorise(self.rows, self._ends) == 0:
-                return
+            solution = self._columns(right_hand_sides)
+            if _factorise(self.rows, self._ends, solution):
+                _substitute_back(self.rows, self._ends, solution)
+                return solution.T.reshape(right_hand_sides.shape)
             self.shift = scale * 10.0**exponent
             assemble()
             self.rows[:, 0] += self.shift
@@ -83,82 +116,95 @@ class EnvelopeCholesky:
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         """Solution of (n,) or (n, c) right-hand sides, with the last factorisation."""
-        solution = np.array(right_hand_sides.reshape(self.size, -1), order="F")
-        _solve(self.rows, self._ends, solution.T)
-        return solution.reshape(right_hand_sides.shape)
+        solution = self._columns(right_hand_sides)
+        _substitute_forward(self.rows, self._ends, solution)
+        _substitute_back(self.rows, self._ends, solution)
+        return solution.T.reshape(right_hand_sides.shape)
+
+    def _columns(self, right_hand_sides: np.ndarray) -> np.ndarray:
+        """A copy (c, n) with each right-hand side in one piece of memory."""
+        return np.array(right_hand_sides.reshape(self.size, -1).T, order="C")
 
 
 @njit(cache=True, nogil=True)
-def _factorise(rows, ends):
+def _factorise(rows, ends, solution):
+    """Overwrite `rows` by the factor L and `solution` (c, n) by L⁻¹ of it; returns whether the matrix is definite."""
     n, b = rows.shape
     ld = b - 1
-    base = rows.ctypes.data
-    lower, right, transposed, no, unit = _letter("L"), _letter("R"), _letter("T"), _letter("N"), _letter("N")
-    one, minus = np.array([1.0]), np.array([-1.0])
-    width, below, leading = np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([ld], np.int32)
-    info = np.zeros(1, np.int32)
+    band, base = rows.reshape(-1), rows.ctypes.data
     for panel in range(len(ends)):
-        j = panel * PANEL
-        width[0] = min(PANEL, n - j)
-        below[0] = ends[panel] - j - width[0]
-        diagonal = base + 8 * (j + j * ld)
-        under = diagonal + 8 * width[0]
-        dpotrf(lower.ctypes.data, width.ctypes.data, diagonal, leading.ctypes.data, info.ctypes.data)
-        if info[0] != 0:
-            return info[0] + j
-        if below[0] == 0:
-            continue
-        dtrsm(
-            right.ctypes.data, lower.ctypes.data, transposed.ctypes.data, unit.ctypes.data,
-            below.ctypes.data, width.ctypes.data, one.ctypes.data,
-            diagonal, leading.ctypes.data, under, leading.ctypes.data,
-        )  # fmt: skip
-        dsyrk(
-            lower.ctypes.data, no.ctypes.data, below.ctypes.data, width.ctypes.data, minus.ctypes.data,
-            under, leading.ctypes.data, one.ctypes.data, under + 8 * width[0] * ld, leading.ctypes.data,
-        )  # fmt: skip
-    return 0
+        j, width, below = _panel(panel, ends, n)
+        if not _factorise_panel(band, ld, j, width, width + below):
+            return False
+        _eliminate(base, b, j, width, below, solution)
+        under = base + 8 * (j * b + width)
+        rank_update(below, width, under, ld, under + 8 * width * ld, ld)
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _solve(rows, ends, solution):
-    """Solve L Lᵀ x = r in place; `solution` is the C-ordered transpose (c, n) of column-major right-hand sides."""
-    n, b = rows.shape
-    ld = b - 1
-    count = np.array([solution.shape[0]], np.int32)
-    base, target = rows.ctypes.data, solution.ctypes.data
-    left, lower, transposed, no = _letter("L"), _letter("L"), _letter("T"), _letter("N")
-    one, minus = np.array([1.0]), np.array([-1.0])
-    width, below = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    leading, long = np.array([ld], np.int32), np.array([n], np.int32)
-    for step in range(2 * len(ends)):
-        forward = step < len(ends)
-        panel = step if forward else 2 * len(ends) - 1 - step
-        j = panel * PANEL
-        width[0] = min(PANEL, n - j)
-        below[0] = ends[panel] - j - width[0]
-        diagonal = base + 8 * (j + j * ld)
-        under = diagonal + 8 * width[0]
-        here, next_ = target + 8 * j, target + 8 * (j + width[0])
-        if not forward and below[0] > 0:
-            dgemm(
-                transposed.ctypes.data, no.ctypes.data, width.ctypes.data, count.ctypes.data, below.ctypes.data,
-                minus.ctypes.data, under, leading.ctypes.data, next_, long.ctypes.data,
-                one.ctypes.data, here, long.ctypes.data,
-            )  # fmt: skip
-        dtrsm(
-            left.ctypes.data, lower.ctypes.data, no.ctypes.data if forward else transposed.ctypes.data, no.ctypes.data,
-            width.ctypes.data, count.ctypes.data, one.ctypes.data,
-            diagonal, leading.ctypes.data, here, long.ctypes.data,
-        )  # fmt: skip
-        if forward and below[0] > 0:
-            dgemm(
-                no.ctypes.data, no.ctypes.data, below.ctypes.data, count.ctypes.data, width.ctypes.data,
-                minus.ctypes.data, under, leading.ctypes.data, here, long.ctypes.data,
-                one.ctypes.data, next_, long.ctypes.data,
-            )  # fmt: skip
+def _panel(panel, ends, n):
+    """First column, width, and rows below the diagonal block."""
+    j = panel * PANEL
+    width = min(PANEL, n - j)
+    return j, width, ends[panel] - j - width
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _factorise_panel(band, ld, j, width, height):
+    """Factorise the columns j … j + width of a band, each down to row j + height; returns whether it went.
+
+    For panels of this size this is faster than dpotrf and dtrsm: four columns at a time are taken from the next.
+    """
+    start = j * (ld + 1)
+    for c in range(width):
+        column = band[start + c * ld + c : start + c * ld + height]
+        rows = len(column)
+        fours = c - c % 4
+        for p in range(0, fours, 4):
+            c0 = band[start + p * ld + c : start + p * ld + height]
+            c1 = band[start + (p + 1) * ld + c : start + (p + 1) * ld + height]
+            c2 = band[start + (p + 2) * ld + c : start + (p + 2) * ld + height]
+            c3 = band[start + (p + 3) * ld + c : start + (p + 3) * ld + height]
+            a0, a1, a2, a3 = c0[0], c1[0], c2[0], c3[0]
+            for i in range(rows):
+                column[i] -= a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
+        for p in range(fours, c):
+            c0 = band[start + p * ld + c : start + p * ld + height]
+            a0 = c0[0]
+            for i in range(rows):
+                column[i] -= a0 * c0[i]
+        if not column[0] > 0.0:  # NaN too
+            return False
+        scale = 1.0 / np.sqrt(column[0])
+        for i in range(rows):
+            column[i] *= scale
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _letter(letter):
-    return np.array([ord(letter)], np.uint8)
+def _eliminate(base, b, j, width, below, solution):
+    """Forward substitution of (c, n) right-hand sides through one panel of the factor."""
+    count, n = solution.shape
+    diagonal, here = base + 8 * j * b, solution.ctypes.data + 8 * j
+    solve_lower(False, width, count, diagonal, b - 1, here, n)
+    multiply(False, False, below, count, width, diagonal + 8 * width, b - 1, here, n, here + 8 * width, n)
+
+
+@njit(cache=True, nogil=True)
+def _substitute_forward(rows, ends, solution):
+    for panel in range(len(ends)):
+        j, width, below = _panel(panel, ends, rows.shape[0])
+        _eliminate(rows.ctypes.data, rows.shape[1], j, width, below, solution)
+
+
+@njit(cache=True, nogil=True)
+def _substitute_back(rows, ends, solution):
+    """Solve Lᵀ x = y in place; `solution` is the C-ordered transpose (c, n) of column-major right-hand sides."""
+    count, n = solution.shape
+    ld = rows.shape[1] - 1
+    for panel in range(len(ends) - 1, -1, -1):
+        j, width, below = _panel(panel, ends, n)
+        diagonal, here = rows.ctypes.data + 8 * j * (ld + 1), solution.ctypes.data + 8 * j
+        multiply(True, False, width, count, below, diagonal + 8 * width, ld, here + 8 * width, n, here, n)
+        solve_lower(True, width, count, diagonal, ld, here, n)

@@ -73,8 +73,7 @@ class FemTwin(StaticTwin):
         unbalanced = weight - force
         lengths, gradients = self.cables.lengths_and_gradients(self.points)
         rest, pulls = self.body.free_values(unbalanced), self.body.free_values(gradients)
-        self._matrix.factorise(self._assemble_tangent)
-        solution = self._matrix.solve(np.column_stack([rest, pulls]))
+        solution = self._matrix.factorise_and_solve(self._assemble_tangent, np.column_stack([rest, pulls]))
         sensitivities = pulls.T @ solution
         steps = self.body.spread(solution)
         return Linearisation(

@@ -1,6 +1,7 @@
 """The forward model: the arm's equilibrium at given pressures, and its motion when a hand pulls it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -102,4 +103,4 @@ class Motion:
             share = self.hand_stiffness / len(tip)
             targets[tip] = (holds[tip, None] * targets[tip] + share * pulled) / (holds[tip, None] + share)
             holds[tip] += share
-        return Surroundings(self.model.loads(), holds, targets)
+        return replace(Surroundings.of_loads(self.model.loads()), holds=holds, targets=targets)

@@ -162,6 +162,48 @@ def hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatu
 
 
 @njit(cache=True, error_model="numpy")
+def inclination(direction):
+    """Angle between a unit direction (3,) and up [rad], and the sine of it."""
+    sine = np.sqrt(direction[0] ** 2 + direction[1] ** 2)
+    return np.arctan2(sine, direction[2]), sine
+
+
+@njit(cache=True, error_model="numpy")
+def grip_energy(directions, grips, inclinations):
+    """Energy [J] of the springs that turn struts to measured inclinations: Σ ½ grip (φ − measured)²."""
+    energy = 0.0
+    for i in range(len(grips)):
+        if grips[i] > 0.0:
+            energy += 0.5 * grips[i] * (inclination(directions[i])[0] - inclinations[i]) ** 2
+    return energy
+
+
+@njit(cache=True, error_model="numpy")
+def add_grip_gradient(directions, lengths, grips, inclinations, equations, gradient):
+    """Add the grips' gradient [N]: dφ = dy₅/L along a strut's tilt, nothing along its yaw."""
+    for i in range(len(grips)):
+        if grips[i] > 0.0 and equations[i, 4] >= 0:
+            gradient[equations[i, 4]] += grips[i] * (inclination(directions[i])[0] - inclinations[i]) / lengths[i]
+
+
+@njit(cache=True, error_model="numpy")
+def add_grip_hessian(directions, lengths, grips, inclinations, equations, convex, band):
+    """Add the grips' Hessian [N/m]: d²φ = cot φ dy₄²/L², since a great circle leaves its latitude towards the equator.
+
+    Args:
+        convex: leave out what is negative.
+    """
+    for i in range(len(grips)):
+        if grips[i] > 0.0 and equations[i, 4] >= 0:
+            angle, sine = inclination(directions[i])
+            band[0, equations[i, 4]] += grips[i] / lengths[i] ** 2
+            if sine > 1e-9:
+                bend = grips[i] * (angle - inclinations[i]) * directions[i, 2] / sine / lengths[i] ** 2
+                if not (convex and bend < 0.0):
+                    band[0, equations[i, 3]] += bend
+
+
+@njit(cache=True, error_model="numpy")
 def _add_block(block, a, c, count, sign, tangents, equations, band, right):
     """Add sign · JₐᵀB J_c between the struts of nodes a and c, J = [I, τ₁, τ₂] at a top and [I, 0, 0] at a bottom.
 

@@ -19,16 +19,25 @@ class Laws:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What acts on the nodes: loads (2 s, 3) [N], and springs to targets, of stiffness holds (2 s,) [N/m]."""
+    """What acts on the arm from outside.
+
+    Attributes:
+        loads: (2 s, 3) of the nodes [N].
+        holds: (2 s,) stiffness of springs from the nodes [N/m] to their targets (2 s, 3) [m].
+        grips: (s,) stiffness of springs [N m/rad] that turn the struts to inclinations (s,) [rad].
+    """
 
     loads: np.ndarray
     holds: np.ndarray
     targets: np.ndarray
+    grips: np.ndarray
+    inclinations: np.ndarray
 
     @classmethod
     def of_loads(cls, loads: np.ndarray) -> "Surroundings":
         """Loads only, nothing holds a node."""
-        return cls(loads, np.zeros(len(loads)), np.zeros_like(loads))
+        struts = len(loads) // 2
+        return cls(loads, np.zeros(len(loads)), np.zeros_like(loads), np.zeros(struts), np.zeros(struts))
 
 
 @dataclass(frozen=True)
@@ -133,8 +142,9 @@ class Minimiser:
         result = np.empty_like(unknowns.band) if factor is None else factor.copy(order="F")
         energy, residual, iterations = descend(
             bottoms, directions, self.lengths, self.members, laws.stiffness, laws.natural, around.loads, around.holds,
-            around.targets, unknowns.measured, unknowns.equations, unknowns.band, result, unknowns.gradient,
-            unknowns.tangents, unknowns.curvatures, self.tolerance, self.max_iterations, factor is not None,
+            around.targets, around.grips, around.inclinations, unknowns.measured, unknowns.equations, unknowns.band,
+            result, unknowns.gradient, unknowns.tangents, unknowns.curvatures, self.tolerance, self.max_iterations,
+            factor is not None,
         )  # fmt: skip
         pose = Pose(bottoms, directions)
         return Minimum(pose, energy, residual, iterations, residual <= self.tolerance, result)
@@ -142,9 +152,10 @@ class Minimiser:
     def energy(self, pose: Pose, laws: Laws, around: Surroundings) -> float:
         """The potential [J]."""
         nodes = pose.nodes(self.lengths)
-        return kernels.potential(
+        potential = kernels.potential(
             nodes, self.members, laws.stiffness, laws.natural, around.loads, around.holds, around.targets
         )
+        return potential + kernels.grip_energy(pose.directions, around.grips, around.inclinations)
 
     def gradient(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
         """Fill the gradient of the unknowns at a pose; that of the nodes (2 s, 3) [N]."""
@@ -154,6 +165,9 @@ class Minimiser:
             around.targets,
         )  # fmt: skip
         kernels.strut_gradient(forces, unknowns.tangents, unknowns.equations, unknowns.gradient)
+        kernels.add_grip_gradient(
+            pose.directions, self.lengths, around.grips, around.inclinations, unknowns.equations, unknowns.gradient
+        )
         return forces
 
     def hessian(self, pose, unknowns, laws, around, forces: np.ndarray, convex: bool = False) -> np.ndarray:
@@ -162,4 +176,7 @@ class Minimiser:
             pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.holds, forces,
             unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
         )  # fmt: skip
+        kernels.add_grip_hessian(
+            pose.directions, self.lengths, around.grips, around.inclinations, unknowns.equations, convex, unknowns.band
+        )
         return unknowns.band
