@@ -15,10 +15,12 @@ SPRING = 150.0  # [N/m] of the emulated body against its cables
 class SimulatedWinches:
     """The slender robot's motors under a CableControl; commands reach the motors one tick late."""
 
-    def __init__(self, parameters=None, robot=None):
+    def __init__(self, parameters=None, robot=None, motor=None, prompt=False):
+        """`prompt` lets currents act at once instead of a tick later."""
         self.robot = robot or load_robot("slender")
         self.control = CableControl(self.robot, parameters or DriverParameters())
-        self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, seed=1)
+        self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, motor, seed=1)
+        self.prompt = prompt
         self.silent = set()
         self.spring, self.slack = SPRING, 0.0
         self.commanded = dict.fromkeys(self.control.motor_ids, 0.0)
@@ -35,9 +37,10 @@ class SimulatedWinches:
         self._keep_for -= DT
         arrived, self._kept = ([], self._kept) if self._keep_for > 0.0 else (self._kept, [])
         self.commanded = self.control.update(arrived, DT)
-        for frame in self._on_the_way:
+        sent = encode_currents(self.commanded)
+        for frame in sent if self.prompt else self._on_the_way:
             self.motors.receive(frame.arbitration_id, bytes(frame.data))
-        self._on_the_way = encode_currents(self.commanded)
+        self._on_the_way = sent
         self.motors.step(DT, np.maximum(self.spring * (self.motors.displacements - self.slack), 0.0))
 
     def hold_back(self, seconds):

@@ -6,6 +6,7 @@ import pytest
 from soft_twin import load_robot
 from soft_twin.driving.cable_control import DriverParameters
 from soft_twin.driving.homing import HomingParameters
+from soft_twin.emulation.c610 import MotorParameters
 from soft_twin.errors import DeviceError
 
 from .simulated import DT, SPRING, SimulatedWinches
@@ -24,19 +25,36 @@ def _currents(winches):
     return np.abs(list(winches.commanded.values()))
 
 
-@pytest.mark.parametrize("direction", [1, -1])
-def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(direction):
+MOTORS = {
+    "as the gains expect": {},
+    "commands act at once": {"prompt": True},
+    "cables off": {"spring": 0.0},
+    "stiff body": {"spring": 300.0},
+    "30 % more friction": {"motor": MotorParameters(lag=0.02 / 1.3)},
+    "30 % less friction": {"motor": MotorParameters(lag=0.02 / 0.7)},
+    "20 % more inertia": {"motor": MotorParameters(inertia=4.8e-4, lag=0.024)},
+    "dry friction": {"motor": MotorParameters(friction=5e-4)},
+    "other winding direction": {"direction": -1},
+}
+
+
+@pytest.mark.parametrize("motors", MOTORS.values(), ids=MOTORS.keys())
+@pytest.mark.parametrize("start", [0.0, 0.005])
+def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(motors, start):
     robot = load_robot("slender")
-    robot = dataclasses.replace(robot, winch=dataclasses.replace(robot.winch, direction=direction))
-    winches = SimulatedWinches(robot=robot)
+    winch = dataclasses.replace(robot.winch, direction=motors.get("direction", 1))
+    robot = dataclasses.replace(robot, winch=winch)
+    winches = SimulatedWinches(robot=robot, motor=motors.get("motor"), prompt=motors.get("prompt", False))
+    winches.spring = motors.get("spring", SPRING)
     winches.run(0.1)
     winches.control.enable()
-    winches.run(0.1, np.zeros(6))
-    path = winches.run(1.0, STEP)
-    outside = np.flatnonzero(np.any(np.abs(path - STEP) > 0.02 * STEP, axis=1))
+    winches.run(0.5, np.full(6, start))
+    step = np.where(start > 0.0, -STEP, STEP)
+    path = winches.run(1.0, start + step) - start
+    outside = np.flatnonzero(np.any(np.abs(path - step) > 0.02 * STEP, axis=1))
     assert DT * (outside[-1] + 1) <= 0.150
-    assert path.max() <= 1.03 * STEP[0]
-    np.testing.assert_allclose(path[-50:], STEP[0], atol=0.05e-3)
+    assert (path / step).max() <= 1.03
+    np.testing.assert_allclose(path[-50:], path[-50:] * 0.0 + step, atol=0.05e-3)
 
 
 def test_limp_at_the_start_whatever_is_commanded(winches):

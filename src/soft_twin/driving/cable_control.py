@@ -10,10 +10,11 @@ import numpy as np
 from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import CommandLimiter
+from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
 from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
 from soft_twin.driving.winch import Winch
-from soft_twin.driving.winch_control import ControlGains, WinchControl
+from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
@@ -24,6 +25,7 @@ LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
 LONGEST_DELAY = 0.1  # [s] that the control can live with
 TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
+UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class DriverParameters:
     """
 
     rate: float = 250.0
-    acceleration: float = 3.0
+    acceleration: float = 4.0
     hold_after: float = 0.1
     relax_after: float = 1.0
     coast_after: float = 0.02
@@ -96,10 +98,11 @@ class CableControl:
         self._winch = Winch(robot.winch)
         self._readings = MotorReadings(self.motor_ids, self._winch)
         self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
+        self._memory = MotionMemory(len(self._names))
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
         self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
         self._take_up: SlackTakeUp | None = None
-        self._rate_share = self.parameters.homing.rate / robot.cable_limits.rate
+        self._homing_share = self.parameters.homing.rate / robot.cable_limits.rate
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
@@ -239,18 +242,35 @@ class CableControl:
             self._counters["coasting"] += 1
         interrupted = stale | self._coasted | (dt >= LONGEST_STEP)
         self._limiter.restart(interrupted, self._readings.displacements)
+        self._memory.restart(interrupted, self._readings.displacements)
         self._coasted = stale
-        share = self.parameters.gains.delay / float(self._delays.max())
+        share = self._rate_share()
         if self._mode == HOMING:
-            share = min(share, self._rate_share)
+            share = min(share, self._homing_share)
             self._find_taut(dt)
         self._limiter.advance(self._between(), dt, share)
-        currents = self._control.update(
-            self._limiter, self._readings.displacements, self._readings.rates, dt, self._delays
-        )
+        self._memory.advance(self._limiter.displacements, self._limiter.rates, dt)
+        wanted = self._wanted()
+        currents = self._control.update(wanted, self._readings.displacements, self._readings.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
-        return np.zeros(len(self._names)) if self._supervise(currents, ~stale, dt) else currents
+        errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
+        return np.zeros(len(self._names)) if self._supervise(errors, currents, dt) else currents
+
+    def _rate_share(self) -> float:
+        """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far."""
+        delay = float(self._delays.max())
+        return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
+
+    def _wanted(self) -> Wanted:
+        """What the motion wants now, and wanted when the newest feedback was measured."""
+        nominal = self.parameters.gains.delay
+        return Wanted(
+            self._limiter.rates,
+            self._limiter.accelerations,
+            *self._memory.at(nominal + self._readings.ages),
+            trust=np.minimum(1.0, nominal / self._delays),
+        )
 
     def _between(self) -> np.ndarray:
         """(c,) between the last two commands [m]: a stream of them is a line, not stairs."""
@@ -283,22 +303,25 @@ class CableControl:
             self._readings.set_zero(displacements - self._target)
             self._mode = HOLD
             self._aim(np.zeros(len(self._names)))
-            self._limiter.reset(self._readings.displacements)
+            self._begin()
             self._command_age = 0.0
 
-    def _supervise(self, currents: np.ndarray, fresh: np.ndarray, dt: float) -> bool:
+    def _supervise(self, errors: np.ndarray, currents: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
-        then = self._limiter.displacements - self._delays * self._limiter.rates
-        errors = np.where(fresh, then - self._readings.displacements, 0.0)
         for i, text in self._supervision.check(errors, self._readings.rates, currents, self._tensions, dt):
             self._fault_of(i, text)
         return not self.enabled
 
     def _restart(self) -> None:
         """Begin a motion from where the cables are."""
-        self._limiter.reset(self._readings.displacements)
+        self._begin()
         self._control.reset()
         self._supervision.reset()
+
+    def _begin(self) -> None:
+        """Be at rest where the cables are."""
+        self._limiter.reset(self._readings.displacements)
+        self._memory.restart(np.ones(len(self._names), dtype=bool), self._readings.displacements)
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and feedback ask for."""

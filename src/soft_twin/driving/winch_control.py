@@ -18,21 +18,38 @@ class ControlGains:
         delay: age of the feedback when it is used, on a host that keeps up [s].
     """
 
-    position: float = 30.0
-    rate: float = 25.0
+    position: float = 60.0
+    rate: float = 35.0
     integral: float = 250.0
     friction: float = 17.1
     inertia: float = 0.342
     delay: float = 0.008
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Where cables should be, and should have been when the feedback was measured; (c,) each.
+
+    Attributes:
+        rates, accelerations: now [m/s, m/s²].
+        displacements_then, rates_then: then [m, m/s].
+        trust: how far the feedback can be relied on, 1: as the gains were made for.
+    """
+
+    rates: np.ndarray
+    accelerations: np.ndarray
+    displacements_then: np.ndarray
+    rates_then: np.ndarray
+    trust: np.ndarray
+
+
 class WinchControl:
     """Currents that make cables follow a motion; positive currents wind in.
 
-    With e = d* − d and the wanted rate w = v* + k_p e: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
-    ±i_max; the integral rests while the limit binds. The motion d*, v*, a* is compared with the feedback as it was
-    a delay ago. Where the delay is longer than the gains were made for, k_p and k_v are lowered in proportion, and k_i
-    by its square: late feedback at full gain would make the cables swing.
+    With the motion's rate v* and acceleration a* now, e = d*′ − d its distance from the feedback as it was when that
+    was measured, and the wanted rate w = v*′ + k_p e: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
+    ±i_max; the integral rests while the limit binds. Where the feedback is later than the gains were made for, k_p and
+    k_v are lowered in proportion, and k_i by its square: late feedback at full gain would make the cables swing.
 
     Attributes:
         limited: (c,) whether the current limit binds.
@@ -49,24 +66,13 @@ class WinchControl:
         self._integral[:] = 0.0
         self.limited[:] = False
 
-    def update(self, motion, displacements: np.ndarray, rates: np.ndarray, dt: float, delay: np.ndarray) -> np.ndarray:
-        """(c,) currents [A] after `dt` more seconds.
-
-        Args:
-            motion: has `displacements`, `rates` and `accelerations`, (c,) each, where the cables should be now.
-            displacements: (c,) measured [m].
-            rates: (c,) measured [m/s].
-            dt: time since the last update [s].
-            delay: (c,) age of the feedback [s].
-        """
-        g = self._gains
-        trust = np.minimum(1.0, g.delay / delay)
-        then = motion.displacements - delay * motion.rates
-        rate_then = motion.rates - delay * motion.accelerations
-        error = rate_then + trust * g.position * (then - displacements) - rates
-        forward = g.friction * motion.rates + g.inertia * motion.accelerations
-        wanted = forward + trust * g.rate * error + self._integral
-        currents = wanted.clip(-self._limit, self._limit)
-        self.limited = currents != wanted
+    def update(self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) currents [A] after `dt` more seconds, for measured displacements (c,) [m] and rates (c,) [m/s]."""
+        g, trust = self._gains, wanted.trust
+        error = wanted.rates_then + trust * g.position * (wanted.displacements_then - displacements) - rates
+        forward = g.friction * wanted.rates + g.inertia * wanted.accelerations
+        asked = forward + trust * g.rate * error + self._integral
+        currents = asked.clip(-self._limit, self._limit)
+        self.limited = currents != asked
         self._integral += np.where(self.limited, 0.0, trust**2 * g.integral * dt * error)
         return currents
