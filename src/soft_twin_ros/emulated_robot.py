@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
 from soft_twin.emulation.cable_robot import CableRobot
-from soft_twin.emulation.plant import Plant
+from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.errors import UsageError
 from soft_twin.graph import default_device_folder
 from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
@@ -47,16 +47,16 @@ class Parameters(RobotParameters):
 
 
 class EmulatedRobot(RobotNode):
-    """See the module's docstring. The robot lives in threads of its own."""
+    """See the module's docstring. Its devices live in threads of this process, its body in another process."""
 
     def __init__(self):
         super().__init__("emulated_robot", Parameters)
-        self._plant = Plant(self.robot)
+        self._plant = PlantProcess(self.robot)
         self._cable_robot = CableRobot(
             self.robot,
             _motion(self.parameters, self.robot.mounting),
+            self._plant,
             seed=self.parameters.seed,
-            body=self._plant,
             ambient=self.parameters.ambient,
         )
         self._links = self._link_devices()
@@ -81,6 +81,7 @@ class EmulatedRobot(RobotNode):
         for link in self._links:
             link.unlink(missing_ok=True)
         self._cable_robot.close()
+        self._plant.close()
 
     def _link_devices(self) -> list[Path]:
         """The links, made in one step each, so that nobody finds half of one."""

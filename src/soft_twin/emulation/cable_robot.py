@@ -1,7 +1,6 @@
 """The slender robot without the robot, in real time: body, IMU and motors, reached only by bytes on two ports."""
 
 import math
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from soft_twin.robots.cable_tube import CableTube
 
 MIN_PAUSE = 0.002  # [s] of the body's thread between steps, however late it is
 LONGEST_STEP = 3  # [periods] of the body
-SWITCH_INTERVAL = 0.001  # [s] the plant may keep the interpreter from the devices for so long
 
 
 class Body(Protocol):
@@ -85,8 +83,8 @@ class CableRobot:
         self,
         robot: CableTube,
         motion: BaseMotion,
+        body: Body,
         seed: int = 0,
-        body: Body | None = None,
         timing: Timing | None = None,
         ambient: float = 25.0,
         real_time: bool = True,
@@ -96,8 +94,8 @@ class CableRobot:
         Args:
             robot: its description.
             motion: of its base; a recorded one replaces the emulated IMU's errors by those of a real one.
+            body: such as emulation.plant_process.PlantProcess; in real time it should not keep the interpreter.
             seed: of everything random.
-            body: by default the robot's plant.
             timing: rates.
             ambient: temperature of the air [°C].
             real_time: False leaves time to `advance_devices` and `advance_body`.
@@ -106,7 +104,7 @@ class CableRobot:
         self.plant_failures, self.last_failure = 0, ""
         self._motion = motion
         self._mounting = robot.mounting
-        self._body = _plant(robot) if body is None else body
+        self._body = body
         lag = MotorParameters(lag=robot.emulated.motor_lag)
         self._motors = MotorBus(EmulatedC610([cable.motor_id for cable in robot.cables], robot.winch, lag, seed))
         parameters = perfect_imu() if isinstance(motion, RecordedMotion) else None
@@ -120,7 +118,6 @@ class CableRobot:
         self._start = time.monotonic()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run_devices, self._run_body)]
         if real_time:
-            sys.setswitchinterval(SWITCH_INTERVAL)
             for thread in self._threads:
                 thread.start()
 
@@ -234,9 +231,3 @@ class CableRobot:
             due = max(int(self._now() / period), ticks + 1)
             periods, ticks = min(due - ticks, LONGEST_STEP), due
             self.advance_body(ticks * period, periods * period)
-
-
-def _plant(robot: CableTube) -> Body:
-    from soft_twin.emulation.plant import Plant
-
-    return Plant(robot)

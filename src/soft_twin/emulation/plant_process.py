@@ -1,0 +1,127 @@
+"""The plant in a process of its own, so that its arithmetic never keeps the interpreter from the emulated devices."""
+
+import multiprocessing
+import signal
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+import numpy as np
+
+from soft_twin.emulation.plant import Plant
+from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.robots.cable_tube import CableTube
+
+PATIENCE = 60.0  # [s] for the process to start and to answer
+
+
+@dataclass(frozen=True)
+class PlantState:
+    """What others see of a plant; see Plant."""
+
+    tip: np.ndarray
+    tip_direction: np.ndarray
+    tensions: np.ndarray
+    points: np.ndarray
+    centre_line: np.ndarray
+    stations: np.ndarray
+
+
+class PlantProcess:
+    """A Plant that lives in a child process; as a Plant, as far as CableRobot and its users go.
+
+    The child ends with this object, and with this process, however that ends.
+    """
+
+    def __init__(self, robot: CableTube):
+        """Start the process and wait until its body rests.
+
+        Raises:
+            DeviceError: it did not start.
+        """
+        context = multiprocessing.get_context("spawn")
+        self._pipe, end = context.Pipe()
+        self._process = context.Process(target=_live, args=(end, robot), daemon=True)
+        self._process.start()
+        end.close()
+        self._state = self._answer()
+
+    @property
+    def tip(self) -> np.ndarray:
+        return self._state.tip
+
+    @property
+    def tip_direction(self) -> np.ndarray:
+        return self._state.tip_direction
+
+    @property
+    def tensions(self) -> np.ndarray:
+        return self._state.tensions
+
+    @property
+    def points(self) -> np.ndarray:
+        return self._state.points
+
+    @property
+    def centre_line(self) -> np.ndarray:
+        return self._state.centre_line
+
+    @property
+    def stations(self) -> np.ndarray:
+        return self._state.stations
+
+    def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None:
+        """As Plant.step; waits for the process.
+
+        Raises:
+            DeviceError: the process is gone.
+        """
+        try:
+            self._pipe.send((dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration))
+        except OSError as error:
+            raise DeviceError("the emulated body's process is gone") from error
+        self._state = self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self._process.join(1.0)
+        self._process.kill()
+
+    def _answer(self) -> PlantState:
+        try:
+            if not self._pipe.poll(PATIENCE):
+                raise DeviceError(f"the emulated body has not answered for {PATIENCE:g} s")
+            answer = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise DeviceError("the emulated body's process is gone") from error
+        if isinstance(answer, SoftTwinError):
+            raise answer
+        return answer
+
+
+def _live(pipe: Connection, robot: CableTube) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
+    try:
+        plant = Plant(robot)
+        while True:
+            pipe.send(_state(plant))
+            _step(plant, pipe)
+    except SoftTwinError as error:
+        pipe.send(error)
+    except (EOFError, OSError):
+        pass  # the parent has gone
+
+
+def _step(plant: Plant, pipe: Connection) -> None:
+    """One step as the parent asks for; what goes wrong is told, and the next one awaited."""
+    while True:
+        try:
+            return plant.step(*pipe.recv())
+        except SoftTwinError as error:
+            pipe.send(error)
+
+
+def _state(plant: Plant) -> PlantState:
+    return PlantState(
+        plant.tip, plant.tip_direction, plant.tensions.copy(), plant.points.copy(), plant.centre_line, plant.stations
+    )
