@@ -20,7 +20,10 @@ def bent(arm, cases):
     )
     laws = model.laws.at(cases["curled"].pressures)
     holds = random.uniform(0.0, 50.0, 40)
-    return pose, laws, Surroundings(model.loads((1.0, 2.0, -3.0)), holds, random.normal(size=(40, 3)))
+    return pose, laws, Surroundings(
+        model.loads((1.0, 2.0, -3.0)), holds, random.normal(size=(40, 3)), random.uniform(0.0, 300.0, 20),
+        random.uniform(0.2, 2.0, 20),
+    )  # fmt: skip
 
 
 def _moved(pose, minimiser, unknowns, step):

@@ -25,6 +25,8 @@ JUMP = 0.25  # [rad] from one update to the next, at which an inclination belong
 LOWER = 1e-4  # share of the energy by which a minimum must be lower to replace the tracked one
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
 CURVATURE_HALF = 5.0  # [N/m] curvature at which confidence is half
+PLAUSIBLE_WORK = 0.4  # [J] of unknown forces, for each strut; a wrong minimum of TM40 needs twice that and more
+MAX_BATCHES = 4  # of lifted starts, while none of them leads to a plausible minimum
 
 
 class Estimator(ABC):
@@ -86,9 +88,20 @@ class Estimator(ABC):
 
 @dataclass(frozen=True)
 class ColdStart:
-    """What a cold start found: the minima, lowest energy first."""
+    """What a cold start found.
+
+    Attributes:
+        minima: lowest energy first.
+        rest_energy: of the arm in equilibrium, at the same pressures and loads [J].
+    """
 
     minima: tuple[Minimum, ...]
+    rest_energy: float
+
+    @property
+    def work(self) -> float:
+        """What unknown forces must have done on the arm at rest, if the lowest minimum is its shape [J]."""
+        return self.minima[0].energy - self.rest_energy
 
     @property
     def gap(self) -> float:
@@ -100,16 +113,28 @@ class ColdStart:
 
 
 class EnergyEstimator(Estimator):
-    """min over (p, θ) of Σ ½k(m − b)₊² + cylinders' energy at the measured pressures + weights, inclinations given.
+    """min over poses of V + Σ ½ κ (φ − φ_measured)²: the most probable shape.
+
+    V = Σ ½k(m − b)₊² + the cylinders' energy at the measured pressures + weights. On the real arm, forces that are in
+    no model do some work E on it, so that a pose has the prior probability exp(−V/E), and an inclination is measured
+    with a standard deviation σ. The negative logarithm of the product, times E, is the sum above with κ = E/σ².
+    Enforcing noisy inclinations exactly (κ = ∞) costs energy in stiff directions and moves the arm in soft ones.
 
     Args:
         arm: the robot.
         tries: lifted starts of a cold start.
         tolerance: largest unbalanced force at a minimum [N].
+        inclination_noise: σ [rad].
+        unknown_work: E [J]; half the work of a force of 1 N at TM40's tip is 0.03 to 0.04 J.
     """
 
-    def __init__(self, arm: "TensegrityArm", tries: int = 16, tolerance: float = 1e-3):
+    def __init__(
+        self, arm: "TensegrityArm", tries: int = 16, tolerance: float = 1e-3, inclination_noise: float = 0.0122,
+        unknown_work: float = 0.03,
+    ):  # fmt: skip
         self.tries = tries
+        self.inclination_noise = inclination_noise
+        self.unknown_work = unknown_work
         self.forward = ForwardModel(arm.model)
         self.minimiser = Minimiser(arm.structure, tolerance, max_iterations=400)
         self.unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
@@ -132,6 +157,8 @@ class EnergyEstimator(Estimator):
     def diagnose(self) -> tuple[str, ...]:
         """Sentences that name struts whose inclinations in the last update are swapped or wrong. Takes 1–80 ms.
 
+        If all are plausible, and the shape is not, that is said.
+
         A cold start does this by itself; call it now and then while the arm runs. Inclinations also look wrong from a
         minimum that is not the shape, so a cold start first looks for a lower one, and the next update goes on there.
         """
@@ -139,17 +166,17 @@ class EnergyEstimator(Estimator):
             return ()
         faults = implausible_inclinations(self, self._situation)
         if faults and self._tracked and self._found_lower_minimum(self._situation):
-            return implausible_inclinations(self, self._situation)
-        return faults
+            faults = implausible_inclinations(self, self._situation)
+        return faults or self._implausible_work()
 
     def _found_lower_minimum(self, last: Situation) -> bool:
-        tracked = self.minimiser.energy(last.pose, last.laws, last.around)
+        tracked = self.enforce(last).energy
         self._start = self.cold_start(last.inclinations, last.measured, last.laws, last.around)
         self._tracked = False
         minimum = self._start.minima[0]
         if not minimum.converged or minimum.energy > tracked - LOWER * abs(tracked):
             return False
-        self._go_on_from(minimum, last)
+        self._go_on_from(self.settle(replace(last, pose=minimum.pose)), last)
         return True
 
     def _select(self, measured: np.ndarray) -> None:
@@ -163,7 +190,8 @@ class EnergyEstimator(Estimator):
         self._tracked = minimum is not None
         if minimum is None:
             self._start = self.cold_start(readings.inclinations, readings.measured, laws, around)
-            minimum = self._start.minima[0]
+            lowest = self._start.minima[0]
+            minimum = self.settle(Situation(lowest.pose, readings.inclinations, readings.measured, laws, around))
         self._go_on_from(minimum, Situation(minimum.pose, readings.inclinations, readings.measured, laws, around))
         return minimum
 
@@ -179,38 +207,65 @@ class EnergyEstimator(Estimator):
         both = readings.measured & last.measured
         if np.abs(readings.inclinations - last.inclinations)[both].max(initial=0.0) > JUMP:
             return None
-        start = last.pose.with_inclinations(readings.inclinations, readings.measured)
-        minimum = self.minimiser.minimise(start, self.unknowns, laws, around, self._factor)
+        now = Situation(last.pose, readings.inclinations, readings.measured, laws, around)
+        minimum = self.settle(now, self._factor)
         return minimum if minimum.converged else None
 
+    def settle(self, situation: Situation, factor: np.ndarray | None = None) -> Minimum:
+        """The minimum next to a pose, inclinations weighted against energy; `factor` as in `Minimiser.minimise`."""
+        grips = np.where(situation.measured, self.unknown_work / self.inclination_noise**2, 0.0)
+        around = replace(situation.around, grips=grips, inclinations=situation.inclinations)
+        return self.minimiser.minimise(situation.pose, self.all_free, situation.laws, around, factor)
+
+    def enforce(self, situation: Situation, factor: np.ndarray | None = None) -> Minimum:
+        """The minimum next to a pose with exactly the measured inclinations."""
+        start = situation.pose.with_inclinations(situation.inclinations, situation.measured)
+        return self.minimiser.minimise(start, self.unknowns, situation.laws, situation.around, factor)
+
     def cold_start(self, inclinations: np.ndarray, measured: np.ndarray, laws: Laws, around: Surroundings) -> ColdStart:
-        """Minima of the full energy, from lifted random starts of the yaws."""
-        structure = self.model.structure
+        """Minima of the full energy, from lifted random starts of the yaws; more of them if none is plausible."""
         rest = self.forward.solve(laws, around.loads)
+        situation = Situation(rest.pose, inclinations, measured, laws, around)
+        minima: list[Minimum] = []
+        for _ in range(MAX_BATCHES):
+            minima += self._lifted_minima(situation)
+            start = ColdStart(_distinct(minima, self.model.structure.strut_lengths), rest.energy)
+            if start.work <= self._plausible_work:
+                break
+        return start
+
+    @property
+    def _plausible_work(self) -> float:
+        return PLAUSIBLE_WORK * self.model.structure.strut_count
+
+    def _lifted_minima(self, rest: Situation) -> list[Minimum]:
+        """Minima that `tries` lifted starts lead to, with the force densities of the arm at rest."""
+        structure, laws = self.model.structure, rest.laws
         nodes = rest.pose.nodes(structure.strut_lengths)
         lengths = np.linalg.norm(nodes[structure.members[:, 0]] - nodes[structure.members[:, 1]], axis=1)
         tensions = kernels.tensions(nodes, self.minimiser.members, laws.stiffness, laws.natural)
         plane = PlaneModel.of_densities(structure, tensions / lengths)
-        inclinations = np.where(measured, inclinations, np.arccos(rest.pose.directions[:, 2]))
+        inclinations = np.where(rest.measured, rest.inclinations, np.arccos(rest.pose.directions[:, 2]))
         starts = self._random.normal(size=(self.tries, structure.strut_count, 3))
         minima = []
         for _, yaws in plane_minima(plane, inclinations, starts):
             sines = np.sin(inclinations)
             directions = np.column_stack([sines * np.cos(yaws), sines * np.sin(yaws), np.cos(inclinations)])
             pose = plane.pose(structure, directions)
-            minima.append(self.minimiser.minimise(pose, self.unknowns, laws, around))
-        return ColdStart(_distinct(minima, structure.strut_lengths))
+            minima.append(self.minimiser.minimise(pose, self.unknowns, laws, rest.around))
+        return minima
 
     def _shape(self, minimum: Minimum, laws: Laws, readings: Readings, **more) -> Shape:
         certainty = Certainty(
             gap=self._start.gap if self._start else np.nan,
             curvature=self._curvature(minimum.factor),
             minima=len(self._start.minima) if self._start else 0,
+            work=self._start.work if self._start else np.nan,
         )
         shape = self.model.shape_of(
             minimum,
             laws,
-            confidence=_confidence(certainty) if minimum.converged else 0.0,
+            confidence=_confidence(certainty, self._plausible_work) if minimum.converged else 0.0,
             certainty=certainty,
             freed=tuple(np.flatnonzero(~readings.measured).tolist()),
             faults=readings.faults,
@@ -221,6 +276,11 @@ class EnergyEstimator(Estimator):
             fault = f"{slack} of {len(shape.tensions)} members are slack: nothing determines the shape"
             return replace(shape, faults=(*shape.faults, fault), confidence=0.0)
         return shape
+
+    def _implausible_work(self) -> tuple[str, ...]:
+        if self._start is None or self._start.work <= self._plausible_work:
+            return ()
+        return (f"{self._start.work:.0f} J more than at rest with these pressures: probably a wrong minimum",)
 
     def _curvature(self, factor: np.ndarray) -> float:
         """Smallest eigenvalue of the Hessian by inverse iteration, going on where the last update ended."""
@@ -244,6 +304,7 @@ def _distinct(minima: list[Minimum], lengths: np.ndarray) -> tuple[Minimum, ...]
     return tuple(kept)
 
 
-def _confidence(certainty: Certainty) -> float:
+def _confidence(certainty: Certainty, plausible_work: float) -> float:
     gap = 1.0 if np.isinf(certainty.gap) else certainty.gap / (certainty.gap + GAP_HALF)
-    return float(gap * certainty.curvature / (certainty.curvature + CURVATURE_HALF))
+    work = 1.0 / (1.0 + (certainty.work / plausible_work) ** 2)
+    return float(gap * work * certainty.curvature / (certainty.curvature + CURVATURE_HALF))

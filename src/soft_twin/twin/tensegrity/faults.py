@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.twin.tensegrity.newton import Laws, Minimum, Pose, Surroundings
+from soft_twin.twin.tensegrity.newton import Laws, Pose, Surroundings
 from soft_twin.twin.tensegrity.sensitivity import inclination_sensitivity
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def implausible_inclinations(estimator: "EnergyEstimator", situation: Situation)
 
     Swapping two struts of nearly equal inclination does no harm and is not seen.
     """
+    situation = replace(situation, pose=estimator.enforce(situation).pose)
     mismatches = np.nan_to_num(inclination_mismatches(estimator, situation))
     worst = np.argsort(-np.abs(mismatches))
     if abs(mismatches[worst[0]]) < MISMATCH_LIMIT:
@@ -63,7 +64,10 @@ def _swapped_pair(estimator: "EnergyEstimator", situation: Situation, suspects: 
         if abs(situation.inclinations[i] - situation.inclinations[j]) > MIN_DIFFERENCE:
             exchanged = situation.inclinations.copy()
             exchanged[[i, j]] = exchanged[[j, i]]
-            minima = [_minimum(estimator, situation, pose, exchanged) for pose in (situation.pose, rest)]
+            minima = [
+                estimator.enforce(replace(situation, pose=pose, inclinations=exchanged))
+                for pose in (situation.pose, rest)
+            ]
             trials += [(minimum, exchanged, i, j) for minimum in minima if minimum.converged]
     if not trials:
         return None
@@ -71,9 +75,3 @@ def _swapped_pair(estimator: "EnergyEstimator", situation: Situation, suspects: 
     after = replace(situation, pose=minimum.pose, inclinations=exchanged)
     explained = np.nanmax(np.abs(inclination_mismatches(estimator, after)))
     return (i, j) if explained < MISMATCH_LIMIT else None
-
-
-def _minimum(estimator: "EnergyEstimator", situation: Situation, pose: Pose, inclinations: np.ndarray) -> Minimum:
-    """The minimum with other inclinations, next to a pose."""
-    start = pose.with_inclinations(inclinations, situation.measured)
-    return estimator.minimiser.minimise(start, estimator.unknowns, situation.laws, situation.around)

@@ -14,11 +14,13 @@ class Certainty:
             energy; inf where it found no other, NaN where there was none.
         curvature: smallest eigenvalue of the Hessian [N/m], all unknowns in metres.
         minima: number of distinct minima that the last cold start found.
+        work: what forces that are in no model must have done on the arm, if the cold start was right [J].
     """
 
     gap: float
     curvature: float
     minima: int
+    work: float
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soft_twin.twin.tensegrity.estimator import EnergyEstimator
-from soft_twin.twin.tensegrity.newton import Laws, Pose, Surroundings
+from soft_twin.twin.tensegrity.faults import Situation
+from soft_twin.twin.tensegrity.newton import Laws, Minimum, Pose, Surroundings
 from soft_twin.twin.tensegrity.readings import Readings
 from soft_twin.twin.tensegrity.sensitivity import inclination_sensitivity
 from soft_twin.twin.tensegrity.shape import Shape
@@ -63,6 +64,10 @@ class TipForceEstimator(EnergyEstimator):
 
     def _around(self) -> Surroundings:
         return Surroundings.of_loads(self.model.loads(self._force))
+
+    def settle(self, situation: Situation, factor: np.ndarray | None = None) -> Minimum:
+        """As `enforce`: the force's least squares has the inclinations' noise in it."""
+        return self.enforce(situation, factor)
 
     def _force_step(self, pose: Pose, measured: np.ndarray, laws: Laws) -> np.ndarray:
         """The Gauss–Newton step of the force (3,) in base_link [N]."""
