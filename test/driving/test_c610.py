@@ -1,7 +1,7 @@
 import can
 import pytest
 
-from soft_twin.driving.c610 import TurnCounter, bus_load, decode_feedback, encode_currents
+from soft_twin.driving.c610 import bus_load, decode_feedback, encode_currents
 from soft_twin.errors import InputError
 
 
@@ -45,14 +45,6 @@ def test_feedback_is_angle_speed_and_current():
 )
 def test_what_is_no_feedback_is_none(message):
     assert decode_feedback(message) is None
-
-
-@pytest.mark.parametrize("step", [1000, -1000, 4000, -4000])
-def test_turns_are_counted_through_the_wrap(step):
-    turns = TurnCounter()
-    for i in range(50):
-        turns.update((5000 + i * step) % 8192)
-    assert turns.counts == 49 * step
 
 
 def test_bus_load_of_six_motors_at_1_khz_leaves_room_for_commands_at_250_hz():

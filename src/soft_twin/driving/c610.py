@@ -73,24 +73,6 @@ def decode_feedback(message: can.Message) -> Feedback | None:
     return Feedback(index + 1, signals["Angle"], signals["Speed"], signals["Current"])
 
 
-class TurnCounter:
-    """Rotor angle over many turns, in counts since the first sample, from angles within one turn.
-
-    Between two samples the rotor must turn by less than half a turn: 125 turns/s at 250 Hz.
-    """
-
-    def __init__(self) -> None:
-        self._last: int | None = None
-        self.counts = 0
-
-    def update(self, angle_counts: int) -> int:
-        """Take the next angle (0…8191); returns the change since the one before, in ±4096 counts."""
-        change = 0 if self._last is None else wrap(angle_counts - self._last)
-        self._last = angle_counts
-        self.counts += change
-        return change
-
-
 def wrap(counts: int) -> int:
     """The same angle within −4096…4095 counts."""
     half = COUNTS_PER_TURN // 2

@@ -96,7 +96,8 @@ class CableControl:
         self.motor_ids = [cable.motor_id for cable in robot.cables]
         self._names = robot.cable_names
         self._winch = Winch(robot.winch)
-        self._readings = MotorReadings(self.motor_ids, self._winch)
+        highest = robot.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
+        self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
         self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
         self._memory = MotionMemory(len(self._names))
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)

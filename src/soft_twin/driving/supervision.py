@@ -12,6 +12,7 @@ class SupervisionLimits:
     Attributes:
         following_error: distance between where a cable should be and where it is [m].
         following_time: for so long [s].
+        contrary_time: or for so long, if it also moves away from there against its current [s].
         overload: estimated tension over the highest allowed one.
         overload_time: for so long [s].
         standstill: a motor slower than this while it should move is stalled [m/s].
@@ -19,6 +20,7 @@ class SupervisionLimits:
 
     following_error: float = 0.0015
     following_time: float = 0.03
+    contrary_time: float = 0.007
     overload: float = 2.5
     overload_time: float = 0.2
     standstill: float = 0.002
@@ -30,12 +32,13 @@ class Supervision:
     def __init__(self, limits: SupervisionLimits, highest_tension: float, count: int):
         self._limits = limits
         self._tension = limits.overload * highest_tension
-        self._overloaded, self._lost = np.zeros(count), np.zeros(count)
+        self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
 
     def reset(self) -> None:
         """Forget the past."""
         self._overloaded[:] = 0.0
         self._lost[:] = 0.0
+        self._contrary[:] = 0.0
 
     def check(self, errors, rates, currents, tensions, dt: float) -> list[tuple[int, str]]:
         """Cables at fault and what is wrong, after `dt` more seconds.
@@ -48,8 +51,10 @@ class Supervision:
             dt: [s].
         """
         self._overloaded = np.where(tensions > self._tension, self._overloaded + dt, 0.0)
-        self._lost = np.where(np.abs(errors) > self._limits.following_error, self._lost + dt, 0.0)
-        lost = self._lost > self._limits.following_time
+        far = np.abs(errors) > self._limits.following_error
+        self._lost = np.where(far, self._lost + dt, 0.0)
+        self._contrary = np.where(far & (rates * currents < 0.0) & (rates * errors < 0.0), self._contrary + dt, 0.0)
+        lost = (self._lost > self._limits.following_time) | (self._contrary > self._limits.contrary_time)
         strained = self._overloaded > self._limits.overload_time
         if not (lost.any() or strained.any()):
             return []

@@ -1,0 +1,185 @@
+"""A motor's rotor as its feedback tells it: its turns counted, and what cannot be true or was missed.
+
+A sample says the angle within one turn and the speed. Between two samples a period T apart the rotor turns by the
+integral of its speed, T (v₀ + v₁)/2, within what acceleration and the lag of the reported speed account for. What the
+angle says beyond that is its *excess*, and it has two innocent causes: samples were lost (the excess is then the
+rotor's motion in the time that no sample stands for), or they are only late (then they come, and nothing is
+missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+from soft_twin.driving.c610 import COUNTS_PER_TURN, Feedback, wrap
+
+COUNTS_PER_RPM = COUNTS_PER_TURN / 60.0  # [counts/s]
+SLACK = 0.04 * COUNTS_PER_TURN  # [counts] of noise in angle and speed
+SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
+GRACE = 0.02  # [s] in which samples that are only late come in
+SLOW = 100.0 * COUNTS_PER_RPM  # [counts/s] a rotor with less on both sides of a gap was not under way
+NEAR = 0.05 * COUNTS_PER_TURN  # [counts] and it is still there if its angle is
+WINDOW = 0.5  # [s] in which samples are counted to learn their period
+WINDOWS = 9  # that are remembered
+MISCOUNT = 1.02  # the period is learned as well as this
+MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
+SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
+
+
+class FeedbackPeriod:
+    """The time between two samples of a motor, learned from how many come.
+
+    Lost samples make it look longer, so that the shorter ones among the last windows are believed.
+
+    Attributes:
+        seconds: the period, 0 while it is not known [s].
+    """
+
+    def __init__(self, count: int):
+        """For so many motors, all alike."""
+        self.seconds = 0.0
+        self._elapsed, self._heard = 0.0, np.zeros(count)
+        self._rates: deque[float] = deque(maxlen=WINDOWS * count)
+
+    def update(self, heard: np.ndarray, dt: float) -> None:
+        """So many samples (c,) came in the last `dt` seconds."""
+        if not (self._elapsed or heard.any()):
+            return
+        self._elapsed += dt
+        self._heard += heard
+        if self._elapsed >= WINDOW:
+            self._rates.extend(self._heard[self._heard > 0.0] / self._elapsed)
+            self.seconds = 1.0 / float(np.quantile(self._rates, 0.75)) if self._rates else 0.0
+            self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
+
+
+class Rotor:
+    """One rotor; counts of its encoder are 8192 a turn.
+
+    Attributes:
+        counts: turned since the first sample [counts].
+        speed: [counts/s].
+        current: [A].
+        age: since the last sample [s].
+        jumps: how often the angle changed by what neither speed nor lost samples explain.
+        losses: how often so much was lost that whole turns may have been missed.
+    """
+
+    def __init__(self, acceleration: float, silent_after: float):
+        """A rotor that cannot be accelerated by more [counts/s²]; after a silence of so long [s] all may be."""
+        self._acceleration, self._silent_after = acceleration, silent_after
+        self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
+        self.jumps = self.losses = 0
+        self._last: Feedback | None = None
+        self._owed = 0.0  # [s] that no sample stands for
+        self._close()
+
+    def update(self, samples: Iterable[Feedback], dt: float, period: float) -> None:
+        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known."""
+        if self._last is None:
+            self._begin(samples)
+            return
+        silence = self.age + dt
+        fresh = self._without_copies(samples, period)
+        if period:
+            owed = max(self._owed, self.age - period) + dt - MISCOUNT * period * len(fresh)
+            self._owed = max(owed, 0.0)
+        self.age = silence
+        if not fresh:
+            return
+        self.age = 0.0
+        for sample in fresh:
+            self._take(sample, period)
+        if period:
+            self._judge(silence, dt, period)
+        else:
+            self._judge_untimed(silence)
+
+    def _begin(self, samples: Iterable[Feedback]) -> None:
+        """The newest sample says where the rotor starts."""
+        for sample in samples:
+            self._last, self.age = sample, 0.0
+            self.speed, self.current = sample.speed_rpm * COUNTS_PER_RPM, sample.current
+        self._close()
+
+    def _without_copies(self, samples: Iterable[Feedback], period: float) -> list[Feedback]:
+        """A rotor that turns is not at one angle in two samples: the second is the line's copy of the first."""
+        fresh, last = [], self._last
+        for sample in samples:
+            if sample != last or abs(sample.speed_rpm) * COUNTS_PER_RPM * period < MOVING:
+                fresh.append(sample)
+            last = sample
+        return fresh
+
+    def _take(self, sample: Feedback, period: float) -> None:
+        """Count what the rotor has turned since the sample before, and what of it was not expected."""
+        before, now = self.speed, sample.speed_rpm * COUNTS_PER_RPM
+        expected = 0.5 * (before + now) * period
+        excess = wrap(sample.angle_counts - self._last.angle_counts - round(expected))
+        self.counts += round(expected) + excess
+        self._excess += excess
+        self._tolerance += abs(now - before) * (0.5 * period + SPEED_LAG)
+        self._fastest = max(self._fastest, abs(before), abs(now))
+        if abs(excess) >= self._largest:
+            self._largest, self._ends = abs(excess), (before, now)
+        self._last, self.speed, self.current = sample, now, sample.current
+
+    def _judge(self, silence: float, dt: float, period: float) -> None:
+        """Whether lost or late samples explain the excess; after the grace, whether they were lost."""
+        if not self._explained():
+            self._jump()
+        elif self._owed < 0.5 * period:
+            self._close()
+        else:
+            self._open_for += dt
+            if self._open_for > GRACE or silence > self._silent_after:
+                self._settle(period)
+
+    def _explained(self) -> bool:
+        """Whether the excess, or a turn more or less, can be motion in the time that is owed."""
+        tolerance = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
+        low, high = min(0.0, *self._ends) * self._owed - tolerance, max(0.0, *self._ends) * self._owed + tolerance
+        return any(low <= self._excess + turn <= high for turn in (0.0, COUNTS_PER_TURN, -COUNTS_PER_TURN))
+
+    def _judge_untimed(self, silence: float) -> None:
+        """While the period is not known: samples may be as far apart as they came."""
+        if abs(self._excess) > SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP):
+            self._jump()
+        else:
+            self.losses += silence > self._silent_after
+            self._close()
+
+    def _settle(self, period: float) -> None:
+        """Samples were lost for good: how far the rotor has turned meanwhile, if that can be known."""
+        before, now = self._ends
+        expected = 0.5 * (before + now) * self._owed
+        deviation = wrap(round(self._excess - expected))
+        if self._is_certain(deviation, self._owed + period):
+            self.counts += round((expected + deviation - self._excess) / COUNTS_PER_TURN) * COUNTS_PER_TURN
+        else:
+            self.losses += 1
+        self._owed = 0.0
+        self._close()
+
+    def _is_certain(self, deviation: float, gap: float) -> bool:
+        """Whether the rotor can be nowhere else after a gap [s] than at the turn next to what its speeds foretell.
+
+        With speeds v₀, v₁ at the ends and an acceleration of at most a, it turns by (v₀ + v₁)/2 · gap ± a gap²/4. Or
+        it was slow at both ends of a short gap, and is just where it should be: what could have driven it on for
+        precisely a whole turn and stopped it there?
+        """
+        before, now = self._ends
+        reach = 0.25 * self._acceleration * gap**2 + 0.5 * abs(now - before) * gap + SLACK + self._tolerance
+        at_rest = max(abs(before), abs(now)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
+        return at_rest or abs(deviation) + reach < COUNTS_PER_TURN
+
+    def _jump(self) -> None:
+        self.jumps += 1
+        self._owed = 0.0
+        self._close()
+
+    def _close(self) -> None:
+        """Nothing is missing any more."""
+        self._excess = self._tolerance = self._fastest = self._open_for = 0.0
+        self._largest, self._ends = -1.0, (self.speed, self.speed)

@@ -1,0 +1,157 @@
+import numpy as np
+import pytest
+
+from soft_twin.driving.c610 import COUNTS_PER_TURN, Feedback
+from soft_twin.driving.rotor import COUNTS_PER_RPM, SLACK, FeedbackPeriod, Rotor
+
+TICK = 0.004  # [s]
+FAST = 361_000.0  # [counts/s] of a cable at 0.05 m/s
+ACCELERATION = 64e6  # [counts/s^2] of a cable at 8.8 m/s^2
+SILENT_AFTER = 0.25  # [s]
+
+
+class Line:
+    """A rotor that turns, its controller that samples, and a line that is late or loses samples."""
+
+    def __init__(self, speed, period=0.001, first=5000.0):
+        self.rotor = Rotor(ACCELERATION, SILENT_AFTER)
+        self.speed, self.period = speed, period
+        self.angle, self.turned = first, 0.0
+        self._waiting, self._time, self._next = [], 0.0, 0.0
+
+    def sample(self):
+        angle = round(self.angle) % COUNTS_PER_TURN
+        return Feedback(1, angle, round(self.speed / COUNTS_PER_RPM), 0.0)
+
+    def tick(self, deliver=True, lose=False, dt=TICK):
+        self._time += dt
+        while self._next <= self._time + 1e-9:
+            self.angle += self.speed * self.period
+            self.turned += self.speed * self.period
+            self._next += self.period
+            if not lose:
+                self._waiting.append(self.sample())
+        samples, self._waiting = (self._waiting, []) if deliver else ([], self._waiting)
+        self.rotor.update(samples, dt, self.period)
+
+    def run(self, seconds, **options):
+        for _ in range(round(seconds / TICK)):
+            self.tick(**options)
+
+    @property
+    def verdict(self):
+        return self.rotor.jumps, self.rotor.losses
+
+
+@pytest.fixture(params=[0.0, 0.2 * FAST, FAST, -FAST])
+def line(request):
+    line = Line(request.param)
+    line.run(0.2)
+    line.start = line.angle - line.rotor.counts
+    return line
+
+
+def _counted(line):
+    """Counts since the line's start, less what the rotor has truly turned."""
+    return line.rotor.counts - (line.angle - line.start)
+
+
+def test_turns_are_counted(line):
+    line.run(1.0)
+    assert abs(_counted(line)) < 2.0
+    assert line.verdict == (0, 0)
+
+
+@pytest.mark.parametrize("counts", [400, -400, 1000, 2000, -3000, 4000])
+def test_a_jump_of_the_angle_is_seen_whatever_the_speed(line, counts):
+    line.angle += counts
+    line.run(0.1)
+    assert line.verdict == (1, 0)
+
+
+def test_a_jump_smaller_than_the_slack_is_not_seen_and_displaces_by_no_more(line):
+    before = _counted(line)
+    line.angle += 0.9 * SLACK
+    line.start += 0.9 * SLACK
+    line.run(0.1)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line) - before) <= SLACK
+
+
+@pytest.mark.parametrize("seconds", [0.008, 0.06, 0.2])
+def test_samples_that_are_only_late_are_no_loss(line, seconds):
+    line.run(seconds, deliver=False)
+    line.run(0.2)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line)) < 2.0
+
+
+@pytest.mark.parametrize("seconds", [0.008, 0.012])
+def test_a_short_loss_is_bridged_by_the_speed_even_beyond_half_a_turn(line, seconds):
+    line.run(seconds, lose=True)
+    line.run(0.1)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line)) < 2.0
+
+
+@pytest.mark.parametrize("speed", [0.2 * FAST, -FAST])
+def test_a_long_loss_while_the_rotor_turns_is_a_loss(speed):
+    line = Line(speed)
+    line.run(0.2)
+    line.run(0.1, lose=True)
+    line.run(0.1)
+    assert line.verdict == (0, 1)
+
+
+def test_a_rotor_that_rested_before_and_after_is_where_it_was():
+    line = Line(0.0)
+    line.run(0.2)
+    line.run(0.2, lose=True)
+    line.run(0.1)
+    assert line.verdict == (0, 0)
+
+
+def test_a_rotor_that_rests_elsewhere_after_a_loss_is_lost():
+    line = Line(0.0)
+    line.run(0.2)
+    line.run(0.2, lose=True)
+    line.angle += 3000.0
+    line.run(0.1)
+    assert sum(line.verdict) == 1
+
+
+def test_after_a_silence_of_a_missing_motor_nothing_is_believed():
+    line = Line(0.0)
+    line.run(0.2)
+    line.run(SILENT_AFTER + 0.02, lose=True)
+    line.tick()
+    assert line.verdict == (0, 1)
+
+
+def test_copies_of_samples_change_nothing(line):
+    for _ in range(50):
+        line.angle += line.speed * line.period
+        line.rotor.update([line.sample()] * 2, line.period, line.period)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line)) < 2.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_jitter_noise_and_braking_are_no_jump(seed):
+    rng = np.random.default_rng(seed)
+    line = Line(0.0, period=0.004)
+    for i in range(1000):
+        line.speed = FAST * np.sin(12.0 * 0.004 * i) * (0.0 if i % 300 > 250 else 1.0)  # blocked now and then
+        line.tick(deliver=rng.random() < 0.8, dt=TICK * rng.uniform(0.7, 1.3))
+    assert line.verdict == (0, 0)
+
+
+def test_the_period_is_learned_though_samples_are_late_and_lost():
+    rng = np.random.default_rng(0)
+    period, waiting = FeedbackPeriod(2), np.zeros(2)
+    for tick in range(1000):
+        waiting += 4.0 if 400 < tick < 600 or rng.random() < 0.9 else 3.0
+        late = rng.random() < 0.2
+        period.update(np.zeros(2) if late else waiting, TICK)
+        waiting = waiting if late else np.zeros(2)
+    assert period.seconds == pytest.approx(0.001, rel=0.03)
