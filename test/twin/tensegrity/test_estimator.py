@@ -179,11 +179,21 @@ def test_slack_everywhere_is_said(arm, straight):
 
     laws = arm.model.laws
     loose = models.MemberLaws(laws.stiffness, laws.rest_lengths + 0.05, laws.areas, laws.pressure_range)
-    shape = (
-        replace(arm, model=replace(arm.model, laws=loose)).build_estimator().update(straight.inclinations, np.zeros(40))
-    )
-    assert shape.confidence == 0.0
+    estimator = replace(arm, model=replace(arm.model, laws=loose)).build_estimator()
+    shape = estimator.update(straight.inclinations, np.zeros(40))
+    assert shape.confidence == 0.0 and not shape.stale
     assert any("members are slack" in fault for fault in shape.faults)
+
+
+def test_an_arm_that_goes_slack_leaves_the_last_good_shape_stale(arm, straight, straight_pressures):
+    laws = replace(arm.model.laws, areas=arm.model.laws.areas * 2.0)
+    estimator = replace(arm, model=replace(arm.model, laws=laws)).build_estimator()
+    good = estimator.update(straight.inclinations, straight_pressures)
+    longer = replace(laws, rest_lengths=laws.rest_lengths + 0.08)
+    estimator.model = replace(arm.model, laws=longer)
+    slack = estimator.update(straight.inclinations, np.zeros(40))
+    assert slack.stale and slack.confidence == 0.0 and "members are slack" in slack.faults[0]
+    assert np.array_equal(slack.nodes, good.nodes)
 
 
 @pytest.mark.parametrize("size", [19, 21])

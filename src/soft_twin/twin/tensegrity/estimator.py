@@ -54,7 +54,7 @@ class Estimator(ABC):
 
         Returns:
             The shape; struts without a usable inclination were freed, and `faults` names them. When the readings
-            cannot be used at all, the last good shape, marked stale.
+            cannot be used at all, or leave the arm slack, the last good shape, marked stale.
 
         Raises:
             InputError: an argument has the wrong size, or nothing is usable and there is no last shape.
@@ -69,7 +69,7 @@ class Estimator(ABC):
         shape = self._estimate(readings)
         if cold and shape.confidence > 0.0:
             shape = replace(shape, faults=shape.faults + self.diagnose())
-        if shape.converged:
+        if shape.confidence > 0.0:
             self._last = shape
         return shape
 
@@ -274,7 +274,8 @@ class EnergyEstimator(Estimator):
         slack = int(np.sum(shape.tensions <= 0.0))
         if slack > MAX_SLACK * len(shape.tensions):
             fault = f"{slack} of {len(shape.tensions)} members are slack: nothing determines the shape"
-            return replace(shape, faults=(*shape.faults, fault), confidence=0.0)
+            undetermined = shape if self._last is None else replace(self._last, stale=True)
+            return replace(undetermined, faults=(*shape.faults, fault), confidence=0.0)
         return shape
 
     def _implausible_work(self) -> tuple[str, ...]:
