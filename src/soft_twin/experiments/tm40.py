@@ -28,7 +28,8 @@ HAND = 0.25  # [m] how far a hand carries the tip to the left and right
 DT = 0.0125  # [s] 80 Hz
 HEAT_STEPS = 300  # shown in the heat maps
 INK = "#333333"
-OURS, PAPERS = "#0072b2", "#d55e00"
+OURS, WITH_FORCE, PAPERS = "#0072b2", "#009e73", "#d55e00"
+HAND_ESTIMATORS = ("energy", "energy, tip force unknown too", "paper's, base held, one sweep an update")
 
 
 def run(folder: Path, data: Path) -> str:
@@ -62,7 +63,9 @@ def _descent(arm: TensegrityArm, start: str) -> tuple[Estimator, Shape, Shape]:
 
 
 def _static_table(descents: dict) -> str:
-    lines = ["The paper's method, unanchored, straight arm, 1000 steps (paper: 9.15 and 9.48 energy units, 24.5 mm)"]
+    lines = [
+        "The paper's method, unanchored, straight arm, 1000 steps (paper, in its own units: 9.15 and 9.48; 24.5 mm off)"
+    ]
     for start, (estimator, shape, truth) in descents.items():
         energies = estimator.descent.energies
         lines.append(
@@ -120,30 +123,28 @@ def _case_table(arm: TensegrityArm, cases: list[LoadCase]) -> str:
     return "\n".join(lines)
 
 
-def _manual_deformation(arm: TensegrityArm) -> list[tuple[float, Shape, Shape, Shape]]:
-    """A hand carries the tip to the left, then to the right: rows of time, truth, ours, the paper's."""
+def _manual_deformation(arm: TensegrityArm) -> list[tuple[float, list[Shape]]]:
+    """A hand carries the tip to the left, then to the right: rows of time, [truth, HAND_ESTIMATORS' shapes]."""
     pressures, truth = _straight(arm)
     motion = Motion(arm.model, pressures)
-    ours = arm.build_estimator("energy")
     paper = arm.build_estimator("zero_length", anchored=True)
     paper.start_at(truth)
+    estimators = (arm.build_estimator("energy"), arm.build_estimator("energy_tip_force"), paper)
     random = np.random.default_rng(0)
     rows = []
     for step in range(480):
         time = step * DT
         truth = motion.step(DT, pressures, (-HAND * np.sin(2.0 * np.pi * time / 6.0), 0.0, 0.0))
         inclinations = np.clip(truth.inclinations + random.normal(0.0, NOISE, 20), 0.0, np.pi)
-        rows.append((time, truth, ours.update(inclinations, pressures), paper.update(inclinations, pressures)))
+        rows.append((time, [truth, *(estimator.update(inclinations, pressures) for estimator in estimators)]))
     return rows
 
 
 def _hand_table(rows: list) -> str:
-    errors = 1e3 * np.array(
-        [[mean_node_error(shape, truth) for shape in (ours, paper)] for _, truth, ours, paper in rows]
-    )
-    tips = 1e3 * np.array([[shape.tip()[0] for shape in (truth, ours, paper)] for _, truth, ours, paper in rows])
+    errors = 1e3 * np.array([[mean_node_error(shape, shapes[0]) for shape in shapes[1:]] for _, shapes in rows])
+    tips = 1e3 * np.array([[shape.tip()[0] for shape in shapes] for _, shapes in rows])
     lines = [f"Moved by hand, tip {tips[:, 0].min():.0f} … {tips[:, 0].max():+.0f} mm sideways, 80 Hz, 6 s"]
-    for k, name in enumerate(("energy", "paper's, base held, one sweep an update")):
+    for k, name in enumerate(HAND_ESTIMATORS):
         off = np.sqrt(np.mean((tips[:, 1 + k] - tips[:, 0]) ** 2))
         lines.append(
             f"  {name:<42} mean node error {errors[:, k].mean():6.1f} mm, worst {errors[:, k].max():6.1f} mm,"
@@ -156,15 +157,21 @@ def _draw_convergence(path: Path, arm: TensegrityArm, descents: dict) -> None:
     """Energies over steps, and gradients of each strut as heat maps."""
     figure = Figure(figsize=(13.0, 7.0), layout="constrained")
     axes = figure.subplots(2, 3)
-    figure.suptitle("The paper's estimator on the straight arm: 1000 steps, strut by strut", x=0.01, ha="left")
+    figure.suptitle(
+        "The paper's estimator on the straight arm: 1000 steps, one strut a step\nWith zero natural lengths yaws do not"
+        " feel heights: both starts, which differ in height only, have the same ∂e/∂θ",
+        x=0.01,
+        ha="left",
+    )
     for row, (start, (estimator, _, _)) in zip(axes, descents.items(), strict=True):
         descent = estimator.descent
         row[0].semilogy(descent.energies, color=PAPERS)
-        row[0].axvspan(0, 20, color="#f5e6a8", zorder=0)
-        row[0].set(title=f"{start} start", xlabel="step", ylabel="energy, units of K m²")
+        row[0].axvspan(0, len(descent.yaw_gradients[0]), color="#f5e6a8", zorder=0, label="first sweep over the struts")
+        row[0].set(title=f"{start} start", xlabel="step", ylabel="energy [J], if K is in N/m")
+        row[0].legend(frameon=False)
         row[0].grid(color="#ececec")
-        _heat(figure, row[1], descent.position_gradients.mean(axis=2), "∂e/∂p, mean of x, y, z")
-        _heat(figure, row[2], descent.yaw_gradients, "∂e/∂θ")
+        _heat(figure, row[1], descent.position_gradients.mean(axis=2), f"{start} start: ∂e/∂p, mean of x, y, z [N]")
+        _heat(figure, row[2], descent.yaw_gradients, f"{start} start: ∂e/∂θ [N m]")
     figure.savefig(path, dpi=110)
 
 
@@ -173,28 +180,27 @@ def _heat(figure: Figure, axes, gradients: np.ndarray, title: str) -> None:
     limit = np.percentile(np.abs(shown), 99)
     image = axes.imshow(shown, aspect="auto", cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="none")
     axes.set(title=title, xlabel="step", ylabel="strut", yticks=range(0, len(shown), 4))
-    figure.colorbar(image, ax=axes)
+    figure.colorbar(image, ax=axes, extend="both")
 
 
 def _draw_shapes(path: Path, arm: TensegrityArm, cases: list[LoadCase], hand: list) -> None:
     """Truth, ours and the paper's in five load cases, and the tip as a hand moves it."""
-    figure = Figure(figsize=(15.0, 8.5), layout="constrained")
+    figure = Figure(figsize=(15.0, 7.0), layout="constrained")
     figure.suptitle(
         "TM40 from 20 inclinations with 0.5° of noise: struts seen along the plane of bending", x=0.01, ha="left"
     )
-    grid = figure.add_gridspec(2, 5, height_ratios=[2.4, 1.0])
+    grid = figure.add_gridspec(2, 5, height_ratios=[1.8, 1.0])
     names = ("straight", "bend 30°", "bend 60°", "curled", "bent and pulled")
     for k, case in enumerate(case for case in cases if case.name in names):
         _draw_case(figure.add_subplot(grid[0, k]), arm, case)
     axes = figure.add_subplot(grid[1, :])
-    times = [row[0] for row in hand]
-    for k, (label, colour, width) in enumerate(
-        (("truth", INK, 3.0), ("energy", OURS, 1.2), ("paper's, base held", PAPERS, 1.2)), start=1
-    ):
-        axes.plot(times, [1e3 * row[k].tip()[0] for row in hand], color=colour, lw=width, label=label)
+    times = [time for time, _ in hand]
+    curves = zip(("truth", *HAND_ESTIMATORS), (INK, OURS, WITH_FORCE, PAPERS), (3.0, 1.2, 1.2, 1.2), strict=True)
+    for k, (label, colour, width) in enumerate(curves):
+        axes.plot(times, [1e3 * shapes[k].tip()[0] for _, shapes in hand], color=colour, lw=width, label=label)
     axes.set(title="Moved by hand, left and right", xlabel="time [s]", ylabel="tip sideways [mm]")
     axes.grid(color="#ececec")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left", ncols=2, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
