@@ -52,5 +52,10 @@ $(VENV)/.messages: $(MESSAGES) | $(VENV)/.packages
 	@$(QUIETLY) sh msgs/install_into.sh $(CURDIR)/$(VENV)
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.packages $(VENV)/.messages
+$(VENV)/.kernels: | $(VENV)/.packages
+	@echo "compiling the physics (once)"
+	@$(QUIETLY) $(BIN)/python -m soft_twin.warm_up
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.packages $(VENV)/.messages $(VENV)/.kernels
 	@touch $@

@@ -1,0 +1,36 @@
+"""Compile the robots' numba kernels, which stay compiled: `python -m soft_twin.warm_up`, once after an installation.
+
+Without it they are compiled by the first run, by several processes at once that wait for each other's processors.
+"""
+
+import numpy as np
+
+from soft_twin import load_robot
+from soft_twin.emulation.plant import Plant
+from soft_twin.inverse.controller import CableController
+from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.samples import ImuSample
+
+GRAVITY = np.array([0.0, -9.81, 0.0])
+STILL = np.zeros(3)
+
+
+def main() -> None:
+    """One step of everything that the slender robot's nodes compute, and one of the tensegrity arm's."""
+    slender = load_robot("slender")
+    controller = CableController(slender)
+    controller.enable(True)
+    controller.update(GRAVITY)
+    Plant(slender).step(0.01, np.full(len(slender.cables), 1e-3), GRAVITY, STILL, STILL)
+    estimator = GravityEstimator(slender.mounting)
+    for time in (0.0, 0.01):
+        estimator.update(ImuSample(time, STILL, -GRAVITY, 25.0))
+    arm = load_robot("tm40")
+    shape = arm.forward(np.full(40, 2e5))
+    axes = shape.nodes[20:] - shape.nodes[:20]
+    inclinations = np.arccos(axes[:, 2] / np.linalg.norm(axes, axis=1))
+    arm.build_estimator("energy").update(inclinations, np.full(40, 2e5))
+
+
+if __name__ == "__main__":
+    main()
