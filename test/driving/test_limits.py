@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.driving.limits import CommandLimiter
+from soft_twin.driving.limits import cable_limiter
 from soft_twin.robots.cable_tube import CableLimits
 
 LIMITS = CableLimits(tension=(0.0, 2.0), displacement=(-0.002, 0.012), rate=0.05)
@@ -11,14 +11,14 @@ DT = 0.004
 
 @pytest.fixture
 def limiter():
-    return CommandLimiter(["left", "right"], LIMITS, ACCELERATION)
+    return cable_limiter(["left", "right"], LIMITS)
 
 
 def _run(limiter, target, ticks, dt=DT):
-    path = [limiter.displacements]
+    path = [limiter.positions]
     for _ in range(ticks):
-        limiter.advance(np.asarray(target), dt)
-        path.append(limiter.displacements)
+        limiter.advance(np.asarray(target), LIMITS.rate, ACCELERATION, dt)
+        path.append(limiter.positions)
     return np.array(path)
 
 
@@ -36,7 +36,7 @@ def test_whatever_the_targets_rate_and_acceleration_stay_within_limits(limiter, 
     rng = np.random.default_rng(seed)
     rates = np.zeros(2)
     for _ in range(300):
-        limiter.advance(rng.uniform(-0.002, 0.012, 2), DT)
+        limiter.advance(rng.uniform(-0.002, 0.012, 2), LIMITS.rate, ACCELERATION, DT)
         assert np.all(np.abs(limiter.rates) <= LIMITS.rate * (1 + 1e-9))
         assert np.all(np.abs(limiter.rates - rates) <= ACCELERATION * DT * (1 + 1e-9))
         rates = limiter.rates
@@ -45,8 +45,8 @@ def test_whatever_the_targets_rate_and_acceleration_stay_within_limits(limiter, 
 def test_ticks_of_uneven_length_end_at_the_target_too(limiter):
     rng = np.random.default_rng(0)
     for _ in range(200):
-        limiter.advance(np.array([0.01, -0.001]), rng.uniform(0.0002, 0.02))
-    np.testing.assert_allclose(limiter.displacements, [0.01, -0.001], atol=1e-7)
+        limiter.advance(np.array([0.01, -0.001]), LIMITS.rate, ACCELERATION, rng.uniform(0.0002, 0.02))
+    np.testing.assert_allclose(limiter.positions, [0.01, -0.001], atol=1e-7)
 
 
 def test_displacements_are_clipped_and_counted(limiter):
@@ -62,7 +62,7 @@ def test_unusable_commands_are_refused_and_counted(limiter, command):
 
 
 def test_a_refusal_names_the_cable():
-    limiter = CommandLimiter(["left", "right"], LIMITS, ACCELERATION)
+    limiter = cable_limiter(["left", "right"], LIMITS)
     assert "right = nan" in limiter.check([0.0, float("nan")])
 
 

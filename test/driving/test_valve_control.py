@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.driving.pressures import ChamberLimits, PressureLimiter
+from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
 from soft_twin.driving.valve_control import ValveControl
 from soft_twin.errors import DescriptionError, DeviceError
 
@@ -125,4 +125,4 @@ def test_limits_that_contradict_each_other_are_refused(limits, message):
 
 
 def test_a_refusal_names_the_chamber():
-    assert "right = nan" in PressureLimiter(NAMES, LIMITS).check([0.0, np.nan, 0.0])
+    assert "right = nan" in chamber_limiter(NAMES, LIMITS).check([0.0, np.nan, 0.0])

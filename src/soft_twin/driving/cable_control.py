@@ -1,15 +1,15 @@
 """Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from soft_twin.driving.c610 import Feedback
+from soft_twin.driving.control import ACTIVE, DEVICE, HOLD, ActuatorControl
 from soft_twin.driving.homing import HomingParameters, SlackTakeUp
-from soft_twin.driving.limits import CommandLimiter
+from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
 from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
@@ -18,8 +18,8 @@ from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
-LIMP, ACTIVE, HOLD, HOMING, STOPPED, FAULT = "limp", "active", "hold", "homing", "stopped", "fault"
-DEVICE, POSITION = "device", "position"  # faults that enabling does not clear
+LIMP, HOMING = "limp", "homing"
+POSITION = "position"  # the fault that only homing clears
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
@@ -84,21 +84,26 @@ class CableState:
     counters: dict[str, float]
 
 
-class CableControl:
+class CableControl(ActuatorControl):
     """Cable displacements held by motors, safely: `update` in, currents out, all times handed in.
 
-    Limp until enabled. Enabled, the cables go to the last command, within limits. Without commands they hold, then
-    relax. Stopped is latched. A fault relaxes the cables and stays until `enable` finds its cause gone.
+    Limp until enabled. Enabled, the cables go to the last command, within limits.
     """
+
+    actuators = "motors"
+    relaxed = LIMP
+    driving = (ACTIVE, HOLD, HOMING)
 
     def __init__(self, robot: CableTube, parameters: DriverParameters | None = None):
         self.parameters = parameters or DriverParameters()
+        limiter = cable_limiter(robot.cable_names, robot.cable_limits)
+        super().__init__(limiter, self.parameters.hold_after, self.parameters.relax_after)
         self.motor_ids = [cable.motor_id for cable in robot.cables]
         self._names = robot.cable_names
         self._winch = Winch(robot.winch)
         highest = robot.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
-        self._limiter = CommandLimiter(self._names, robot.cable_limits, self.parameters.acceleration)
+        self._rate = robot.cable_limits.rate
         self._memory = MotionMemory(len(self._names))
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
         self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
@@ -108,71 +113,12 @@ class CableControl:
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
         self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
-        self._counters: Counter[str] = Counter(ticks=0, commands=0, current=0, coasting=0, faults=0)
-        self._faults: dict[str, str] = {}
-        self._mode = LIMP
+        self._counters.update(current=0, coasting=0)
         self._target = self._origin = np.zeros(len(self._names))
         self._span = 0.0
         self._pulls = np.zeros(len(self._names))
-        self._command_age = 0.0
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
-
-    @property
-    def mode(self) -> str:
-        return self._mode
-
-    @property
-    def enabled(self) -> bool:
-        return self._mode in (ACTIVE, HOLD, HOMING)
-
-    def command(self, displacements) -> None:
-        """Ask for displacements (c,) [m]. An unusable command is refused, counted and named among the faults."""
-        refused = self._limiter.check(displacements)
-        if refused:
-            self._note("command", refused)
-            return
-        self._origin, self._span = self._between(), min(self._command_age, LONGEST_SPAN)
-        self._target = self._limiter.clip(displacements)
-        self._command_age = 0.0
-        self._faults.pop("command", None)
-        self._counters["commands"] += 1
-        if self._mode == HOLD:
-            self._mode = ACTIVE
-
-    def enable(self) -> None:
-        """Let the motors carry current; the cables stay where they are until a command comes.
-
-        Raises:
-            DeviceError: stopped, or the cause of a fault is still there.
-        """
-        if self._mode == STOPPED:
-            raise DeviceError("the motors are stopped: clear the stop before enabling them")
-        if self.enabled:
-            return
-        lasting = self._missing() + [text for key, text in self._faults.items() if key in (DEVICE, POSITION)]
-        if lasting:
-            raise DeviceError("; ".join(lasting))
-        self._faults.clear()
-        self._mode = ACTIVE
-        self._aim(self._readings.displacements)
-        self._restart()
-        self._command_age = 0.0
-        self._probe = None if self._probed else DirectionProbe(self._target)
-
-    def relax(self) -> None:
-        """Take the current from the motors."""
-        if self._mode != STOPPED:
-            self._mode = FAULT if DEVICE in self._faults else LIMP
-
-    def stop(self) -> None:
-        """Relax, and refuse to be enabled until `clear_stop`."""
-        self._mode = STOPPED
-
-    def clear_stop(self) -> None:
-        """End a stop; the cables stay limp."""
-        if self._mode == STOPPED:
-            self._mode = LIMP
 
     def home(self) -> None:
         """Let the cables' present positions be displacement 0.
@@ -197,12 +143,8 @@ class CableControl:
             raise DeviceError("the motors are enabled: relax them before homing")
         self._faults.pop(POSITION, None)  # that is what homing is for
         self.enable()
-        self._mode = HOMING
+        self.mode = HOMING
         self._take_up = None
-
-    def lose_device(self, reason: str) -> None:
-        """The bus is gone: relaxed for good, as far as this driver goes."""
-        self._fault(DEVICE, reason)
 
     def update(self, feedback: Iterable[Feedback], dt: float) -> dict[int, float]:
         """Take the feedback of the last `dt` seconds; the current of each motor, {motor id: A}."""
@@ -227,10 +169,25 @@ class CableControl:
             tensions=self._tensions,
             currents=readings.currents,
             enabled=self.enabled,
-            mode=self._mode,
+            mode=self.mode,
             faults=tuple(self._faults.values()),
             counters={**counters, "jumps": int(readings.jumps.sum()), "losses": int(readings.losses.sum())},
         )
+
+    def _head_for(self, target: np.ndarray) -> None:
+        self._origin, self._span = self._between(), min(self._command_age, LONGEST_SPAN)
+        self._target = target
+
+    def _stay(self) -> None:
+        self._aim(self._limiter.positions)
+
+    def _start(self) -> None:
+        self._aim(self._readings.displacements)
+        self._restart()
+        self._probe = None if self._probed else DirectionProbe(self._target)
+
+    def _lasting_faults(self) -> list[str]:
+        return self._missing() + [text for key, text in self._faults.items() if key in (DEVICE, POSITION)]
 
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
@@ -246,11 +203,11 @@ class CableControl:
         self._memory.restart(interrupted, self._readings.displacements)
         self._coasted = stale
         share = self._rate_share()
-        if self._mode == HOMING:
+        if self.mode == HOMING:
             share = min(share, self._homing_share)
             self._find_taut(dt)
-        self._limiter.advance(self._between(), dt, share)
-        self._memory.advance(self._limiter.displacements, self._limiter.rates, dt)
+        self._limiter.advance(self._between(), share * self._rate, self.parameters.acceleration, dt)
+        self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted()
         currents = self._control.update(wanted, self._readings.displacements, self._readings.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
@@ -302,7 +259,7 @@ class CableControl:
             self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
             self._readings.set_zero(displacements - self._target)
-            self._mode = HOLD
+            self.mode = HOLD
             self._aim(np.zeros(len(self._names)))
             self._begin()
             self._command_age = 0.0
@@ -326,17 +283,11 @@ class CableControl:
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and feedback ask for."""
-        p = self.parameters
-        if self._uptime > p.silent_after:
+        if self._uptime > self.parameters.silent_after:
             for text in self._missing():
                 self._fault(text.split(":")[0], text)
         self._watch_positions()
-        if self._mode == ACTIVE and self._command_age > p.hold_after:
-            self._mode = HOLD
-            self._aim(self._limiter.displacements)
-        if self._mode in (ACTIVE, HOLD) and self._command_age > p.relax_after:
-            self._mode = LIMP
-            self._note("watchdog", f"no command for {p.relax_after:g} s: the cables were relaxed, enable them again")
+        self._watch_commands()
 
     def _watch_positions(self) -> None:
         readings = self._readings
@@ -363,16 +314,6 @@ class CableControl:
 
     def _fault_of(self, cable: int, text: str) -> None:
         self._fault(self._motor(cable), f"{self._motor(cable)} {text}")
-
-    def _fault(self, key: str, text: str) -> None:
-        self._note(key, text)
-        if self._mode != STOPPED:
-            self._mode = FAULT
-
-    def _note(self, key: str, text: str) -> None:
-        if key not in self._faults:
-            self._counters["faults"] += 1
-        self._faults[key] = text
 
     def _estimate_delays(self, dt: float, gaps: np.ndarray) -> None:
         """The feedback's age when it is used grows with the longest recent gap in it."""

@@ -1,15 +1,14 @@
 """The thread that drives a robot's cables over a CAN bus."""
 
 import contextlib
-import threading
 import time
 
 import can
 
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
+from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
-from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
 MAX_BUS_LOAD = 0.9
@@ -18,12 +17,11 @@ SEND_TIMEOUT = 0.02  # [s]
 GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
 
 
-class CableDriver:
-    """Cables pulled by C610 motors on a CAN bus, controlled on this host in a thread of its own.
+class CableDriver(ActuatorDriver[CableControl]):
+    """Cables pulled by C610 motors on a CAN bus, controlled on this host.
 
-    Limp at the start. The thread ticks at the parameters' rate and at once when a command comes; it never raises:
-    a bus that fails relaxes the cables as far as it can and shows as mode "fault". All methods may be called from any
-    thread.
+    Limp at the start. It ticks at the parameters' rate and at once when a command comes; a bus that fails relaxes the
+    cables as far as it can and shows as mode "fault".
     """
 
     def __init__(self, robot: CableTube, bus: can.BusABC, parameters: DriverParameters | None = None):
@@ -32,59 +30,17 @@ class CableDriver:
         Raises:
             DeviceError: feedback and commands of so many motors do not fit on the bus.
         """
-        self._control = CableControl(robot, parameters)
-        self._period = 1.0 / self._control.parameters.rate
-        load = bus_load(len(robot.cables), FEEDBACK_RATE, self._control.parameters.rate)
+        control = CableControl(robot, parameters)
+        super().__init__(control, control.parameters.rate)
+        load = bus_load(len(robot.cables), FEEDBACK_RATE, control.parameters.rate)
         if load > MAX_BUS_LOAD:
             raise DeviceError(
-                f"{len(robot.cables)} motors at {1.0 / self._period:g} Hz fill {100.0 * load:.0f} % of the bus: "
+                f"{len(robot.cables)} motors at {control.parameters.rate:g} Hz fill {100.0 * load:.0f} % of the bus: "
                 f"lower the driver's rate, at {BIT_RATE:g} bit/s at most {100.0 * MAX_BUS_LOAD:.0f} % are safe"
             )
         self._bus = bus
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._closing = False
-        self._last_tick = time.monotonic()
-        self._timing = {"late": 0, "worst_gap_ms": 0.0, "garbage": 0, "bus_errors": 0}
-        self._thread = threading.Thread(target=self._run, name="cable_driver", daemon=True)
+        self._timing |= {"garbage": 0, "bus_errors": 0}
         self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether the cables are driven: until `close`, or until the bus is gone."""
-        return self._thread.is_alive()
-
-    def command(self, displacements) -> None:
-        """Ask for cable displacements (c,) [m]; limited and checked, see CableControl."""
-        with self._lock:
-            self._control.command(displacements)
-        self._wake.set()
-
-    def enable(self) -> None:
-        """Let the motors carry current.
-
-        Raises:
-            DeviceError: stopped, or the cause of a fault is still there.
-        """
-        with self._lock:
-            self._control.enable()
-
-    def relax(self) -> None:
-        """Take the current from the motors."""
-        with self._lock:
-            self._control.relax()
-        self._wake.set()
-
-    def stop(self) -> None:
-        """Emergency stop: relax, latched until `clear_stop`."""
-        with self._lock:
-            self._control.stop()
-        self._wake.set()
-
-    def clear_stop(self) -> None:
-        """End a stop; the cables stay limp."""
-        with self._lock:
-            self._control.clear_stop()
 
     def home(self) -> None:
         """Let the cables' present positions be displacement 0.
@@ -115,16 +71,13 @@ class CableDriver:
     def close(self) -> None:
         """Relax the cables and shut the bus down."""
         self.relax()
-        self._closing = True
-        self._wake.set()
-        self._thread.join()
+        self._finish()
         with contextlib.suppress(can.CanError, OSError):
             self._send(dict.fromkeys(self._control.motor_ids, 0.0))
         with contextlib.suppress(can.CanError, OSError):
             self._bus.shutdown()
 
     def _run(self) -> None:
-        prefer_this_thread()
         deadline = last_success = time.monotonic()
         while not self._closing:
             try:
@@ -142,11 +95,7 @@ class CableDriver:
 
     def _tick(self) -> None:
         feedback = self._receive()
-        now = time.monotonic()
-        dt = now - self._last_tick
-        self._last_tick = now
-        self._timing["late"] += dt > 2.0 * self._period
-        self._timing["worst_gap_ms"] = max(self._timing["worst_gap_ms"], 1e3 * dt)
+        dt = self._measure_tick()
         with self._lock:
             currents = self._control.update(feedback, dt)
         self._send(currents)
@@ -168,5 +117,4 @@ class CableDriver:
 
     def _lose_bus(self, error: Exception) -> None:
         text = " ".join(str(error).split())
-        with self._lock:
-            self._control.lose_device(f"CAN bus gone: {text}; plug the adapter in and start the driver again")
+        self._lose_device(f"CAN bus gone: {text}; plug the adapter in and start the driver again")

@@ -1,77 +1,93 @@
-"""What a command must keep to, whoever gives it: displacement, rate and acceleration of every cable."""
+"""What commands must keep to, whoever gives them: range, rate and acceleration of every actuator."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from soft_twin.robots.cable_tube import CableLimits
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What is commanded, in words: its name, the name of many, of what there is one each, and its unit."""
+
+    one: str
+    many: str
+    owners: str
+    unit: str
+
+
 class CommandLimiter:
-    """Turns commanded displacements into a motion that keeps to the limits, and counts what binds.
+    """Turns commanded positions (displacements, pressures) into a motion within limits, and counts what binds.
 
     The motion heads for the target as fast as rate and acceleration allow and comes to rest on it.
 
     Attributes:
-        counters: how often what bound: commands ("size", "not_finite", "displacement"), ticks ("rate",
+        counters: how often what bound: commands ("size", "not_finite", and the quantity's name), ticks ("rate",
             "acceleration").
-        displacements, rates, accelerations: (c,) the motion now [m, m/s, m/s²].
+        positions, rates, accelerations: (n,) the motion now, in the quantity's unit and its derivatives.
     """
 
-    def __init__(self, names: Sequence[str], limits: CableLimits, acceleration: float):
-        """Limits for the cables of these names; `acceleration` [m/s²]."""
-        self.counters: Counter[str] = Counter(size=0, not_finite=0, displacement=0, rate=0, acceleration=0)
+    def __init__(self, names: Sequence[str], quantity: Quantity, allowed: tuple[float, float], rest: float = 0.0):
+        """For actuators of these names, whose positions are `allowed` between two values, at rest at `rest`."""
+        self.counters: Counter[str] = Counter(
+            {"size": 0, "not_finite": 0, quantity.one: 0, "rate": 0, "acceleration": 0}
+        )
         self._names = list(names)
-        self._limits = limits
-        self._acceleration = acceleration
-        self.reset(np.zeros(len(self._names)))
+        self._quantity = quantity
+        self._allowed = allowed
+        self.reset(np.full(len(self._names), rest))
 
-    def reset(self, displacements: np.ndarray) -> None:
-        """Be at rest at these displacements (c,) [m]."""
-        self.displacements = np.array(displacements, dtype=float)
+    def reset(self, positions: np.ndarray) -> None:
+        """Be at rest at these positions (n,)."""
+        self.positions = np.array(positions, dtype=float)
         self.rates = np.zeros(len(self._names))
         self.accelerations = np.zeros(len(self._names))
 
-    def restart(self, where: np.ndarray, displacements: np.ndarray) -> None:
-        """Be at rest at these displacements (c,) [m] in the cables where `where` (c,) is true."""
-        self.displacements = np.where(where, displacements, self.displacements)
+    def restart(self, where: np.ndarray, positions: np.ndarray) -> None:
+        """Be at rest at these positions (n,) in the actuators where `where` (n,) is true."""
+        self.positions = np.where(where, positions, self.positions)
         self.rates = np.where(where, 0.0, self.rates)
         self.accelerations = np.where(where, 0.0, self.accelerations)
 
-    def check(self, displacements) -> str:
+    def check(self, command) -> str:
         """What makes this command unusable, in words; empty if nothing does."""
-        values = np.asarray(displacements, dtype=float)
+        values, q = np.asarray(command, dtype=float), self._quantity
         if values.shape != (len(self._names),):
             self.counters["size"] += 1
-            return f"command refused: {values.size} displacements for {len(self._names)} cables"
+            return f"command refused: {values.size} {q.many} for {len(self._names)} {q.owners}"
         if not np.isfinite(values).all():
             self.counters["not_finite"] += 1
-            bad = ", ".join(
-                f"{name} = {value}" for name, value in zip(self._names, values, strict=True) if not np.isfinite(value)
-            )
-            return f"command refused: {bad}, expected metres"
+            bad = ", ".join(f"{self._names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values)))
+            return f"command refused: {bad}, expected {q.unit}"
         return ""
 
-    def clip(self, displacements) -> np.ndarray:
-        """(c,) the command within the limits of displacement [m]."""
-        values = np.asarray(displacements, dtype=float)
-        clipped = values.clip(*self._limits.displacement)
-        self.counters["displacement"] += int((clipped != values).any())
+    def clip(self, command) -> np.ndarray:
+        """(n,) the command within the range that is allowed."""
+        values = np.asarray(command, dtype=float)
+        clipped = values.clip(*self._allowed)
+        self.counters[self._quantity.one] += int((clipped != values).any())
         return clipped
 
-    def advance(self, target: np.ndarray, dt: float, share: float = 1.0) -> None:
-        """Move for `dt` seconds towards `target` (c,) [m], with a share of the allowed rate."""
-        highest = share * self._limits.rate
-        distance = target - self.displacements
+    def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
+        """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        distance = target - self.positions
         # the fastest rate from which braking in steps of dt still stops at the target
-        step = 0.5 * self._acceleration * dt
-        braking = np.sqrt(step**2 + 2.0 * self._acceleration * np.abs(distance)) - step
+        step = 0.5 * acceleration * dt
+        braking = np.sqrt(step**2 + 2.0 * acceleration * np.abs(distance)) - step
         wanted = np.sign(distance) * np.minimum(braking, np.abs(distance) / dt)
-        limited = wanted.clip(-highest, highest)
+        limited = wanted.clip(-rate, rate)
         change = (limited - self.rates).clip(-2.0 * step, 2.0 * step)
         self.counters["rate"] += int((limited != wanted).any())
         self.counters["acceleration"] += int((np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)).any())
         self.accelerations = change / dt
         self.rates = self.rates + change
-        self.displacements = self.displacements + self.rates * dt
+        arrives = np.abs(self.rates * dt - distance) <= 1e-9 * np.abs(distance)
+        self.positions = np.where(arrives, target, self.positions + self.rates * dt)
+
+
+def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:
+    """For displacements of cables [m]."""
+    return CommandLimiter(names, Quantity("displacement", "displacements", "cables", "metres"), limits.displacement)

@@ -1,15 +1,15 @@
 """Everything a valve driver decides, without its device and its thread: modes, watchdog, limits, faults, pressures."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.driving.pressures import ChamberLimits, PressureLimiter
-from soft_twin.errors import DeviceError
+from soft_twin.driving.chamber_watch import ChamberWatch
+from soft_twin.driving.control import DEVICE, ActuatorControl
+from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
 
-VENTED, ACTIVE, HOLD, STOPPED, FAULT = "vented", "active", "hold", "stopped", "fault"
+VENTED = "vented"
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,11 @@ class ValveParameters:
         hold_after: without a command for so long the pressures hold [s].
         vent_after: without a command for so long the chambers are vented [s].
         silent_after: a device that has measured before and does not for so long is a fault [s].
-        tolerance: a chamber farther from its command than this [Pa] …
-        settling_time: … for so long is a fault [s].
+        tolerance: a chamber farther than this [Pa] from what it was told …
+        response: … within so long [s] …
+        settling_time: … is a fault when it stays so for so long [s].
+        lead: told pressures stay so near to measured ones, besides what the rate limit lets them lead by [Pa].
+        lag: time by which measured pressures may follow [s].
     """
 
     rate: float = 50.0
@@ -30,7 +33,10 @@ class ValveParameters:
     vent_after: float = 1.0
     silent_after: float = 0.5
     tolerance: float = 20e3
-    settling_time: float = 2.0
+    response: float = 0.5
+    settling_time: float = 1.5
+    lead: float = 30e3
+    lag: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,81 +59,27 @@ class ChamberState:
     counters: dict[str, float]
 
 
-class ValveControl:
+class ValveControl(ActuatorControl):
     """Chamber pressures held by valves, safely: `update` in, pressures out, all times handed in.
 
-    Vented until enabled. Enabled, the chambers go to the last command, within limits. Without commands they hold, then
-    are vented, at the rate that is safe for that. Stopped is latched. A fault vents the chambers and stays until
-    `enable` finds its cause gone.
+    Vented until enabled, at the rate that is safe for that. Enabled, the chambers go to the last command, within
+    limits. What the valves are told never runs far ahead of what is measured: a supply that comes back, or a valve
+    that comes free, then fills no chamber with a bang.
     """
 
+    actuators = "valves"
+    relaxed = VENTED
+
     def __init__(self, names: Sequence[str], limits: ChamberLimits, parameters: ValveParameters | None = None):
-        self.parameters = parameters or ValveParameters()
-        self._names = list(names)
+        self.parameters = p = parameters or ValveParameters()
+        super().__init__(chamber_limiter(names, limits), p.hold_after, p.vent_after)
         self._limits = limits
-        self._limiter = PressureLimiter(names, limits)
-        self._counters: Counter[str] = Counter(ticks=0, commands=0, faults=0)
-        self._faults: dict[str, str] = {}
-        self._mode = VENTED
-        self._target = self._limiter.pressures
-        self._measured = np.full(len(self._names), np.nan)
-        self._astray = np.zeros(len(self._names))
-        self._command_age = self._measured_age = 0.0
-
-    @property
-    def enabled(self) -> bool:
-        return self._mode in (ACTIVE, HOLD)
-
-    def command(self, pressures) -> None:
-        """Ask for gauge pressures (n,) [Pa]. An unusable command is refused, counted and named among the faults."""
-        refused = self._limiter.check(pressures)
-        if refused:
-            self._note("command", refused)
-            return
-        self._target = self._limiter.clip(pressures)
-        self._command_age = 0.0
-        self._faults.pop("command", None)
-        self._counters["commands"] += 1
-        if self._mode == HOLD:
-            self._mode = ACTIVE
-
-    def enable(self) -> None:
-        """Let the chambers be pressurised; they stay as they are until a command comes.
-
-        Raises:
-            DeviceError: stopped, or the cause of a fault is still there.
-        """
-        if self._mode == STOPPED:
-            raise DeviceError("the valves are stopped: clear the stop before enabling them")
-        if self.enabled:
-            return
-        if "device" in self._faults:
-            raise DeviceError(self._faults["device"])
-        if self._silent():
-            raise DeviceError(self._silent())
-        self._faults.clear()
-        self._mode = ACTIVE
-        self._target = self._limiter.pressures
-        self._command_age = 0.0
-        self._astray[:] = 0.0
-
-    def relax(self) -> None:
-        """Vent the chambers."""
-        if self._mode != STOPPED:
-            self._mode = FAULT if "device" in self._faults else VENTED
-
-    def stop(self) -> None:
-        """Vent, and refuse to be enabled until `clear_stop`."""
-        self._mode = STOPPED
-
-    def clear_stop(self) -> None:
-        """End a stop; the chambers stay vented."""
-        if self._mode == STOPPED:
-            self._mode = VENTED
-
-    def lose_device(self, reason: str) -> None:
-        """The device is gone, as far as this driver goes."""
-        self._fault("device", reason)
+        self._lead = p.lead + p.lag * limits.rate
+        self._watch = ChamberWatch(names, p.tolerance, p.response, p.settling_time)
+        self._counters["lead"] = 0
+        self._target = self._limiter.positions
+        self._measured = np.full(len(names), np.nan)
+        self._measured_age = 0.0
 
     def update(self, measured: np.ndarray | None, dt: float) -> np.ndarray:
         """Take the pressures (n,) measured in the last `dt` seconds, if any; the pressures to hold (n,) [Pa]."""
@@ -136,60 +88,62 @@ class ValveControl:
         self._measured_age = 0.0 if measured is not None else self._measured_age + dt
         if measured is not None:
             self._measured = measured
-        self._watch(dt)
+        if self._silence():
+            self._fault("silent", self._silence())
+        self._watch_commands()
+        self._advance(dt)
         if self.enabled:
-            self._limiter.advance(self._target, self._limits.rate, dt)
-        else:
-            self._limiter.advance(np.full(len(self._names), self._limits.vented), self._limits.vent_rate, dt)
-        return self._limiter.pressures
+            key, text = self._watch.update(self._measured, self._limiter.positions, dt)
+            if key:
+                self._fault(key, text)
+        return self._limiter.positions
 
     def state(self, time: float) -> ChamberState:
         """The state as of the last update, stamped with `time` [s]."""
         return ChamberState(
             time=time,
             pressures=self._measured.copy(),
-            commanded=self._limiter.pressures,
+            commanded=self._limiter.positions,
             enabled=self.enabled,
-            mode=self._mode,
+            mode=self.mode,
             faults=tuple(self._faults.values()),
             counters={**self._counters, **self._limiter.counters},
         )
 
-    def _watch(self, dt: float) -> None:
-        """Go to the mode that the ages of commands and measurements, and the measurements, ask for."""
-        p = self.parameters
-        if self._silent():
-            self._fault("silent", self._silent())
-        self._watch_pressures(dt)
-        if self._mode == ACTIVE and self._command_age > p.hold_after:
-            self._mode = HOLD
-            self._target = self._limiter.pressures
-        if self.enabled and self._command_age > p.vent_after:
-            self._mode = VENTED
-            self._note("watchdog", f"no command for {p.vent_after:g} s: the chambers were vented, enable them again")
+    def _head_for(self, target: np.ndarray) -> None:
+        self._target = target
 
-    def _silent(self) -> str:
+    def _stay(self) -> None:
+        self._target = self._limiter.positions
+
+    def _start(self) -> None:
+        self._target = self._limiter.positions
+        self._watch.reset()
+
+    def _lasting_faults(self) -> list[str]:
+        return [text for text in (self._faults.get(DEVICE), self._silence()) if text]
+
+    def _advance(self, dt: float) -> None:
+        limits = self._limits
+        if self.enabled:
+            self._limiter.advance(self._target, limits.rate, limits.acceleration, dt)
+            self._keep_near()
+        else:
+            vented = np.full(len(self._measured), limits.vented)
+            self._limiter.advance(vented, limits.vent_rate, limits.acceleration, dt)
+
+    def _keep_near(self) -> None:
+        """Wait for chambers that are behind."""
+        told = self._limiter.positions
+        near = np.where(
+            np.isnan(self._measured), told, told.clip(self._measured - self._lead, self._measured + self._lead)
+        )
+        behind = near != told
+        if behind.any():
+            self._counters["lead"] += 1
+            self._limiter.restart(behind, near.clip(*self._limits.pressure))
+
+    def _silence(self) -> str:
         if self._measured_age <= self.parameters.silent_after or np.isnan(self._measured).all():
             return ""
         return f"no measured pressure for {self.parameters.silent_after:g} s; check the device and its line"
-
-    def _watch_pressures(self, dt: float) -> None:
-        deviation = np.nan_to_num(self._measured - self._limiter.pressures)
-        far = np.abs(deviation) > self.parameters.tolerance
-        self._astray = np.where(far & self.enabled, self._astray + dt, 0.0)
-        faulty = np.flatnonzero(self._astray > self.parameters.settling_time)
-        if len(faulty) > 1 and len(faulty) > 0.5 * np.count_nonzero(self._limiter.pressures > self._limits.vented):
-            self._fault("supply", f"{len(faulty)} chambers do not reach their pressure: supply pressure lost?")
-        elif len(faulty):
-            where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
-            self._fault("chambers", f"{where}: valve stuck, or chamber leaks")
-
-    def _fault(self, key: str, text: str) -> None:
-        self._note(key, text)
-        if self._mode != STOPPED:
-            self._mode = FAULT
-
-    def _note(self, key: str, text: str) -> None:
-        if key not in self._faults:
-            self._counters["faults"] += 1
-        self._faults[key] = text

@@ -1,24 +1,22 @@
 """The thread that drives a robot's chambers."""
 
-import threading
 import time
 from collections.abc import Sequence
 
+import numpy as np
+
+from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_control import ChamberState, ValveControl, ValveParameters
 from soft_twin.driving.valves import Valves
 from soft_twin.errors import DescriptionError, DeviceError
-from soft_twin.priority import prefer_this_thread
 
 VENT_PATIENCE = 3.0  # [s] at the most to vent the chambers when the driver is closed
+LONGEST_STEP = 5.0  # [ticks] that the pressures move in one, however late it comes
 
 
-class ValveDriver:
-    """Chambers held at pressures by valves, in a thread of its own.
-
-    Vented at the start. It never raises out of its thread: a device that fails shows as mode "fault". All methods
-    may be called from any thread.
-    """
+class ValveDriver(ActuatorDriver[ValveControl]):
+    """Chambers held at gauge pressures by valves; vented at the start. A device that fails shows as mode "fault"."""
 
     def __init__(
         self,
@@ -38,85 +36,42 @@ class ValveDriver:
         if not (low <= limits.pressure[0] and limits.pressure[1] <= high):
             asked = "{:g}…{:g}".format(*limits.pressure)
             raise DescriptionError(f"pressure limits {asked} Pa: these valves reach {low:g}…{high:g} Pa")
-        self._control = ValveControl(names, limits, parameters)
-        self._period = 1.0 / self._control.parameters.rate
+        control = ValveControl(names, limits, parameters)
+        super().__init__(control, control.parameters.rate)
         self._vented = limits.vented
         self._valves = valves
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._last_tick = time.monotonic()
-        self._late = 0
-        self._thread = threading.Thread(target=self._run, name="valve_driver", daemon=True)
         self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether the chambers are driven: until `close`, or until the device is gone."""
-        return self._thread.is_alive()
-
-    def command(self, pressures) -> None:
-        """Ask for gauge pressures (n,) [Pa]; limited and checked, see ValveControl."""
-        with self._lock:
-            self._control.command(pressures)
-
-    def enable(self) -> None:
-        """Let the chambers be pressurised.
-
-        Raises:
-            DeviceError: stopped, or the cause of a fault is still there.
-        """
-        with self._lock:
-            self._control.enable()
-
-    def relax(self) -> None:
-        """Vent the chambers at their safe rate."""
-        with self._lock:
-            self._control.relax()
-
-    def stop(self) -> None:
-        """Emergency stop: vent, latched until `clear_stop`."""
-        with self._lock:
-            self._control.stop()
-
-    def clear_stop(self) -> None:
-        """End a stop; the chambers stay vented."""
-        with self._lock:
-            self._control.clear_stop()
 
     def state(self) -> ChamberState:
         """The chambers now, stamped with time.time()."""
         with self._lock:
             state = self._control.state(time.time())
-        state.counters["late"] = self._late
+        state.counters.update(self._timing)
         return state
 
     def close(self) -> None:
         """Vent the chambers at their safe rate, then shut the valves down."""
         self.relax()
         end = time.monotonic() + VENT_PATIENCE
-        while self.running and time.monotonic() < end and (self.state().commanded != self._vented).any():
+        while self.running and time.monotonic() < end and not np.allclose(self.state().commanded, self._vented):
             time.sleep(self._period)
-        self._closing.set()
-        self._thread.join()
+        self._finish()
         self._valves.close()
 
     def _run(self) -> None:
-        prefer_this_thread()
         deadline = time.monotonic()
-        while not self._closing.wait(max(deadline - time.monotonic(), 0.0)):
+        while not self._closing:
             deadline = max(deadline + self._period, time.monotonic())
             try:
                 self._tick()
             except DeviceError as error:
-                with self._lock:
-                    self._control.lose_device(str(error))
+                self._lose_device(str(error))
                 return
+            time.sleep(max(deadline - time.monotonic(), 0.0))
 
     def _tick(self) -> None:
         measured = self._valves.read()
-        now = time.monotonic()
-        dt, self._last_tick = now - self._last_tick, now
-        self._late += dt > 2.0 * self._period
+        dt = self._measure_tick()
         with self._lock:
-            pressures = self._control.update(measured, min(dt, 5.0 * self._period))
+            pressures = self._control.update(measured, min(dt, LONGEST_STEP * self._period))
         self._valves.write(pressures)

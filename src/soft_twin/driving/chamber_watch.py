@@ -1,0 +1,53 @@
+"""Do chambers have the pressures that they were told? What is wrong with those that have not, in words."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class ChamberWatch:
+    """Compares measured pressures with what was asked for lately.
+
+    A chamber that fills at a rate of its own has a pressure somewhere between the lowest and the highest that it was
+    told within the time it takes to respond. One that stays farther from there than a tolerance is at fault.
+    """
+
+    def __init__(self, names: Sequence[str], tolerance: float, response: float, patience: float):
+        """Tolerance [Pa], time to respond [s], and for how long a chamber may be astray [s]."""
+        self._names = list(names)
+        self._tolerance, self._response, self._patience = tolerance, response, patience
+        self._told: deque[tuple[float, np.ndarray]] = deque()
+        self._now = 0.0
+        self._astray = np.zeros(len(self._names))
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self._told.clear()
+        self._astray[:] = 0.0
+
+    def update(self, measured: np.ndarray, told: np.ndarray, dt: float) -> tuple[str, str]:
+        """What is at fault ("supply", "chambers" or "") and what to say, after `dt` more seconds.
+
+        Args:
+            measured: (n,) [Pa], NaN where not known.
+            told: (n,) what the valves are told to hold now [Pa].
+            dt: [s].
+        """
+        self._now += dt
+        self._told.append((self._now, told))
+        while self._told[0][0] < self._now - self._response:
+            self._told.popleft()
+        lately = np.array([pressures for _, pressures in self._told])
+        deviation = np.nan_to_num(measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0)))
+        self._astray = np.where(np.abs(deviation) > self._tolerance, self._astray + dt, 0.0)
+        return self._verdict(np.flatnonzero(self._astray > self._patience), deviation)
+
+    def _verdict(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
+        low = np.count_nonzero(deviation < -self._tolerance)
+        if len(faulty) and low > 1 and low > 0.5 * len(deviation):
+            return "supply", f"{low} chambers do not reach their pressure: supply pressure lost?"
+        if len(faulty):
+            where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
+            return "chambers", f"{where}: valve stuck, or chamber leaks"
+        return "", ""
