@@ -67,18 +67,19 @@ def _read_end(member: Section, key: str, struts: int) -> int:
 def _read_laws(robot: Section, structure: Structure) -> MemberLaws:
     section = robot.section("members")
     rows = [_read_law(section, group) for group in structure.groups]
-    stiffness, lengths, areas = (np.array(column) for column in zip(*rows, strict=True))
+    stiffness, lengths, areas, stops = (np.array(column) for column in zip(*rows, strict=True))
     low, high = robot.interval("pressure")
     if low < 0.0:
         raise DescriptionError(f"{robot.where}.pressure: {low:g} Pa is below the ambient pressure")
-    return MemberLaws(stiffness, lengths, areas, (low, high))
+    return MemberLaws(stiffness, lengths, areas, stops, (low, high))
 
 
-def _read_law(members: Section, group: str) -> tuple[float, float, float]:
+def _read_law(members: Section, group: str) -> tuple[float, float, float, tuple[float, float]]:
     key = next((key for key in members.content if group == key or group.startswith(f"{key}_")), None)
     if key is None:
         raise DescriptionError(f"{members.where}: no law for the group '{group}'")
     law = members.section(key)
     kind = law.text("law", among={"cord": None, "cylinder": None})
     area = law.number("area", 1e-7, 1.0) if kind == "cylinder" else 0.0
-    return law.number("stiffness", 1e-3), law.number("length", 0.0, 100.0), area
+    stroke = law.interval("stroke") if kind == "cylinder" and law.has("stroke") else (0.0, np.inf)
+    return law.number("stiffness", 1e-3), law.number("length", 0.0, 100.0), area, stroke

@@ -175,10 +175,8 @@ def test_missing_pressures_are_the_last_known_ones(arm, straight, straight_press
 
 
 def test_slack_everywhere_is_said(arm, straight):
-    import soft_twin.twin.tensegrity.model as models
-
     laws = arm.model.laws
-    loose = models.MemberLaws(laws.stiffness, laws.rest_lengths + 0.05, laws.areas, laws.pressure_range)
+    loose = replace(laws, rest_lengths=laws.rest_lengths + 0.05)
     estimator = replace(arm, model=replace(arm.model, laws=loose)).build_estimator()
     shape = estimator.update(straight.inclinations, np.zeros(40))
     assert shape.confidence == 0.0 and not shape.stale

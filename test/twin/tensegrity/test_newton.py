@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from soft_twin.twin.tensegrity.sensitivity import dense, inclination_sensitivity
 
 @pytest.fixture(scope="module")
 def bent(arm, cases):
-    """A pose off equilibrium, with holds, so that every term of the Hessian counts."""
+    """A pose off equilibrium, with holds, grips and cylinders beyond their stops: every term of the Hessian counts."""
     random = np.random.default_rng(5)
     model = arm.model
     directions = model.start.directions + 0.05 * random.normal(size=(20, 3))
@@ -19,6 +21,10 @@ def bent(arm, cases):
         directions / np.linalg.norm(directions, axis=1, keepdims=True),
     )
     laws = model.laws.at(cases["curled"].pressures)
+    nodes = pose.nodes(arm.structure.strut_lengths)
+    lengths = np.linalg.norm(np.diff(nodes[arm.structure.members], axis=1)[:, 0], axis=1)
+    stops = lengths[:, None] + random.choice([-0.011, 0.0, 0.011], (len(lengths), 1)) + [-0.01, 0.01]
+    laws = replace(laws, stops=np.where(arm.structure.active[:, None], stops, laws.stops))
     holds = random.uniform(0.0, 50.0, 40)
     return pose, laws, Surroundings(
         model.loads((1.0, 2.0, -3.0)), holds, random.normal(size=(40, 3)), random.uniform(0.0, 300.0, 20),
@@ -71,7 +77,7 @@ def test_convex_hessian_is_positive_semidefinite(arm, bent):
 def test_a_slack_member_has_no_energy_and_no_force():
     nodes = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.9]])
     members, k, b = np.array([[0, 1]]), np.array([100.0]), np.array([1.0])
-    nothing = np.zeros((2, 3)), np.zeros(2), np.zeros((2, 3))
+    nothing = np.array([[0.0, np.inf]]), np.zeros((2, 3)), np.zeros(2), np.zeros((2, 3))
     assert kernels.potential(nodes, members, k, b, *nothing) == 0.0
     assert np.all(kernels.node_gradient(nodes, members, k, b, *nothing) == 0.0)
     assert kernels.potential(2.0 * nodes, members, k, b, *nothing) == pytest.approx(0.5 * 100.0 * 0.8**2)

@@ -15,8 +15,8 @@ ROUNDING = 1e-14  # share of the energy that rounding may add
 
 @njit(cache=True, error_model="numpy")
 def descend(
-    bottoms, directions, lengths, members, stiffness, natural, loads, holds, targets, grips, inclinations, measured,
-    equations, band, factor, gradient, tangents, curvatures, tolerance, max_iterations, factorised,
+    bottoms, directions, lengths, members, stiffness, natural, stops, loads, holds, targets, grips, inclinations,
+    measured, equations, band, factor, gradient, tangents, curvatures, tolerance, max_iterations, factorised,
 ):  # fmt: skip
     """Newton's method from a pose, which is changed in place: energy [J], residual [N], steps.
 
@@ -26,21 +26,21 @@ def descend(
         gradient: (n,); tangents (s, 2, 3) and curvatures (s, 3): room.
     """
     nodes = kernels.node_positions(bottoms, directions, lengths)
-    energy = kernels.potential(nodes, members, stiffness, natural, loads, holds, targets)
+    energy = kernels.potential(nodes, members, stiffness, natural, stops, loads, holds, targets)
     energy += kernels.grip_energy(directions, grips, inclinations)
     step = np.empty_like(gradient)
     before = np.inf
     iteration = 0
     while True:
         kernels.strut_frames(directions, lengths, measured, tangents, curvatures)
-        forces = kernels.node_gradient(nodes, members, stiffness, natural, loads, holds, targets)
+        forces = kernels.node_gradient(nodes, members, stiffness, natural, stops, loads, holds, targets)
         kernels.strut_gradient(forces, tangents, equations, gradient)
         kernels.add_grip_gradient(directions, lengths, grips, inclinations, equations, gradient)
         residual = np.abs(gradient).max()
         if not factorised or (residual > tolerance and residual > REUSE * before):
             _factorise(
-                nodes, members, stiffness, natural, holds, forces, directions, lengths, grips, inclinations, tangents,
-                curvatures, equations, band, factor,
+                nodes, members, stiffness, natural, stops, holds, forces, directions, lengths, grips, inclinations,
+                tangents, curvatures, equations, band, factor,
             )  # fmt: skip
             factorised = True
         if not residual > tolerance or iteration == max_iterations:
@@ -56,7 +56,7 @@ def descend(
                 bottoms, directions, lengths, measured, tangents, equations, step, scale
             )
             new_nodes = kernels.node_positions(new_bottoms, new_directions, lengths)
-            new_energy = kernels.potential(new_nodes, members, stiffness, natural, loads, holds, targets)
+            new_energy = kernels.potential(new_nodes, members, stiffness, natural, stops, loads, holds, targets)
             new_energy += kernels.grip_energy(new_directions, grips, inclinations)
             if new_energy <= energy + ARMIJO * scale * slope + allowed:
                 found = True
@@ -72,16 +72,20 @@ def descend(
 
 @njit(cache=True, error_model="numpy")
 def _factorise(
-    nodes, members, stiffness, natural, holds, forces, directions, lengths, grips, inclinations, tangents, curvatures,
-    equations, band, factor,
+    nodes, members, stiffness, natural, stops, holds, forces, directions, lengths, grips, inclinations, tangents,
+    curvatures, equations, band, factor,
 ):  # fmt: skip
     """Cholesky factor of the Hessian; of a positive definite relative of it where the Hessian is indefinite."""
-    kernels.hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatures, equations, False, band)
+    kernels.hessian(
+        nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, False, band
+    )
     kernels.add_grip_hessian(directions, lengths, grips, inclinations, equations, False, band)
     factor[:, :] = band
     if cholesky(factor) == 0:
         return
-    kernels.hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatures, equations, True, band)
+    kernels.hessian(
+        nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, True, band
+    )
     kernels.add_grip_hessian(directions, lengths, grips, inclinations, equations, True, band)
     shift = 1e-6 * max(band[0].max(), 1.0)
     while True:

@@ -243,8 +243,8 @@ class EnergyEstimator(Estimator):
         structure, laws = self.model.structure, rest.laws
         nodes = rest.pose.nodes(structure.strut_lengths)
         lengths = np.linalg.norm(nodes[structure.members[:, 0]] - nodes[structure.members[:, 1]], axis=1)
-        tensions = kernels.tensions(nodes, self.minimiser.members, laws.stiffness, laws.natural)
-        plane = PlaneModel.of_densities(structure, tensions / lengths)
+        tensions = kernels.tensions(nodes, self.minimiser.members, laws.stiffness, laws.natural, laws.stops)
+        plane = PlaneModel.of_densities(structure, np.maximum(tensions, 0.0) / lengths)
         inclinations = np.where(rest.measured, rest.inclinations, np.arccos(rest.pose.directions[:, 2]))
         starts = self._random.normal(size=(self.tries, structure.strut_count, 3))
         minima = []
@@ -271,7 +271,7 @@ class EnergyEstimator(Estimator):
             faults=readings.faults,
             **more,
         )
-        slack = int(np.sum(shape.tensions <= 0.0))
+        slack = int(np.sum(shape.tensions == 0.0))
         if slack > MAX_SLACK * len(shape.tensions):
             fault = f"{slack} of {len(shape.tensions)} members are slack: nothing determines the shape"
             undetermined = shape if self._last is None else replace(self._last, stale=True)

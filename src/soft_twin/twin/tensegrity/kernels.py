@@ -3,15 +3,18 @@
 Symbols: b, t = b + L q a strut's ends; m a member's length, u its direction, b₀ its natural length, k its stiffness.
 
 Each member stores e = ½ k (m − b₀)₊². It pulls with T = k (m − b₀)₊ and has the Hessian B = k u uᵀ + (T/m)(I − u uᵀ)
-with respect to the vector between its ends. A strut moves by five numbers y = (translation (3), two arcs at its top
-(2)), of which `equations` says which are unknowns: t(y) = b + y₁₂₃ + Σ τₐ y₃₊ₐ + ½ κ Σ y₃₊ₐ² with unit tangents τ
-and the top's curvature vector κ. All five are in metres, so that every entry of a gradient is a force in newtons.
+with respect to the vector between its ends. A cylinder at the end of its stroke, longer or shorter than its stops, is
+held by K (m − stop) more, and pushes (T < 0) at the shorter one. A strut moves by five numbers y = (translation (3),
+two arcs at its top (2)), of which `equations` says which are unknowns: t(y) = b + y₁₂₃ + Σ τₐ y₃₊ₐ + ½ κ Σ y₃₊ₐ² with
+unit tangents τ and the top's curvature vector κ. All five are in metres, so that every entry of a gradient is a force
+in newtons.
 """
 
 import numpy as np
 from numba import njit
 
 SLACK_LENGTH = 1e-12  # [m] below which a member has no direction
+STOP_STIFFNESS = 2e5  # K [N/m] of a cylinder's end stops: 0.1 mm at 20 N
 
 
 @njit(cache=True, error_model="numpy")
@@ -27,17 +30,31 @@ def node_positions(bottoms, directions, lengths):
 
 
 @njit(cache=True, error_model="numpy")
-def potential(nodes, members, stiffness, natural, loads, holds, targets):
-    """Energy [J]: Σ ½ k (m − b₀)₊² − Σ load·x + Σ ½ hold |x − target|²."""
+def member_law(length, stiffness, natural, stops):
+    """Energy e [J], tension T = de/dm [N] and dT/dm [N/m] of a member; stops (2,) shortest and longest length [m]."""
+    energy = tension = slope = 0.0
+    if length > natural:
+        energy = 0.5 * stiffness * (length - natural) ** 2
+        tension = stiffness * (length - natural)
+        slope = stiffness
+    beyond = max(length - stops[1], 0.0) + min(length - stops[0], 0.0)
+    if beyond != 0.0:
+        energy += 0.5 * STOP_STIFFNESS * beyond * beyond
+        tension += STOP_STIFFNESS * beyond
+        slope += STOP_STIFFNESS
+    return energy, tension, slope
+
+
+@njit(cache=True, error_model="numpy")
+def potential(nodes, members, stiffness, natural, stops, loads, holds, targets):
+    """Energy [J]: Σ e − Σ load·x + Σ ½ hold |x − target|²."""
     energy = 0.0
     for k in range(len(members)):
         a, c = members[k, 0], members[k, 1]
         square = 0.0
         for d in range(3):
             square += (nodes[a, d] - nodes[c, d]) ** 2
-        stretch = np.sqrt(square) - natural[k]
-        if stretch > 0.0:
-            energy += 0.5 * stiffness[k] * stretch * stretch
+        energy += member_law(np.sqrt(square), stiffness[k], natural[k], stops[k])[0]
     for n in range(len(nodes)):
         for d in range(3):
             energy += (0.5 * holds[n] * (nodes[n, d] - targets[n, d]) ** 2) - loads[n, d] * nodes[n, d]
@@ -45,17 +62,17 @@ def potential(nodes, members, stiffness, natural, loads, holds, targets):
 
 
 @njit(cache=True, error_model="numpy")
-def tensions(nodes, members, stiffness, natural):
-    """(m,) tensions T = k (m − b₀)₊ [N]."""
+def tensions(nodes, members, stiffness, natural, stops):
+    """(m,) tensions T of the members [N]."""
     result = np.empty(len(members))
     for k in range(len(members)):
         length = np.sqrt(np.sum((nodes[members[k, 0]] - nodes[members[k, 1]]) ** 2))
-        result[k] = stiffness[k] * max(0.0, length - natural[k])
+        result[k] = member_law(length, stiffness[k], natural[k], stops[k])[1]
     return result
 
 
 @njit(cache=True, error_model="numpy")
-def node_gradient(nodes, members, stiffness, natural, loads, holds, targets):
+def node_gradient(nodes, members, stiffness, natural, stops, loads, holds, targets):
     """(2 s, 3) derivative of the potential with respect to each node, as if nodes were free [N]."""
     gradient = np.empty_like(nodes)
     for n in range(len(nodes)):
@@ -65,9 +82,9 @@ def node_gradient(nodes, members, stiffness, natural, loads, holds, targets):
         a, c = members[k, 0], members[k, 1]
         x, y, z = nodes[a, 0] - nodes[c, 0], nodes[a, 1] - nodes[c, 1], nodes[a, 2] - nodes[c, 2]
         length = np.sqrt(x * x + y * y + z * z)
-        stretch = length - natural[k]
-        if stretch > 0.0 and length > SLACK_LENGTH:
-            density = stiffness[k] * stretch / length
+        tension = member_law(length, stiffness[k], natural[k], stops[k])[1]
+        if tension != 0.0 and length > SLACK_LENGTH:
+            density = tension / length
             gradient[a, 0] += density * x
             gradient[a, 1] += density * y
             gradient[a, 2] += density * z
@@ -116,13 +133,14 @@ def strut_gradient(forces, tangents, equations, gradient):
 
 
 @njit(cache=True, error_model="numpy")
-def hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatures, equations, convex, band):
+def hessian(nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, convex, band):
     """Fill the Hessian of the unknowns as a lower band (k + 1, n) [N/m] in LAPACK's layout.
 
     Args:
         forces: (2 s, 3) gradient of the nodes, which the tops' curvature multiplies.
         equations: (s, 5) equation of each strut's motion, −1 where it is held.
-        convex: leave out the struts' negative curvature, which makes the Hessian positive semidefinite.
+        convex: leave out the negative curvature of struts and of cylinders that push, which makes the Hessian positive
+            semidefinite.
     """
     count = len(equations)
     band[:, :] = 0.0
@@ -143,11 +161,13 @@ def hessian(nodes, members, stiffness, natural, holds, forces, tangents, curvatu
         a, c = members[k, 0], members[k, 1]
         x, y, z = nodes[a, 0] - nodes[c, 0], nodes[a, 1] - nodes[c, 1], nodes[a, 2] - nodes[c, 2]
         length = np.sqrt(x * x + y * y + z * z)
-        stretch = length - natural[k]
-        if stretch <= 0.0 or length <= SLACK_LENGTH:
+        _, tension, slope = member_law(length, stiffness[k], natural[k], stops[k])
+        if slope == 0.0 or length <= SLACK_LENGTH:
             continue
-        density = stiffness[k] * stretch / length
-        along = (stiffness[k] - density) / (length * length)
+        density = tension / length
+        if convex:
+            density = max(density, 0.0)
+        along = (slope - density) / (length * length)
         u = (x, y, z)
         for d in range(3):
             for e in range(3):

@@ -18,18 +18,21 @@ GRAVITY = 9.81  # [m/s^2]
 class MemberLaws:
     """Tension of each member at length m: cords T = k (m − b)₊, cylinders T = (A p + k (m − r))₊.
 
-    Both are one law, because a cylinder at pressure p is a cord of natural length r − A p/k.
+    Both are one law, because a cylinder at pressure p is a cord of natural length r − A p/k. At the ends of its
+    stroke a cylinder is held by stiff springs.
 
     Attributes:
         stiffness: (m,) k [N/m].
         rest_lengths: (m,) b of a cord, r of a cylinder [m].
         areas: (m,) A [m²], 0 for cords.
+        stops: (m, 2) shortest and longest length of a cylinder; 0 and inf for cords, and where none are known [m].
         pressure_range: lowest and highest gauge pressure of the cylinders [Pa].
     """
 
     stiffness: np.ndarray
     rest_lengths: np.ndarray
     areas: np.ndarray
+    stops: np.ndarray
     pressure_range: tuple[float, float]
 
     def at(self, pressures: np.ndarray) -> Laws:
@@ -37,7 +40,7 @@ class MemberLaws:
         natural = self.rest_lengths.copy()
         active = self.areas > 0.0
         natural[active] -= self.areas[active] * pressures / self.stiffness[active]
-        return Laws(self.stiffness, natural)
+        return Laws(self.stiffness, natural, self.stops)
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class ArmModel:
         nodes = minimum.pose.nodes(structure.strut_lengths)
         return Shape(
             nodes=nodes @ self.level,
-            tensions=kernels.tensions(nodes, structure.members, laws.stiffness, laws.natural),
+            tensions=kernels.tensions(nodes, structure.members, laws.stiffness, laws.natural, laws.stops),
             energy=minimum.energy,
             residual=minimum.residual,
             iterations=more.pop("iterations", minimum.iterations),

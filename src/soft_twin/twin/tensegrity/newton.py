@@ -11,10 +11,17 @@ from soft_twin.twin.tensegrity.structure import Structure
 
 @dataclass(frozen=True)
 class Laws:
-    """What the members do at the present pressures: (m,) stiffness k [N/m] and natural length b₀ [m]."""
+    """What the members do at the present pressures.
+
+    Attributes:
+        stiffness: (m,) k [N/m].
+        natural: (m,) natural length b₀ [m].
+        stops: (m, 2) shortest and longest length, 0 and inf where nothing stops the member [m].
+    """
 
     stiffness: np.ndarray
     natural: np.ndarray
+    stops: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -141,10 +148,10 @@ class Minimiser:
         bottoms, directions = pose.bottoms.copy(), pose.directions.copy()
         result = np.empty_like(unknowns.band) if factor is None else factor.copy(order="F")
         energy, residual, iterations = descend(
-            bottoms, directions, self.lengths, self.members, laws.stiffness, laws.natural, around.loads, around.holds,
-            around.targets, around.grips, around.inclinations, unknowns.measured, unknowns.equations, unknowns.band,
-            result, unknowns.gradient, unknowns.tangents, unknowns.curvatures, self.tolerance, self.max_iterations,
-            factor is not None,
+            bottoms, directions, self.lengths, self.members, laws.stiffness, laws.natural, laws.stops, around.loads,
+            around.holds, around.targets, around.grips, around.inclinations, unknowns.measured, unknowns.equations,
+            unknowns.band, result, unknowns.gradient, unknowns.tangents, unknowns.curvatures, self.tolerance,
+            self.max_iterations, factor is not None,
         )  # fmt: skip
         pose = Pose(bottoms, directions)
         return Minimum(pose, energy, residual, iterations, residual <= self.tolerance, result)
@@ -153,7 +160,7 @@ class Minimiser:
         """The potential [J]."""
         nodes = pose.nodes(self.lengths)
         potential = kernels.potential(
-            nodes, self.members, laws.stiffness, laws.natural, around.loads, around.holds, around.targets
+            nodes, self.members, laws.stiffness, laws.natural, laws.stops, around.loads, around.holds, around.targets
         )
         return potential + kernels.grip_energy(pose.directions, around.grips, around.inclinations)
 
@@ -161,8 +168,8 @@ class Minimiser:
         """Fill the gradient of the unknowns at a pose; that of the nodes (2 s, 3) [N]."""
         kernels.strut_frames(pose.directions, self.lengths, unknowns.measured, unknowns.tangents, unknowns.curvatures)
         forces = kernels.node_gradient(
-            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.loads, around.holds,
-            around.targets,
+            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, laws.stops, around.loads,
+            around.holds, around.targets,
         )  # fmt: skip
         kernels.strut_gradient(forces, unknowns.tangents, unknowns.equations, unknowns.gradient)
         kernels.add_grip_gradient(
@@ -173,7 +180,7 @@ class Minimiser:
     def hessian(self, pose, unknowns, laws, around, forces: np.ndarray, convex: bool = False) -> np.ndarray:
         """The Hessian's lower band at the pose whose `gradient` was computed last, with that gradient of the nodes."""
         kernels.hessian(
-            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, around.holds, forces,
+            pose.nodes(self.lengths), self.members, laws.stiffness, laws.natural, laws.stops, around.holds, forces,
             unknowns.tangents, unknowns.curvatures, unknowns.equations, convex, unknowns.band,
         )  # fmt: skip
         kernels.add_grip_hessian(

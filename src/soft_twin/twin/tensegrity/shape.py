@@ -29,7 +29,7 @@ class Shape:
 
     Attributes:
         nodes: (2 s, 3) in base_link [m], struts' bottoms first, then their tops.
-        tensions: (m,) of the members [N]; 0 where slack.
+        tensions: (m,) of the members [N]; 0 where slack, negative where a cylinder pushes at the end of its stroke.
         energy: elastic and potential energy [J]; its zero has no meaning.
         residual: largest unbalanced force of the unknowns [N].
         confidence: 0…1, a monotone summary of `certainty`, no probability.

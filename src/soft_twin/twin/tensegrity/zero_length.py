@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 
 from soft_twin.errors import InputError
-from soft_twin.twin.tensegrity import kernels
 from soft_twin.twin.tensegrity.estimator import Estimator
 from soft_twin.twin.tensegrity.readings import Readings
 from soft_twin.twin.tensegrity.shape import Shape
@@ -119,7 +118,7 @@ class ZeroLengthEstimator(Estimator):
         laid = nodes if self.anchored else lay_on(nodes, structure.anchors, structure.anchor_points)
         return Shape(
             nodes=laid @ self.model.level,
-            tensions=kernels.tensions(nodes, structure.members, self.stiffness, np.zeros(len(structure.members))),
+            tensions=self.stiffness * np.linalg.norm(np.diff(nodes[structure.members], axis=1)[:, 0], axis=1),
             energy=float(self.descent.energies[-1]),
             residual=float(gradient),
             confidence=1.0 if gradient <= self.tolerance else 0.0,
