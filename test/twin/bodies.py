@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from soft_twin.twin.body import Body
+from soft_twin.twin.body import Body, Material
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.mesh import Mesh, make_mesh
@@ -51,13 +51,13 @@ def _with_mid_sides(nodes, cells, edges):
 def body_of(mesh: Mesh, young_modulus=1000.0, poisson_ratio=0.3, density=1000.0, law="corotational") -> Body:
     """The mesh filled with a material, clamped at its lowest z."""
     clamped = mesh.nodes[:, 2] < mesh.nodes[:, 2].min() + 1e-9
-    return Body(mesh, energy_named(law, young_modulus, poisson_ratio), density, clamped)
+    return Body(mesh, Material(energy_named(law, young_modulus, poisson_ratio), density), clamped)
 
 
 def dense(matrix) -> np.ndarray:
-    """The symmetric matrix that an EnvelopeCholesky's rows hold."""
-    n, b = matrix.rows.shape
+    """The symmetric matrix that an EnvelopeCholesky's data hold."""
+    n, b = matrix._rows.shape
     lower = np.zeros((n, n))
-    for offset in range(min(b, n)):
-        lower[np.arange(offset, n), np.arange(n - offset)] = matrix.rows[: n - offset, offset]
+    for offset in range(min(b - 2, n)):
+        lower[np.arange(offset, n), np.arange(n - offset)] = matrix._rows[: n - offset, offset]
     return lower + np.tril(lower, -1).T

@@ -5,7 +5,7 @@ import pytest
 from bodies import body_of, dense, distorted_block
 
 from soft_twin.errors import MaterialError, MeshError, UsageError
-from soft_twin.twin.body import Body
+from soft_twin.twin.body import Body, Material
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import ENERGIES, energy_named
 
@@ -31,7 +31,7 @@ def test_patch_a_homogeneous_deformation_is_in_equilibrium_inside(body):
     """The patch test: under x = A X inner nodes carry no force, and the energy is the density times the volume."""
     energy, force, _, _ = body.assemble(body.mesh.nodes @ STRETCH.T)
     assert np.abs(force[~outer_nodes(body.mesh)]).max() < 1e-10
-    assert energy == pytest.approx(12.0 * body.energy_law.energy(STRETCH[None])[0], rel=1e-12)
+    assert energy == pytest.approx(12.0 * body.parts[0].material.energy.energy(STRETCH[None])[0], rel=1e-12)
 
 
 def test_a_rigid_motion_costs_nothing(body):
@@ -100,4 +100,4 @@ def test_a_body_that_floats_or_cannot_move_is_refused():
     mesh = distorted_block("hex8")
     for clamped in (np.zeros(len(mesh.nodes), bool), np.ones(len(mesh.nodes), bool)):
         with pytest.raises(MeshError, match="clamped"):
-            Body(mesh, energy_named("corotational", 1.0, 0.3), 1.0, clamped)
+            Body(mesh, Material(energy_named("corotational", 1.0, 0.3), 1.0), clamped)

@@ -31,7 +31,7 @@ def test_an_indefinite_matrix_is_shifted_until_it_is_positive(body):
 
     def assemble():
         body.assemble(body.mesh.nodes, matrix)
-        matrix.rows[:, 0] -= 0.5 * np.abs(matrix.rows[:, 0]).mean()
+        matrix.diagonal[:] -= 0.5 * np.abs(matrix.diagonal).mean()
 
     assemble()
     full = dense(matrix)
@@ -45,4 +45,4 @@ def test_an_indefinite_matrix_is_shifted_until_it_is_positive(body):
 def test_a_matrix_that_is_not_finite_is_an_error(body):
     matrix = body.new_factorisation()
     with pytest.raises(ConvergenceError, match="not finite"):
-        matrix.factorise(lambda: matrix.rows.fill(np.nan))
+        matrix.factorise(lambda: matrix.data.fill(np.nan))

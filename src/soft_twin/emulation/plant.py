@@ -49,6 +49,7 @@ class Plant:
         self._alpha, self._beta = robot.body.damping.rayleigh_mass, robot.body.damping.rayleigh_stiffness
         self._masses = body.lumped_masses()[:, None]
         self._matrix = body.new_factorisation()
+        self._cable_addresses = self._matrix.addresses(cables.nodes)
         self._factorised_for: float | None = None
         self.stations = np.linspace(0.0, robot.body.length, 11)
         self.settle(np.array([0.0, 0.0, -9.81]))
@@ -160,10 +161,10 @@ class Plant:
     def _factorise(self, x: np.ndarray, dt: float) -> None:
         def assemble() -> None:
             self._body.assemble(x, self._matrix)
-            self._matrix.rows[:] *= 1.0 + self._beta / dt
-            self._cables.add_stiffness(x, self.tensions, self._body.place, self._matrix.rows)
+            self._matrix.data[:] *= 1.0 + self._beta / dt
+            self._cables.add_stiffness(x, self.tensions, *self._cable_addresses, self._matrix.data)
             inertia = np.repeat(self._masses, 3, axis=1) * (1.0 / dt**2 + self._alpha / dt)
-            self._matrix.rows[:, 0] += self._body.free_values(inertia)
+            self._matrix.diagonal[:] += self._body.free_values(inertia)
 
         assemble()
         self._matrix.factorise(assemble)

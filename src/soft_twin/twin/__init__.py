@@ -27,13 +27,14 @@ def build_cable_tube_body(
     robot: "CableTube", mesh=None, element=None, material=None, scale_e=1.0, scale_rho=1.0
 ) -> "Body":
     """The finite element body of a cable-driven tube, clamped at its base; E and ρ scaled for an emulated robot."""
-    from soft_twin.twin.body import Body
+    from soft_twin.twin.body import Body, Material
     from soft_twin.twin.energies import energy_named
 
     description = robot.body.material
     law = energy_named(material or description.model, scale_e * description.young_modulus, description.poisson_ratio)
     tube = robot_mesh(robot, mesh, element)
-    return Body(tube, law, scale_rho * description.density, tube.nodes[:, 2] < 1e-6 * robot.body.length)
+    material = Material(law, scale_rho * description.density)
+    return Body(tube, material, tube.nodes[:, 2] < 1e-6 * robot.body.length)
 
 
 def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Mesh":

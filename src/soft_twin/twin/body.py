@@ -1,87 +1,137 @@
-"""A soft body: a mesh filled with a material and clamped at some nodes; its energy, forces, stiffness and mass."""
+"""A soft body: a mesh filled with materials; its energy, forces, stiffness and mass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from soft_twin.errors import MeshError
-from soft_twin.twin.energies.base import Energy
+from soft_twin.errors import MaterialError, MeshError
+from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.twin.envelope import EnvelopeCholesky, slender_order
 from soft_twin.twin.mesh import Mesh, jacobians
 
-NO_BAND = np.empty((0, 0))
+
+@dataclass
+class Material:
+    """What a volume of a mesh is made of. Several may share cells: a muscle in a solid is one with density 0.
+
+    Attributes:
+        energy: strain energy.
+        density: [kg/m³].
+        volume: name of one of the mesh's volumes, or (m,) indices of cells; None is the whole mesh.
+    """
+
+    energy: Energy
+    density: float
+    volume: str | np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cells (m, k) of one material, their gradients (m, q, k, 3), volumes (m, q) and numbers (m,) in the mesh."""
+
+    material: Material
+    cells: np.ndarray
+    gradients: np.ndarray
+    volumes: np.ndarray
+    numbers: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Part":
+        """The part with some of its cells only, (m,) bool."""
+        arrays = (self.cells, self.gradients, self.volumes, self.numbers)
+        return Part(self.material, *(np.ascontiguousarray(values[chosen]) for values in arrays))
+
+
+class Target(NamedTuple):
+    """Where a part's stiffness is added: addresses of its cells' blocks in a matrix, and the matrix's data."""
+
+    offsets: np.ndarray = NO_ADDRESSES
+    strides: np.ndarray = NO_ADDRESSES
+    data: np.ndarray = NO_DATA
 
 
 class Body:
-    """Finite elements of one material.
+    """Finite elements of one or several materials.
 
     Vectors over the body are (n, 3) in node order; the unknowns of a solve are the free nodes' coordinates in the
     order of the band, `free_values` and `spread` change between the two.
 
     Attributes:
         mesh: the undeformed mesh.
+        parts: one for each material.
         place: (n,) place of each node among the free ones, −1 where it is clamped.
-        node_volumes: (n,) ∫ N dV [m³], the share of each node in a constant body force.
+        node_masses: (n,) ∫ ρ N dV [kg], the share of each node in gravity.
         mass: total mass [kg].
     """
 
-    def __init__(self, mesh: Mesh, energy: Energy, density: float, clamped: np.ndarray):
-        """`clamped`: (n,) bool, nodes that do not move.
+    def __init__(self, mesh: Mesh, materials: Material | Sequence[Material], clamped: np.ndarray | None = None):
+        """`clamped`: (n,) bool, nodes that do not move, if any.
 
         Raises:
-            MeshError: no node is clamped, or every node is.
+            MeshError: `clamped` is given, and it is no node, or every node; or a material's volume is not there.
+            MaterialError: no material, a negative density, or cells that no material fills.
         """
-        if not clamped.any() or clamped.all():
+        if clamped is not None and (not clamped.any() or clamped.all()):
             raise MeshError(
                 f"{int(clamped.sum())} of {len(clamped)} nodes are clamped: a body needs some clamped, some free"
             )
-        self.mesh, self.energy_law, self.density = mesh, energy, density
-        self.place = slender_order(mesh.cells, ~clamped)
+        self.mesh = mesh
+        free = np.ones(len(mesh.nodes), dtype=bool) if clamped is None else ~clamped
+        self.place = slender_order([mesh.cells], free)
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
-        matrices, determinants = jacobians(mesh)
-        reference = mesh.element.gradients(mesh.element.points)
-        volumes = determinants * mesh.element.weights
-        shares = np.einsum("mq,qk->mk", volumes, mesh.element.values(mesh.element.points))
-        self.node_volumes = np.bincount(mesh.cells.ravel(), shares.ravel(), len(mesh.nodes))
-        self.mass = density * float(volumes.sum())
-        # Cells are kept in the band's order: its memory is then written from one end to the other.
-        self._along = np.argsort(np.where(self.place < 0, len(clamped), self.place)[mesh.cells].min(axis=1))
-        gradients = np.einsum("qkj,mqji->mqki", reference, np.linalg.inv(matrices))
-        self._cells, self._gradients, self._volumes = (
-            np.ascontiguousarray(values[self._along]) for values in (mesh.cells, gradients, volumes)
-        )
+        self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
+        self.node_masses = sum(self._node_masses(part) for part in self.parts)
+        self.mass = float(self.node_masses.sum())
         self._force = np.empty_like(mesh.nodes)
+        self._targets: list[Target] = []
 
     @property
     def degrees_of_freedom(self) -> int:
         return 3 * len(self._order)
 
+    @property
+    def modulus(self) -> float:
+        """How stiff the stiffest material is at rest [Pa]."""
+        return max(part.material.energy.modulus for part in self.parts)
+
     def new_factorisation(self) -> EnvelopeCholesky:
         """An empty matrix with the stiffness matrix's envelope."""
-        return EnvelopeCholesky(self.mesh.cells, self.place)
+        return EnvelopeCholesky([self.mesh.cells], self.place)
 
     def assemble(
         self, x: np.ndarray, stiffness: EnvelopeCholesky | None = None
     ) -> tuple[float, np.ndarray, float, int]:
-        """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills `stiffness.rows` if given.
-
-        The gradient's array is reused by the next call.
+        """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix of
+        `new_factorisation` if given. The gradient's array is reused by the next call.
         """
-        band = NO_BAND if stiffness is None else stiffness.rows
-        energy, worst, cell = self.energy_law.assemble(
-            x, self._cells, self._gradients, self._volumes, self.place, self._force, band
-        )
-        return energy, self._force, worst, int(self._along[cell])
+        targets = [Target()] * len(self.parts)
+        if stiffness is not None:
+            self._targets = self._targets or [Target(*stiffness.addresses(part.cells)) for part in self.parts]
+            targets = [Target(target.offsets, target.strides, stiffness.data) for target in self._targets]
+            stiffness.data[:] = 0.0
+        self._force[:] = 0.0
+        energy, worst, cell = add_parts(x, self.parts, targets, self._force)
+        return energy, self._force, worst, cell
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""
-        return self.density * np.multiply.outer(self.node_volumes, gravity)
+        return np.multiply.outer(self.node_masses, gravity)
 
     def lumped_masses(self) -> np.ndarray:
         """Positive nodal masses (n,) [kg]: the diagonal of the consistent mass matrix, scaled cell by cell to the
         cell's mass (Hinton, Rock, Zienkiewicz 1976)."""
+        values, masses = self.mesh.element.values(self.mesh.element.points), np.zeros(len(self.mesh.nodes))
+        for part in self.parts:
+            diagonal = np.einsum("mq,qk->mk", part.volumes, values**2)
+            diagonal *= (part.volumes.sum(axis=1) / diagonal.sum(axis=1))[:, None]
+            masses += part.material.density * np.bincount(part.cells.ravel(), diagonal.ravel(), len(masses))
+        return masses
+
+    def cell_masses(self, part: Part) -> np.ndarray:
+        """Consistent mass matrices (m, k, k) [kg] of a part's cells."""
         values = self.mesh.element.values(self.mesh.element.points)
-        diagonal = np.einsum("mq,qk->mk", self._volumes, values**2)
-        diagonal *= (self._volumes.sum(axis=1) / diagonal.sum(axis=1))[:, None]
-        return self.density * np.bincount(self._cells.ravel(), diagonal.ravel(), len(self.mesh.nodes))
+        return part.material.density * np.einsum("mq,qa,qb->mab", part.volumes, values, values)
 
     def free_values(self, field: np.ndarray) -> np.ndarray:
         """The free nodes' part of (n, 3) or (n, 3, c), in the band's order: (dof,) or (dof, c)."""
@@ -92,3 +142,56 @@ class Body:
         field = np.zeros((len(self.mesh.nodes), 3, *unknowns.shape[1:]))
         field[self._order] = unknowns.reshape(-1, 3, *unknowns.shape[1:])
         return field
+
+    def _parts(self, materials: list[Material]) -> list[Part]:
+        """Cells are kept in the band's order: the matrix's memory is then written from one end to the other."""
+        mesh = self.mesh
+        matrices, determinants = jacobians(mesh)
+        reference = mesh.element.gradients(mesh.element.points)
+        gradients = np.einsum("qkj,mqji->mqki", reference, np.linalg.inv(matrices))
+        first = np.where(self.place < 0, len(self.place), self.place)[mesh.cells].min(axis=1)
+        parts, filled = [], np.zeros(len(mesh.cells), dtype=bool)
+        for material in materials:
+            if not material.density >= 0.0:
+                raise MaterialError(f"density {material.density:g} kg/m³ is negative")
+            numbers = self._cells_of(material.volume)
+            numbers = numbers[np.argsort(first[numbers], kind="stable")]
+            filled[numbers] = True
+            volumes = determinants[numbers] * mesh.element.weights
+            parts.append(Part(material, mesh.cells[numbers].copy(), gradients[numbers], volumes, numbers))
+        if not filled.all():
+            raise MaterialError(f"{int((~filled).sum())} of {len(filled)} cells are of no material")
+        return parts
+
+    def _cells_of(self, volume: str | np.ndarray | None) -> np.ndarray:
+        if volume is None:
+            return np.arange(len(self.mesh.cells))
+        if isinstance(volume, str):
+            return self.mesh.volume(volume)
+        return np.asarray(volume, dtype=np.int64)
+
+    def _node_masses(self, part: Part) -> np.ndarray:
+        values = self.mesh.element.values(self.mesh.element.points)
+        shares = part.material.density * np.einsum("mq,qk->mk", part.volumes, values)
+        return np.bincount(part.cells.ravel(), shares.ravel(), len(self.mesh.nodes))
+
+
+def add_parts(
+    x: np.ndarray, parts: Sequence[Part], targets: Sequence[Target], force: np.ndarray
+) -> tuple[float, float, int]:
+    """Add the parts' elastic forces ∂W/∂x to `force` (n, 3), and their stiffness to the targets that have addresses.
+
+    Returns:
+        Elastic energy [J], smallest det F, and the cell where it is.
+    """
+    energy, worst, cell = 0.0, np.inf, 0
+    for part, target in zip(parts, targets, strict=True):
+        if not len(part.cells):
+            continue
+        more, determinant, at = part.material.energy.assemble(
+            x, part.cells, part.gradients, part.volumes, force, target.offsets, target.strides, target.data
+        )
+        energy += more
+        if determinant < worst:
+            worst, cell = determinant, int(part.numbers[at])
+    return energy, worst, cell

@@ -59,9 +59,14 @@ class Cables:
         _gradients(x, self._nodes, self._weights, self._owners, self._ones, lengths, gradients)
         return lengths, gradients
 
-    def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, place: np.ndarray, band: np.ndarray) -> None:
-        """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to the rows of a band."""
-        _stiffness(x, self._nodes, self._weights, tensions[self._owners], place, band)
+    @property
+    def nodes(self) -> np.ndarray:
+        """(s, k) nodes of the cell that each piece lies in: those that a tension couples."""
+        return self._nodes
+
+    def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
+        """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
+        _stiffness(x, self._nodes, self._weights, tensions[self._owners], offsets, strides, data)
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
@@ -100,7 +105,7 @@ def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
 
 
 @njit(cache=True, nogil=True)
-def _stiffness(x, nodes, weights, tensions, place, band):
+def _stiffness(x, nodes, weights, tensions, offsets, strides, data):
     k = nodes.shape[1]
     K = np.empty((k, k, 3, 3))
     for s in range(len(nodes)):
@@ -118,4 +123,4 @@ def _stiffness(x, nodes, weights, tensions, place, band):
                 for i in range(3):
                     for j in range(3):
                         K[a, b, i, j] = scale * ((1.0 if i == j else 0.0) - d[i] * d[j])
-        scatter_blocks(K, nodes[s], place, band)
+        scatter_blocks(K, offsets[s], strides[s], data)

@@ -6,7 +6,7 @@ band with b rows, the entry (i, j) stands at i + j (b − 1), so that any block 
 of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope so that a panel is a full rectangle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numba import njit
@@ -15,27 +15,34 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.twin.blas import multiply, rank_update, solve_lower
+from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 
 PANEL = 24
 SMOOTHINGS = 20
 
 
-def slender_order(cells: np.ndarray, free: np.ndarray) -> np.ndarray:
+def slender_order(groups: Sequence[np.ndarray], free: np.ndarray) -> np.ndarray:
     """Place (n,) of each free node in an order that keeps the matrix near its diagonal, −1 for the others.
 
     Args:
-        cells: (m, k) nodes of each cell; the nodes of one cell are coupled.
+        groups: arrays (m, k) of nodes that are coupled, such as a mesh's cells.
         free: (n,) bool, nodes that are unknowns.
     """
-    n, k = len(free), cells.shape[1]
-    rows, columns = np.repeat(cells, k, axis=1).ravel(), np.tile(cells, (1, k)).ravel()
-    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(n, n)).tocsr()
     keep = np.flatnonzero(free)
-    coupled = (graph[keep][:, keep] > 0).astype(float)
+    coupled = coupling_graph(groups, len(free))[keep][:, keep]
     order = _smoothed(coupled, reverse_cuthill_mckee(coupled, symmetric_mode=True))
-    place = np.full(n, -1)
+    place = np.full(len(free), -1)
     place[keep[order]] = np.arange(len(order))
     return place
+
+
+def coupling_graph(groups: Sequence[np.ndarray], count: int) -> csr_matrix:
+    """(count, count) ones where two nodes are coupled, on the diagonal too."""
+    rows = np.concatenate([np.repeat(nodes, nodes.shape[1], axis=1).ravel() for nodes in groups])
+    columns = np.concatenate([np.tile(nodes, (1, nodes.shape[1])).ravel() for nodes in groups])
+    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(count, count)).tocsr()
+    graph.data[:] = 1.0
+    return graph
 
 
 def _smoothed(coupled: csr_matrix, order: np.ndarray) -> np.ndarray:
@@ -64,30 +71,54 @@ class EnvelopeCholesky:
 
     Attributes:
         size: number of unknowns.
-        rows: (size, b), for kernels that assemble: the entry (i, j), i ≥ j, stands at rows[j, i − j].
+        data: the matrix, see `addresses`.
         shift: what was added to the diagonal to make the last matrix positive definite.
     """
 
-    def __init__(self, cells: np.ndarray, place: np.ndarray):
-        """`cells`: (m, k) coupled nodes; `place`: (n,) from `slender_order`."""
-        places = place[cells]
+    def __init__(self, groups: Sequence[np.ndarray], place: np.ndarray):
+        """`groups`: (m, k) coupled nodes each; `place`: (n,) of each node among the unknown ones, −1 for others."""
+        self._place = place
         blocks = int(place.max()) + 1
-        last = places.max(axis=1)
         reach = np.arange(blocks)
-        free = places >= 0
-        np.maximum.at(reach, places[free], np.repeat(last, free.sum(axis=1)))
+        for nodes in groups:
+            places = place[nodes]
+            free = places >= 0
+            np.maximum.at(reach, places[free], np.repeat(places.max(axis=1), free.sum(axis=1)))
         reach = np.maximum.accumulate(reach)
         self.size = 3 * blocks
         ends = np.repeat(3 * reach + 3, 3)
         starts = np.arange(0, self.size, PANEL)
         self._ends = ends[np.minimum(starts + PANEL, self.size) - 1]
-        width = max(int((self._ends - starts).max()), PANEL) + 1
-        self.rows = np.zeros((self.size, width))
+        width = (
+            max(int((self._ends - starts).max()), PANEL) + 2
+        )  # what is above the diagonal lands beyond a panel's end
+        self._rows = np.zeros((self.size, width))
+        self.data = self._rows.reshape(-1)
         self.shift = 0.0
 
+    @property
+    def diagonal(self) -> np.ndarray:
+        """(size,) view of the diagonal."""
+        return self._rows[:, 0]
+
+    def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the blocks of groups of nodes (m, k) stand: offsets and strides (m, k (k + 1) / 2), b ≤ a in row order.
+
+        The entry (i, j) of a block stands at data[offset + i + j stride]; where the offset is below DROPPED, that of
+        the transposed block does at TRANSPOSED − offset; where it is DROPPED, a node is no unknown. Diagonal blocks
+        are written whole.
+        """
+        row, column = np.tril_indices(nodes.shape[1])
+        rows, columns = self._place[nodes[:, row]], self._place[nodes[:, column]]
+        low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+        width = self._rows.shape[1]
+        offsets = 3 * low * width + 3 * (high - low)
+        offsets = np.where(low < 0, DROPPED, np.where(rows < columns, TRANSPOSED - offsets, offsets))
+        return offsets, np.full(offsets.shape, width - 1)
+
     def factorise(self, assemble: Callable[[], object]) -> None:
-        """Factorise `rows` as they are; where they are indefinite, `assemble` writes them anew and their diagonal is
-        shifted, further and further.
+        """Factorise `data` as it is; where it is indefinite, `assemble` writes it anew and its diagonal is shifted,
+        further and further.
 
         Raises:
             ConvergenceError: no finite shift helps: the matrix holds NaN or infinity.
@@ -101,24 +132,24 @@ class EnvelopeCholesky:
             ConvergenceError: as `factorise`.
         """
         self.shift = 0.0
-        scale = float(np.abs(self.rows[:, 0]).mean())
+        scale = float(np.abs(self.diagonal).mean())
         for exponent in range(-4, 5):
-            if not np.isfinite(self.rows[:, 0].sum()):
+            if not np.isfinite(self.diagonal.sum()):
                 break
             solution = self._columns(right_hand_sides)
-            if _factorise(self.rows, self._ends, solution):
-                _substitute_back(self.rows, self._ends, solution)
+            if _factorise(self._rows, self._ends, solution):
+                _substitute_back(self._rows, self._ends, solution)
                 return solution.T.reshape(right_hand_sides.shape)
             self.shift = scale * 10.0**exponent
             assemble()
-            self.rows[:, 0] += self.shift
+            self.diagonal[:] += self.shift
         raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         """Solution of (n,) or (n, c) right-hand sides, with the last factorisation."""
         solution = self._columns(right_hand_sides)
-        _substitute_forward(self.rows, self._ends, solution)
-        _substitute_back(self.rows, self._ends, solution)
+        _substitute_forward(self._rows, self._ends, solution)
+        _substitute_back(self._rows, self._ends, solution)
         return solution.T.reshape(right_hand_sides.shape)
 
     def _columns(self, right_hand_sides: np.ndarray) -> np.ndarray:

@@ -27,8 +27,9 @@ class FemTwin(StaticTwin):
         """A twin of `length` [m] with cables of `cable_stiffness` [N/m]."""
         self.body, self.cables, self.length = body, cables, length
         self.rest_lengths, self.give = cables.rest_lengths, 1.0 / cable_stiffness
-        self.round_off = ROUND_OFF * body.energy_law.modulus * length**2
+        self.round_off = ROUND_OFF * body.modulus * length**2
         self._matrix = body.new_factorisation()
+        self._cable_addresses = self._matrix.addresses(cables.nodes)
         self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._surface: np.ndarray | None = None
         self.reset()
@@ -110,5 +111,5 @@ class FemTwin(StaticTwin):
     def _assemble_tangent(self) -> tuple[float, np.ndarray]:
         """Fill the matrix; elastic energy [J] and forces (n, 3) [N]."""
         energy, force, _, _ = self.body.assemble(self.points, self._matrix)
-        self.cables.add_stiffness(self.points, self.tensions, self.body.place, self._matrix.rows)
+        self.cables.add_stiffness(self.points, self.tensions, *self._cable_addresses, self._matrix.data)
         return energy, force

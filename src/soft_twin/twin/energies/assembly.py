@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+DROPPED, TRANSPOSED = -1, -2  # offsets of blocks with a fixed node; those below are TRANSPOSED − offset
+
 
 @njit(cache=True, nogil=True)
 def deformation_gradients(x, cells, gradients, F):
@@ -27,9 +29,8 @@ def deformation_gradients(x, cells, gradients, F):
 
 @njit(cache=True, nogil=True)
 def assemble_stress(cells, gradients, volumes, stress, force):
-    """Overwrite force (n, 3) by Σ V P ∂N/∂X of stresses P (m, q, 3, 3)."""
+    """Add Σ V P ∂N/∂X of stresses P (m, q, 3, 3) to force (n, 3)."""
     m, q, k, _ = gradients.shape
-    force[:] = 0.0
     for e in range(m):
         for p in range(q):
             for a in range(k):
@@ -41,8 +42,8 @@ def assemble_stress(cells, gradients, volumes, stress, force):
 
 
 @njit(cache=True, nogil=True)
-def assemble_stiffness(cells, gradients, volumes, tangent, place, band):
-    """Add Σ V ∂N/∂X · ∂P/∂F · ∂N/∂X of tangents (m, q, 3, 3, 3, 3) to the rows of a band."""
+def assemble_stiffness(gradients, volumes, tangent, offsets, strides, data):
+    """Add Σ V ∂N/∂X · ∂P/∂F · ∂N/∂X of tangents (m, q, 3, 3, 3, 3) to a matrix."""
     m, q, k, _ = gradients.shape
     K = np.empty((k, k, 3, 3))
     half = np.empty((3, 3, 3))
@@ -61,31 +62,22 @@ def assemble_stiffness(cells, gradients, volumes, tangent, place, band):
                     for i in range(3):
                         for s in range(3):
                             K[a, b, i, s] += half[i, s, 0] * g[b, 0] + half[i, s, 1] * g[b, 1] + half[i, s, 2] * g[b, 2]
-        scatter_blocks(K, cells[e], place, band)
+        scatter_blocks(K, offsets[e], strides[e], data)
 
 
 @njit(cache=True, nogil=True)
-def scatter_blocks(K, nodes, place, band):
-    """Add the blocks K[a, b], b ≤ a, of one cell to the lower band."""
-    for a in range(len(nodes)):
-        pa = place[nodes[a]]
-        if pa < 0:
-            continue
+def scatter_blocks(K, offsets, strides, data):
+    """Add the blocks K[a, b], b ≤ a, of one cell to a matrix; `offsets`, `strides`: see `addresses` of the matrix."""
+    block = 0
+    for a in range(K.shape[0]):
         for b in range(a + 1):
-            pb = place[nodes[b]]
-            if pb < 0:
-                continue
-            if pa == pb:
-                for i in range(3):
-                    for j in range(i + 1):
-                        band[3 * pb + j, i - j] += K[a, b, i, j]
-            elif pa > pb:
-                offset = 3 * (pa - pb)
+            offset, stride = offsets[block], strides[block]
+            block += 1
+            if offset >= 0:
                 for j in range(3):
                     for i in range(3):
-                        band[3 * pb + j, offset + i - j] += K[a, b, i, j]
-            else:
-                offset = 3 * (pb - pa)
+                        data[offset + i + j * stride] += K[a, b, i, j]
+            elif offset != DROPPED:
                 for i in range(3):
                     for j in range(3):
-                        band[3 * pa + i, offset + j - i] += K[a, b, i, j]
+                        data[TRANSPOSED - offset + j + i * stride] += K[a, b, i, j]

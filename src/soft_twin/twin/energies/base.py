@@ -9,6 +9,7 @@ from soft_twin.twin.energies.assembly import assemble_stiffness, assemble_stress
 
 COMPLEX_STEP = 1e-30
 REAL_STEP = 1e-5  # of deformation gradients, which are about one
+NO_ADDRESSES, NO_DATA = np.empty((0, 0), np.int64), np.empty(0)
 
 
 class Energy(ABC):
@@ -46,17 +47,19 @@ class Energy(ABC):
             differences.append(float(np.abs(derivative - numeric).max() / np.abs(numeric).max()))
         return differences[0], differences[1]
 
-    def assemble(self, x, cells, gradients, volumes, place, force, band) -> tuple[float, float, int]:
-        """Add up energy, internal force and, unless `band` is empty, stiffness of a body.
+    def assemble(
+        self, x, cells, gradients, volumes, force, offsets=NO_ADDRESSES, strides=NO_ADDRESSES, data=NO_DATA
+    ) -> tuple[float, float, int]:
+        """Add up energy, internal force and, unless `offsets` is empty, stiffness of some cells.
 
         Args:
             x: (n, 3) positions [m].
             cells: (m, k) nodes of each cell.
             gradients: (m, q, k, 3) ∂N/∂X at the quadrature points [1/m].
             volumes: (m, q) volume that each quadrature point stands for [m³].
-            place: (n,) place of each node among the unknowns, −1 where it is fixed.
-            force: (n, 3), is overwritten by ∂W/∂x [N].
-            band: (dof, b) rows of an EnvelopeCholesky, is overwritten by ∂²W/∂x²; or (0, 0).
+            force: (n, 3), ∂W/∂x [N] is added to it.
+            offsets, strides: (m, k (k + 1) / 2) `addresses` of the cells' blocks in a matrix.
+            data: of that matrix, ∂²W/∂x² is added to it.
 
         Returns:
             The energy [J], the smallest det F, and the cell where it is.
@@ -65,10 +68,9 @@ class Energy(ABC):
         determinants = deformation_gradients(x, cells, gradients, F)
         points = F.reshape(-1, 3, 3)
         assemble_stress(cells, gradients, volumes, self.stress(points).reshape(F.shape), force)
-        if len(band):
-            band[:] = 0.0
+        if len(offsets):
             tangent = self.tangent(points).reshape(*volumes.shape, 3, 3, 3, 3)
-            assemble_stiffness(cells, gradients, volumes, tangent, place, band)
+            assemble_stiffness(gradients, volumes, tangent, offsets, strides, data)
         worst = int(determinants.min(axis=1).argmin())
         energy = float(volumes.ravel() @ self.energy(points))
         return energy, float(determinants[worst].min()), worst

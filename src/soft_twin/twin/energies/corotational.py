@@ -12,14 +12,15 @@ import numpy as np
 from numba import njit
 
 from soft_twin.twin.energies.assembly import scatter_blocks
-from soft_twin.twin.energies.base import IsotropicEnergy
+from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, IsotropicEnergy
 
 
 class Corotational(IsotropicEnergy):
     """See the module's docstring; the law of SOFA's and the paper's (Lai et al. 2025) slender robot."""
 
-    def assemble(self, x, cells, gradients, volumes, place, force, band):
-        return _KERNELS[cells.shape[1]](x, cells, gradients, volumes, self.lam, self.mu, place, force, band)
+    def assemble(self, x, cells, gradients, volumes, force, offsets=NO_ADDRESSES, strides=NO_ADDRESSES, data=NO_DATA):
+        kernel = _KERNELS[cells.shape[1]]
+        return kernel(x, cells, gradients, volumes, self.lam, self.mu, force, offsets, strides, data)
 
     def energy(self, F):
         stretches = _rotated_svd(F)[1]
@@ -80,12 +81,10 @@ def _kernel(k):
     """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled."""
 
     @njit(cache=True, nogil=True, error_model="numpy")
-    def _assemble(x, cells, gradients, volumes, lam, mu, place, force, band):
+    def _assemble(x, cells, gradients, volumes, lam, mu, force, offsets, strides, data):
         m = cells.shape[0]
         q = volumes.shape[1]
-        with_stiffness = band.shape[0] > 0
-        force[:] = 0.0
-        band[:] = 0.0
+        with_stiffness = offsets.shape[0] > 0
         energy, worst, worst_cell = 0.0, 1e300, 0
         F, R, C, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
         P, A, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((k, 3))
@@ -150,7 +149,7 @@ def _kernel(k):
                         K[a, b, 1, 1] += diagonal
                         K[a, b, 2, 2] += diagonal
             if with_stiffness:
-                scatter_blocks(K, cells[e], place, band)
+                scatter_blocks(K, offsets[e], strides[e], data)
         return energy, worst, worst_cell
 
     return _assemble
