@@ -55,10 +55,10 @@ def test_at_the_shape_measured_inclinations_pull_as_hard_as_the_energy(arm, case
     assert moments == pytest.approx(stiffness * (inclinations - shape.inclinations), abs=1e-6)
 
 
-@pytest.mark.parametrize(("batches", "plausible"), [(1, False), (4, True)])
-def test_a_start_that_fails_is_not_trusted_and_tried_again(arm, cases, monkeypatch, batches, plausible):
+@pytest.mark.parametrize(("searches", "plausible"), [(1, False), (4, True)])
+def test_a_start_that_fails_is_not_trusted_and_tried_again(arm, cases, monkeypatch, searches, plausible):
     """All 16 lifted starts of this seed lead to a minimum that is not the shape."""
-    monkeypatch.setattr("soft_twin.twin.tensegrity.estimator.MAX_BATCHES", batches)
+    monkeypatch.setattr("soft_twin.twin.tensegrity.estimator.MAX_SEARCHES", searches)
     case = cases["curled"]
     noise = np.random.default_rng(4).normal(0.0, np.radians(1.0), (41, 20))[40]
     truth = arm.forward(case.pressures)

@@ -26,7 +26,7 @@ LOWER = 1e-4  # share of the energy by which a minimum must be lower to replace 
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
 CURVATURE_HALF = 5.0  # [N/m] curvature at which confidence is half
 PLAUSIBLE_WORK = 0.4  # [J] of unknown forces, for each strut; a wrong minimum of TM40 needs twice that and more
-MAX_BATCHES = 4  # of lifted starts, while none of them leads to a plausible minimum
+MAX_SEARCHES = 4  # of a cold start, while none finds a plausible minimum
 
 
 class Estimator(ABC):
@@ -223,12 +223,15 @@ class EnergyEstimator(Estimator):
         return self.minimiser.minimise(start, self.unknowns, situation.laws, situation.around, factor)
 
     def cold_start(self, inclinations: np.ndarray, measured: np.ndarray, laws: Laws, around: Surroundings) -> ColdStart:
-        """Minima of the full energy, from lifted random starts of the yaws; more of them if none is plausible."""
+        """Minima of the full energy, from lifted random starts of the yaws.
+
+        If none is plausible, that next to the arm at rest is tried, then more random starts.
+        """
         rest = self.forward.solve(laws, around.loads)
         situation = Situation(rest.pose, inclinations, measured, laws, around)
         minima: list[Minimum] = []
-        for _ in range(MAX_BATCHES):
-            minima += self._lifted_minima(situation)
+        for search in range(MAX_SEARCHES):
+            minima += [self.enforce(situation)] if search == 1 else self._lifted_minima(situation)
             start = ColdStart(_distinct(minima, self.model.structure.strut_lengths), rest.energy)
             if start.work <= self._plausible_work:
                 break
