@@ -7,6 +7,7 @@ and yaw) are fitted to the tip on half of the recording, and the error is that o
 """
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -27,7 +28,7 @@ G = 9.81  # [m/s^2]
 AXIS = (-1.0, 0.0, 0.0)  # of a strut, bottom → top, in its sensor's frame
 BLOCK = 100  # samples; blocks are used for fitting and for testing in turn
 EVERY = 3  # every third sample is estimated
-SEARCH_EVERY = 10  # every tenth sample is used to find out which struts have IMUs
+SEARCH_EVERY = 20  # every twentieth sample is used to find out which struts have IMUs
 PRESSURE = 400e3  # [Pa] of all cylinders
 
 
@@ -102,7 +103,7 @@ def measured_inclinations(recording: ArmRecording) -> np.ndarray:
 
 
 def _found_places(arm: TensegrityArm, numbers: np.ndarray, inclinations: np.ndarray, tip: np.ndarray) -> np.ndarray:
-    """(k,) the twin's struts that fit best on the fitted half, module by module, each among its module's four."""
+    """(k,) the twin's struts that fit best on the fitted half, each among its module's four."""
     steps = np.arange(0, len(inclinations), SEARCH_EVERY)
     train = (steps // BLOCK) % 2 == 0
     steps = steps[train]
@@ -110,11 +111,9 @@ def _found_places(arm: TensegrityArm, numbers: np.ndarray, inclinations: np.ndar
     def error(places: np.ndarray) -> float:
         return _fitted(_tips(arm, places, inclinations[steps]), tip[steps], np.ones(len(steps), dtype=bool))[0]
 
-    places = arm.structure.strut_count - 4 * (1 + (numbers - 1) // 4) + (numbers - 1) % 4
-    for k in np.tile(np.arange(1, len(numbers)), 2):  # the first stays: turning all together is the base's yaw
-        tried = [np.where(np.arange(len(places)) == k, 4 * (places[k] // 4) + j, places) for j in range(4)]
-        places = min(tried, key=error)
-    return places
+    first = arm.structure.strut_count - 4 * (1 + (numbers - 1) // 4)  # of the module, which is counted from the tip
+    rest = product(range(4), repeat=len(numbers) - 1)  # the first IMU stays: turning all together is the base's yaw
+    return min((first + [(numbers[0] - 1) % 4, *turns] for turns in rest), key=error)
 
 
 def _tips(arm: TensegrityArm, places: np.ndarray, inclinations: np.ndarray) -> np.ndarray:
