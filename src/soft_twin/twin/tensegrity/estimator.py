@@ -25,7 +25,7 @@ JUMP = 0.25  # [rad] from one update to the next, at which an inclination belong
 LOWER = 1e-4  # share of the energy by which a minimum must be lower to replace the tracked one
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
 CURVATURE_HALF = 5.0  # [N/m] curvature at which confidence is half
-PLAUSIBLE_WORK = 0.4  # [J] of unknown forces, for each strut; a wrong minimum of TM40 needs twice that and more
+PLAUSIBLE_WORK = 0.4  # [J] of unknown forces, for each strut; TM40's right minimum needs 0.2, wrong ones 0.7 and more
 MAX_SEARCHES = 4  # of a cold start, while none finds a plausible minimum
 
 
