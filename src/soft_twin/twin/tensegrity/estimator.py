@@ -118,7 +118,7 @@ class EnergyEstimator(Estimator):
     V = Σ ½k(m − b)₊² + the cylinders' energy at the measured pressures + weights. On the real arm, forces that are in
     no model do some work E on it, so that a pose has the prior probability exp(−V/E), and an inclination is measured
     with a standard deviation σ. The negative logarithm of the product, times E, is the sum above with κ = E/σ².
-    Enforcing noisy inclinations exactly (κ = ∞) costs energy in stiff directions and moves the arm in soft ones.
+    Enforcing noisy inclinations (κ = ∞) strains what is stiff, which pushes the arm along its soft directions.
 
     Args:
         arm: the robot.
