@@ -54,7 +54,7 @@ $(VENV)/.messages: $(MESSAGES) | $(VENV)/.packages
 
 $(VENV)/.kernels: | $(VENV)/.packages
 	@echo "compiling the physics (once)"
-	@$(QUIETLY) $(BIN)/python -m soft_twin.warm_up
+	@$(QUIETLY) $(BIN)/soft-twin compile
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.packages $(VENV)/.messages $(VENV)/.kernels

@@ -6,6 +6,7 @@ status). Its name in COMMANDS is what a user types; modules are imported only wh
 
 COMMANDS = {
     "bench": "measure speed and scale; prints a table and one JSON line",
+    "compile": "compile the robots' kernels, which stay compiled; `make` does it",
     "diff": "what differs between two recordings",
     "emulate": "run one emulated device, with faults on purpose, for tests of drivers",
     "estimate": "orientation from a recording of an IMU, by the filter of the nodes",

@@ -1,7 +1,9 @@
-"""Compile the robots' numba kernels, which stay compiled: `python -m soft_twin.warm_up`, once after an installation.
+"""`soft-twin compile`: compile the robots' numba kernels, which stay compiled; once after an installation.
 
 Without it they are compiled by the first run, by several processes at once that wait for each other's processors.
 """
+
+import argparse
 
 import numpy as np
 
@@ -15,7 +17,11 @@ GRAVITY = np.array([0.0, -9.81, 0.0])
 STILL = np.zeros(3)
 
 
-def main() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the slender robot's nodes compute, and one of the tensegrity arm's."""
     slender = load_robot("slender")
     controller = CableController(slender)
@@ -30,7 +36,4 @@ def main() -> None:
     axes = shape.nodes[20:] - shape.nodes[:20]
     inclinations = np.arccos(axes[:, 2] / np.linalg.norm(axes, axis=1))
     arm.build_estimator("energy").update(inclinations, np.full(40, 2e5))
-
-
-if __name__ == "__main__":
-    main()
+    return 0
