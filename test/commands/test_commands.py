@@ -11,7 +11,7 @@ from soft_twin.commands import COMMANDS, bench
 from soft_twin.errors import UsageError
 from soft_twin.measuring import Figure, time_calls
 from soft_twin.twin.elements import ELEMENTS
-from soft_twin.twin.mesh import read_mesh
+from soft_twin.twin.mesh_files import read_mesh
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from bodies import distorted_block
 from soft_twin.errors import MeshError
 from soft_twin.twin import robot_mesh
 from soft_twin.twin.elements import ELEMENTS
-from soft_twin.twin.mesh import jacobians, make_mesh, read_mesh, surface_triangles, write_mesh
+from soft_twin.twin.mesh import boundary_faces, jacobians, make_mesh, surface_triangles
 from soft_twin.twin.sweep import sweep_tube
 
 
@@ -27,34 +27,6 @@ def test_surface_of_a_block_is_closed_and_outward(name):
     assert volume(mesh) == pytest.approx(12.0)
 
 
-def test_swept_tube_has_the_volume_of_a_tube():
-    exact = np.pi * (0.0045**2 - 0.0018**2) * 0.1
-    errors = [abs(volume(sweep_tube(0.0018, 0.0045, 0.1, (1, n, 4), "hex20")) / exact - 1.0) for n in (6, 12)]
-    assert errors[0] < 3e-3
-    assert errors[1] < errors[0] / 12.0
-
-
-@pytest.mark.parametrize("suffix", ["vtu", "msh", "vtk"])
-def test_a_mesh_survives_the_file(tmp_path, suffix):
-    mesh = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 3))
-    write_mesh(mesh, tmp_path / f"tube.{suffix}")
-    again = read_mesh(tmp_path / f"tube.{suffix}", mesh.element)
-    np.testing.assert_allclose(again.nodes, mesh.nodes)
-    np.testing.assert_array_equal(again.cells, mesh.cells)
-
-
-def test_missing_broken_and_empty_files_are_named(tmp_path):
-    with pytest.raises(MeshError, match="no mesh at .*soft-twin mesh"):
-        read_mesh(tmp_path / "none.vtu", ELEMENTS["tet4"])
-    broken = tmp_path / "broken.vtu"
-    broken.write_text("<VTKFile")
-    with pytest.raises(MeshError, match="not readable"):
-        read_mesh(broken, ELEMENTS["tet4"])
-    write_mesh(distorted_block("hex8"), tmp_path / "block.vtu")
-    with pytest.raises(MeshError, match="no tetra cells for element tet4: it has hexahedron"):
-        read_mesh(tmp_path / "block.vtu", ELEMENTS["tet4"])
-
-
 def test_inverted_flat_floating_and_impossible_cells_are_refused():
     mesh = distorted_block("tet4")
     inside_out = mesh.cells.copy()
@@ -63,7 +35,7 @@ def test_inverted_flat_floating_and_impossible_cells_are_refused():
         make_mesh(mesh.nodes, inside_out, mesh.element)
     far = mesh.nodes + np.array([10.0, 0.0, 0.0])
     two = np.vstack([mesh.nodes, far]), np.vstack([mesh.cells, mesh.cells + len(mesh.nodes)])
-    with pytest.raises(MeshError, match="2 parts"):
+    with pytest.raises(MeshError, match=r"2 parts .* has 36 of 72 nodes, around \(1.149e\+04, 1002, 1005\) mm"):
         make_mesh(*two, mesh.element)
     with pytest.raises(MeshError, match="not finite"):
         make_mesh(np.where(np.arange(len(mesh.nodes))[:, None] == 5, np.nan, mesh.nodes), mesh.cells, mesh.element)
@@ -82,3 +54,53 @@ def test_a_mesh_in_millimetres_is_recognised(slender):
 def test_the_robots_meshes_are_as_the_issue_wants_them(slender):
     assert len(robot_mesh(slender, element="tet4").cells) >= 4700
     assert robot_mesh(slender).element.name == "hex20r"
+
+
+def test_names_survive_renumbering_and_are_listed_when_wrong():
+    block = distorted_block("hex8")
+    nodes = np.vstack([[[9.0, 9.0, 9.0]], block.nodes])
+    face = 1 + block.cells[0, list(block.element.faces[0])]
+    mesh = make_mesh(
+        nodes,
+        block.cells + 1,
+        block.element,
+        volumes={"left": [1, 0, 1], "right": np.arange(12) >= 6},
+        surfaces={"bottom": face[None, ::-1]},
+        groups={"corner": [1], "nowhere": [0]},
+    )
+    np.testing.assert_array_equal(mesh.volume("left"), [0, 1])
+    np.testing.assert_array_equal(mesh.volume("right"), np.arange(6, 12))
+    np.testing.assert_array_equal(mesh.surface("bottom"), block.cells[:1, list(block.element.faces[0])])
+    np.testing.assert_array_equal(mesh.group("corner"), [0])
+    np.testing.assert_array_equal(mesh.group("bottom"), np.sort(face - 1))
+    np.testing.assert_array_equal(mesh.group("left"), np.unique(block.cells[:2]))
+    with pytest.raises(MeshError, match="no volume 'middle' in the mesh: there are left, right"):
+        mesh.volume("middle")
+    with pytest.raises(MeshError, match="no node group 'nowhere' in the mesh: there are bottom, corner, left, right"):
+        mesh.group("nowhere")
+    with pytest.raises(MeshError, match="no surface 'top' in the mesh: there are none"):
+        block.surface("top")
+
+
+def test_names_that_fit_nothing_are_refused():
+    block = distorted_block("hex8")
+    with pytest.raises(MeshError, match="volume 'a': expected indices below 12"):
+        make_mesh(block.nodes, block.cells, block.element, volumes={"a": [12]})
+    with pytest.raises(MeshError, match="group 'a': expected .* a mask of that length"):
+        make_mesh(block.nodes, block.cells, block.element, groups={"a": np.ones(3, bool)})
+    with pytest.raises(MeshError, match="surface 'a': 1 of 2 faces are no faces"):
+        faces = [boundary_faces(block)[0], [0, 1, 2, 35]]
+        make_mesh(block.nodes, block.cells, block.element, surfaces={"a": faces})
+    with pytest.raises(MeshError, match="not 'a . b'"):
+        make_mesh(block.nodes, block.cells, block.element, groups={"a + b": [0]})
+
+
+def test_a_face_between_cells_keeps_the_side_it_is_given_from():
+    block = distorted_block("hex8")
+    faces = block.cells[:, np.array(block.element.faces)].reshape(-1, 4)
+    _, first, count = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
+    inner = faces[first[count == 2][0]]
+    for face in (inner, inner[::-1]):
+        kept = make_mesh(block.nodes, block.cells, block.element, surfaces={"a": face[None]}).surface("a")[0]
+        shifts = [list(np.roll(face, s)) for s in range(4)]
+        assert list(kept) in shifts

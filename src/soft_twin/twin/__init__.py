@@ -45,7 +45,8 @@ def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Me
         MeshError: missing, broken, or of another size than the description says.
     """
     from soft_twin.twin.elements import element_named
-    from soft_twin.twin.mesh import check_unit, make_mesh, read_mesh
+    from soft_twin.twin.mesh import check_unit, make_mesh
+    from soft_twin.twin.mesh_files import read_mesh
 
     body = robot.body
     if isinstance(mesh, tuple):

@@ -1,9 +1,8 @@
-"""Meshes: nodes and cells of one element type, read and written through meshio, checked before they are used."""
+"""Meshes: nodes and cells of one element type with names for their parts, checked before they are used."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-import meshio
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -11,71 +10,116 @@ from scipy.sparse.csgraph import connected_components
 from soft_twin.errors import MeshError
 from soft_twin.twin.elements import Element
 
-MAX_FILE_SIZE = 500_000_000  # [bytes]
+SLIVER = 1e-3  # smallest (determinant)^(1/3) of a cell, in its own sizes
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Nodes (n, 3) [m] and cells (m, k) of one element."""
+    """Nodes (n, 3) [m] and cells (m, k) of one element, and names for parts of them.
+
+    Attributes:
+        volumes: indices (c,) of the cells of each named part.
+        surfaces: faces (f, k_face) of each named surface: nodes in the order of `Element.faces`, outward.
+        groups: indices (g,) of the nodes of each named group.
+    """
 
     nodes: np.ndarray
     cells: np.ndarray
     element: Element
+    volumes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    surfaces: Mapping[str, np.ndarray] = field(default_factory=dict)
+    groups: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def size(self) -> np.ndarray:
         """Edge lengths (3,) of the bounding box [m]."""
         return np.ptp(self.nodes, axis=0)
 
+    def volume(self, name: str) -> np.ndarray:
+        """Indices (c,) of the cells of that name.
 
-def read_mesh(path: str | Path, element: Element) -> Mesh:
-    """The cells of `element`'s type in a mesh file (.msh, .vtk, .vtu, …), checked.
+        Raises:
+            MeshError: there is none; the message lists those there are.
+        """
+        return _named(self.volumes, name, "volume")
+
+    def surface(self, name: str) -> np.ndarray:
+        """Faces (f, k_face) of the surface of that name, outward.
+
+        Raises:
+            MeshError: there is none; the message lists those there are.
+        """
+        return _named(self.surfaces, name, "surface")
+
+    def group(self, name: str) -> np.ndarray:
+        """Indices (g,) of the nodes of that name: of a group, else of a surface, else of a volume.
+
+        Raises:
+            MeshError: there is none; the message lists those there are.
+        """
+        if name not in self.groups and name in self.surfaces:
+            return np.unique(self.surfaces[name])
+        if name not in self.groups and name in self.volumes:
+            return np.unique(self.cells[self.volumes[name]])
+        return _named({**self.volumes, **self.surfaces, **self.groups}, name, "node group")
+
+
+def make_mesh(
+    nodes: np.ndarray,
+    cells: np.ndarray,
+    element: Element,
+    name: str = "mesh",
+    volumes: Mapping[str, np.ndarray] | None = None,
+    surfaces: Mapping[str, np.ndarray] | None = None,
+    groups: Mapping[str, np.ndarray] | None = None,
+    check: bool = True,
+) -> Mesh:
+    """A checked mesh from arrays; nodes that no cell uses are dropped, names that nothing is left of too.
+
+    Args:
+        nodes, cells: (n, 3) [m], (m, k).
+        element: of the cells.
+        name: what errors call the mesh.
+        volumes: indices of cells, or masks (m,), by name.
+        surfaces: faces by name, rows of at least their corners' nodes, in any order around the face.
+        groups: indices of nodes, or masks (n,), by name.
+        check: whether the cells' quality is checked (see `check_mesh`).
 
     Raises:
-        MeshError: missing, unreadable, without such cells, or broken (see `check_mesh`).
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise MeshError(f"no mesh at '{path}': make the robot's meshes by `soft-twin mesh ROBOT`")
-    if path.stat().st_size > MAX_FILE_SIZE:
-        raise MeshError(f"mesh '{path}' is larger than {MAX_FILE_SIZE} bytes")
-    try:
-        content = meshio.read(path)
-    except (Exception, SystemExit) as error:  # meshio's readers raise anything on a broken file, and exit on some
-        raise MeshError(
-            f"mesh '{path}' is not readable: {' '.join(str(error).split()) or type(error).__name__}"
-        ) from error
-    blocks = [block.data for block in content.cells if block.type == element.cell_type]
-    if not blocks:
-        found = ", ".join(sorted({block.type for block in content.cells})) or "nothing"
-        raise MeshError(f"mesh '{path}' has no {element.cell_type} cells for element {element.name}: it has {found}")
-    return make_mesh(content.points, np.vstack(blocks), element, str(path))
-
-
-def make_mesh(nodes: np.ndarray, cells: np.ndarray, element: Element, name: str = "mesh") -> Mesh:
-    """A checked mesh from arrays; nodes that no cell uses are dropped.
-
-    Raises:
-        MeshError: wrong shapes, or broken (see `check_mesh`).
+        MeshError: wrong shapes, names that are no good, or broken (see `check_mesh`).
     """
     nodes, cells = np.asarray(nodes, dtype=float), np.asarray(cells, dtype=np.int64)
-    k = len(element.nodes)
-    if nodes.ndim != 2 or nodes.shape[1] != 3 or cells.ndim != 2 or cells.shape[1] != k or not len(cells):
-        raise MeshError(
-            f"{name}: expected nodes (n, 3) and cells (m, {k}) for {element.name}, found {nodes.shape}, {cells.shape}"
-        )
-    if cells.min() < 0 or cells.max() >= len(nodes):
-        raise MeshError(f"{name}: cells name nodes {cells.min()}…{cells.max()}, there are {len(nodes)}")
+    _check_arrays(nodes, cells, element, name)
     used, renumbered = np.unique(cells, return_inverse=True)
-    mesh = Mesh(np.ascontiguousarray(nodes[used]), renumbered.reshape(cells.shape), element)
-    check_mesh(mesh, name)
+    place = np.full(len(nodes), -1)
+    place[used] = np.arange(len(used))
+    cells = renumbered.reshape(cells.shape)
+    mesh = Mesh(
+        np.ascontiguousarray(nodes[used]),
+        cells,
+        element,
+        _filled(
+            {key: _indices(value, len(cells), f"{name}: volume '{key}'") for key, value in (volumes or {}).items()}
+        ),
+        _filled(
+            {
+                key: _own_faces(value, place, cells, element, f"{name}: surface '{key}'")
+                for key, value in (surfaces or {}).items()
+            }
+        ),
+        _filled(
+            {
+                key: _kept(place, _indices(value, len(nodes), f"{name}: group '{key}'"))
+                for key, value in (groups or {}).items()
+            }
+        ),
+    )
+    for key in {**mesh.volumes, **mesh.surfaces, **mesh.groups}:
+        if '"' in key or " + " in key or key != key.strip() or not key:
+            raise MeshError(f"{name}: a name is without quotes, ' + ' and outer spaces, not '{key}'")
+    if check:
+        check_mesh(mesh, name)
     return mesh
-
-
-def write_mesh(mesh: Mesh, path: str | Path) -> None:
-    """Write the mesh in the format of the path's suffix."""
-    file_format = "gmsh" if Path(path).suffix == ".msh" else None
-    meshio.Mesh(mesh.nodes, [(mesh.element.cell_type, mesh.cells)]).write(path, file_format=file_format)
 
 
 def check_mesh(mesh: Mesh, name: str) -> None:
@@ -90,17 +134,19 @@ def check_mesh(mesh: Mesh, name: str) -> None:
     inverted = np.flatnonzero((determinants <= 0.0).any(axis=1))
     if len(inverted):
         raise MeshError(
-            f"{name}: {len(inverted)} of {len(mesh.cells)} cells are inverted or flat, the first is {inverted[0]}"
+            f"{name}: {len(inverted)} of {len(mesh.cells)} cells are inverted or flat, the first is {inverted[0]} "
+            f"around {_millimetres(mesh.nodes[mesh.cells[inverted[0]]])}"
         )
-    quality = determinants.min(axis=1) ** (1 / 3) / np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1)
-    if quality.min() < 1e-3:
+    slimness = determinants.min(axis=1) ** (1 / 3) / np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1)
+    if slimness.min() < SLIVER:
         raise MeshError(
-            f"{name}: cell {int(quality.argmin())} is a sliver (volume^(1/3) is {quality.min():.1e} of its size)"
+            f"{name}: cell {int(slimness.argmin())} is a sliver (volume^(1/3) is {slimness.min():.1e} of its size)"
         )
-    parts, labels = connected_components(_adjacency(mesh), directed=False)
-    if parts > 1:
+    parts = pieces(mesh)
+    if len(parts) > 1:
         raise MeshError(
-            f"{name}: {parts} parts hang together with nothing; the smallest has {np.bincount(labels).min()} nodes"
+            f"{name}: {len(parts)} parts hang together with nothing; the smallest has {len(parts[-1])} of "
+            f"{len(mesh.nodes)} nodes, around {_millimetres(mesh.nodes[parts[-1]])}"
         )
 
 
@@ -122,21 +168,54 @@ def check_unit(mesh: Mesh, expected: np.ndarray, name: str) -> None:
     raise MeshError(f"{name}: measures {size} m, the description says {right} m{guess}")
 
 
-def jacobians(mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
-    """∂X/∂ξ (m, q, 3, 3) at the quadrature points and its determinants (m, q)."""
-    gradients = mesh.element.gradients(mesh.element.points)
+def jacobians(mesh: Mesh, points: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """∂X/∂ξ (m, q, 3, 3) and its determinants (m, q), at the quadrature points or at reference `points` (q, 3)."""
+    gradients = mesh.element.gradients(mesh.element.points if points is None else points)
     matrices = np.einsum("mki,qkj->mqij", mesh.nodes[mesh.cells], gradients)
     return matrices, np.linalg.det(matrices)
 
 
+def pieces(mesh: Mesh) -> list[np.ndarray]:
+    """Indices of the nodes of each part that hangs together, largest first."""
+    n, k = len(mesh.nodes), mesh.cells.shape[1]
+    first = np.repeat(mesh.cells[:, :1], k - 1, axis=1).ravel()
+    links = coo_matrix((np.ones(len(first)), (first, mesh.cells[:, 1:].ravel())), shape=(n, n))
+    count, labels = connected_components(links.tocsr(), directed=False)
+    parts = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    return sorted(parts, key=len, reverse=True) if count > 1 else parts
+
+
+def cell_faces(cells: np.ndarray, element: Element) -> np.ndarray:
+    """All faces (m · f, k_face) of cells (m, k), the faces of one cell after those of the other, outward."""
+    faces = np.array(element.faces)
+    return cells[:, faces].reshape(-1, faces.shape[1])
+
+
+def boundary_faces(mesh: Mesh) -> np.ndarray:
+    """The faces (f, k_face) that only one cell has, outward, in the order of the cells."""
+    faces = cell_faces(mesh.cells, mesh.element)
+    _, first, count = np.unique(
+        _face_keys(faces[:, : mesh.element.corners_per_face], len(mesh.nodes)), return_index=True, return_counts=True
+    )
+    return faces[np.sort(first[count == 1])]
+
+
+def face_places(mesh: Mesh, faces: np.ndarray) -> np.ndarray:
+    """Index (f,) in `cell_faces` of each face (f, ≥ corners), −1 where no cell has it.
+
+    Of a face between two cells, that of the cell whose outward order it is given in.
+    """
+    return _face_places(np.asarray(faces), mesh.cells, mesh.element, len(mesh.nodes))
+
+
 def surface_triangles(mesh: Mesh) -> np.ndarray:
     """Triangles (t, 3) of the outer surface, outward, with quadratic faces split at their mid-side nodes."""
-    corners = mesh.element.corners_per_face
-    faces = np.vstack([mesh.cells[:, list(face)] for face in mesh.element.faces])
-    _, first, count = np.unique(np.sort(faces[:, :corners], axis=1), axis=0, return_index=True, return_counts=True)
-    outer = faces[np.sort(first[count == 1])]
-    pattern = _FACE_TRIANGLES[outer.shape[1]]
-    return outer[:, pattern].reshape(-1, 3)
+    return split_faces(boundary_faces(mesh))
+
+
+def split_faces(faces: np.ndarray) -> np.ndarray:
+    """Triangles (t, 3) of faces (f, k_face), quadratic ones split at their mid-side nodes."""
+    return faces[:, _FACE_TRIANGLES[faces.shape[1]]].reshape(-1, 3)
 
 
 _FACE_TRIANGLES = {
@@ -147,7 +226,79 @@ _FACE_TRIANGLES = {
 }
 
 
-def _adjacency(mesh: Mesh):
-    n, k = len(mesh.nodes), mesh.cells.shape[1]
-    first = np.repeat(mesh.cells[:, :1], k - 1, axis=1).ravel()
-    return coo_matrix((np.ones(len(first)), (first, mesh.cells[:, 1:].ravel())), shape=(n, n)).tocsr()
+def _named(parts: Mapping[str, np.ndarray], name: str, what: str) -> np.ndarray:
+    if name not in parts:
+        raise MeshError(f"no {what} '{name}' in the mesh: there are {', '.join(sorted(parts)) or 'none'}")
+    return parts[name]
+
+
+def _millimetres(points: np.ndarray) -> str:
+    x, y, z = 1e3 * points.mean(axis=0)
+    return f"({x:.4g}, {y:.4g}, {z:.4g}) mm"
+
+
+def _check_arrays(nodes: np.ndarray, cells: np.ndarray, element: Element, name: str) -> None:
+    k = len(element.nodes)
+    if nodes.ndim != 2 or nodes.shape[1] != 3 or cells.ndim != 2 or cells.shape[1] != k or not len(cells):
+        raise MeshError(
+            f"{name}: expected nodes (n, 3) and cells (m, {k}) for {element.name}, found {nodes.shape}, {cells.shape}"
+        )
+    if cells.min() < 0 or cells.max() >= len(nodes):
+        raise MeshError(f"{name}: cells name nodes {cells.min()}…{cells.max()}, there are {len(nodes)}")
+
+
+def _indices(values: np.ndarray, count: int, what: str) -> np.ndarray:
+    """Sorted indices without repetition, from indices or a mask."""
+    values = np.asarray(values)
+    if values.dtype == bool and values.shape == (count,):
+        return np.flatnonzero(values)
+    indices = np.unique(values.astype(np.int64)) if values.size else np.empty(0, np.int64)
+    if values.dtype == bool or len(indices) and (indices[0] < 0 or indices[-1] >= count):
+        raise MeshError(f"{what}: expected indices below {count} or a mask of that length, found {values.shape}")
+    return indices
+
+
+def _kept(place: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return place[indices][place[indices] >= 0]
+
+
+def _filled(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: values for name, values in parts.items() if len(values)}
+
+
+def _own_faces(faces, place: np.ndarray, cells: np.ndarray, element: Element, what: str) -> np.ndarray:
+    """Those faces of the cells that have the corners of `faces`, which are numbered before `place`."""
+    faces, corners = np.asarray(faces, dtype=np.int64), element.corners_per_face
+    if faces.ndim != 2 or faces.shape[1] < corners or not np.isin(faces, np.arange(len(place))).all():
+        raise MeshError(
+            f"{what}: expected faces (f, ≥ {corners}) of nodes below {len(place)}, found an array {faces.shape}"
+        )
+    found = _face_places(place[faces], cells, element, len(place))
+    if (found < 0).any():
+        raise MeshError(f"{what}: {np.count_nonzero(found < 0)} of {len(faces)} faces are no faces of the mesh's cells")
+    return cell_faces(cells, element)[np.unique(found)]
+
+
+def _face_places(faces: np.ndarray, cells: np.ndarray, element: Element, count: int) -> np.ndarray:
+    if not len(faces):
+        return np.empty(0, np.int64)
+    given, own = (values[:, : element.corners_per_face] for values in (faces, cell_faces(cells, element)))
+    keys = _face_keys(own, count)
+    order = np.argsort(keys, kind="stable")
+    wanted = np.where((given < 0).any(axis=1), -1, _face_keys(np.maximum(given, 0), count))
+    at = np.searchsorted(keys, wanted, sorter=order)
+    first, second = (order[np.minimum(at + i, len(order) - 1)] for i in (0, 1))
+    turned = (keys[second] == wanted) & (_after_lowest(own[second]) == _after_lowest(given))
+    best = np.where(turned, second, first)
+    return np.where(keys[best] == wanted, best, -1)
+
+
+def _face_keys(corners: np.ndarray, count: int) -> np.ndarray:
+    """One number a face: three of its corners make it unique."""
+    a, b, c = np.sort(corners, axis=1)[:, :3].T
+    return (a * count + b) * count + c
+
+
+def _after_lowest(corners: np.ndarray) -> np.ndarray:
+    """The node that follows the lowest one around each face: tells its two orientations apart."""
+    return corners[np.arange(len(corners)), (corners.argmin(axis=1) + 1) % corners.shape[1]]
