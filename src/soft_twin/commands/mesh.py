@@ -1,4 +1,4 @@
-"""`soft-twin mesh ROBOT`: make a robot's meshes as its description says."""
+"""`soft-twin mesh ROBOT`: make a robot's meshes as its description says; `--check FILE`: how good a mesh is."""
 
 import argparse
 from pathlib import Path
@@ -7,16 +7,25 @@ from soft_twin.errors import UsageError
 from soft_twin.resources import folder
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import Body, MeshChoice
-from soft_twin.twin.mesh import Mesh, write_mesh
+from soft_twin.twin.elements import ELEMENTS, element_named
+from soft_twin.twin.mesh import Mesh, check_mesh
+from soft_twin.twin.mesh_files import read_mesh, write_mesh
+from soft_twin.twin.quality import quality
 from soft_twin.twin.sweep import sweep_tube
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("robot", help="name of a robot, or path of its .yaml file")
+    parser.add_argument("robot", nargs="?", help="name of a robot, or path of its .yaml file")
     parser.add_argument("--out", type=Path, help="folder for the meshes (default: where the twin looks for them)")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="instead, print how good the mesh in FILE is")
+    parser.add_argument("--element", metavar="NAME", help=f"of the mesh that is checked: {', '.join(ELEMENTS)}")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if (arguments.robot is None) == (arguments.check is None):
+        raise UsageError("give either a robot, whose meshes are made, or --check FILE")
+    if arguments.check is not None:
+        return _check(arguments.check, arguments.element)
     robot = load_robot(arguments.robot)
     body = getattr(robot, "body", None)
     if not isinstance(body, Body):
@@ -43,3 +52,10 @@ def make(body: Body, choice: MeshChoice) -> Mesh:
     from soft_twin.twin.gmsh_tube import tube_tetrahedra
 
     return tube_tetrahedra(*radii, body.length, choice.size, order=2 if choice.element == "tet10" else 1)
+
+
+def _check(path: Path, element: str | None) -> int:
+    mesh = read_mesh(path, element_named(element) if element else None, check=False)
+    print(quality(mesh).table())
+    check_mesh(mesh, f"mesh '{path}'")
+    return 0
