@@ -36,7 +36,7 @@ class FrameDecoder:
     """Frames of one kind out of a stream that may start anywhere and be damaged.
 
     Attributes:
-        bad_frames: whose checksum or length did not fit.
+        bad_frames: whose checksum or length did not fit, and pieces between frames.
     """
 
     def __init__(self, kind: int):
@@ -50,6 +50,7 @@ class FrameDecoder:
         result = []
         while (start := self._buffer.find(SYNC)) >= 0 and len(self._buffer) >= start + _HEADER.size:
             end = start + _HEADER.size + 2 * self._buffer[start + 3] + _CRC.size
+            self.bad_frames += start > 0
             if self._buffer[start + 3] <= MAX_CHANNELS and len(self._buffer) < end:
                 self._buffer = self._buffer[start:]
                 return result
@@ -96,6 +97,10 @@ class DacValves(Valves):
         self.count = count
         self._port = port
         self._decoder = FrameDecoder(TELEMETRY)
+
+    @property
+    def garbage(self) -> int:
+        return self._decoder.bad_frames
 
     def write(self, pressures: np.ndarray) -> None:
         self._port.write(encode_frame(COMMAND, volts_of(pressures)))

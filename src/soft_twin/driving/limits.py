@@ -85,7 +85,12 @@ class CommandLimiter:
         self.accelerations = change / dt
         self.rates = self.rates + change
         arrives = np.abs(self.rates * dt - distance) <= 1e-9 * np.abs(distance)
-        self.positions = np.where(arrives, target, self.positions + self.rates * dt)
+        self.positions = self._within(np.where(arrives, target, self.positions + self.rates * dt))
+
+    def _within(self, positions: np.ndarray) -> np.ndarray:
+        """The positions (n,), but none beyond the allowed range unless it was beyond already."""
+        low, high = self._allowed
+        return positions.clip(np.minimum(low, self.positions), np.maximum(high, self.positions))
 
 
 def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:

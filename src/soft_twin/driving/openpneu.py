@@ -24,7 +24,10 @@ ANSWER_TIME = 1.0  # [s]
 LONGEST_LINE = 256  # [bytes]
 IMPLAUSIBLE = 1000.0  # [kPa]
 
+ANSWERS = (b"", b"OK;Successful", b"Error command", b"OpenPneu2.0")
+
 _TELEMETRY = re.compile(rb"T([-+0-9.eE,]*);")
+_BROKEN = re.compile(rb"T[-+0-9.eE,]+")
 _BEGINNING = re.compile(rb"T[-+0-9.eE,]*\Z")
 
 
@@ -37,30 +40,39 @@ class TelemetryDecoder:
     """Pressures out of the device's stream.
 
     Attributes:
-        garbage: telegrams that were not ten plausible numbers.
+        garbage: telegrams that were not ten plausible numbers, and text that is no answer.
         text: what has come between the telegrams lately.
     """
 
     def __init__(self) -> None:
         self.garbage = 0
         self.text = b""
-        self._rest = b""
+        self._rest = self._line = b""
 
     def feed(self, data: bytes) -> list[np.ndarray]:
         """Gauge pressures (10,) [Pa] of each telegram completed by `data`."""
         self._rest += data
         result, end = [], 0
         for match in _TELEMETRY.finditer(self._rest):
-            self.text = (self.text + self._rest[end : match.start()])[-LONGEST_LINE:]
+            self._take_text(self._rest[end : match.start()])
             end = match.end()
             pressures = self._parse(match[1])
             if pressures is not None:
                 result.append(pressures)
         beginning = _BEGINNING.search(self._rest, end)
         start = beginning.start() if beginning else len(self._rest)
-        self.text = (self.text + self._rest[end:start])[-LONGEST_LINE:]
+        self._take_text(self._rest[end:start])
         self._rest = self._rest[start:][-LONGEST_LINE:]
         return result
+
+    def _take_text(self, text: bytes) -> None:
+        """Lines of answers, which may be cut by the end of what has come in."""
+        text, broken = _BROKEN.subn(b"", text)
+        self.garbage += broken
+        *lines, self._line = (self._line + text).split(b"\r\n")
+        self._line = self._line[-LONGEST_LINE:]
+        self.garbage += sum(line not in ANSWERS for line in lines)
+        self.text = (self.text + text)[-LONGEST_LINE:]
 
     def _parse(self, numbers: bytes) -> np.ndarray | None:
         try:
@@ -92,6 +104,10 @@ class OpenPneuValves(Valves):
         self._told = np.full(count, np.nan)
         self._greet()
         self._port.write(b"C\r\n")
+
+    @property
+    def garbage(self) -> int:
+        return self._decoder.garbage
 
     def write(self, pressures: np.ndarray) -> None:
         wanted = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)

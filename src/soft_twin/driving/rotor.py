@@ -30,7 +30,7 @@ SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waite
 class FeedbackPeriod:
     """The time between two samples of a motor, learned from how many come.
 
-    Lost samples make it look longer, so that the shorter ones among the last windows are believed.
+    Lost samples make it look longer, copies of them shorter: the median of the last windows is believed.
 
     Attributes:
         seconds: the period, 0 while it is not known [s].
@@ -50,7 +50,7 @@ class FeedbackPeriod:
         self._heard += heard
         if self._elapsed >= WINDOW:
             self._rates.extend(self._heard[self._heard > 0.0] / self._elapsed)
-            self.seconds = 1.0 / float(np.quantile(self._rates, 0.75)) if self._rates else 0.0
+            self.seconds = 1.0 / float(np.median(self._rates)) if self._rates else 0.0
             self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
 
 
@@ -119,7 +119,7 @@ class Rotor:
         excess = wrap(sample.angle_counts - self._last.angle_counts - round(expected))
         self.counts += round(expected) + excess
         self._excess += excess
-        self._tolerance += abs(now - before) * (0.5 * period + SPEED_LAG)
+        self._tolerance += abs(now - before) * max(0.5 * period, SPEED_LAG)
         self._fastest = max(self._fastest, abs(before), abs(now))
         if abs(excess) >= self._largest:
             self._largest, self._ends = abs(excess), (before, now)

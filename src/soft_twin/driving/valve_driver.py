@@ -46,7 +46,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         """The chambers now, stamped with time.time()."""
         with self._lock:
             state = self._control.state(time.time())
-        state.counters.update(self._timing)
+        state.counters.update(self._timing, garbage=self._valves.garbage)
         return state
 
     def close(self) -> None:
@@ -74,4 +74,6 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         dt = self._measure_tick()
         with self._lock:
             pressures = self._control.update(measured, min(dt, LONGEST_STEP * self._period))
-        self._valves.write(pressures)
+            ready = self._control.ready
+        if ready:
+            self._valves.write(pressures)

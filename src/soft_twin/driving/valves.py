@@ -23,10 +23,12 @@ class Valves(ABC):
     Attributes:
         count: number of chambers.
         range: lowest and highest gauge pressure that the device can be told [Pa].
+        garbage: how often the device said what cannot be understood.
     """
 
     count: int
     range: tuple[float, float]
+    garbage: int = 0
 
     @abstractmethod
     def write(self, pressures: np.ndarray) -> None:

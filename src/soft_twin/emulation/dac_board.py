@@ -20,8 +20,8 @@ class EmulatedDacBoard:
         chambers: what the valves fill.
     """
 
-    def __init__(self, count: int = 40, seed: int = 0):
-        self.port = PseudoTerminal()
+    def __init__(self, count: int = 40, seed: int = 0, port: PseudoTerminal | None = None):
+        self.port = port or PseudoTerminal()
         self.line = LineFaults(self.port, seed)
         self.chambers = Chambers(count, ChamberParameters(), seed)
         self.chambers.targets[:] = RANGE[0]

@@ -67,7 +67,7 @@ class EmulatedModbusTerminal:
             return
         self._buffers[client] += data
         while (message := self._next_message(client)) is not None:
-            answer = self._answer(message)
+            answer = self.answer(message)
             if not self.silent:
                 with contextlib.suppress(OSError):
                     client.sendall(answer)
@@ -82,7 +82,8 @@ class EmulatedModbusTerminal:
         self._buffers[client] = buffer[end:]
         return buffer[:end]
 
-    def _answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes) -> bytes:
+        """What the terminal says to a message."""
         transaction, _, _, unit, function = _HEADER.unpack_from(message)
         content = self._content(function, message[_HEADER.size :])
         if isinstance(content, int):

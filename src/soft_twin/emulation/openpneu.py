@@ -23,8 +23,8 @@ class EmulatedOpenPneu:
         state: "idle", "control" or "stopped".
     """
 
-    def __init__(self, seed: int = 0):
-        self.port = PseudoTerminal()
+    def __init__(self, seed: int = 0, port: PseudoTerminal | None = None):
+        self.port = port or PseudoTerminal()
         self.line = LineFaults(self.port, seed)
         self.chambers = Chambers(CHANNELS, PUMPS, seed)
         self.state = "idle"
