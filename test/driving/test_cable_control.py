@@ -6,7 +6,7 @@ import pytest
 from soft_twin import load_robot
 from soft_twin.driving.cable_control import DriverParameters
 from soft_twin.driving.homing import HomingParameters
-from soft_twin.emulation.c610 import MotorParameters
+from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
 from soft_twin.errors import DeviceError
 
 from .simulated import DT, SPRING, SimulatedWinches
@@ -347,3 +347,21 @@ def test_a_stream_of_commands_is_a_line_not_stairs(winches):
     # the estimate is that of the spring, not of the motor's own to and fro
     np.testing.assert_allclose(tensions[100:], SPRING * rate * DT * np.arange(100, 250), atol=0.15)
     assert winches.state.counters["acceleration"] < 25
+
+
+def test_calibrated_cables_move_as_far_as_they_are_told():
+    robot = load_robot("slender")
+    calibration = {"direction": -1, "scale": 1.05, "offset": 0.001}
+    cables = (robot.cables[0], dataclasses.replace(robot.cables[1], **calibration), *robot.cables[2:])
+    robot = dataclasses.replace(robot, cables=cables)
+    winches = SimulatedWinches(robot=robot)
+    winches.motors = EmulatedC610.of(robot)
+    winches.run(0.6)
+    winches.control.home()
+    np.testing.assert_allclose(winches.state.displacements, [0.0, 0.001, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+    winches.control.enable()
+    winches.run(1.0, np.full(6, 0.004))
+    # the emulated drum has no such error: it winds in what the driver takes for 1.05 times as much
+    told = np.array([0.004, 0.003 / 1.05, 0.004, 0.004, 0.004, 0.004])
+    np.testing.assert_allclose(winches.motors.displacements, told, atol=1e-5)
+    assert winches.state.mode == "active"

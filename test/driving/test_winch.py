@@ -1,14 +1,19 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from soft_twin.driving.winch import Winch
+from soft_twin import load_robot
+from soft_twin.driving.winch import Winch, winch_of
 from soft_twin.robots.cable_tube import WinchDescription
 
 
-def _winch(direction=1, **choices):
-    return Winch(WinchDescription(radius=0.0065, gear_ratio=36.0, direction=direction, current_limit=3.0), **choices)
+def _winch(direction=1, growth=0.0, **choices):
+    description = WinchDescription(
+        radius=0.0065, gear_ratio=36.0, direction=direction, current_limit=3.0, growth=growth
+    )
+    return Winch(description, **choices)
 
 
 @pytest.mark.parametrize("direction", [1, -1])
@@ -44,3 +49,29 @@ def test_rate_is_the_derivative_of_displacement(direction):
 
 def test_force_is_torque_over_radius():
     assert _winch().force(0.5) == pytest.approx(0.5 * 0.18 / 0.0065)
+
+
+@pytest.mark.parametrize("length", [0.0, 0.05, 1.0])
+def test_a_cable_wound_onto_itself_fills_an_area(length):
+    diameter, width, first = 0.0007, 0.004, 0.0065
+    winch = _winch(growth=diameter**2 / (2.0 * math.pi * width))
+    filled = math.pi * width * (winch.radius(length) ** 2 - first**2)
+    assert filled == pytest.approx(length * diameter**2)
+    # and the angle is the integral of dL / r(L)
+    lengths = np.linspace(0.0, length, 20001)
+    assert winch.drum_angle(length) == pytest.approx(np.trapezoid(1.0 / winch.radius(lengths), lengths), rel=1e-8)
+
+
+def test_rate_and_force_go_with_the_radius():
+    winch = _winch(growth=1e-4)
+    assert winch.rate(600, 0.05) / winch.rate(600) == pytest.approx(winch.radius(0.05) / 0.0065)
+    assert winch.force(1.0, 0.05) * winch.radius(0.05) == pytest.approx(winch.force(1.0) * 0.0065)
+
+
+def test_each_cable_is_wound_as_its_calibration_says():
+    robot = load_robot("slender")
+    second = dataclasses.replace(robot.cables[1], direction=-1, scale=1.02)
+    winch = winch_of(dataclasses.replace(robot, cables=(robot.cables[0], second, *robot.cables[2:])))
+    counts = winch.rotor_counts(np.full(6, 0.01))
+    assert counts[1] == pytest.approx(-counts[0] / 1.02)
+    np.testing.assert_allclose(winch.displacement_of_counts(counts), 0.01)

@@ -71,6 +71,13 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["cables", "list", 1, "name"], "cable_1", "two cables share one name"),
         (["cables", "list", 1, "segment"], 3, "segment: expected a whole number in 1…2, found 3"),
         (["winches", "direction"], 0, "expected 1 or -1, found 0"),
+        (["winches", "current_limit"], 0.05, "pulls with 1.4 N at most, less than cables.tension allows, 2 N"),
+        (["winches", "cable_diameter"], 0.0007, "'cable_diameter' and 'drum_width' are both needed"),
+        (["cables", "rate"], 0.5, "needs 26444 turns/min of the rotor"),
+        (["cables", "acceleration"], 0.0, "acceleration: 0 is outside"),
+        (["cables", "list", 1, "direction"], 2, "direction: expected a whole number in -1…1, found 2"),
+        (["cables", "list", 1, "scale"], 0.0, "scale: 0 is outside 0.5…2"),
+        (["cables", "list", 1, "offset"], 0.05, "offset: 0.05 is outside -0.002…0.012"),
         (["target", "tip"], [0.0, 0.1], "tip: expected a list of 3 numbers"),
     ],
 )
@@ -83,6 +90,17 @@ def test_every_mistake_is_named(content, load, keys, value, message):
         load(content)
     assert "mine.yaml" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_calibration_and_drums_are_read(content, load):
+    content["robot"]["cables"]["list"][2] |= {"direction": -1, "scale": 1.01, "offset": 0.001}
+    content["robot"]["winches"] |= {"cable_diameter": 0.0007, "drum_width": 0.004}
+    content["robot"]["cables"]["acceleration"] = 2.0
+    robot = load(content)
+    third = robot.cables[2]
+    assert (third.direction, third.scale, third.offset) == (-1, 1.01, 0.001)
+    assert robot.winch.growth == pytest.approx(0.0007**2 / (2.0 * math.pi * 0.004))
+    assert robot.cable_limits.acceleration == 2.0
 
 
 def test_missing_keys_are_named(content, load):

@@ -17,7 +17,6 @@ DATABASE = cantools.database.load_file(Path(__file__).with_name("c610.dbc"))
 BIT_RATE = 1_000_000  # [bit/s]
 COUNTS_PER_TURN = 8192  # of the rotor
 MAX_CURRENT = 10.0  # [A]
-TORQUE_CONSTANT = 0.18  # [N·m/A] at the output shaft of the M2006, behind its 36:1 gear (data sheet)
 FRAME_BITS = 130  # [bit] a standard frame of 8 bytes with the most stuffing bits and the gap after it
 
 _COMMANDS = {range(1, 5): "Command1To4", range(5, 9): "Command5To8"}

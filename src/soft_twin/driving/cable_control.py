@@ -13,7 +13,7 @@ from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
 from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
-from soft_twin.driving.winch import Winch
+from soft_twin.driving.winch import winch_of
 from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
@@ -34,7 +34,6 @@ class DriverParameters:
 
     Attributes:
         rate: ticks per second [Hz].
-        acceleration: limit of a cable's acceleration [m/s²].
         hold_after: without a command for so long the cables hold [s].
         relax_after: without a command for so long the cables are relaxed [s].
         coast_after: a motor whose feedback is older gets no current [s].
@@ -47,7 +46,6 @@ class DriverParameters:
     """
 
     rate: float = 250.0
-    acceleration: float = 4.0
     hold_after: float = 0.1
     relax_after: float = 1.0
     coast_after: float = 0.02
@@ -100,10 +98,11 @@ class CableControl(ActuatorControl):
         super().__init__(limiter, self.parameters.hold_after, self.parameters.relax_after)
         self.motor_ids = [cable.motor_id for cable in robot.cables]
         self._names = robot.cable_names
-        self._winch = Winch(robot.winch)
+        self._winch = winch_of(robot)
         highest = robot.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
-        self._rate = robot.cable_limits.rate
+        self._limits = robot.cable_limits
+        self._offsets = np.array([cable.offset for cable in robot.cables])
         self._memory = MotionMemory(len(self._names))
         self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
         self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
@@ -121,7 +120,7 @@ class CableControl(ActuatorControl):
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
 
     def home(self) -> None:
-        """Let the cables' present positions be displacement 0.
+        """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
 
         Raises:
             DeviceError: the motors are enabled, or one of them is silent.
@@ -130,11 +129,11 @@ class CableControl(ActuatorControl):
             raise DeviceError("the motors are enabled: relax them before homing, so that nothing moves by it")
         if self._missing():
             raise DeviceError("; ".join(self._missing()))
-        self._readings.set_zero(np.zeros(len(self._names)))
+        self._readings.set_zero(self._offsets)
         self._faults.pop(POSITION, None)
 
     def take_up_slack(self) -> None:
-        """Wind every cable in until it is just taut, and let that be displacement 0; then hold.
+        """Wind every cable in until it is just taut, and let that be home; then hold.
 
         Raises:
             DeviceError: the motors are enabled or stopped, or one of them is silent.
@@ -157,7 +156,7 @@ class CableControl(ActuatorControl):
         self._estimate_delays(dt, gaps)
         self._watch()
         currents = self._currents(min(dt, LONGEST_STEP))
-        return dict(zip(self.motor_ids, (self._winch.description.direction * currents).tolist(), strict=True))
+        return dict(zip(self.motor_ids, (self._winch.direction * currents).tolist(), strict=True))
 
     def state(self, time: float) -> CableState:
         """The state as of the last update, stamped with `time` [s]."""
@@ -206,7 +205,7 @@ class CableControl(ActuatorControl):
         if self.mode == HOMING:
             share = min(share, self._homing_share)
             self._find_taut(dt)
-        self._limiter.advance(self._between(), share * self._rate, self.parameters.acceleration, dt)
+        self._limiter.advance(self._between(), share * self._limits.rate, self._limits.acceleration, dt)
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted()
         currents = self._control.update(wanted, self._readings.displacements, self._readings.rates, dt)
@@ -250,7 +249,7 @@ class CableControl(ActuatorControl):
         return np.zeros(len(self._names))
 
     def _find_taut(self, dt: float) -> None:
-        """Wind on; once all cables are taut, that is displacement 0."""
+        """Wind on; once all cables are taut, that is home."""
         displacements = self._readings.displacements
         if self._take_up is None:
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
@@ -258,9 +257,9 @@ class CableControl(ActuatorControl):
         for i in self._take_up.lost(displacements):
             self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
-            self._readings.set_zero(displacements - self._target)
+            self._readings.set_zero(displacements - self._target + self._offsets)
             self.mode = HOLD
-            self._aim(np.zeros(len(self._names)))
+            self._aim(self._offsets)
             self._begin()
             self._command_age = 0.0
 
@@ -331,5 +330,6 @@ class CableControl(ActuatorControl):
     def _estimate_pulls(self, dt: float) -> None:
         """Low-passed pull of the motors less their friction; acceleration is left out."""
         readings = self._readings
-        pulls = self._winch.force(readings.currents - self.parameters.gains.friction * readings.rates)
+        effective = readings.currents - self.parameters.gains.friction * readings.rates
+        pulls = self._winch.force(effective, readings.displacements)
         self._pulls += (pulls - self._pulls) * min(1.0, dt / self.parameters.tension_lag)

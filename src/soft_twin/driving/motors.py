@@ -29,7 +29,7 @@ class MotorReadings:
         """
         self._cable = {motor_id: i for i, motor_id in enumerate(motor_ids)}
         self._winch = winch
-        highest = abs(float(winch.rotor_counts(acceleration)))
+        highest = float(np.max(np.abs(winch.rotor_counts(acceleration))))
         self._rotors = [Rotor(highest, silent_after) for _ in self._cable]
         self._period = FeedbackPeriod(len(self._rotors))
         self._zero_counts = np.zeros(len(self._rotors))
@@ -44,12 +44,12 @@ class MotorReadings:
     @property
     def rates(self) -> np.ndarray:
         """(c,) [m/s]."""
-        return self._winch.rate(self._speeds / COUNTS_PER_RPM)
+        return self._winch.rate(self._speeds / COUNTS_PER_RPM, self.displacements)
 
     @property
     def currents(self) -> np.ndarray:
         """(c,) > 0 winds in [A]."""
-        return self._winch.description.direction * self._currents
+        return self._winch.direction * self._currents
 
     def set_zero(self, displacements: np.ndarray) -> None:
         """Let the present rotor angles stand for these displacements (c,) [m]."""

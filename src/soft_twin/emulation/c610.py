@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.robots.cable_tube import WinchDescription
+from soft_twin.robots.cable_tube import CableTube, WinchDescription
 
 COUNTS_PER_TURN = 8192
 FIRST_ID = {0x200: 1, 0x1FF: 5}  # motor id of a command frame's first current
@@ -64,8 +64,9 @@ class EmulatedC610:
         winch: WinchDescription,
         parameters: MotorParameters | None = None,
         seed: int = 0,
+        directions: Sequence[int] | None = None,
     ):
-        """`seed` draws where in its turn each rotor stands at displacement 0."""
+        """`seed` draws where each rotor stands in its turn; winding directions are the winch's by default."""
         self.parameters = parameters or MotorParameters()
         self.motor_ids = tuple(motor_ids)
         count = len(self.motor_ids)
@@ -73,10 +74,18 @@ class EmulatedC610:
         self.stalled, self.silent = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         self.derating, self.wiring = np.ones(count), np.ones(count)
         self._winch = winch
+        self._directions = np.full(count, winch.direction) if directions is None else np.array(directions)
         self._commanded = np.zeros(count)
         self._since_command = np.full(count, np.inf)
         self._since_current = np.full(count, np.inf)
         self._zero_counts = np.random.default_rng(seed).integers(0, COUNTS_PER_TURN, count)
+
+    @classmethod
+    def of(cls, robot: CableTube, seed: int = 0) -> "EmulatedC610":
+        """The motors of a robot's cables, in their order."""
+        directions = [robot.winch.direction * cable.direction for cable in robot.cables]
+        lag = MotorParameters(lag=robot.emulated.motor_lag)
+        return cls([cable.motor_id for cable in robot.cables], robot.winch, lag, seed, directions)
 
     @property
     def limp(self) -> np.ndarray:
@@ -111,7 +120,7 @@ class EmulatedC610:
     def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
         """(c,) rates towards which the present forces drive the cables [m/s]."""
         p, radius = self.parameters, self._winch.radius
-        pull = self.wiring * self._winch.direction * self.currents * p.torque_constant / radius
+        pull = self.wiring * self._directions * self.currents * p.torque_constant / radius
         force = np.where(self.limp, 0.0, pull) - tensions
         friction = p.friction / radius
         heading = np.where(self.rates != 0.0, np.sign(self.rates), np.sign(force))
@@ -126,7 +135,7 @@ class EmulatedC610:
     def feedback(self) -> list[tuple[int, bytes]]:
         """One feedback frame (id, data) of every motor that is not silent."""
         drum_angle = self.displacements / self._winch.radius
-        gear = self._winch.direction * self._winch.gear_ratio
+        gear = self._directions * self._winch.gear_ratio
         counts = (
             np.rint(drum_angle * (gear * COUNTS_PER_TURN / (2.0 * np.pi))).astype(int) + self._zero_counts
         ) % COUNTS_PER_TURN

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from soft_twin.emulation.base_motion import BaseMotion, RecordedMotion
-from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.imu import EmulatedImu, perfect_imu
 from soft_twin.emulation.imu_board import EmulatedImuBoard
 from soft_twin.emulation.motor_bus import MotorBus
@@ -105,8 +105,7 @@ class CableRobot:
         self._motion = motion
         self._mounting = robot.mounting
         self._body = body
-        lag = MotorParameters(lag=robot.emulated.motor_lag)
-        self._motors = MotorBus(EmulatedC610([cable.motor_id for cable in robot.cables], robot.winch, lag, seed))
+        self._motors = MotorBus(EmulatedC610.of(robot, seed))
         parameters = perfect_imu() if isinstance(motion, RecordedMotion) else None
         self._imu = EmulatedImuBoard(EmulatedImu(parameters, seed), ambient)
         self.imu_path, self.can_path = self._imu.port.path, self._motors.port.path

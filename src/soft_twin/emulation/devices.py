@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.emulation.imu import EmulatedImu
 from soft_twin.emulation.imu_board import EmulatedImuBoard
@@ -45,8 +45,7 @@ class Motors:
     def __init__(self, robot: Robot, seed: int):
         if not isinstance(robot, CableTube):
             raise UsageError(f"robot '{robot.name}' has no winches to emulate")
-        lag = MotorParameters(lag=robot.emulated.motor_lag)
-        self.motors = EmulatedC610([cable.motor_id for cable in robot.cables], robot.winch, lag, seed)
+        self.motors = EmulatedC610.of(robot, seed)
         self._bus = MotorBus(self.motors)
         self.port, self.line = self._bus.port, self._bus.line
 

@@ -36,7 +36,7 @@ class CableCampaign(Campaign):
     def __init__(self, seed: int):
         self._robot = load_robot("slender")
         self.count = len(self._robot.cables)
-        self._motors = EmulatedC610([cable.motor_id for cable in self._robot.cables], self._robot.winch, seed=seed)
+        self._motors = EmulatedC610.of(self._robot, seed)
         self._port = MemoryLine()
         self._line = LineFaults(self._port, seed)
         self._adapter = SlcanAdapter(self._line)

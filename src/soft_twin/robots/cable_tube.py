@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.twin.base import Twin
 
+TORQUE_CONSTANT = 0.18  # [N·m/A] at the output shaft of an M2006, behind its 36:1 gear (data sheet)
+FASTEST_ROTOR = 18_000.0  # [turns/min] of an M2006 without load: 500 at its output shaft (data sheet)
+
 
 @dataclass(frozen=True)
 class Material:
@@ -71,31 +74,42 @@ class Cable:
         position: (2,) x and y of the cable in the cross section [m].
         length: from base to anchor, undeformed [m].
         motor_id: id of the motor that pulls it.
+        direction: −1 where its motor turns, or its drum winds, the other way round than the winches do.
+        scale: measured length of cable over that computed from the drum.
+        offset: displacement at which the cable is when it is homed [m].
     """
 
     name: str
     position: tuple[float, float]
     length: float
     motor_id: int
+    direction: int = 1
+    scale: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
 class CableLimits:
-    """What every cable must keep to: tension [N], displacement [m], rate of displacement [m/s]."""
+    """What every cable must keep to: tension [N], displacement [m], its rate [m/s] and acceleration [m/s²]."""
 
     tension: tuple[float, float]
     displacement: tuple[float, float]
     rate: float
+    acceleration: float = 4.0
 
 
 @dataclass(frozen=True)
 class WinchDescription:
-    """Drum radius [m], rotor turns per drum turn, sign of the rotor's turning that winds in, current limit [A]."""
+    """Drum radius [m], rotor turns per drum turn, sign of the rotor's turning that winds in, current limit [A].
+
+    `growth` is that of the radius while the cable is wound onto itself [m/rad], see driving.winch.
+    """
 
     radius: float
     gear_ratio: float
     direction: int
     current_limit: float
+    growth: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -162,17 +176,19 @@ def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> CableT
     """A CableTube from the section `robot` of its description."""
     body = _read_body(robot.section("body"))
     cables = robot.section("cables")
+    limits, winch = _read_limits(cables), _read_winch(robot.section("winches"))
+    _check_drive(robot.where, limits, winch)
     rpy = robot.section("imu").numbers("mounting_rpy_deg", 3, -360.0, 360.0)
     return CableTube(
         name=name,
         path=path,
         nodes=nodes,
         body=body,
-        cables=_read_cables(cables, body),
-        cable_limits=_read_limits(cables),
+        cables=_read_cables(cables, body, limits),
+        cable_limits=limits,
         cable_stiffness=cables.number("stiffness", 1.0),
         pretension=cables.number("pretension", *cables.interval("tension")),
-        winch=_read_winch(robot.section("winches")),
+        winch=winch,
         mounting=euler2mat(*np.radians(rpy), axes="sxyz"),
         target_tip=robot.section("target").numbers("tip", 3, -body.length, body.length),
         emulated=_read_mismatch(robot.section("emulated")),
@@ -210,7 +226,7 @@ def _read_mesh(mesh: Section) -> MeshChoice:
     )
 
 
-def _read_cables(cables: Section, body: Body) -> tuple[Cable, ...]:
+def _read_cables(cables: Section, body: Body, limits: CableLimits) -> tuple[Cable, ...]:
     radius = cables.number("radius", 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter)
     ends = np.cumsum(body.segment_lengths)
     result = []
@@ -222,6 +238,9 @@ def _read_cables(cables: Section, body: Body) -> tuple[Cable, ...]:
                 position=(radius * math.cos(angle), radius * math.sin(angle)),
                 length=float(ends[item.integer("segment", 1, len(ends)) - 1]),
                 motor_id=item.integer("motor_id", 1, 8),
+                direction=_read_direction(item) if item.has("direction") else 1,
+                scale=item.number("scale", 0.5, 2.0) if item.has("scale") else 1.0,
+                offset=item.number("offset", *limits.displacement) if item.has("offset") else 0.0,
             )
         )
     for what in ("name", "motor_id"):
@@ -232,7 +251,12 @@ def _read_cables(cables: Section, body: Body) -> tuple[Cable, ...]:
 
 
 def _read_limits(cables: Section) -> CableLimits:
-    limits = CableLimits(cables.interval("tension"), cables.interval("displacement"), cables.number("rate", 1e-4, 10.0))
+    limits = CableLimits(
+        cables.interval("tension"),
+        cables.interval("displacement"),
+        cables.number("rate", 1e-4, 10.0),
+        cables.number("acceleration", 1e-3, 1e3) if cables.has("acceleration") else CableLimits.acceleration,
+    )
     if limits.tension[0] < 0.0:
         raise DescriptionError(f"{cables.where}.tension: {limits.tension[0]:g} N is negative, a cable never pushes")
     if not limits.displacement[0] <= 0.0 <= limits.displacement[1]:
@@ -241,15 +265,46 @@ def _read_limits(cables: Section) -> CableLimits:
 
 
 def _read_winch(winches: Section) -> WinchDescription:
-    direction = winches.integer("direction", -1, 1)
-    if direction == 0:
-        raise DescriptionError(f"{winches.where}.direction: expected 1 or -1, found 0")
     return WinchDescription(
         winches.number("radius", 1e-4, 0.1),
         winches.number("gear_ratio", 1.0, 1000.0),
-        direction,
+        _read_direction(winches),
         winches.number("current_limit", 0.0, 10.0),
+        _read_growth(winches),
     )
+
+
+def _read_direction(section: Section) -> int:
+    direction = section.integer("direction", -1, 1)
+    if direction == 0:
+        raise DescriptionError(f"{section.where}.direction: expected 1 or -1, found 0")
+    return direction
+
+
+def _read_growth(winches: Section) -> float:
+    """Of a drum's radius, from the cable's diameter t and the drum's width w: t² / (2 π w) [m/rad]."""
+    if winches.has("cable_diameter") != winches.has("drum_width"):
+        raise DescriptionError(f"{winches.where}: 'cable_diameter' and 'drum_width' are both needed, or none")
+    if not winches.has("drum_width"):
+        return 0.0
+    diameter = winches.number("cable_diameter", 1e-5, 0.01)
+    return diameter**2 / (2.0 * math.pi * winches.number("drum_width", diameter, 0.1))
+
+
+def _check_drive(where: str, limits: CableLimits, winch: WinchDescription) -> None:
+    """Limits that a winch's motor cannot keep together contradict each other."""
+    pull = winch.current_limit * TORQUE_CONSTANT / winch.radius
+    if pull < limits.tension[1]:
+        raise DescriptionError(
+            f"{where}: winches.current_limit {winch.current_limit:g} A pulls with {pull:.2g} N at most, less than "
+            f"cables.tension allows, {limits.tension[1]:g} N"
+        )
+    speed = limits.rate * winch.gear_ratio / (2.0 * math.pi * winch.radius) * 60.0
+    if speed > FASTEST_ROTOR:
+        raise DescriptionError(
+            f"{where}: cables.rate {limits.rate:g} m/s needs {speed:.0f} turns/min of the rotor, of which it has "
+            f"{FASTEST_ROTOR:g}: lower it, or winches.gear_ratio"
+        )
 
 
 def _read_mismatch(emulated: Section) -> Mismatch:
