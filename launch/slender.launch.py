@@ -11,8 +11,8 @@ from soft_twin.graph import Devices, graph
 ARGUMENTS = {
     "robot": ("slender", "name of a robot in config/, or path of its description"),
     "namespace": ("", "of the nodes; default: the robot's name"),
-    "imu": ("", "serial device of the robot's IMU board; default: an emulated robot"),
-    "can": ("", "serial device of the robot's CAN adapter"),
+    "imu": ("", "serial device of the robot's IMU board; empty, with `can`: a micro-ROS board publishes imu/data_raw"),
+    "can": ("", "serial device of the robot's CAN adapter; neither `imu` nor `can`: an emulated robot"),
     "recording": ("", "MCAP file that everything is recorded to; default: no recording"),
 }
 

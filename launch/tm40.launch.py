@@ -12,6 +12,7 @@ ARGUMENTS = {
     "robot": ("tm40", "name of a robot in config/, or path of its description"),
     "namespace": ("", "of the nodes; default: the robot's name"),
     "emulated": ("true", "true: an emulated arm; false: the arm's boards publish its inclinations and pressures"),
+    "valves": ("", "of a real arm: serial device of the DAC board of its valves; default: no driver for them"),
     "recording": ("", "MCAP file that everything is recorded to; default: no recording"),
 }
 
@@ -22,7 +23,7 @@ def nodes(context):
     real = value["emulated"].lower() in ("false", "0")
     specs = graph(
         load_robot(value["robot"]),
-        devices=Devices("", "") if real else None,
+        devices=Devices(valves=value["valves"]) if real else None,
         recording=value["recording"] or None,
         namespace=value["namespace"] or None,
     )

@@ -14,6 +14,9 @@ from soft_twin.robots.base import Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.tensegrity import TensegrityArm
 
+OPTIONAL = {"recorder", "emulated_robot", "pressures_to_valves"}  # nodes that are not in every graph of their robot
+DAC_RANGE = (0.1e6, 0.6e6)  # [Pa] of VEAB valves, see driving.dac_board
+
 
 @dataclass(frozen=True)
 class NodeSpec:
@@ -41,10 +44,14 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Devices:
-    """Where a robot's drivers find it: device paths of its IMU board and of its CAN adapter."""
+    """Where a robot's drivers find it: device paths of its IMU board, its CAN adapter and its valves' board.
 
-    imu: str
-    can: str
+    What is empty has no driver here: a micro-ROS board publishes by itself.
+    """
+
+    imu: str = ""
+    can: str = ""
+    valves: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ def graph(
     if kind not in GRAPHS:
         raise UsageError(f"no node graph for robots like '{robot.name}' ({kind.__name__})")
     own = GRAPHS[kind](robot, devices, dict(emulation or {}), recording)
-    unknown = set(robot.nodes) - set(own) - {"recorder", "emulated_robot"}
+    unknown = set(robot.nodes) - set(own) - OPTIONAL
     if unknown:
         raise DescriptionError(f"{robot.path}: nodes: there is no {', '.join(sorted(unknown))}, only {', '.join(own)}")
     common = {"robot": _reference(robot)}
@@ -134,8 +141,22 @@ def _tensegrity_arm(
         nodes["emulated_arm"] = emulation
     else:
         nodes["imus_to_inclinations"] = {}
+        if devices.valves:
+            nodes["pressures_to_valves"] = _valves(robot) | {"device": devices.valves}
     nodes["struts_to_shape"] = {}
     return nodes
+
+
+def _valves(arm: TensegrityArm) -> dict[str, Any]:
+    """One 0…10 V valve for each cylinder, within what the arm and the valves can take."""
+    (low, high), (lowest, highest) = arm.model.laws.pressure_range, DAC_RANGE
+    return {
+        "backend": "dac_board",
+        "chambers": [f"cylinder_{k}" for k in range(arm.model.cylinder_count)],
+        "lowest": max(low, lowest),
+        "vented": max(low, lowest),
+        "highest": min(high, highest),
+    }
 
 
 def _reference(robot: Robot) -> str:
