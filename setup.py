@@ -70,6 +70,7 @@ setup(
         "python-can",
         "pyyaml",
         "scipy",
+        "threadpoolctl",
         "transforms3d",
     ],
     extras_require={

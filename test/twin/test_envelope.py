@@ -31,7 +31,7 @@ def test_an_indefinite_matrix_is_shifted_until_it_is_positive(body):
 
     def assemble():
         body.assemble(body.mesh.nodes, matrix)
-        matrix.diagonal[:] -= 0.5 * np.abs(matrix.diagonal).mean()
+        matrix.add_to_diagonal(-0.5 * np.abs(matrix.diagonal).mean())
 
     assemble()
     full = dense(matrix)

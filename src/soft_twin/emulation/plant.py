@@ -164,7 +164,7 @@ class Plant:
             self._matrix.data[:] *= 1.0 + self._beta / dt
             self._cables.add_stiffness(x, self.tensions, *self._cable_addresses, self._matrix.data)
             inertia = np.repeat(self._masses, 3, axis=1) * (1.0 / dt**2 + self._alpha / dt)
-            self._matrix.diagonal[:] += self._body.free_values(inertia)
+            self._matrix.add_to_diagonal(self._body.free_values(inertia))
 
         assemble()
         self._matrix.factorise(assemble)

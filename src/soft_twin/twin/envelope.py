@@ -6,15 +6,15 @@ band with b rows, the entry (i, j) stands at i + j (b − 1), so that any block 
 of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope so that a panel is a full rectangle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soft_twin.errors import ConvergenceError
 from soft_twin.twin.blas import multiply, rank_update, solve_lower
+from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 
 PANEL = 24
@@ -66,48 +66,45 @@ def _envelope_cost(coupled: csr_matrix, place: np.ndarray) -> float:
     return float(((reach - np.arange(len(place))) ** 2).sum())
 
 
-class EnvelopeCholesky:
-    """A symmetric positive definite matrix of 3 × 3 blocks, and its factor in the same memory.
+def panel_ends(groups: Sequence[np.ndarray], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First column of each panel, and the row behind the last that it reaches.
 
-    Attributes:
-        size: number of unknowns.
-        data: the matrix, see `addresses`.
-        shift: what was added to the diagonal to make the last matrix positive definite.
+    Args:
+        groups: (m, k) coupled nodes each.
+        place: (n,) of each node among the unknown ones, −1 for others.
     """
+    blocks = int(place.max()) + 1
+    reach = np.arange(blocks)
+    for nodes in groups:
+        places = place[nodes]
+        free = places >= 0
+        np.maximum.at(reach, places[free], np.repeat(places.max(axis=1), free.sum(axis=1)))
+    ends = np.repeat(3 * np.maximum.accumulate(reach) + 3, 3)
+    starts = np.arange(0, 3 * blocks, PANEL)
+    return starts, ends[np.minimum(starts + PANEL, 3 * blocks) - 1]
+
+
+def envelope_operations(groups: Sequence[np.ndarray], place: np.ndarray) -> float:
+    """Multiplications and additions that a factorisation in the envelope takes; arguments as of `panel_ends`."""
+    starts, ends = panel_ends(groups, place)
+    return float(PANEL * ((ends - starts) ** 2.0).sum())
+
+
+class EnvelopeCholesky(Cholesky):
+    """A matrix in the envelope along its diagonal; see Cholesky."""
 
     def __init__(self, groups: Sequence[np.ndarray], place: np.ndarray):
         """`groups`: (m, k) coupled nodes each; `place`: (n,) of each node among the unknown ones, −1 for others."""
         self._place = place
-        blocks = int(place.max()) + 1
-        reach = np.arange(blocks)
-        for nodes in groups:
-            places = place[nodes]
-            free = places >= 0
-            np.maximum.at(reach, places[free], np.repeat(places.max(axis=1), free.sum(axis=1)))
-        reach = np.maximum.accumulate(reach)
-        self.size = 3 * blocks
-        ends = np.repeat(3 * reach + 3, 3)
-        starts = np.arange(0, self.size, PANEL)
-        self._ends = ends[np.minimum(starts + PANEL, self.size) - 1]
-        width = (
-            max(int((self._ends - starts).max()), PANEL) + 2
-        )  # what is above the diagonal lands beyond a panel's end
+        starts, self._ends = panel_ends(groups, place)
+        self.size = 3 * (int(place.max()) + 1)
+        # What is above the diagonal lands beyond a panel's end.
+        width = max(int((self._ends - starts).max()), PANEL) + 2
         self._rows = np.zeros((self.size, width))
         self.data = self._rows.reshape(-1)
-        self.shift = 0.0
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """(size,) view of the diagonal."""
-        return self._rows[:, 0]
+        self.diagonal_indices = width * np.arange(self.size)
 
     def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the blocks of groups of nodes (m, k) stand: offsets and strides (m, k (k + 1) / 2), b ≤ a in row order.
-
-        The entry (i, j) of a block stands at data[offset + i + j stride]; where the offset is below DROPPED, that of
-        the transposed block does at TRANSPOSED − offset; where it is DROPPED, a node is no unknown. Diagonal blocks
-        are written whole.
-        """
         row, column = np.tril_indices(nodes.shape[1])
         rows, columns = self._place[nodes[:, row]], self._place[nodes[:, column]]
         low, high = np.minimum(rows, columns), np.maximum(rows, columns)
@@ -116,40 +113,20 @@ class EnvelopeCholesky:
         offsets = np.where(low < 0, DROPPED, np.where(rows < columns, TRANSPOSED - offsets, offsets))
         return offsets, np.full(offsets.shape, width - 1)
 
-    def factorise(self, assemble: Callable[[], object]) -> None:
-        """Factorise `data` as it is; where it is indefinite, `assemble` writes it anew and its diagonal is shifted,
-        further and further.
-
-        Raises:
-            ConvergenceError: no finite shift helps: the matrix holds NaN or infinity.
-        """
-        self.factorise_and_solve(assemble, np.empty((self.size, 0)))
-
-    def factorise_and_solve(self, assemble: Callable[[], object], right_hand_sides: np.ndarray) -> np.ndarray:
-        """`factorise`, then `solve`, with the forward substitution done while each panel is in the cache.
-
-        Raises:
-            ConvergenceError: as `factorise`.
-        """
-        self.shift = 0.0
-        scale = float(np.abs(self.diagonal).mean())
-        for exponent in range(-4, 5):
-            if not np.isfinite(self.diagonal.sum()):
-                break
-            solution = self._columns(right_hand_sides)
-            if _factorise(self._rows, self._ends, solution):
-                _substitute_back(self._rows, self._ends, solution)
-                return solution.T.reshape(right_hand_sides.shape)
-            self.shift = scale * 10.0**exponent
-            assemble()
-            self.diagonal[:] += self.shift
-        raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
-
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
-        """Solution of (n,) or (n, c) right-hand sides, with the last factorisation."""
         solution = self._columns(right_hand_sides)
-        _substitute_forward(self._rows, self._ends, solution)
-        _substitute_back(self._rows, self._ends, solution)
+        with one_blas_thread():
+            _substitute_forward(self._rows, self._ends, solution)
+            _substitute_back(self._rows, self._ends, solution)
+        return solution.T.reshape(right_hand_sides.shape)
+
+    def _try(self, right_hand_sides: np.ndarray) -> np.ndarray | None:
+        """As of Cholesky, with the forward substitution done while each panel is in the cache."""
+        solution = self._columns(right_hand_sides)
+        with one_blas_thread():
+            if not _factorise(self._rows, self._ends, solution):
+                return None
+            _substitute_back(self._rows, self._ends, solution)
         return solution.T.reshape(right_hand_sides.shape)
 
     def _columns(self, right_hand_sides: np.ndarray) -> np.ndarray:

@@ -1,0 +1,91 @@
+"""What a stiffness matrix that is factorised in place must be able to do, and what is done when it is indefinite."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from soft_twin.errors import ConvergenceError
+
+
+class Cholesky(ABC):
+    """A symmetric positive definite matrix of 3 × 3 blocks, and its factor in the same memory.
+
+    Attributes:
+        size: number of unknowns.
+        data: the matrix, see `addresses`.
+        diagonal_indices: (size,) of the diagonal's entries in `data`.
+        shift: what was added to the diagonal to make the last matrix positive definite.
+    """
+
+    size: int
+    data: np.ndarray
+    diagonal_indices: np.ndarray
+    shift: float = 0.0
+
+    @abstractmethod
+    def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the blocks of groups of nodes (m, k) stand: offsets and strides (m, k (k + 1) / 2), b ≤ a in row order.
+
+        The entry (i, j) of a block stands at data[offset + i + j stride]; where the offset is below DROPPED, that of
+        the transposed block does at TRANSPOSED − offset; where it is DROPPED, a node is no unknown. Diagonal blocks
+        are written whole.
+        """
+
+    @abstractmethod
+    def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
+        """Solution of (size,) or (size, c) right-hand sides, with the last factorisation."""
+
+    @abstractmethod
+    def _try(self, right_hand_sides: np.ndarray) -> np.ndarray | None:
+        """Overwrite `data` by the factor; the solution, or None if the matrix is indefinite or not finite."""
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """(size,) a copy of the diagonal, before the matrix is factorised."""
+        return self.data[self.diagonal_indices]
+
+    def add_to_diagonal(self, values: np.ndarray | float) -> None:
+        """Add (size,) values, or one to all."""
+        self.data[self.diagonal_indices] += values
+
+    def factorise(self, assemble: Callable[[], object]) -> None:
+        """Factorise `data` as it is; where it is indefinite, `assemble` writes it anew and its diagonal is shifted,
+        further and further.
+
+        Raises:
+            ConvergenceError: no finite shift helps: the matrix holds NaN or infinity.
+        """
+        self.factorise_and_solve(assemble, np.empty((self.size, 0)))
+
+    def factorise_and_solve(self, assemble: Callable[[], object], right_hand_sides: np.ndarray) -> np.ndarray:
+        """`factorise`, then `solve`.
+
+        Raises:
+            ConvergenceError: as `factorise`.
+        """
+        self.shift = 0.0
+        diagonal = self.diagonal
+        for exponent in range(-4, 5):
+            if not np.isfinite(diagonal.sum()):
+                break
+            solution = self._try(right_hand_sides)
+            if solution is not None:
+                return solution
+            self.shift = float(np.abs(diagonal).mean()) * 10.0**exponent
+            assemble()
+            self.add_to_diagonal(self.shift)
+        raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
+
+
+def one_blas_thread():
+    """A context in which each call of BLAS stays on one processor: threads for matrices as small as panels and fronts
+    cost more than they bring, ten times as much where others use the processors too."""
+    return _blas().limit(limits=1)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
