@@ -74,6 +74,7 @@ setup(
         "transforms3d",
     ],
     extras_require={
+        "bench": ["clarabel", "osqp", "piqp", "proxsuite", "qpsolvers"],
         "mesh": ["gmsh"],
         "ros": [f"{name}=={version}" for name, version in ROS_WHEELS.items()] + ["catkin_pkg"],
         "test": ["pytest", "pytest-timeout", "ruff", "vqf"],
