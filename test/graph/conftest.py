@@ -1,14 +1,22 @@
 import importlib
 import os
+import threading
 import time
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from soft_twin import load_robot
+from soft_twin.emulation.c610 import EmulatedC610
+from soft_twin.emulation.motor_bus import MotorBus
+from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.graph import Devices, graph
 from soft_twin.processes import Processes, environment
+from soft_twin.sensing.imu_frames import encode_sample
+from soft_twin.sensing.samples import ImuSample
 
+IMU_PERIOD = 0.01  # [s]
 PATIENCE = 60.0  # [s] of a busy machine that compiles kernels for the first time
 
 
@@ -63,6 +71,71 @@ class Listener:
         answer = client.call_async(request)
         self.wait_for(answer.done)
         return answer.result()
+
+
+class Board:
+    """An IMU board at rest that can fall silent or talk nonsense."""
+
+    def __init__(self):
+        self.port = PseudoTerminal()
+        self.says = "rest"
+        self._random = np.random.default_rng(0)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        start, sequence = time.monotonic(), 0
+        while not self._closing.wait(IMU_PERIOD):
+            now = time.monotonic() - start
+            force = np.array([0.0, 0.0, 9.81]) + 0.02 * self._random.standard_normal(3)
+            if self.says == "nonsense":
+                force = np.full(3, np.nan)
+            if self.says != "nothing":
+                rates = 1e-3 * self._random.standard_normal(3)
+                self.port.write(encode_sample(ImuSample(now, rates, force, 30.0), sequence))
+            sequence += 1
+
+    def close(self):
+        self._closing.set()
+        self._thread.join()
+        self.port.close()
+
+
+@pytest.fixture
+def board():
+    result = Board()
+    yield result
+    result.close()
+
+
+class Motors:
+    """Six motors without load on a CAN adapter that can be unplugged."""
+
+    def __init__(self, robot):
+        self.bus = MotorBus(EmulatedC610.of(robot))
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(np.zeros(len(robot.cables)),), daemon=True)
+        self._thread.start()
+
+    def _run(self, tensions):
+        start, ticks = time.monotonic(), 0
+        while not self._closing.wait(0.004):
+            while start + 0.004 * ticks < time.monotonic():  # motors keep their own time
+                self.bus.step(0.004, tensions)
+                ticks += 1
+
+    def unplug(self):
+        self._closing.set()
+        self._thread.join()
+        self.bus.close()
+
+
+@pytest.fixture
+def motors(slender):
+    result = Motors(slender)
+    yield result
+    result.unplug()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Nodes in processes of their own, over real DDS, on devices that are emulated here."""
 
-import threading
 import time
 
 import numpy as np
@@ -9,78 +8,9 @@ from geometry_msgs.msg import Vector3Stamped
 from soft_twin_msgs.srv import SetTarget, SolveIk
 from std_srvs.srv import SetBool, Trigger
 
-from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
-from soft_twin.emulation.motor_bus import MotorBus
-from soft_twin.emulation.ports import PseudoTerminal
-from soft_twin.sensing.imu_frames import encode_sample
-from soft_twin.sensing.samples import ImuSample
 from soft_twin_ros.conversions import joint_state, to_seconds, vector_message
 
-TICK = 0.01  # [s]
 UPRIGHT = np.array([0.0, 0.0, -9.81])
-
-
-class Board:
-    """An IMU board at rest that can fall silent or talk nonsense."""
-
-    def __init__(self):
-        self.port = PseudoTerminal()
-        self.says = "rest"
-        self._random = np.random.default_rng(0)
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self):
-        start, sequence = time.monotonic(), 0
-        while not self._closing.wait(TICK):
-            now = time.monotonic() - start
-            force = np.array([0.0, 0.0, 9.81]) + 0.02 * self._random.standard_normal(3)
-            if self.says == "nonsense":
-                force = np.full(3, np.nan)
-            if self.says != "nothing":
-                rates = 1e-3 * self._random.standard_normal(3)
-                self.port.write(encode_sample(ImuSample(now, rates, force, 30.0), sequence))
-            sequence += 1
-
-    def close(self):
-        self._closing.set()
-        self._thread.join()
-        self.port.close()
-
-
-@pytest.fixture
-def board():
-    result = Board()
-    yield result
-    result.close()
-
-
-class Motors:
-    """Six motors without load on a CAN adapter that can be unplugged."""
-
-    def __init__(self, robot):
-        ids = [cable.motor_id for cable in robot.cables]
-        self.bus = MotorBus(EmulatedC610(ids, robot.winch, MotorParameters(lag=robot.emulated.motor_lag), 0))
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(np.zeros(len(ids)),), daemon=True)
-        self._thread.start()
-
-    def _run(self, tensions):
-        while not self._closing.wait(0.004):
-            self.bus.step(0.004, tensions)
-
-    def unplug(self):
-        self._closing.set()
-        self._thread.join()
-        self.bus.close()
-
-
-@pytest.fixture
-def motors(slender):
-    result = Motors(slender)
-    yield result
-    result.unplug()
 
 
 def stamps(messages):

@@ -1,0 +1,104 @@
+"""Nodes that are killed without warning: the motors let go, somebody says so, and a restart works."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
+
+from soft_twin.errors import RunError
+from soft_twin.graph import Devices, graph
+from soft_twin.processes import Processes
+from soft_twin_ros.conversions import joint_state
+
+WOUND = np.array([0.001, 0.0, 0.0, 0.0, 0.0, 0.0])  # [m]
+
+
+@pytest.fixture
+def processes(tmp_path):
+    result = Processes(tmp_path, os.environ)
+    yield result
+    result.stop()
+
+
+@pytest.fixture
+def nodes(slender, motors, board):
+    return {node.name: node for node in graph(slender, devices=Devices(board.port.path, motors.bus.port.path))}
+
+
+def _start_driver(processes, nodes, listener):
+    processes.start(nodes["cables_to_motors"])
+    listener.health.pop("cables_to_motors", None)
+    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+
+
+def _kill(processes, name):
+    processes._processes[name].kill()
+    processes._processes[name].wait()
+
+
+def _enable(listener):
+    """A busy machine may have kept the motors from being heard; then they want to be homed."""
+    listener.call(Trigger, "home", Trigger.Request())
+    listener.wait_for(lambda: listener.call(SetBool, "enable", SetBool.Request(data=True)).success)
+
+
+def _drives(motors):
+    return not np.all(motors.bus.motors.limp)
+
+
+def test_motors_let_go_when_their_driver_is_killed_and_obey_the_next(
+    processes,
+    nodes,
+    motors,
+    listener,
+    slender,
+):
+    publisher = listener.node.create_publisher(JointState, "cables/command", 1)
+
+    def command():
+        publisher.publish(joint_state(time.time(), slender.cable_names, WOUND, np.zeros(6)))
+        listener.spin(0.03)
+
+    def wound():
+        command()
+        if listener.says("cables_to_motors", "home the cables"):
+            _enable(listener)
+        return abs(listener.heard["cables/state"][-1].position[0] - WOUND[0]) < 2e-4
+
+    for _ in range(2):
+        _start_driver(processes, nodes, listener)
+        _enable(listener)
+        listener.heard["cables/state"].clear()
+        listener.wait_for(lambda: command() or listener.heard["cables/state"])
+        listener.wait_for(wound)
+        assert _drives(motors)
+        _kill(processes, "cables_to_motors")
+        with pytest.raises(RunError, match="cables_to_motors ended with status -9"):
+            processes.check()
+        listener.wait_for(lambda: not _drives(motors))
+
+
+def test_cables_relax_when_the_solver_is_killed_and_a_new_one_drives_them_again(processes, nodes, motors, listener):
+    def driven():
+        """Enabled again if a busy machine has kept the motors from being heard."""
+        if not listener.says("cables_to_motors", "active"):
+            _enable(listener)
+            listener.spin(0.3)
+        return _drives(motors) and listener.says("cables_to_motors", "active")
+
+    _start_driver(processes, nodes, listener)
+    processes.start(nodes["imu_to_gravity"])
+    for _ in range(2):
+        processes.start(nodes["gravity_to_cables"])
+        listener.heard["cables/command"].clear()
+        listener.wait_for(lambda: len(listener.heard["cables/command"]) > 20)
+        listener.wait_for(driven)
+        _kill(processes, "gravity_to_cables")
+        with pytest.raises(RunError, match="gravity_to_cables ended with status -9"):
+            processes.check()
+        listener.wait_for(lambda: not listener.says("cables_to_motors", "active"))
+        listener.wait_for(lambda: listener.says("cables_to_motors", "no "))  # command, or feedback
+        listener.wait_for(lambda: not _drives(motors))
