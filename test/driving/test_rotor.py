@@ -128,6 +128,15 @@ def test_after_a_silence_of_a_missing_motor_nothing_is_believed():
     assert line.verdict == (0, 1)
 
 
+@pytest.mark.parametrize("counts", [800, -2000, 4000])
+def test_two_rotors_that_speak_in_turn_are_seen_though_the_angle_comes_back(counts):
+    line = Line(0.0)
+    line.run(0.2)
+    other = Feedback(1, round(line.angle + counts) % COUNTS_PER_TURN, 0, 0.0)
+    line.rotor.update([line.sample(), other, line.sample(), other, line.sample()], TICK, line.period)
+    assert line.verdict == (1, 0)
+
+
 def test_copies_of_samples_change_nothing(line):
     for _ in range(50):
         line.angle += line.speed * line.period

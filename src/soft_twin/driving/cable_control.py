@@ -307,7 +307,7 @@ class CableControl(ActuatorControl):
         if self._readings.ages.max() <= limit:
             return []
         return [
-            f"{self._motor(i)}: no feedback for {limit:g} s; check its power, its id and the bus"
+            f"{self._motor(i)}: no feedback for {limit:g} s; check its power, its id, and the bus and its bit rate"
             for i in np.flatnonzero(self._readings.ages > limit)
         ]
 

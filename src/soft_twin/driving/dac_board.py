@@ -58,6 +58,7 @@ class FrameDecoder:
             self._buffer = self._buffer[end if volts is not None else start + 1 :]
             if volts is not None:
                 result.append(volts)
+        self.bad_frames += start < 0 and len(self._buffer) > 1
         self._buffer = self._buffer[start:] if start >= 0 else self._buffer[-1:]
         return result
 

@@ -127,7 +127,7 @@ class Rotor:
 
     def _judge(self, silence: float, dt: float, period: float) -> None:
         """Whether lost or late samples explain the excess; after the grace, whether they were lost."""
-        if not self._explained():
+        if not self._explained() or self._flickers(period):
             self._jump()
         elif self._owed < 0.5 * period:
             self._close()
@@ -142,9 +142,15 @@ class Rotor:
         low, high = min(0.0, *self._ends) * self._owed - tolerance, max(0.0, *self._ends) * self._owed + tolerance
         return any(low <= self._excess + turn <= high for turn in (0.0, COUNTS_PER_TURN, -COUNTS_PER_TURN))
 
+    def _flickers(self, period: float) -> bool:
+        """Whether the angle goes to and fro, as two motors with one id make it; samples may come in another order."""
+        reach = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
+        return self._largest > reach + self._fastest * (2.0 * period + self._owed)
+
     def _judge_untimed(self, silence: float) -> None:
         """While the period is not known: samples may be as far apart as they came."""
-        if abs(self._excess) > SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP):
+        farthest = SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP)
+        if max(abs(self._excess), self._largest) > farthest:
             self._jump()
         else:
             self.losses += silence > self._silent_after

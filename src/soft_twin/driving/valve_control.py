@@ -180,4 +180,6 @@ class ValveControl(ActuatorControl):
     def _silence(self) -> str:
         if self._measured_age <= self.parameters.silent_after:
             return ""
-        return f"no measured pressure for {self.parameters.silent_after:g} s; check the device and its line"
+        return (
+            f"no measured pressure for {self.parameters.silent_after:g} s; check the device, its line and its baud rate"
+        )
