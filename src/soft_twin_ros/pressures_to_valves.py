@@ -32,6 +32,7 @@ class Parameters(HardwareParameters):
     vented: float = parameter(0.0, "gauge pressure of a relaxed chamber", "Pa", -1e5, 1e6)
     rate: float = parameter(200e3, "highest rate of change", "Pa/s", 1.0, 1e8)
     vent_rate: float = parameter(50e3, "rate of venting", "Pa/s", 1.0, 1e8)
+    acceleration: float = parameter(4e6, "highest change of these rates", "Pa/s^2", 1.0, 1e10)
     state_rate: float = parameter(50.0, "rate of chambers/state", "Hz", 1.0, 200.0)
 
 
@@ -48,7 +49,7 @@ class PressuresToValves(HardwareNode):
         p = self.parameters
         if len(set(p.chambers)) < len(p.chambers):
             raise DescriptionError(f"chambers {list(p.chambers)}: two of one name")
-        limits = ChamberLimits((p.lowest, p.highest), p.rate, p.vent_rate, p.vented)
+        limits = ChamberLimits((p.lowest, p.highest), p.rate, p.vent_rate, p.vented, p.acceleration)
         valves = open_valves(p.backend, p.device, len(p.chambers))
         try:
             return ValveDriver(p.chambers, limits, valves)

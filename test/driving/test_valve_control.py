@@ -126,3 +126,49 @@ def test_limits_that_contradict_each_other_are_refused(limits, message):
 
 def test_a_refusal_names_the_chamber():
     assert "right = nan" in chamber_limiter(NAMES, LIMITS).check([0.0, np.nan, 0.0])
+
+
+def test_pressures_keep_to_the_acceleration_limit_and_it_is_counted():
+    gentle = ValveControl(NAMES, ChamberLimits(pressure=(0.0, 100e3), rate=200e3, vent_rate=50e3, acceleration=1e6))
+    gentle.enable()
+    path = _run(gentle, 1.5, TOLD)
+    rates = np.diff(path, axis=0) / DT
+    assert np.abs(np.diff(rates, axis=0)).max() <= 1e6 * DT * (1.0 + 1e-9)
+    np.testing.assert_allclose(path[-1], TOLD)
+    assert gentle.state(0.0).counters["acceleration"] > 5
+
+
+def test_a_supply_that_comes_back_fills_nothing_with_a_bang(control):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    _measured(control, 0.3, lambda pressures: np.zeros(3))
+    p = control.parameters
+    assert np.all(control.state(0.0).commanded <= p.lead + p.lag * LIMITS.rate + LIMITS.rate * DT)
+    assert control.state(0.0).counters["lead"] > 0
+    control.relax()
+    _measured(control, 0.1, lambda pressures: np.zeros(3))
+    assert np.all(control.state(0.0).commanded <= p.spare)
+
+
+def test_chambers_that_are_found_under_pressure_are_vented_from_there(control):
+    assert not control.ready
+    found = np.array([30e3, 10e3, 60e3])
+    first = control.update(found, DT)
+    assert control.ready
+    np.testing.assert_allclose(first, found, atol=LIMITS.vent_rate * DT)
+
+
+def test_one_wrong_measurement_moves_nothing(control):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    before = control.state(0.0).commanded
+    for wrong in (0.0, 950e3):
+        control.command(TOLD)
+        control.update(np.where(np.arange(3) == 1, wrong, before), DT)
+        control.command(TOLD)
+        np.testing.assert_allclose(control.update(before, DT), before)
+
+
+def test_old_measurements_are_counted(control):
+    _run(control, 0.4, measure=False)
+    assert control.state(0.0).counters["stale"] > 10
