@@ -32,6 +32,16 @@ class Energy(ABC):
         """∂P/∂F (p, 3, 3, 3, 3) [Pa], the last two axes those of F."""
         return _derivative(self.stress, F)
 
+    def at(self, cells: np.ndarray) -> "Energy":
+        """The law as it is in the cells of these numbers (m,): another object only where it varies from cell to cell.
+
+        It is then asked about F (m q, 3, 3), the q quadrature points of a cell one after the other.
+        """
+        return self
+
+    def __add__(self, other: "Energy") -> "Sum":
+        return Sum(self, other)
+
     @property
     def modulus(self) -> float:
         """How stiff the material is at rest [Pa]: the largest entry of the tangent."""
@@ -92,6 +102,30 @@ class IsotropicEnergy(Energy):
             )
         self.mu = young_modulus / (2.0 * (1.0 + poisson_ratio))
         self.lam = young_modulus * poisson_ratio / ((1.0 + poisson_ratio) * (1.0 - 2.0 * poisson_ratio))
+
+
+class Sum(Energy):
+    """W₁ + W₂ + …: materials that act at the same place, such as a muscle in a solid. Made by `+`."""
+
+    def __init__(self, *parts: Energy):
+        self.parts = tuple(inner for part in parts for inner in (part.parts if isinstance(part, Sum) else (part,)))
+
+    def energy(self, F):
+        return sum(part.energy(F) for part in self.parts)
+
+    def stress(self, F):
+        return sum(part.stress(F) for part in self.parts)
+
+    def tangent(self, F):
+        return sum(part.tangent(F) for part in self.parts)
+
+    def at(self, cells):
+        return Sum(*(part.at(cells) for part in self.parts))
+
+    def assemble(self, *arguments):
+        """Each part adds its own, as fast as it can."""
+        results = [part.assemble(*arguments) for part in self.parts]
+        return sum(energy for energy, _, _ in results), *results[0][1:]
 
 
 def _derivative(function, F: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from numba import njit
 
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, IsotropicEnergy
+from soft_twin.twin.energies.tensors import IDENTITY, LEVI_CIVITA, outer, scaled
 
 
 class Corotational(IsotropicEnergy):
@@ -30,6 +31,18 @@ class Corotational(IsotropicEnergy):
         U, stretches, Vt = _rotated_svd(F)
         R = U @ Vt
         return 2.0 * self.mu * (F - R) + self.lam * (stretches.sum(axis=1) - 3.0)[:, None, None] * R
+
+    def tangent(self, F):
+        """dR = R [w]× of the module's docstring, with w = (tr(S) I − S)⁻¹ axl(Rᵀ dF − dFᵀ R)."""
+        U, stretches, Vt = _rotated_svd(F)
+        R = U @ Vt
+        sums = stretches.sum(axis=1)[:, None] - stretches
+        inverse = Vt.swapaxes(1, 2) @ (Vt / sums[:, :, None])
+        turned = np.einsum("pin,njd->pijd", R, LEVI_CIVITA)
+        turning = np.einsum("pijd,pda,pkla->pijkl", turned, inverse, turned, optimize=True)
+        factor = self.lam * (stretches.sum(axis=1) - 3.0) - 2.0 * self.mu
+        constant = 2.0 * self.mu * np.einsum("ik,jl->ijkl", IDENTITY, IDENTITY)
+        return constant + self.lam * outer(R, R) + scaled(factor, turning)
 
 
 def _rotated_svd(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

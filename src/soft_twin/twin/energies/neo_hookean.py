@@ -3,9 +3,7 @@
 import numpy as np
 
 from soft_twin.twin.energies.base import IsotropicEnergy
-
-IDENTITY = np.eye(3)
-LEVI_CIVITA = np.array([[[(i - j) * (j - k) * (k - i) / 2 for k in range(3)] for j in range(3)] for i in range(3)])
+from soft_twin.twin.energies.tensors import IDENTITY, cofactor, cofactor_derivative
 
 
 class NeoHookean(IsotropicEnergy):
@@ -55,20 +53,13 @@ class StableNeoHookean(IsotropicEnergy):
     def stress(self, F):
         I, J = np.einsum("pij,pij->p", F, F), np.linalg.det(F)
         shear, volume = self._mu * (1.0 - 1.0 / (I + 1.0)), self._lam * (J - self._alpha)
-        return shear[:, None, None] * F + volume[:, None, None] * _cofactor(F)
+        return shear[:, None, None] * F + volume[:, None, None] * cofactor(F)
 
     def tangent(self, F):
         I, J = np.einsum("pij,pij->p", F, F), np.linalg.det(F)
-        cofactor = _cofactor(F)
+        slope = cofactor(F)
         shear = np.multiply.outer(self._mu * (1.0 - 1.0 / (I + 1.0)), np.einsum("ik,jl->ijkl", IDENTITY, IDENTITY))
         bend = np.einsum("p,pij,pkl->pijkl", 2.0 * self._mu / (I + 1.0) ** 2, F, F)
-        volume = self._lam * np.einsum("pij,pkl->pijkl", cofactor, cofactor)
-        turning = np.einsum(
-            "p,ikm,jln,pmn->pijkl", self._lam * (J - self._alpha), LEVI_CIVITA, LEVI_CIVITA, F, optimize=True
-        )
+        volume = self._lam * np.einsum("pij,pkl->pijkl", slope, slope)
+        turning = (self._lam * (J - self._alpha))[:, None, None, None, None] * cofactor_derivative(F)
         return shear + bend + volume + turning
-
-
-def _cofactor(F: np.ndarray) -> np.ndarray:
-    """∂J/∂F: the cross products of F's rows, defined for every F."""
-    return np.stack([np.cross(F[:, 1], F[:, 2]), np.cross(F[:, 2], F[:, 0]), np.cross(F[:, 0], F[:, 1])], axis=1)
