@@ -6,7 +6,7 @@ import pytest
 from soft_twin.errors import UsageError
 from soft_twin.twin.elements import ELEMENTS, element_named
 
-VOLUME = {"tet4": 1 / 6, "tet10": 1 / 6, "hex8": 8.0, "hex20": 8.0, "hex20r": 8.0}
+VOLUME = {"tet4": 1 / 6, "tet10": 1 / 6, "hex8": 8.0, "hex8f": 8.0, "hex20": 8.0, "hex20r": 8.0}
 
 
 @pytest.fixture(params=ELEMENTS)

@@ -8,6 +8,7 @@ import numpy as np
 
 from soft_twin.errors import MaterialError, MeshError
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, Energy
+from soft_twin.twin.energies.mean_dilatation import MeanDilatation
 from soft_twin.twin.envelope import EnvelopeCholesky, slender_order
 from soft_twin.twin.mesh import Mesh, jacobians
 
@@ -29,18 +30,26 @@ class Material:
 
 @dataclass(frozen=True)
 class Part:
-    """Cells (m, k) of one material, their gradients (m, q, k, 3), volumes (m, q) and numbers (m,) in the mesh."""
+    """Cells (m, k) of one material, their gradients (m, q, k, 3), volumes (m, q) and numbers (m,) in the mesh, and
+    whether their element asks for the mean dilatation."""
 
     material: Material
     cells: np.ndarray
     gradients: np.ndarray
     volumes: np.ndarray
     numbers: np.ndarray
+    mean_dilatation: bool
+
+    @property
+    def law(self) -> Energy:
+        """The material's law as it is in these cells."""
+        law = self.material.energy.at(self.numbers)
+        return MeanDilatation(law) if self.mean_dilatation else law
 
     def take(self, chosen: np.ndarray) -> "Part":
         """The part with some of its cells only, (m,) bool."""
         arrays = (self.cells, self.gradients, self.volumes, self.numbers)
-        return Part(self.material, *(np.ascontiguousarray(values[chosen]) for values in arrays))
+        return Part(self.material, *(np.ascontiguousarray(values[chosen]) for values in arrays), self.mean_dilatation)
 
 
 class Target(NamedTuple):
@@ -114,6 +123,12 @@ class Body:
         energy, worst, cell = add_parts(x, self.parts, targets, self._force)
         return energy, self._force, worst, cell
 
+    def set_density(self, material: Material, density: float) -> None:
+        """Change what one of the body's materials weighs [kg/m³]."""
+        material.density = density
+        self.node_masses = sum(self._node_masses(part) for part in self.parts)
+        self.mass = float(self.node_masses.sum())
+
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""
         return np.multiply.outer(self.node_masses, gravity)
@@ -158,7 +173,8 @@ class Body:
             numbers = numbers[np.argsort(first[numbers], kind="stable")]
             filled[numbers] = True
             volumes = determinants[numbers] * mesh.element.weights
-            parts.append(Part(material, mesh.cells[numbers].copy(), gradients[numbers], volumes, numbers))
+            arrays = mesh.cells[numbers].copy(), gradients[numbers], volumes, numbers
+            parts.append(Part(material, *arrays, mesh.element.mean_dilatation))
         if not filled.all():
             raise MaterialError(f"{int((~filled).sum())} of {len(filled)} cells are of no material")
         return parts
@@ -188,7 +204,7 @@ def add_parts(
     for part, target in zip(parts, targets, strict=True):
         if not len(part.cells):
             continue
-        more, determinant, at = part.material.energy.assemble(
+        more, determinant, at = part.law.assemble(
             x, part.cells, part.gradients, part.volumes, force, target.offsets, target.strides, target.data
         )
         energy += more

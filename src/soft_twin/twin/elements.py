@@ -19,6 +19,7 @@ class Element(ABC):
         cell_type: meshio's name of the cell.
         nodes: (k, 3) reference coordinates of the nodes.
         points, weights: (q, 3), (q,) quadrature of the reference cell.
+        mean_dilatation: whether a cell's points feel its mean change of volume (see energies/mean_dilatation.py).
         faces: each face's nodes, corners first in order around the outward normal, then mid-side nodes likewise.
     """
 
@@ -29,6 +30,7 @@ class Element(ABC):
     weights: np.ndarray
     faces: tuple[tuple[int, ...], ...]
     corners_per_face: int
+    mean_dilatation: bool = False
 
     @abstractmethod
     def values(self, points: np.ndarray) -> np.ndarray:
@@ -126,6 +128,13 @@ class Hex8(_Hexahedron):
         return self.nodes * others / 8.0
 
 
+class Hex8F(Hex8):
+    """8-node hexahedron with mean dilatation: does not lock near incompressibility, as stiff as hex8 in bending."""
+
+    name = "hex8f"
+    mean_dilatation = True
+
+
 class Hex20(_Hexahedron):
     """20-node serendipity hexahedron, 3×3×3 quadrature points."""
 
@@ -171,7 +180,12 @@ class Hex20R(Hex20):
     points, weights = _gauss_cube(2)
 
 
-ELEMENTS = {element.name: element() for element in (Tet4, Tet10, Hex8, Hex20, Hex20R)}
+ELEMENTS = {element.name: element() for element in (Tet4, Tet10, Hex8F, Hex8, Hex20, Hex20R)}
+
+
+def element_for(cell_type: str) -> Element | None:
+    """The element that cells of meshio's type are taken for: of several, the last in ELEMENTS."""
+    return {element.cell_type: element for element in ELEMENTS.values()}.get(cell_type)
 
 
 def element_named(name: str) -> Element:

@@ -18,7 +18,7 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import MeshError
-from soft_twin.twin.elements import ELEMENTS, Element
+from soft_twin.twin.elements import ELEMENTS, Element, element_for
 from soft_twin.twin.mesh import Mesh, cell_faces, face_places, make_mesh
 
 MAX_FILE_SIZE = 500_000_000  # [bytes]
@@ -81,11 +81,11 @@ def _content(path: Path) -> meshio.Mesh:
 
 
 def _fitting_element(content: meshio.Mesh, path: Path) -> Element:
-    by_type = {element.cell_type: element for element in ELEMENTS.values()}
-    fitting = [by_type[block.type] for block in content.cells if block.type in by_type]
+    fitting = [element for block in content.cells if (element := element_for(block.type)) is not None]
     if not fitting:
         found = ", ".join(sorted({block.type for block in content.cells})) or "nothing"
-        raise MeshError(f"mesh '{path}' has no cells of {', '.join(by_type)}: it has {found}")
+        known = ", ".join(dict.fromkeys(element.cell_type for element in ELEMENTS.values()))
+        raise MeshError(f"mesh '{path}' has no cells of {known}: it has {found}")
     return fitting[0]
 
 
