@@ -4,11 +4,15 @@ import numpy as np
 
 from soft_twin.errors import UsageError
 from soft_twin.twin.elements import element_named
-from soft_twin.twin.mesh import Mesh, make_mesh
+from soft_twin.twin.mesh import Mesh, check_mesh, make_mesh
+from soft_twin.twin.selection import surfaces_around_z
+from soft_twin.twin.straighten import straightened
 
 
 def tube_tetrahedra(inner: float, outer: float, length: float, size: float, order: int = 1) -> Mesh:
     """A tube around +z from z = 0 in tetrahedra of edge length about `size` [m], 4-node or (order 2) 10-node.
+
+    Quadratic ones that fold at the lumen are straightened. Surfaces are "base", "tip", "outside" and "lumen".
 
     Raises:
         UsageError: Gmsh is not installed or cannot be loaded.
@@ -42,4 +46,8 @@ def tube_tetrahedra(inner: float, outer: float, length: float, size: float, orde
     cells = index[np.asarray(cells, dtype=int)].reshape(-1, len(element.nodes))
     if order == 2:
         cells = cells[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]]  # Gmsh swaps the last two mid-side nodes
-    return make_mesh(coordinates.reshape(-1, 3), cells, element, "Gmsh tube")
+    mesh = make_mesh(coordinates.reshape(-1, 3), cells, element, "Gmsh tube", check=order == 1)
+    if order == 2:
+        mesh = straightened(mesh)
+        check_mesh(mesh, "Gmsh tube")
+    return Mesh(mesh.nodes, mesh.cells, element, surfaces=surfaces_around_z(mesh))

@@ -55,6 +55,26 @@ def shells(mesh: Mesh) -> list[np.ndarray]:
     return sorted(parts, key=lambda part: -abs(enclosed_volume(mesh.nodes, part)))
 
 
+def surfaces_around_z(mesh: Mesh) -> dict[str, np.ndarray]:
+    """The outer faces of a body of revolution around z, by name: "base" and "tip" (at the ends of z), "outside" (what
+    looks away from the axis), "lumen" (what looks to it) and "steps" (what is level between); those that there are."""
+    faces = boundary_faces(mesh)
+    centres, normals = centres_and_normals(mesh, faces)
+    z = centres[:, 2]
+    margin = 1e-6 * np.ptp(z)
+    low, high = z < z.min() + margin, z > z.max() - margin
+    outward = np.einsum("fi,fi->f", centres[:, :2], normals[:, :2])
+    level = np.abs(normals[:, 2]) > 0.5
+    parts = {
+        "base": low,
+        "tip": high,
+        "outside": ~level & (outward > 0.0),
+        "lumen": ~level & (outward < 0.0),
+        "steps": level & ~low & ~high,
+    }
+    return {name: faces[chosen] for name, chosen in parts.items() if chosen.any()}
+
+
 def enclosed_volume(nodes: np.ndarray, faces: np.ndarray) -> float:
     """Volume [m³] enclosed by outward faces (f, k_face) of a closed surface; negative of a chamber's, outward of the
     body."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from soft_twin.errors import MeshError
 from soft_twin.twin.elements import Element, element_named
-from soft_twin.twin.mesh import Mesh, boundary_faces, make_mesh
-from soft_twin.twin.selection import centres_and_normals
+from soft_twin.twin.mesh import Mesh, make_mesh
+from soft_twin.twin.selection import surfaces_around_z
 
 CORE = 0.5  # half diagonal of the square in a disc's middle, in the disc's radius
 
@@ -90,7 +90,7 @@ def _sweep(layers: Sequence[Layer], around: int, element: str, name: str) -> Mes
     nodes, numbers = merged(points.reshape(-1, 3), 1e-7 * z)
     volumes = {key: np.array(names) == key for key in dict.fromkeys(names)}
     mesh = make_mesh(nodes, numbers.reshape(points.shape[:2]), hexahedron, name, volumes)
-    return Mesh(mesh.nodes, mesh.cells, hexahedron, mesh.volumes, _surfaces(mesh))
+    return Mesh(mesh.nodes, mesh.cells, hexahedron, mesh.volumes, surfaces_around_z(mesh))
 
 
 def merged(points: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
@@ -166,20 +166,3 @@ def _lattice(hexahedron: Element) -> np.ndarray:
     if hexahedron.corners_per_face != 4:
         raise MeshError(f"a sweep makes hexahedra, not {hexahedron.name}")
     return np.round(hexahedron.nodes + 1.0).astype(int) @ [9, 3, 1]
-
-
-def _surfaces(mesh: Mesh) -> dict[str, np.ndarray]:
-    faces = boundary_faces(mesh)
-    centres, normals = centres_and_normals(mesh, faces)
-    z = centres[:, 2]
-    low, high = z < z.min() + 1e-9 * np.ptp(z), z > z.max() - 1e-9 * np.ptp(z)
-    outward = np.einsum("fi,fi->f", centres[:, :2], normals[:, :2])
-    level = np.abs(normals[:, 2]) > 0.5
-    parts = {
-        "base": low,
-        "tip": high,
-        "outside": ~level & (outward > 0.0),
-        "lumen": ~level & (outward < 0.0),
-        "steps": level & ~low & ~high,
-    }
-    return {name: faces[chosen] for name, chosen in parts.items() if chosen.any()}
