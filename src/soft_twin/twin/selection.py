@@ -64,7 +64,7 @@ def surfaces_around_z(mesh: Mesh) -> dict[str, np.ndarray]:
     margin = 1e-6 * np.ptp(z)
     low, high = z < z.min() + margin, z > z.max() - margin
     outward = np.einsum("fi,fi->f", centres[:, :2], normals[:, :2])
-    level = np.abs(normals[:, 2]) > 0.5
+    level = np.abs(normals[:, 2]) > 0.9
     parts = {
         "base": low,
         "tip": high,
