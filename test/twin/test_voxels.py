@@ -30,6 +30,17 @@ def test_a_hollow_box(element, nodes):
     np.testing.assert_allclose(mesh.size, [0.04, 0.04, 0.05])
 
 
+@pytest.mark.parametrize("element", ["tet4", "tet10"])
+def test_voxels_may_be_cut_into_tetrahedra(element):
+    mesh = voxel_mesh(hollow_box(), 0.01, element, {2: "lid"})
+    assert len(mesh.cells) == 6 * 72
+    assert (jacobians(mesh)[1] * mesh.element.weights).sum() == pytest.approx(72e-6)
+    assert len(mesh.volume("lid")) == 6 * 16
+    assert {name: len(faces) for name, faces in mesh.surfaces.items()} == {
+        "base": 32, "tip": 32, "outside": 160, "chamber 1": 48,
+    }  # fmt: skip
+
+
 def test_edges_may_differ():
     np.testing.assert_allclose(voxel_mesh(np.ones((2, 2, 2), bool), np.array([1.0, 2.0, 3.0])).size, [2.0, 4.0, 6.0])
 

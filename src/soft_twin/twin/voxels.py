@@ -1,11 +1,12 @@
-"""Meshes of voxels: equal hexahedra where a grid is occupied."""
+"""Meshes of voxels: equal hexahedra, or six tetrahedra each, where a grid is occupied."""
 
 from collections.abc import Mapping
+from itertools import permutations
 
 import numpy as np
 
 from soft_twin.errors import MeshError
-from soft_twin.twin.elements import element_named
+from soft_twin.twin.elements import Element, element_named
 from soft_twin.twin.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.twin.selection import centres_and_normals, shells
 
@@ -21,25 +22,34 @@ def voxel_mesh(
     Args:
         occupied: (nx, ny, nz), bool, or integers that are 0 where there is nothing.
         size: edge length of a voxel [m], or three of them.
-        element: "hex8", "hex20", "hex20r", …
+        element: of hexahedra, or of tetrahedra, into which every voxel is cut alike around its diagonal (Kuhn 1960).
         labels: name of the volume of each integer that has one.
 
     Raises:
         MeshError: nothing is occupied, parts hang together with nothing, or a label is not in the grid.
     """
-    occupied, hexahedron = np.asarray(occupied), element_named(element)
-    if occupied.ndim != 3 or not occupied.any() or hexahedron.corners_per_face != 4:
-        raise MeshError(
-            f"voxels: expected a grid (nx, ny, nz) with some occupied and hexahedra, found {occupied.shape}"
-        )
-    places = np.argwhere(occupied)
-    half_cells = 2 * places[:, None] + np.round(hexahedron.nodes + 1.0).astype(int)
+    occupied, cell = np.asarray(occupied), element_named(element)
+    if occupied.ndim != 3 or not occupied.any():
+        raise MeshError(f"voxels: expected a grid (nx, ny, nz) with some occupied, found {occupied.shape}")
+    places, pattern = np.argwhere(occupied), _pattern(cell)
+    half_cells = 2 * places[:, None, None] + pattern
     keys = np.ravel_multi_index(np.moveaxis(half_cells, -1, 0), [2 * n + 1 for n in occupied.shape])
     unique, cells = np.unique(keys, return_inverse=True)
     grid = np.column_stack(np.unravel_index(unique, [2 * n + 1 for n in occupied.shape]))
-    volumes = _volumes(occupied[tuple(places.T)], labels or {})
-    mesh = make_mesh(0.5 * grid * size, cells.reshape(keys.shape), hexahedron, "voxels", volumes)
-    return Mesh(mesh.nodes, mesh.cells, hexahedron, mesh.volumes, _surfaces(mesh))
+    values = np.repeat(occupied[tuple(places.T)], len(pattern))
+    cells = cells.reshape(-1, pattern.shape[1])
+    mesh = make_mesh(0.5 * grid * size, cells, cell, "voxels", _volumes(values, labels or {}))
+    return Mesh(mesh.nodes, mesh.cells, cell, mesh.volumes, _surfaces(mesh))
+
+
+def _pattern(element: Element) -> np.ndarray:
+    """The nodes (c, k, 3) of a voxel's cells, in half edges."""
+    if element.corners_per_face == 4:
+        return np.round(element.nodes + 1.0).astype(int)[None]
+    ways = [np.cumsum([[0, 0, 0], *np.eye(3, dtype=int)[list(order)]], axis=0) for order in permutations(range(3))]
+    positive = [way if np.linalg.det(way[1:]) > 0.0 else way[[0, 2, 1, 3]] for way in ways]
+    shape = np.column_stack([1.0 - element.nodes.sum(axis=1), element.nodes])
+    return np.round(2.0 * shape @ np.array(positive)).astype(int)
 
 
 def _volumes(values: np.ndarray, labels: Mapping[int, str]) -> dict[str, np.ndarray]:
