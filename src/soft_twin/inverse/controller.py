@@ -55,7 +55,9 @@ class CableController:
     A tick whose step would tear the body (a jump of gravity, a wild state) starts again from the undeformed body.
     """
 
-    def __init__(self, robot: CableTube, twin: Twin | None = None):
+    def __init__(self, robot: CableTube, twin: Twin | None = None, reuse: bool = False):
+        """`reuse`: keep a factorisation for several ticks while the body moves slowly, see `Twin.relinearise`."""
+        self.reuse = reuse
         self.twin = robot.build_twin() if twin is None else twin
         self.inverse = Inverse(self.twin, robot.cable_limits, robot.cable_names, pretension=robot.pretension)
         self.target = self.inverse.checked_target(robot.target_tip)
@@ -101,9 +103,9 @@ class CableController:
 
     def _solve(self, gravity: np.ndarray) -> Solution:
         if self.compensating:
-            step, moved = self.inverse.step(gravity, self.target)
+            step, moved = self.inverse.step(gravity, self.target, self.reuse)
         else:
-            step = self.twin.linearise(gravity)
+            step = self.twin.relinearise(gravity) if self.reuse else self.twin.linearise(gravity)
             moved = self.twin.advance(step, np.zeros(self.twin.cable_count), LARGEST_STEP)
         return self.inverse.solution(self.target, step, moved, 1)
 

@@ -108,13 +108,18 @@ class Inverse:
             iterations += 1
         return self.solution(target, step, moved, iterations)
 
-    def step(self, gravity: np.ndarray, target: np.ndarray) -> tuple[Linearisation, float]:
+    def step(self, gravity: np.ndarray, target: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
         """One linearisation, one quadratic program, one step of the twin.
+
+        Args:
+            gravity: (3,) in base_link [m/s²].
+            target: (3,) of the tip in base_link [m].
+            reuse: with an earlier factorisation where that is good enough, see `Twin.relinearise`.
 
         Returns:
             The linearisation before the step and the largest node movement that was asked for [m].
         """
-        step = self.twin.linearise(gravity)
+        step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
         tensions = self._tensions(step, self.goals(target))
         self._adapt(tensions - self.twin.tensions)
         return step, self.twin.advance(step, tensions, LARGEST_STEP)

@@ -100,6 +100,11 @@ class Twin(ABC):
     def linearise(self, gravity: np.ndarray) -> Linearisation:
         """The Newton step from the current state under gravity (3,) in base_link [m/s²]."""
 
+    def relinearise(self, gravity: np.ndarray) -> Linearisation:
+        """As `linearise`, but with what an earlier one has factorised, where that saves time and still is good:
+        the residual and the displacements are exact, steps and sensitivities are those of the earlier state."""
+        return self.linearise(gravity)
+
     @abstractmethod
     def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
         """Take the step with tensions (c,), shortened so that no node moves more than `largest_step` [m].

@@ -12,6 +12,7 @@ import numpy as np
 from soft_twin.twin.base import Linearisation, checked_vector
 from soft_twin.twin.body import Body
 from soft_twin.twin.cables import Cables
+from soft_twin.twin.chord import PAUSE, Chord, is_good
 from soft_twin.twin.mesh import surface_triangles
 from soft_twin.twin.sections import section_normal, section_weights
 from soft_twin.twin.statics import StaticTwin
@@ -37,12 +38,15 @@ class FemTwin(StaticTwin):
     def reset(self) -> None:
         self.points = self.body.mesh.nodes.copy()
         self.tensions = np.zeros(self.cable_count)
+        self._chord: Chord | None = None
+        self._moved, self._pause = 0.0, 0
 
     def state(self) -> tuple[np.ndarray, np.ndarray]:
         return self.points, self.tensions
 
     def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
         self.points, self.tensions = state
+        self._chord = None
 
     def lengths(self) -> np.ndarray:
         return self.cables.lengths(self.points)
@@ -69,15 +73,34 @@ class FemTwin(StaticTwin):
         return self._surface
 
     def linearise(self, gravity: np.ndarray) -> Linearisation:
-        weight = self.body.weight(checked_vector(gravity, 3, "gravity"))
+        self._chord = None
+        return self._newton_step(checked_vector(gravity, 3, "gravity"), np.zeros((self.body.degrees_of_freedom, 0)))[0]
+
+    def relinearise(self, gravity: np.ndarray) -> Linearisation:
+        gravity = checked_vector(gravity, 3, "gravity")
+        chord = self._chord
+        step = None if chord is None else self._chord_step(chord, gravity)
+        if step is not None:
+            chord.used, chord.gravity = True, gravity
+            return step
+        self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
+        if self._pause > 0:
+            return self.linearise(gravity)
+        fall = np.multiply.outer(self.body.node_masses, np.eye(3))
+        step, solution = self._newton_step(gravity, self.body.free_values(fall))
+        first_fall = 1 + self.cable_count
+        self._chord = Chord(step.pull, solution[:, 1:first_fall], solution[:, first_fall:], gravity)
+        return step
+
+    def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[Linearisation, np.ndarray]:
+        """The step, and K⁻¹ of (dof, 1 + c + …): the unbalanced forces, the cables' gradients, `further` columns."""
         energy, force = self._assemble_tangent()
-        unbalanced = weight - force
-        lengths, gradients = self.cables.lengths_and_gradients(self.points)
-        rest, pulls = self.body.free_values(unbalanced), self.body.free_values(gradients)
-        solution = self._matrix.factorise_and_solve(self._assemble_tangent, np.column_stack([rest, pulls]))
-        sensitivities = pulls.T @ solution
-        steps = self.body.spread(solution)
-        return Linearisation(
+        rest, pulls, lengths = self._forces(force, gravity)
+        right = np.column_stack([rest, pulls, further])
+        solution = self._matrix.factorise_and_solve(self._assemble_tangent, right)
+        sensitivities = pulls.T @ solution[:, : 1 + self.cable_count]
+        steps = self.body.spread(solution[:, : 1 + self.cable_count])
+        step = Linearisation(
             drift=steps[:, :, 0],
             pull=steps[:, :, 1:],
             displacements=self.rest_lengths - lengths,
@@ -86,6 +109,32 @@ class FemTwin(StaticTwin):
             residual=float(np.linalg.norm(rest - pulls @ self.tensions)),
             energy=energy,
         )
+        return step, solution
+
+    def _chord_step(self, chord: Chord, gravity: np.ndarray) -> Linearisation | None:
+        """The step with what was factorised before, or None where that is too old."""
+        energy, force, _, _ = self.body.assemble(self.points)
+        rest, pulls, lengths = self._forces(force, gravity)
+        unbalanced = rest - pulls @ self.tensions
+        correction = self._matrix.solve(unbalanced)
+        if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
+            return None
+        drift = correction + chord.pull_unknowns @ self.tensions
+        return Linearisation(
+            drift=self.body.spread(drift),
+            pull=chord.pull,
+            displacements=self.rest_lengths - lengths,
+            drift_displacements=-(pulls.T @ drift),
+            compliance=pulls.T @ chord.pull_unknowns + self.give * np.eye(self.cable_count),
+            residual=float(np.linalg.norm(unbalanced)),
+            energy=energy,
+        )
+
+    def _forces(self, force: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weight less elastic forces (dof,), the cables' gradients (dof, c), and their lengths (c,)."""
+        lengths, gradients = self.cables.lengths_and_gradients(self.points)
+        unbalanced = self.body.weight(gravity) - force
+        return self.body.free_values(unbalanced), self.body.free_values(gradients), lengths
 
     def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
         move = step.drift - step.pull @ tensions
@@ -93,6 +142,7 @@ class FemTwin(StaticTwin):
         fraction = min(1.0, largest_step / max(largest, 1e-300))
         self.points = self.points + fraction * move
         self.tensions = self.tensions + fraction * (tensions - self.tensions)
+        self._moved = fraction * largest
         return largest
 
     def residual(self, gravity: np.ndarray, tensions: np.ndarray) -> float:

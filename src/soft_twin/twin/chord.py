@@ -1,0 +1,48 @@
+"""Steps with the factorisation of an earlier state, for as long as they are good: the chord method.
+
+Its steps dx = K₀⁻¹ r(x) have the exact residual r, so that it can only settle where Newton's method does. What a step
+left undone shows in the next one: K₀⁻¹ r again, at the loads and tensions of the step before. That over the size of
+the step before is the contraction of the method, in a measure that no stiff direction dominates (Deuflhard, *Newton
+Methods for Nonlinear Problems*, 2011, the simplified Newton correction). It grows with the distance from the state
+that was factorised, and tells when that has been used for too long.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+CONTRACTION = 0.3  # of a step may be left undone, whatever its size
+SLOW_CONTRACTION = 0.8  # of a step may be left undone if that is less than SLOW
+SLOW = 0.002  # of the body's length
+SETTLED = 1e-5  # of the body's length, left undone, is always good enough
+PAUSE = 5  # steps without a chord when not even the first one was good
+
+
+@dataclass
+class Chord:
+    """What is kept of a factorisation.
+
+    Attributes:
+        pull: (n, 3, c) step for a newton of tension, negative [m/N].
+        pull_unknowns: (dof, c) the same of the unknowns.
+        fall: (dof, 3) step of the unknowns for each component of gravity [s²].
+        gravity: (3,) of the last step [m/s²].
+        used: whether it has been good for a step.
+    """
+
+    pull: np.ndarray
+    pull_unknowns: np.ndarray
+    fall: np.ndarray
+    gravity: np.ndarray
+    used: bool = False
+
+    def left_undone(self, correction: np.ndarray, gravity: np.ndarray) -> float:
+        """Largest node movement [m] of what of a correction (dof,) is not the change of gravity's doing."""
+        left = (correction - self.fall @ (gravity - self.gravity)).reshape(-1, 3)
+        return float(np.sqrt((left**2).sum(axis=1).max()))
+
+
+def is_good(left: float, moved: float, length: float) -> bool:
+    """Whether a step that moved the nodes of a body of `length` by `moved` and left `left` of it undone, all in the
+    same unit, may be followed by another with the same factorisation."""
+    return left <= max(CONTRACTION * moved, min(SLOW_CONTRACTION * moved, SLOW * length), SETTLED * length)
