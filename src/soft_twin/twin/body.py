@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from soft_twin.errors import MaterialError, MeshError
+from soft_twin.twin.cholesky import Cholesky
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.twin.energies.mean_dilatation import MeanDilatation
-from soft_twin.twin.envelope import EnvelopeCholesky, slender_order
+from soft_twin.twin.envelope import slender_order
 from soft_twin.twin.mesh import Mesh, jacobians
+from soft_twin.twin.sparse_cholesky import cholesky_for
 
 
 @dataclass
@@ -104,13 +106,11 @@ class Body:
         """How stiff the stiffest material is at rest [Pa]."""
         return max(part.material.energy.modulus for part in self.parts)
 
-    def new_factorisation(self) -> EnvelopeCholesky:
-        """An empty matrix with the stiffness matrix's envelope."""
-        return EnvelopeCholesky([self.mesh.cells], self.place)
+    def new_factorisation(self) -> Cholesky:
+        """An empty matrix with room for the stiffness."""
+        return cholesky_for([self.mesh.cells], self.place)
 
-    def assemble(
-        self, x: np.ndarray, stiffness: EnvelopeCholesky | None = None
-    ) -> tuple[float, np.ndarray, float, int]:
+    def assemble(self, x: np.ndarray, stiffness: Cholesky | None = None) -> tuple[float, np.ndarray, float, int]:
         """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix of
         `new_factorisation` if given. The gradient's array is reused by the next call.
         """
