@@ -2,12 +2,15 @@
 
 A cable is cut at the faces of the cells it passes, so that each straight piece lies in one cell and its stiffness
 adds no new entries to the matrix. With the ends p = Σ Nₐ xₐ and q = Σ Mₐ xₐ of a piece and d = (q − p)/|q − p|,
-its length is ℓ = |q − p|, ∂ℓ/∂xₐ = (Mₐ − Nₐ) d and ∂²ℓ/∂xₐ∂xᵦ = (Mₐ − Nₐ)(Mᵦ − Nᵦ)(I − d dᵀ)/ℓ.
+its length is ℓ = |q − p|, ∂ℓ/∂xₐ = (Mₐ − Nₐ) d and ∂²ℓ/∂xₐ∂xᵦ = (Mₐ − Nₐ)(Mᵦ − Nᵦ)(I − d dᵀ)/ℓ. Of a cable that
+runs outside the body, p is an anchor that stays: q − p = Σ wₐ xₐ − p, with w = M.
 """
 
 import numpy as np
 from numba import njit
+from scipy.sparse import coo_matrix, csr_matrix
 
+from soft_twin.errors import MeshError
 from soft_twin.twin.embedding import cut_lines, natural_coordinates
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.mesh import Mesh
@@ -41,22 +44,50 @@ class Cables:
             cells.append(passed)
             weights.append(values[1] - values[0])
             owners.append(np.full(len(passed), index))
-        self.count = len(starts)
-        self._nodes = np.ascontiguousarray(mesh.cells[np.concatenate(cells)])
-        self._weights = np.ascontiguousarray(np.vstack(weights))
-        self._owners = np.concatenate(owners)
+        nodes, weights = mesh.cells[np.concatenate(cells)], np.vstack(weights)
+        self._set(nodes, weights, np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)
+
+    @classmethod
+    def outside(cls, mesh: Mesh, anchors: np.ndarray, nodes: np.ndarray, ends: np.ndarray) -> "Cables":
+        """Straight cables from fixed `anchors` (c, 3) to `ends` (c, 3) [m] that move with some nodes (k,), such as a
+        plate's: the ends follow by least-norm weights that are right for every affine motion of the nodes.
+
+        Raises:
+            MeshError: an end does not lie where the nodes, all in a plane perhaps, can carry it.
+        """
+        conditions = np.vstack([np.ones(len(nodes)), mesh.nodes[nodes].T])
+        wanted = np.vstack([np.ones(len(ends)), np.asarray(ends, dtype=float).T])
+        weights = np.linalg.lstsq(conditions, wanted, rcond=None)[0]
+        miss = np.abs(conditions @ weights - wanted).max(axis=0)
+        if miss.max() > 1e-9 * (1.0 + np.abs(wanted).max()):
+            raise MeshError(
+                f"the end of cable {int(miss.argmax())} is {1e3 * miss.max():.3g} mm off the plane of the "
+                f"{len(nodes)} nodes that shall carry it"
+            )
+        cables = cls.__new__(cls)
+        groups = np.tile(np.asarray(nodes), (len(ends), 1))
+        cables._set(groups, weights.T, -np.asarray(anchors, dtype=float), np.arange(len(ends)), mesh.nodes)
+        return cables
+
+    def _set(self, nodes, weights, offsets, owners, rest: np.ndarray) -> None:
+        self.count = int(owners.max()) + 1
+        self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
+        self._offsets, self._owners = np.ascontiguousarray(offsets), owners
         self._ones = np.ones(len(self._owners))
-        self.rest_lengths = self.lengths(mesh.nodes)
+        self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
         """(c,) lengths at positions (n, 3) [m]."""
-        pieces = np.einsum("sk,ski->si", self._weights, x[self._nodes])
-        return np.bincount(self._owners, np.linalg.norm(pieces, axis=1), self.count)
+        return np.bincount(self._owners, np.linalg.norm(self._pieces(x), axis=1), self.count)
+
+    def _pieces(self, x: np.ndarray) -> np.ndarray:
+        """(s, 3) from end to end of each piece [m]."""
+        return np.einsum("sk,ski->si", self._weights, x[self._nodes]) + self._offsets
 
     def lengths_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,) and their gradients by the nodes' positions, (n, 3, c)."""
         lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
-        _gradients(x, self._nodes, self._weights, self._owners, self._ones, lengths, gradients)
+        _gradients(x, self._nodes, self._weights, self._offsets, self._owners, self._ones, lengths, gradients)
         return lengths, gradients
 
     @property
@@ -66,17 +97,35 @@ class Cables:
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
-        _stiffness(x, self._nodes, self._weights, tensions[self._owners], offsets, strides, data)
+        _stiffness(x, self._nodes, self._weights, self._offsets, tensions[self._owners], offsets, strides, data)
+
+    def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
+        """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
+        pieces = self._pieces(x)
+        lengths = np.linalg.norm(pieces, axis=1)
+        directions = pieces / lengths[:, None]
+        across = np.eye(3) - np.einsum("si,sj->sij", directions, directions)
+        return np.einsum("s,sa,sb,sij->sabij", tensions / lengths, self._weights, self._weights, across)
+
+    def jacobian(self, x: np.ndarray) -> csr_matrix:
+        """∂ℓ/∂x (c, 3 n) at positions (n, 3)."""
+        pieces = self._pieces(x)
+        directions = pieces / np.linalg.norm(pieces, axis=1)[:, None]
+        values = np.einsum("sk,si->ski", self._weights, directions)
+        rows = np.broadcast_to(self._owners[:, None, None], values.shape)
+        columns = 3 * self._nodes[:, :, None] + np.arange(3)
+        entries = values.ravel(), (rows.ravel(), columns.ravel())
+        return coo_matrix(entries, shape=(self.count, x.size)).tocsr()
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
         lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
-        _gradients(x, self._nodes, self._weights, self._owners, factors, lengths, gradients)
+        _gradients(x, self._nodes, self._weights, self._offsets, self._owners, factors, lengths, gradients)
         return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
         """(s,) angle [rad] that each cable has turned from the base, where it enters along +z, to each piece."""
-        pieces = np.einsum("sk,ski->si", self._weights, x[self._nodes])
+        pieces = self._pieces(x)
         directions = pieces / np.linalg.norm(pieces, axis=1)[:, None]
         first = np.searchsorted(self._owners, np.arange(self.count))
         before = np.roll(directions, 1, axis=0)
@@ -91,9 +140,9 @@ class Cables:
 
 
 @njit(cache=True, nogil=True)
-def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
+def _gradients(x, nodes, weights, apart, owners, factors, lengths, gradients):
     for s in range(len(nodes)):
-        d = np.zeros(3)
+        d = apart[s].copy()
         for a in range(nodes.shape[1]):
             for i in range(3):
                 d[i] += weights[s, a] * x[nodes[s, a], i]
@@ -105,13 +154,13 @@ def _gradients(x, nodes, weights, owners, factors, lengths, gradients):
 
 
 @njit(cache=True, nogil=True)
-def _stiffness(x, nodes, weights, tensions, offsets, strides, data):
+def _stiffness(x, nodes, weights, apart, tensions, offsets, strides, data):
     k = nodes.shape[1]
     K = np.empty((k, k, 3, 3))
     for s in range(len(nodes)):
         if tensions[s] == 0.0:
             continue
-        d = np.zeros(3)
+        d = apart[s].copy()
         for a in range(k):
             for i in range(3):
                 d[i] += weights[s, a] * x[nodes[s, a], i]

@@ -1,0 +1,70 @@
+"""Constraints that take unknowns away: prescribed nodes and rigid plates."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.twin.body import Body
+from soft_twin.twin.constraints.base import Constraint
+
+
+def nodes_of(body: Body, nodes: str | np.ndarray, what: str) -> np.ndarray:
+    """Node indices (k,) by a group's name, by indices, or by a mask.
+
+    Raises:
+        MeshError: no such group.
+        InputError: none at all.
+    """
+    if isinstance(nodes, str):
+        chosen = body.mesh.group(nodes)
+    else:
+        chosen = np.asarray(nodes)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+    if len(chosen) == 0:
+        raise InputError(f"{what}: no nodes")
+    return chosen
+
+
+class Prescribed(Constraint):
+    """Nodes whose positions are given: at rest, moving with a velocity, or along any motion.
+
+    Args:
+        nodes: name of a group, indices (k,), or a mask (n,).
+        velocity: (3,) [m/s] from the rest positions.
+        motion: positions (k, 3) [m] as a function of time [s], instead of a velocity.
+    """
+
+    def __init__(self, nodes, velocity=(0.0, 0.0, 0.0), motion: Callable[[float], np.ndarray] | None = None):
+        self.nodes, self.velocity, self.motion = nodes, np.asarray(velocity, dtype=float), motion
+
+    def attach(self, body: Body) -> None:
+        self._nodes = nodes_of(body, self.nodes, "prescribed positions")
+        self._rest = body.mesh.nodes[self._nodes]
+
+    @property
+    def prescribed(self) -> np.ndarray:
+        return self._nodes
+
+    def positions(self, time: float) -> np.ndarray:
+        if self.motion is None:
+            return self._rest + time * self.velocity
+        positions = np.asarray(self.motion(time), dtype=float)
+        if positions.shape != self._rest.shape or not np.isfinite(positions).all():
+            raise InputError(f"prescribed motion: expected {self._rest.shape} finite numbers, found {positions.shape}")
+        return positions
+
+
+class RigidPlate(Constraint):
+    """Nodes that move together as a rigid body with six degrees of freedom."""
+
+    def __init__(self, nodes):
+        """`nodes`: name of a group, indices (k,), or a mask (n,)."""
+        self.nodes = nodes
+
+    def attach(self, body: Body) -> None:
+        self._nodes = nodes_of(body, self.nodes, "rigid plate")
+
+    @property
+    def plate(self) -> np.ndarray:
+        return self._nodes

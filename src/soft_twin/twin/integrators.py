@@ -1,0 +1,205 @@
+"""Motion of a model in time: backward Euler and Crank–Nicolson, with fixed or adaptive steps (SORS, section III-C).
+
+With damping C = α M + β K, and F = loads − ∂W/∂x, a step from (x₀, v₀) to (x₁, v₁) solves
+
+    backward Euler:  M (v₁ − v₀)/h = F₁ − α M v₁ − β (∂W₁ − ∂W₀)/h,                 v₁ = (x₁ − x₀)/h
+    Crank–Nicolson:  M (v₁ − v₀)/h = ½ (F₀ + F₁) − α M (x₁ − x₀)/h − β (∂W₁ − ∂W₀)/h,  v₁ = 2 (x₁ − x₀)/h − v₀
+
+with β K v as the rate of the elastic forces, so that each is the minimum of an incremental potential (model.Increment)
+and constraints hold at the end of the step. Crank–Nicolson keeps energy and is second order in the step; backward
+Euler dissipates and is first order. What a constraint pushes acts during the whole step.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.twin.model import Increment, Model
+from soft_twin.twin.solve import Solved, minimise
+from soft_twin.twin.unknowns import Pose
+
+SMALLEST_STEP = 1e-3  # of the first step: adaptive steps are not made shorter
+GROWTH = 1.5  # of an adaptive step, at most
+SAFETY = 0.9
+CELLS_A_STEP = 0.5  # of the smallest cell's size: no node moves further in an adaptive step (Courant's condition)
+
+
+class Integrator(ABC):
+    """A model that moves.
+
+    Attributes:
+        model: what moves; its forces and constraints may be changed between steps.
+        pose: where everything is now.
+        velocities: (n, 3) [m/s].
+        time: [s].
+        solved: how the last step ended; None before the first.
+    """
+
+    order: int
+
+    def __init__(
+        self,
+        model: Model,
+        dt: float,
+        pose: Pose | None = None,
+        velocities: np.ndarray | None = None,
+        mass_damping: float = 0.0,
+        stiffness_damping: float = 0.0,
+    ):
+        """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]. Damping: α [1/s], β [s].
+
+        Raises:
+            InputError: a step or damping that makes no sense, or velocities of another shape.
+        """
+        if not (dt > 0.0 and np.isfinite(dt)):
+            raise InputError(f"time step: {dt} s is not positive")
+        if not (mass_damping >= 0.0 and stiffness_damping >= 0.0):
+            raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
+        self.model, self.dt, self.time = model, dt, 0.0
+        self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
+        self.pose = model.rest if pose is None else pose
+        self.velocities = np.zeros_like(self.pose.points)
+        if velocities is not None:
+            self.velocities += np.asarray(velocities, dtype=float)
+        self.solved: Solved | None = None
+        self._multipliers: list[dict[int, float]] | None = None
+        self._note_forces()
+
+    def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
+        """Go on from another state: pose, velocities (n, 3) [m/s], time [s]."""
+        self.pose, self.velocities, self.time = pose, velocities, time
+        self.solved, self._multipliers = None, None
+        self._note_forces()
+
+    @abstractmethod
+    def increment(self, dt: float) -> Increment:
+        """The incremental potential of a step of `dt` from now."""
+
+    @abstractmethod
+    def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
+        """(n, 3) when the step ends at `points` (n, 3)."""
+
+    def step(self, dt: float | None = None) -> Solved:
+        """Advance by one step, of `dt` or the integrator's own.
+
+        Raises:
+            ConvergenceError: the step was not found; the state is the one before it.
+        """
+        dt = self.dt if dt is None else dt
+        model, time = self.model, self.time + dt
+        model.begin(self.pose.points)
+        increment = self.increment(dt)
+        guess = model.prescribe(self.pose, time)
+        try:
+            solved = minimise(model, guess, increment, self._multipliers)
+        except ConvergenceError:
+            if self._multipliers is None:
+                raise
+            solved = minimise(model, guess, increment)
+        self.velocities = self.velocities_after(solved.pose.points, dt)
+        self.pose, self.time, self.solved, self._multipliers = solved.pose, time, solved, solved.multipliers
+        self._elastic, self._loads = solved.assembled.elastic, solved.assembled.loads
+        return solved
+
+    def advance(self, duration: float, tolerance: float | None = None) -> int:
+        """Advance by a duration [s] in steps of `dt`, or in adaptive steps where a `tolerance` [m] is given: the local
+        error of each step is held below it (estimated from the change of acceleration), no node moves further than
+        half of the smallest cell, and steps that do not converge are halved.
+
+        Returns:
+            The number of steps taken.
+
+        Raises:
+            ConvergenceError: a step failed, in spite of halving where steps are adaptive.
+        """
+        end, steps = self.time + duration, 0
+        while self.time < end - 1e-9 * self.dt:
+            dt = min(self.dt, end - self.time)
+            if tolerance is None:
+                self.step(dt)
+            else:
+                self._adaptive_step(dt, tolerance)
+            steps += 1
+        return steps
+
+    def kinetic_energy(self) -> float:
+        """[J]"""
+        return 0.5 * float((self.velocities * (self.model.mass @ self.velocities)).sum())
+
+    def energy(self) -> float:
+        """Kinetic, elastic, and potential of the loads [J]."""
+        return self.kinetic_energy() + self.model.energy(self.pose.points)
+
+    def _adaptive_step(self, dt: float, tolerance: float) -> None:
+        state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
+        smallest = SMALLEST_STEP * dt
+        while True:
+            try:
+                error = self._try_step(dt, tolerance)
+            except ConvergenceError:
+                if dt <= smallest:
+                    raise
+                error = np.inf
+            factor = SAFETY * (tolerance / max(error, 1e-300)) ** (1.0 / (self.order + 1))
+            self.dt = dt * float(np.clip(factor, 0.5, GROWTH))
+            if error <= tolerance or dt <= smallest:
+                return
+            (self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads) = state
+            dt = self.dt
+
+    def _try_step(self, dt: float, tolerance: float) -> float:
+        """Error of a step [m], in units in which `tolerance` is just allowed."""
+        before, speeds = self.pose.points, self.velocities
+        acceleration = getattr(self, "_acceleration", None)
+        self.step(dt)
+        moved = float(np.abs(self.pose.points - before).max())
+        now = (self.velocities - speeds) / dt
+        change = np.zeros(1) if acceleration is None else now - acceleration
+        if self.order == 1:
+            change = now
+        self._acceleration = now
+        local = dt**2 * float(np.abs(change).max()) / (2.0 if self.order == 1 else 12.0)
+        return max(local, tolerance * moved / (CELLS_A_STEP * self._smallest_cell()))
+
+    def _smallest_cell(self) -> float:
+        mesh = self.model.body.mesh
+        return float(np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1).min())
+
+    def _note_forces(self) -> None:
+        none: list[dict[int, float]] = [{} for _ in self.model.constraints]
+        assembled = self.model.assemble(self.pose, Increment(), none)
+        self._elastic, self._loads = assembled.elastic, assembled.loads
+
+
+class BackwardEuler(Integrator):
+    """First order, dissipates: for statics reached through time, and for contact."""
+
+    order = 1
+
+    def increment(self, dt: float) -> Increment:
+        inertia, damping = 1.0 / dt**2, self.mass_damping / dt
+        viscous = self.stiffness_damping / dt
+        x, v = self.pose.points, self.velocities
+        target = x + inertia * dt / (inertia + damping) * v
+        return Increment(1.0 + viscous, 1.0, inertia + damping, target, viscous * self._elastic)
+
+    def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
+        return (points - self.pose.points) / dt
+
+
+class CrankNicolson(Integrator):
+    """Second order, keeps energy: for oscillations."""
+
+    order = 2
+
+    def increment(self, dt: float) -> Increment:
+        inertia, damping = 2.0 / dt**2, self.mass_damping / dt
+        viscous = self.stiffness_damping / dt
+        x, v = self.pose.points, self.velocities
+        target = x + inertia * dt / (inertia + damping) * v
+        linear = (viscous - 0.5) * self._elastic + 0.5 * self._loads
+        return Increment(0.5 + viscous, 0.5, inertia + damping, target, linear)
+
+    def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
+        return 2.0 * (points - self.pose.points) / dt - self.velocities

@@ -1,0 +1,89 @@
+"""Numbers of a model that derivatives are taken by: a material's, a load's, a cable's."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from soft_twin.errors import UsageError
+from soft_twin.twin.body import Material
+from soft_twin.twin.energies.base import IsotropicEnergy
+from soft_twin.twin.model import Model
+
+
+class Parameter(ABC):
+    """One number that may be read and set."""
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """The number."""
+
+    @abstractmethod
+    def set(self, value: float) -> None:
+        """Set it."""
+
+
+@dataclass
+class Attribute(Parameter):
+    """An attribute of a force, constraint or law, or one entry of it: Attribute(pressure, "pressure"),
+    Attribute(gravity, "vector", 2), Attribute(cables, "displacements", 0)."""
+
+    owner: Any
+    name: str
+    index: int | None = None
+
+    @property
+    def value(self) -> float:
+        value = getattr(self.owner, self.name)
+        return float(value if self.index is None else value[self.index])
+
+    def set(self, value: float) -> None:
+        if self.index is None:
+            setattr(self.owner, self.name, value)
+        else:
+            getattr(self.owner, self.name)[self.index] = value
+
+
+@dataclass
+class Elastic(Parameter):
+    """ "young_modulus" [Pa] or "poisson_ratio" of an isotropic material.
+
+    Raises:
+        UsageError: when used with another law or another name.
+    """
+
+    material: Material
+    name: str
+
+    @property
+    def value(self) -> float:
+        return self._constants()[self.name]
+
+    def set(self, value: float) -> None:
+        constants = self._constants() | {self.name: value}
+        self.material.energy = type(self.material.energy)(**constants)
+
+    def _constants(self) -> dict[str, float]:
+        law = self.material.energy
+        if not isinstance(law, IsotropicEnergy) or self.name not in ("young_modulus", "poisson_ratio"):
+            raise UsageError(f"a {type(law).__name__} has no {self.name} that derivatives could be taken by")
+        return {
+            "young_modulus": law.mu * (3.0 * law.lam + 2.0 * law.mu) / (law.lam + law.mu),
+            "poisson_ratio": law.lam / (2.0 * (law.lam + law.mu)),
+        }
+
+
+@dataclass
+class Density(Parameter):
+    """Density of one of a model's materials [kg/m³]."""
+
+    model: Model
+    material: Material
+
+    @property
+    def value(self) -> float:
+        return self.material.density
+
+    def set(self, value: float) -> None:
+        self.model.body.set_density(self.material, value)
+        self.model.update_mass()

@@ -1,0 +1,211 @@
+"""Minima of a model's potential under its constraints: sequential quadratic programming, Newton's method without them.
+
+SORS, Algorithm 1, with what it lacks: a merit function, checked statuses, and the quadratic program in the multipliers.
+With the Hessian K and r = −∂Φ/∂q, a step is dq = K⁻¹ r + K⁻¹ Jᵀ λ, so that the rows' new values are
+g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bounds that complement them minimise
+½ λᵀ W λ + (g + J K⁻¹ r)ᵀ λ. One factorisation and one right-hand side a row; the program is as small as the contact.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from soft_twin.errors import ConvergenceError
+from soft_twin.twin.constraints.base import Rows
+from soft_twin.twin.model import Assembled, Increment, Model, stacked
+from soft_twin.twin.qp import solve_box_qp
+from soft_twin.twin.unknowns import Pose
+
+TOLERANCE = 1e-9  # of the forces at work, for the residual
+GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
+LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
+SETTLED = 1e-6  # of the largest multiplier: their change in the last iteration
+ROUND_OFF = 1e-14  # of the inertial forces at work, likewise
+REGULARISATION = 1e-9  # of W's mean diagonal: rows may repeat each other
+MAX_ITERATIONS = 100
+HALVINGS = 25
+NOISE = 1e-13  # of the merit function: rises smaller than this are round-off
+
+
+@dataclass
+class Solved:
+    """A minimum.
+
+    Attributes:
+        pose: where everything is.
+        multipliers: of each constraint, by key [N].
+        residual: 2-norm of the unbalanced generalised forces [N].
+        history: the residuals of all iterations.
+        iterations: number of steps taken.
+        assembled: energies and forces there.
+    """
+
+    pose: Pose
+    multipliers: list[dict[int, float]]
+    residual: float
+    history: list[float] = field(repr=False)
+    iterations: int
+    assembled: Assembled = field(repr=False)
+
+
+def minimise(
+    model: Model, pose: Pose, increment: Increment, multipliers: list[dict[int, float]] | None = None
+) -> Solved:
+    """The minimum near `pose`; `multipliers`: of each constraint, to start from.
+
+    Raises:
+        ConvergenceError: with the residuals so far and the most deformed cell.
+    """
+    known = [{} for _ in model.constraints] if multipliers is None else multipliers
+    history: list[float] = []
+    size = float(np.linalg.norm(model.body.mesh.size))
+    for iteration in range(MAX_ITERATIONS):
+        assembled = model.assemble(pose, increment, known, with_matrix=True)
+        if not np.isfinite(assembled.gradient).all():
+            break
+        transform = model.unknowns.transform(pose)
+        rows = stacked(assembled.rows, transform)
+        rest = -(transform.T @ assembled.gradient.ravel())
+        step, values, stiffness = _step(model, pose, increment, known, rest, rows)
+        fresh = _by_constraint(assembled.rows, values)
+        residual, broken = _residual(rest, rows, values), _broken(rows, values, stiffness)
+        history.append(residual)
+        allowed = _allowed(model, pose, increment, assembled, values)
+        settled = _change(known, fresh) <= SETTLED * np.abs(values).max(initial=0.0) + allowed
+        known = fresh
+        if residual <= allowed and broken <= GAP_TOLERANCE * size and settled:
+            return Solved(pose, known, residual, history, iteration, assembled)
+        pose = _search(model, pose, step, increment, known, stiffness)
+    raise ConvergenceError(
+        f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
+        f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
+        tuple(history),
+        assembled.cell,
+    )
+
+
+def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assembled, values: np.ndarray) -> float:
+    """Residual [N] at which the forces balance: a part of those at work, and what the arithmetic leaves."""
+    forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.abs(values).sum()
+    inertia = increment.mass * float(np.linalg.norm(model.mass @ pose.points))
+    return TOLERANCE * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
+
+
+def _step(model, pose, increment, known, rest: np.ndarray, rows: Rows | None) -> tuple[np.ndarray, np.ndarray, float]:
+    """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]."""
+    matrix = model.unknowns.matrix
+
+    def assemble() -> None:
+        model.assemble(pose, increment, known, with_matrix=True)
+
+    if rows is None:
+        return matrix.factorise_and_solve(assemble, rest), np.zeros(0), 1.0
+    right = np.column_stack([rest, rows.jacobian.T.toarray()])
+    solution = matrix.factorise_and_solve(assemble, right)
+    reaction = rows.jacobian @ solution
+    W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
+    compliance = float(np.trace(W)) / len(W)
+    W[np.diag_indices_from(W)] += rows.compliance + REGULARISATION * compliance
+    values = solve_box_qp(W, rows.values + reaction[:, 0], rows.lower, rows.upper)
+    return solution[:, 0] + solution[:, 1:] @ values, values, 1.0 / compliance
+
+
+def _residual(rest: np.ndarray, rows: Rows | None, values: np.ndarray) -> float:
+    return float(np.linalg.norm(rest if rows is None else rest + rows.jacobian.T @ values))
+
+
+def _broken(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
+    """How far the rows are from complementing their multipliers [m]: λ = clip(λ − s (g + c λ)) for any s > 0."""
+    if rows is None:
+        return 0.0
+    wanted = np.clip(values - stiffness * (rows.values + rows.compliance * values), rows.lower, rows.upper)
+    return float(np.abs(values - wanted).max()) / stiffness
+
+
+def _by_constraint(separate: list[Rows | None], values: np.ndarray) -> list[dict[int, float]]:
+    result, start = [], 0
+    for rows in separate:
+        count = 0 if rows is None else len(rows.keys)
+        keys = [] if rows is None else rows.keys
+        own = values[start : start + count]
+        result.append({int(key): float(value) for key, value in zip(keys, own, strict=True) if value != 0.0})
+        start += count
+    return result
+
+
+def _change(before: list[dict], after: list[dict]) -> float:
+    """Largest change of a multiplier [N]."""
+    pairs = [(old, new) for old, new in zip(before, after, strict=True)]
+    return max(
+        (abs(old.get(k, 0.0) - new.get(k, 0.0)) for old, new in pairs for k in old.keys() | new.keys()), default=0.0
+    )
+
+
+def _search(model: Model, pose: Pose, step: np.ndarray, increment: Increment, known: list[dict], price: float) -> Pose:
+    """As much of the step as lowers the merit function, the augmented Lagrangian with a `price` of broken rows [N/m].
+
+    It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/(2 price):
+    smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
+    """
+    frozen = [force.force(pose.points) for force in model.forces]
+
+    def merit(trial: Pose) -> float:
+        value, finite = model.potential(trial.points, increment, frozen)
+        if not finite:
+            return np.inf
+        rows = model.rows(trial.points, known)
+        return value + sum(
+            _merit_of(own, own.multipliers(of), price) for own, of in zip(rows, known, strict=True) if own
+        )
+
+    whole = model.unknowns.move(pose, step)
+    longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
+    fraction = min(1.0, longest / max(float(np.abs(whole.points - pose.points).max()), 1e-300))
+    before = merit(pose)
+    trial = pose
+    for _ in range(HALVINGS):
+        trial = model.unknowns.move(pose, fraction * step)
+        if merit(trial) <= before + NOISE * abs(before):
+            break
+        fraction *= 0.5
+    return trial
+
+
+def _merit_of(rows: Rows, values: np.ndarray, price: float) -> float:
+    best = np.clip((values / price - rows.values) / (rows.compliance + 1.0 / price), rows.lower, rows.upper)
+    elastic = 0.5 * rows.compliance * best**2
+    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / price).sum())
+
+
+def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_steps: int = 64) -> Solved:
+    """The static equilibrium, from the undeformed body or from a pose.
+
+    Loads and prescribed movements are applied at once; where that fails, in ever smaller steps, down to one of
+    `load_steps`.
+
+    Raises:
+        MeshError: the body floats.
+        ConvergenceError: no equilibrium was found.
+    """
+    model.check_held()
+    pose = model.rest if pose is None else pose
+    model.begin(pose.points)
+    reached, size, multipliers = 0.0, 1.0, None
+    goal = model.load_factor
+    try:
+        while True:
+            aim = min(reached + size, 1.0)
+            model.load_factor = aim * goal
+            start = model.prescribe(pose, time, (aim - reached) / (1.0 - reached))
+            try:
+                solved = minimise(model, start, Increment(), multipliers)
+            except ConvergenceError:
+                size *= 0.5
+                if size * load_steps < 1.0:
+                    raise
+                continue
+            if aim == 1.0:
+                return solved
+            reached, pose, multipliers = aim, solved.pose, solved.multipliers
+    finally:
+        model.load_factor = goal

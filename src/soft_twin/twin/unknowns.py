@@ -1,0 +1,236 @@
+"""Which coordinates of a body are free: nodes of their own, and rigid plates of six degrees of freedom.
+
+The positions x (n, 3) of all nodes follow from the unknowns q: a free node has three of them, a prescribed node none,
+and the nodes of a plate move with its translation dc and rotation dw, dx = dc + dw × r, where r is the arm from the
+plate's centre. With T = ∂x/∂q, a nodal gradient g becomes Tᵀ g and a stiffness Tᵀ K T; the turning of the arms adds
+sym(g rᵀ) − (g·r) I to the block of a plate's rotation. A plate is two more blocks of 3 unknowns behind the n nodes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.spatial.transform import Rotation
+
+from soft_twin.errors import MeshError
+from soft_twin.twin.body import Part, Target
+from soft_twin.twin.energies.assembly import scatter_blocks
+from soft_twin.twin.envelope import slender_order
+from soft_twin.twin.sparse_cholesky import cholesky_for
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where everything is: nodes (n, 3) [m], and of each plate centre (p, 3) [m] and rotation since rest (p, 3, 3)."""
+
+    points: np.ndarray
+    centres: np.ndarray
+    rotations: np.ndarray
+
+
+class Unknowns:
+    """See the module's docstring.
+
+    Attributes:
+        size: number of unknowns.
+        matrix: the factorisation that all stiffness goes to.
+        plate_of: (n,) plate of each node, −1 for none.
+    """
+
+    def __init__(
+        self, nodes: np.ndarray, fixed: np.ndarray, plates: Sequence[np.ndarray], groups: Sequence[np.ndarray]
+    ):
+        """`nodes`: (n, 3) at rest. `fixed`: (n,) bool, prescribed ones. `plates`: nodes of each plate. `groups`:
+        arrays (m, k) of nodes that forces couple.
+
+        Raises:
+            MeshError: nothing is free, a plate has fewer than three nodes, or a node is held twice.
+        """
+        self._rest = nodes
+        self.plate_of = _plate_of(len(nodes), fixed, plates)
+        self.plates = [np.asarray(plate) for plate in plates]
+        free = np.concatenate([~fixed & (self.plate_of < 0), np.ones(2 * len(plates), dtype=bool)])
+        if not free.any():
+            raise MeshError("every node is held: nothing is left to solve for")
+        extended = [self.extended(group) for group in groups]
+        self._place = slender_order(extended, free)
+        self.matrix = cholesky_for(extended, self._place)
+        self.size = 3 * int(free.sum())
+        self._constant = self._selection()
+
+    @property
+    def rest(self) -> Pose:
+        centres = np.array([self._rest[plate].mean(axis=0) for plate in self.plates]).reshape(-1, 3)
+        return Pose(self._rest.copy(), centres, np.tile(np.eye(3), (len(self.plates), 1, 1)))
+
+    def transform(self, pose: Pose) -> csr_matrix:
+        """T (3 n, size) at a pose."""
+        if not self.plates:
+            return self._constant
+        rows, columns, values = [], [], []
+        for index, plate in enumerate(self.plates):
+            start = len(self._rest) + 2 * index
+            arms = -_cross_matrices(pose.points[plate] - pose.centres[index])
+            blocks = np.concatenate([np.tile(np.eye(3), (len(plate), 1, 1)), arms], axis=2)
+            places = np.concatenate([3 * self._place[start] + np.arange(3), 3 * self._place[start + 1] + np.arange(3)])
+            rows.append(np.repeat(3 * plate[:, None] + np.arange(3), 6).ravel())
+            columns.append(np.tile(places, 3 * len(plate)))
+            values.append(blocks.ravel())
+        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+        return self._constant + coo_matrix(entries, shape=self._constant.shape).tocsr()
+
+    def move(self, pose: Pose, step: np.ndarray) -> Pose:
+        """The pose after a step (size,) of the unknowns; plates turn by the exponential of their rotation."""
+        blocks = np.zeros((len(self._place), 3))
+        known = self._place >= 0
+        blocks[known] = step.reshape(-1, 3)[self._place[known]]
+        n = len(self._rest)
+        points = pose.points + blocks[:n]
+        if not self.plates:
+            return Pose(points, pose.centres, pose.rotations)
+        centres = pose.centres + blocks[n::2]
+        rotations = Rotation.from_rotvec(blocks[n + 1 :: 2]).as_matrix() @ pose.rotations
+        for index, plate in enumerate(self.plates):
+            points[plate] = self.plate_points(index, centres[index], rotations[index])
+        return Pose(points, centres, rotations)
+
+    def plate_points(self, plate: int, centre: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+        """(k, 3) positions of a plate's nodes at its centre (3,) and rotation (3, 3)."""
+        rest = self._rest[self.plates[plate]]
+        return centre + (rest - rest.mean(axis=0)) @ rotation.T
+
+    def add_plate_curvature(self, gradient: np.ndarray, pose: Pose) -> None:
+        """Add what the turning of the plates' arms makes of a nodal gradient (n, 3) to the matrix."""
+        for index, plate in enumerate(self.plates):
+            outer = gradient[plate].T @ (pose.points[plate] - pose.centres[index])
+            block = 0.5 * (outer + outer.T) - np.trace(outer) * np.eye(3)
+            node = np.array([[len(self._rest) + 2 * index + 1]])
+            offsets, strides = self.matrix.addresses(node)
+            _scatter(block[None, None, None], offsets, strides, self.matrix.data)
+
+    def extended(self, group: np.ndarray) -> np.ndarray:
+        """The blocks (m, k') that groups of nodes (m, k) depend on: a plate's node is replaced by its translation,
+        and the rotations of the plates that any of the groups touch come behind."""
+        plates = self.plate_of[group]
+        n = len(self._rest)
+        nodes = np.where(plates >= 0, n + 2 * plates, group)
+        touched = np.sort(plates, axis=1)
+        touched[:, 1:][touched[:, 1:] == touched[:, :-1]] = -1
+        touched = -np.sort(-touched, axis=1)
+        touched = touched[:, : int((touched >= 0).sum(axis=1).max(initial=0))]
+        rotations = np.where(touched >= 0, n + 2 * touched + 1, nodes[:, :1])
+        return np.hstack([nodes, rotations])
+
+    def _selection(self) -> csr_matrix:
+        n = len(self._rest)
+        own = np.flatnonzero(self._place[:n] >= 0)
+        rows = (3 * own[:, None] + np.arange(3)).ravel()
+        columns = (3 * self._place[own][:, None] + np.arange(3)).ravel()
+        return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(3 * n, self.size))
+
+
+class Coupling:
+    """Groups of nodes (m, k) whose stiffness blocks go to the matrix of some unknowns."""
+
+    def __init__(self, unknowns: Unknowns, nodes: np.ndarray):
+        self._unknowns, self._nodes = unknowns, nodes
+        self._on_plates = (unknowns.plate_of[nodes] >= 0).any(axis=1)
+        self._direct = unknowns.matrix.addresses(nodes[~self._on_plates])
+        touching = nodes[self._on_plates]
+        self._touching = touching
+        self._extended = unknowns.extended(touching)
+        self._addresses = unknowns.matrix.addresses(self._extended)
+
+    def add(self, blocks: np.ndarray, pose: Pose) -> None:
+        """Add the blocks (m, k, k, 3, 3), of which b ≤ a count, of all groups."""
+        data = self._unknowns.matrix.data
+        _scatter(np.ascontiguousarray(blocks[~self._on_plates]), *self._direct, data)
+        self.add_on_plates(blocks[self._on_plates], pose)
+
+    def add_on_plates(self, blocks: np.ndarray, pose: Pose) -> None:
+        """Add the blocks (m', k, k, 3, 3) of the groups that touch plates."""
+        m, k = blocks.shape[:2]
+        if m == 0:
+            return
+        lower = np.tril(np.ones((k, k), dtype=bool))[None, :, :, None, None]
+        blocks = np.where(lower, blocks, blocks.transpose(0, 2, 1, 4, 3))
+        stiffness = blocks.transpose(0, 1, 3, 2, 4).reshape(m, 3 * k, 3 * k)
+        transform = self._transforms(pose)
+        reduced = np.einsum("mai,mab,mbj->mij", transform, stiffness, transform, optimize=True)
+        size = self._extended.shape[1]
+        reduced = reduced.reshape(m, size, 3, size, 3).transpose(0, 1, 3, 2, 4)
+        _scatter(np.ascontiguousarray(reduced), *self._addresses, self._unknowns.matrix.data)
+
+    def _transforms(self, pose: Pose) -> np.ndarray:
+        """(m', 3 k, 3 k') of the groups that touch plates: their nodes by the blocks they depend on."""
+        nodes, k = self._touching, self._touching.shape[1]
+        plates = self._unknowns.plate_of[nodes]
+        n = len(self._unknowns.plate_of)
+        result = np.zeros((len(nodes), k, 3, self._extended.shape[1], 3))
+        for group, (row, own) in enumerate(zip(nodes, plates, strict=True)):
+            for a, (node, plate) in enumerate(zip(row, own, strict=True)):
+                if plate < 0:
+                    result[group, a, :, a] = np.eye(3)
+                    continue
+                first = int(np.flatnonzero(own == plate)[0])
+                turning = k + int(np.flatnonzero(self._extended[group, k:] == n + 2 * plate + 1)[0])
+                result[group, a, :, first] = np.eye(3)
+                result[group, a, :, turning] = -_cross_matrices(pose.points[node] - pose.centres[plate])
+        return result.reshape(len(nodes), 3 * k, -1)
+
+
+class PartCoupling:
+    """A part of a body on some unknowns: cells that touch plates take a detour, others go straight to the matrix."""
+
+    def __init__(self, unknowns: Unknowns, part: Part):
+        on_plates = (unknowns.plate_of[part.cells] >= 0).any(axis=1)
+        self.parts = [part.take(~on_plates), part.take(on_plates)]
+        matrix = unknowns.matrix
+        direct = Target(*matrix.addresses(self.parts[0].cells), matrix.data)
+        m, k = self.parts[1].cells.shape
+        count = k * (k + 1) // 2
+        offsets = 9 * np.arange(m * count).reshape(m, count)
+        self._store = Target(offsets, np.full(offsets.shape, 3), np.zeros(9 * m * count))
+        self.targets = [direct, self._store]
+        self._coupling = Coupling(unknowns, self.parts[1].cells)
+
+    def clear(self) -> None:
+        """Before the cells are added."""
+        self._store.data[:] = 0.0
+
+    def finish(self, pose: Pose, factor: float) -> None:
+        """Bring the cells that touch plates to the matrix, times `factor`."""
+        m, k = self.parts[1].cells.shape
+        if m == 0:
+            return
+        row, column = np.tril_indices(k)
+        blocks = np.zeros((m, k, k, 3, 3))
+        blocks[:, row, column] = factor * self._store.data.reshape(m, -1, 3, 3).swapaxes(2, 3)
+        self._coupling.add_on_plates(blocks, pose)
+
+
+def _plate_of(count: int, fixed: np.ndarray, plates: Sequence[np.ndarray]) -> np.ndarray:
+    plate_of = np.full(count, -1)
+    for index, plate in enumerate(plates):
+        if len(plate) < 3:
+            raise MeshError(f"a rigid plate needs three nodes, this one has {len(plate)}")
+        if (plate_of[plate] >= 0).any() or fixed[plate].any():
+            raise MeshError(f"plate {index} shares nodes with another plate or with prescribed nodes")
+        plate_of[plate] = index
+    return plate_of
+
+
+def _cross_matrices(vectors: np.ndarray) -> np.ndarray:
+    """[v]× (…, 3, 3) of vectors (…, 3)."""
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    zero = np.zeros_like(x)
+    rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@njit(cache=True, nogil=True)
+def _scatter(blocks, offsets, strides, data):
+    for e in range(len(blocks)):
+        scatter_blocks(blocks[e], offsets[e], strides[e], data)

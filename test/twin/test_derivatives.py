@@ -1,0 +1,152 @@
+"""Derivatives by parameters: against central differences of whole solutions, forward and adjoint."""
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.twin.body import Body, Material
+from soft_twin.twin.cables import Cables
+from soft_twin.twin.constraints import CableLength, Contact, Plane, RigidPlate, Sphere
+from soft_twin.twin.derivatives import gradient, record, sensitivities, trajectory_gradient
+from soft_twin.twin.elements import ELEMENTS
+from soft_twin.twin.energies import energy_named
+from soft_twin.twin.energies.base import Energy
+from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
+from soft_twin.twin.mesh import make_mesh
+from soft_twin.twin.model import Model
+from soft_twin.twin.parameters import Attribute, Density, Elastic
+from soft_twin.twin.solve import equilibrium
+from bodies import distorted_block
+
+RNG = np.random.default_rng(5)
+
+
+def block(law="neo_hookean", element="hex8", scale=0.1):
+    unit = distorted_block(element)
+    mesh = make_mesh(scale * unit.nodes, unit.cells, ELEMENTS[element])
+    return Body(mesh, Material(energy_named(law, 2e5, 0.4), 1100.0), mesh.nodes[:, 2] < 1e-9)
+
+
+def differences(solve, parameter, relative=1e-4):
+    """Central difference of fourth order of `solve()`, an array, by a parameter."""
+    value = parameter.value
+    step = relative * max(abs(value), 0.01)
+    total = 0.0
+    for shift, weight in ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12)):
+        parameter.set(value + shift * step)
+        total = total + weight / step * solve()
+    parameter.set(value)
+    return total
+
+
+def loaded_block():
+    body = block()
+    top = np.flatnonzero(body.mesh.nodes[:, 2] > 0.2 - 1e-9)
+    gravity, load = Gravity([5.0, 0.0, -9.81]), NodalLoad(top, [3.0, 4.0, -2.0])
+    cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
+    pull = CableTension(cables, [40.0])
+    model = Model(body, [gravity, load, pull])
+    material = body.parts[0].material
+    return model, [
+        Elastic(material, "young_modulus"),
+        Elastic(material, "poisson_ratio"),
+        Density(model, material),
+        Attribute(gravity, "vector", 0),
+        Attribute(load, "value", 1),
+        Attribute(pull, "tensions", 0),
+    ]
+
+
+def test_static_sensitivities_and_gradients_are_those_of_finite_differences():
+    model, parameters = loaded_block()
+    solved = equilibrium(model)
+    exact = sensitivities(model, solved, parameters)
+    objective = RNG.normal(size=solved.pose.points.shape)
+    adjoint = gradient(model, solved, objective, parameters)
+    for index, parameter in enumerate(parameters):
+        numeric = differences(lambda: equilibrium(model).pose.points, parameter)
+        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
+        assert adjoint[index] == pytest.approx((objective * numeric).sum(), rel=1e-6)
+
+
+def test_sensitivities_know_plates_cables_that_pull_and_contact():
+    body = block()
+    nodes = body.mesh.nodes
+    cables = Cables.outside(
+        body.mesh, np.array([[0.4, 0.1, 0.0], [-0.1, 0.1, 0.0]]), np.flatnonzero(nodes[:, 2] > 0.2 - 1e-9),
+        np.array([[0.32, 0.1, 0.2], [-0.02, 0.1, 0.2]]),
+    )  # fmt: skip
+    pull = CableLength(cables, [0.02, 0.001], stiffness=1e5)
+    ball = Sphere([0.15, 0.26, 0.12], 0.085)
+    gravity = Gravity([0.0, 3.0, -9.81])
+    model = Model(body, [gravity], [RigidPlate(nodes[:, 2] > 0.2 - 1e-9), pull, Contact(ball)])
+    solved = equilibrium(model)
+    assert solved.multipliers[1][0] > 1.0 and max(solved.multipliers[2].values()) > 0.1
+    parameters = [
+        Elastic(body.parts[0].material, "young_modulus"),
+        Attribute(pull, "displacements", 0),
+        Attribute(gravity, "vector", 1),
+        Attribute(ball, "position", 1),
+    ]
+    exact = sensitivities(model, solved, parameters)
+    for index, parameter in enumerate(parameters):
+        numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=2e-4)
+        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
+
+
+def test_pressure_is_differentiated_too():
+    body = block(element="hex20")
+    top = body.mesh.nodes[:, 2] > 0.2 - 1e-9
+    faces = [cell[list(face)] for cell in body.mesh.cells for face in body.mesh.element.faces]
+    inner = np.array([face for face in faces if top[face].all()])
+    pressure = Pressure(inner, 3000.0, open_rim=True)
+    model = Model(body, [pressure])
+    solved = equilibrium(model)
+    numeric = differences(lambda: equilibrium(model).pose.points, Attribute(pressure, "pressure"))
+    exact = sensitivities(model, solved, [Attribute(pressure, "pressure")])[..., 0]
+    assert np.abs(exact - numeric).max() < 2e-2 * np.abs(numeric).max()  # the rim moves: half of its stiffness is known
+
+
+@pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
+def test_gradients_through_time(scheme):
+    body = block(law="corotational")
+    gravity = Gravity([4.0, 0.0, -9.81])
+    cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
+    pull = CableLength(cables, [0.004], stiffness=1e4)
+    floor = Contact(Plane([0.302, 0.0, 0.0], [-1.0, 0.0, 0.0]))
+    model = Model(body, [gravity], [pull, floor])
+    material = body.parts[0].material
+    parameters = [Elastic(material, "young_modulus"), Density(model, material), Attribute(pull, "displacements", 0)]
+
+    def run():
+        integrator = scheme(model, 0.004, velocities=[0.3, 0.1, 0.0], mass_damping=3.0, stiffness_damping=1e-3)
+        return integrator, record(integrator, 6)
+
+    integrator, moments = run()
+    assert moments[-1].solved.multipliers[1], "the wall is reached"
+    objective = RNG.normal(size=(6, *body.mesh.nodes.shape))
+    exact = trajectory_gradient(integrator, moments, objective, parameters)
+    assert integrator.time == pytest.approx(0.024)
+
+    def value():
+        return sum(
+            (weights * moment.solved.pose.points).sum() for weights, moment in zip(objective, run()[1], strict=True)
+        )
+
+    for index, parameter in enumerate(parameters):
+        assert exact[index] == pytest.approx(differences(value, parameter), rel=1e-5)
+
+
+def test_what_cannot_be_differentiated_is_refused():
+    model, parameters = loaded_block()
+    solved = equilibrium(model)
+    with pytest.raises(InputError, match="objective"):
+        gradient(model, solved, np.zeros(3), parameters)
+
+    class Own(Energy):
+        def energy(self, F):
+            return 0.5 * ((F - np.eye(3)) ** 2).sum(axis=(1, 2))
+
+    with pytest.raises(UsageError, match="Own has no young_modulus"):
+        Elastic(Material(Own(), 1.0), "young_modulus").value  # noqa: B018
