@@ -1,0 +1,10 @@
+"""What the twin is checked by: closed forms, refinement, recordings; one module each.
+
+A validation's module has `run(folder, data) -> str`: it writes its pictures into `folder`, reads recordings from
+`data`, and returns the table that is printed. Its name in VALIDATIONS is what a user types.
+"""
+
+VALIDATIONS = {
+    "elements": "every element: patch test, rigid motions, symmetric tangents, rates of convergence",
+    "locking": "deflection of cantilevers against refinement at Poisson's ratios 0.3, 0.45, 0.49, for every element",
+}
