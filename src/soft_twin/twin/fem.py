@@ -102,7 +102,7 @@ class FemTwin(StaticTwin):
         steps = self.body.spread(solution[:, : 1 + self.cable_count])
         step = Linearisation(
             drift=steps[:, :, 0],
-            pull=steps[:, :, 1:],
+            pull=np.ascontiguousarray(steps[:, :, 1:]),
             displacements=self.rest_lengths - lengths,
             drift_displacements=-sensitivities[:, 0],
             compliance=sensitivities[:, 1:] + self.give * np.eye(self.cable_count),
@@ -137,7 +137,8 @@ class FemTwin(StaticTwin):
         return self.body.free_values(unbalanced), self.body.free_values(gradients), lengths
 
     def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
-        move = step.drift - step.pull @ tensions
+        pulled = step.pull.reshape(-1, self.cable_count) @ tensions  # one product, not one for each node
+        move = step.drift - pulled.reshape(step.drift.shape)
         largest = float(np.sqrt((move**2).sum(axis=1).max()))
         fraction = min(1.0, largest_step / max(largest, 1e-300))
         self.points = self.points + fraction * move

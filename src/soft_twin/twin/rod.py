@@ -154,7 +154,7 @@ class RodTwin(StaticTwin):
         return elastic + sagging, 1.0 + self.strains[worst, 3] > SMALLEST_STRETCH, worst
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        node = int(np.clip(np.searchsorted(self._z, z) - 1, 0, len(self._steps) - 1))
+        node = min(max(int(np.searchsorted(self._z, z)) - 1, 0), len(self._steps) - 1)
         fraction = (z - self._z[node]) / self._steps[node]
         return (1.0 - fraction) * field[node] + fraction * field[node + 1]
 
@@ -199,11 +199,6 @@ def _cross(a, b):
 
 
 @njit(cache=True, nogil=True)
-def _skew(v):
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-
-
-@njit(cache=True, nogil=True)
 def _coefficients(t):
     """(1 − cos θ)/θ², (θ − sin θ)/θ³ and their derivatives by t = θ², as series: good to 1e-9 for θ < 1."""
     A = 0.5 - t / 24.0 + t**2 / 720.0 - t**3 / 40320.0 + t**4 / 3628800.0
@@ -215,27 +210,47 @@ def _coefficients(t):
 
 @njit(cache=True, nogil=True)
 def _rotations(phi):
-    """exp([φ]×) and V(φ); exp = I + [φ]× V."""
-    A, B, _, _ = _coefficients(phi @ phi)
-    S = _skew(phi)
-    V = np.eye(3) + A * S + B * (S @ S)
-    return np.eye(3) + S @ V, V
+    """exp([φ]×) = I + (1 − B θ²) [φ]× + A [φ]×² and V(φ) = I + A [φ]× + B [φ]×², where [φ]×² = φ φᵀ − θ² I."""
+    t = _square(phi)
+    A, B, _, _ = _coefficients(t)
+    turn, V = np.empty((3, 3)), np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            product = phi[i] * phi[j]
+            turn[i, j], V[i, j] = A * product, B * product
+    for i in range(3):
+        turn[i, i] += 1.0 - A * t
+        V[i, i] += 1.0 - B * t
+        j, k = (i + 1) % 3, (i + 2) % 3
+        turn[k, j] += (1.0 - B * t) * phi[i]
+        turn[j, k] -= (1.0 - B * t) * phi[i]
+        V[k, j] += A * phi[i]
+        V[j, k] -= A * phi[i]
+    return turn, V
+
+
+@njit(cache=True, nogil=True)
+def _square(v):
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
 
 
 @njit(cache=True, nogil=True)
 def _axis_derivatives(phi):
-    """∂(V(φ) e₃)/∂φ (3, 3)."""
-    A, B, dA, dB = _coefficients(phi @ phi)
-    S, e = _skew(phi), np.array([0.0, 0.0, 1.0])
-    once = S @ e
-    twice = S @ once
+    """∂(V(φ) e)/∂φ (3, 3) of e = e₃: V e = e + A φ × e + B (φ (φ·e) − θ² e)."""
+    t = _square(phi)
+    A, B, dA, dB = _coefficients(t)
+    once = phi[1], -phi[0], 0.0
+    twice = phi[0] * phi[2], phi[1] * phi[2], phi[2] * phi[2] - t
     D = np.empty((3, 3))
+    for i in range(3):
+        for a in range(3):
+            D[i, a] = 2.0 * phi[a] * (dA * once[i] + dB * twice[i])
+    D[0, 1] += A
+    D[1, 0] -= A
     for a in range(3):
-        unit = np.zeros(3)
-        unit[a] = 1.0
-        along = 2.0 * phi[a]
-        bend = _cross(unit, once) + S @ _cross(unit, e)
-        D[:, a] = along * (dA * once + dB * twice) + A * _cross(unit, e) + B * bend
+        D[a, a] += B * phi[2]
+        D[a, 2] += B * phi[a]
+        D[2, a] -= 2.0 * B * phi[a]
     return D
 
 
@@ -317,10 +332,12 @@ def _assemble(q, steps, stiffness, masses, gravity):
         hanging = hanging + following * (points[i + 1] - points[i]) + masses[i] * (middles[i] - points[i])
         following += masses[i]
     for j in range(e):
+        pulls = [_cross(moments[j, b], gravity) for b in range(4)]
         for i in range(j):
             for a in range(4):
                 for b in range(4):
-                    value = gravity @ _cross(turns[i, a], moments[j, b])
+                    turn, pull = turns[i, a], pulls[b]  # gravity · (turn × moment)
+                    value = turn[0] * pull[0] + turn[1] * pull[1] + turn[2] * pull[2]
                     hessian[4 * i + a, 4 * j + b] -= value
                     hessian[4 * j + b, 4 * i + a] -= value
     return 0.5 * (stiffness * q * q).sum(), gradient, hessian, turns, moves
