@@ -13,6 +13,8 @@ from soft_twin.twin.energies.mean_dilatation import MeanDilatation
 from soft_twin.twin.energies.mooney_rivlin import MooneyRivlin
 from soft_twin.twin.energies.muscle import Muscle
 from soft_twin.twin.energies.volume import Volume
+from soft_twin.twin.model import Model
+from soft_twin.twin.solve import equilibrium
 from soft_twin.twin.voxels import voxel_mesh
 
 REST = np.eye(3)[None]
@@ -137,6 +139,17 @@ def test_a_sum_is_two_materials_in_one_place():
     np.testing.assert_allclose(one.assemble(x)[1], force, atol=1e-12)
     assert one.assemble(x)[2] == worst
     assert len(Sum(solid, solid + muscle).parts) == 3
+
+
+def test_a_muscle_shortens_a_bar_until_it_balances_the_solid():
+    """Uniaxial, ν = 0: E (λ − 1) + k (λ − (1 − a)) = 0 of the corotational law, so that λ = 1 − a k/(E + k)."""
+    mesh = voxel_mesh(np.ones((2, 2, 4), bool), 0.01, "hex20r")
+    muscle = Muscle(3e4, [0.0, 0.0, 1.0])
+    body = Body(mesh, Material(energy_named("corotational", 1e4, 0.0) + muscle, 1e3), mesh.nodes[:, 2] == 0.0)
+    for activation in (0.3, 0.5, -0.2):
+        muscle.activation = activation
+        tip = equilibrium(Model(body)).pose.points[mesh.group("tip")]
+        np.testing.assert_allclose(tip[:, 2], 0.04 * (1.0 - activation * 3e4 / 4e4), rtol=1e-6)
 
 
 def test_impossible_parameters_are_refused():

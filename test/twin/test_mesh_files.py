@@ -1,5 +1,8 @@
 """Mesh files: what is written is read again, names and all; broken files are refused."""
 
+import re
+from pathlib import Path
+
 import meshio
 import numpy as np
 import pytest
@@ -118,3 +121,10 @@ def test_missing_broken_and_empty_files_are_named(tmp_path):
         read_mesh(tmp_path / "block.vtu", ELEMENTS["tet4"])
     with pytest.raises(MeshError, match="cannot write"):
         write_mesh(distorted_block("hex8"), tmp_path / "block.jelly")
+
+
+def test_the_documented_example_works(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[2] / "docs" / "meshes.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], {})
+    assert capsys.readouterr().out == "['chamber', 'side']\n"
