@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from bodies import distorted_block
 
 from soft_twin.errors import InputError, UsageError
 from soft_twin.twin.body import Body, Material
@@ -17,7 +18,6 @@ from soft_twin.twin.mesh import make_mesh
 from soft_twin.twin.model import Model
 from soft_twin.twin.parameters import Attribute, Density, Elastic
 from soft_twin.twin.solve import equilibrium
-from bodies import distorted_block
 
 RNG = np.random.default_rng(5)
 

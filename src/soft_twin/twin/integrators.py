@@ -46,8 +46,10 @@ class Integrator(ABC):
         velocities: np.ndarray | None = None,
         mass_damping: float = 0.0,
         stiffness_damping: float = 0.0,
+        newton_steps: int | None = None,
     ):
-        """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]. Damping: α [1/s], β [s].
+        """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]. Damping: α [1/s], β [s]. `newton_steps`:
+        take just so many in each step, see `minimise`.
 
         Raises:
             InputError: a step or damping that makes no sense, or velocities of another shape.
@@ -58,6 +60,7 @@ class Integrator(ABC):
             raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
         self.model, self.dt, self.time = model, dt, 0.0
         self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
+        self.newton_steps = newton_steps
         self.pose = model.rest if pose is None else pose
         self.velocities = np.zeros_like(self.pose.points)
         if velocities is not None:
@@ -92,7 +95,7 @@ class Integrator(ABC):
         increment = self.increment(dt)
         guess = model.prescribe(self.pose, time)
         try:
-            solved = minimise(model, guess, increment, self._multipliers)
+            solved = minimise(model, guess, increment, self._multipliers, self.newton_steps)
         except ConvergenceError:
             if self._multipliers is None:
                 raise
@@ -100,6 +103,8 @@ class Integrator(ABC):
         self.velocities = self.velocities_after(solved.pose.points, dt)
         self.pose, self.time, self.solved, self._multipliers = solved.pose, time, solved, solved.multipliers
         self._elastic, self._loads = solved.assembled.elastic, solved.assembled.loads
+        if self.newton_steps is not None and (self.order == 2 or self.stiffness_damping > 0.0):
+            self._note_forces()
         return solved
 
     def advance(self, duration: float, tolerance: float | None = None) -> int:

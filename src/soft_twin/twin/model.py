@@ -39,12 +39,14 @@ class Assembled:
     """Φ's parts at some positions.
 
     Attributes:
+        energy: elastic energy [J].
         elastic, loads: nodal forces (n, 3) [N] of the body, ∂W/∂x, and of the loads.
         gradient: ∂Φ/∂x (n, 3).
         rows: of each constraint.
         worst, cell: smallest det F, and the cell where it is.
     """
 
+    energy: float
     elastic: np.ndarray
     loads: np.ndarray
     gradient: np.ndarray
@@ -123,7 +125,7 @@ class Model:
             coupling.clear()
             parts += coupling.parts
             targets += coupling.targets if with_matrix else [Target()] * len(coupling.targets)
-        _, worst, cell = add_parts(x, parts, targets, elastic)
+        energy, worst, cell = add_parts(x, parts, targets, elastic)
         loads = self.loads(x)
         gradient = increment.elastic * elastic - increment.load * loads
         if increment.mass:
@@ -134,7 +136,7 @@ class Model:
         if with_matrix:
             balance = gradient - reactions(rows, multipliers, x)
             self._add_stiffness(pose, increment, multipliers, balance)
-        return Assembled(elastic, loads, gradient, rows, worst, cell)
+        return Assembled(energy, elastic, loads, gradient, rows, worst, cell)
 
     def loads(self, x: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of all forces."""
@@ -143,12 +145,14 @@ class Model:
             total += force.force(x)
         return self.load_factor * total
 
-    def potential(self, x: np.ndarray, increment: Increment, frozen: list[np.ndarray]) -> tuple[float, bool]:
-        """Φ at positions (n, 3) [J] and whether it is finite; forces without a potential do the work of `frozen`, one
-        array (n, 3) for each force."""
-        force = np.zeros_like(x)
-        energy, _, _ = add_parts(x, self.body.parts, [Target()] * len(self.body.parts), force)
-        value = increment.elastic * energy
+    def potential(
+        self, x: np.ndarray, increment: Increment, frozen: list[np.ndarray], elastic: float | None = None
+    ) -> float:
+        """Φ at positions (n, 3) [J], not finite where the body cannot be; forces without a potential do the work of
+        `frozen`, one array (n, 3) for each force. `elastic`: elastic energy there [J], if it is known."""
+        if elastic is None:
+            elastic = self._elastic_energy(x)
+        value = increment.elastic * elastic
         for load, before in zip(self.forces, frozen, strict=True):
             own = load.energy(x)
             share = -float((before * x).sum()) if own is None else own
@@ -158,12 +162,11 @@ class Model:
             value += 0.5 * increment.mass * float((away * (self.mass @ away)).sum())
         if increment.linear is not None:
             value -= float((increment.linear * x).sum())
-        return value, bool(np.isfinite(value))
+        return value
 
     def energy(self, x: np.ndarray) -> float:
         """Elastic energy and the loads' potential [J] at positions (n, 3); forces without a potential are left out."""
-        elastic = add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
-        return elastic + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
+        return self._elastic_energy(x) + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
 
     def rows(self, x: np.ndarray, multipliers: list[dict]) -> list[Rows | None]:
         """Of each constraint, at positions (n, 3), without those that only held nodes are in."""
@@ -174,6 +177,9 @@ class Model:
         """Tell the constraints that a step starts at positions (n, 3)."""
         for constraint in self.constraints:
             constraint.begin(x)
+
+    def _elastic_energy(self, x: np.ndarray) -> float:
+        return add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
 
     def _add_stiffness(self, pose: Pose, increment: Increment, multipliers: list[dict], balance: np.ndarray) -> None:
         matrix = self.unknowns.matrix
@@ -188,7 +194,9 @@ class Model:
             else:
                 blocks = part.stiffness(pose.points, known[id(part)])
             coupling.add(blocks, pose)
-        if increment.mass:
+        if increment.mass and self._mass_diagonal is not None:
+            matrix.add_to_diagonal(increment.mass * self._mass_diagonal)
+        elif increment.mass:
             for blocks, coupling in self._mass_blocks:
                 coupling.add(increment.mass * blocks, pose)
         self.unknowns.add_plate_curvature(balance, pose)
@@ -202,10 +210,13 @@ class Model:
     def update_mass(self) -> None:
         """Mass matrix anew, after a density has changed; for the Hessian its blocks, of every node or every cell."""
         n, eye = len(self.body.mesh.nodes), np.eye(3)
+        self._mass_diagonal: np.ndarray | None = None
         if not self._consistent_mass:
             masses = self.body.lumped_masses()
             self.mass: csr_matrix = diags(masses, format="csr")
             nodes = np.arange(n)[:, None]
+            if not self.unknowns.plates:
+                self._mass_diagonal = self.unknowns.transform(self.rest).T @ np.repeat(masses, 3)
             self._mass_blocks = [(masses[:, None, None, None, None] * eye, Coupling(self.unknowns, nodes))]
             return
         self.mass, self._mass_blocks = csr_matrix((n, n)), []

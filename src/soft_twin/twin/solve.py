@@ -19,8 +19,7 @@ from soft_twin.twin.unknowns import Pose
 TOLERANCE = 1e-9  # of the forces at work, for the residual
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
-SETTLED = 1e-6  # of the largest multiplier: their change in the last iteration
-ROUND_OFF = 1e-14  # of the inertial forces at work, likewise
+ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
 REGULARISATION = 1e-9  # of W's mean diagonal: rows may repeat each other
 MAX_ITERATIONS = 100
 HALVINGS = 25
@@ -49,9 +48,21 @@ class Solved:
 
 
 def minimise(
-    model: Model, pose: Pose, increment: Increment, multipliers: list[dict[int, float]] | None = None
+    model: Model,
+    pose: Pose,
+    increment: Increment,
+    multipliers: list[dict[int, float]] | None = None,
+    steps: int | None = None,
 ) -> Solved:
-    """The minimum near `pose`; `multipliers`: of each constraint, to start from.
+    """The minimum near `pose`.
+
+    Args:
+        model: what is solved.
+        pose: to start from.
+        increment: the potential.
+        multipliers: of each constraint, to start from.
+        steps: take so many whole steps and no more, as real-time simulators do: 1 is the linearly implicit method.
+            The residual and the forces of the result are then those before the last step.
 
     Raises:
         ConvergenceError: with the residuals so far and the most deformed cell.
@@ -59,6 +70,7 @@ def minimise(
     known = [{} for _ in model.constraints] if multipliers is None else multipliers
     history: list[float] = []
     size = float(np.linalg.norm(model.body.mesh.size))
+    stiffness = model.body.modulus * size
     for iteration in range(MAX_ITERATIONS):
         assembled = model.assemble(pose, increment, known, with_matrix=True)
         if not np.isfinite(assembled.gradient).all():
@@ -66,22 +78,31 @@ def minimise(
         transform = model.unknowns.transform(pose)
         rows = stacked(assembled.rows, transform)
         rest = -(transform.T @ assembled.gradient.ravel())
+        values = _known(assembled.rows, known)
+        history.append(_residual(rest, rows, values))
+        balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
+        if balanced and _broken(rows, values, stiffness) <= GAP_TOLERANCE * size:
+            return Solved(pose, known, history[-1], history, iteration, assembled)
         step, values, stiffness = _step(model, pose, increment, known, rest, rows)
-        fresh = _by_constraint(assembled.rows, values)
-        residual, broken = _residual(rest, rows, values), _broken(rows, values, stiffness)
-        history.append(residual)
-        allowed = _allowed(model, pose, increment, assembled, values)
-        settled = _change(known, fresh) <= SETTLED * np.abs(values).max(initial=0.0) + allowed
-        known = fresh
-        if residual <= allowed and broken <= GAP_TOLERANCE * size and settled:
-            return Solved(pose, known, residual, history, iteration, assembled)
-        pose = _search(model, pose, step, increment, known, stiffness)
+        known = _by_constraint(assembled.rows, values)
+        if steps is None:
+            pose = _search(model, pose, step, increment, known, stiffness, assembled)
+            continue
+        pose = model.unknowns.move(pose, step)
+        if iteration + 1 == steps:
+            return Solved(pose, known, history[-1], history, steps, assembled)
     raise ConvergenceError(
         f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
         f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
         tuple(history),
         assembled.cell,
     )
+
+
+def _known(separate: list[Rows | None], known: list[dict]) -> np.ndarray:
+    """Multipliers (m,) of all rows, 0 where none is known."""
+    pairs = zip(separate, known, strict=True)
+    return np.concatenate([np.zeros(0)] + [own.multipliers(of) for own, of in pairs if own is not None])
 
 
 def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assembled, values: np.ndarray) -> float:
@@ -133,15 +154,9 @@ def _by_constraint(separate: list[Rows | None], values: np.ndarray) -> list[dict
     return result
 
 
-def _change(before: list[dict], after: list[dict]) -> float:
-    """Largest change of a multiplier [N]."""
-    pairs = [(old, new) for old, new in zip(before, after, strict=True)]
-    return max(
-        (abs(old.get(k, 0.0) - new.get(k, 0.0)) for old, new in pairs for k in old.keys() | new.keys()), default=0.0
-    )
-
-
-def _search(model: Model, pose: Pose, step: np.ndarray, increment: Increment, known: list[dict], price: float) -> Pose:
+def _search(
+    model: Model, pose: Pose, step: np.ndarray, increment: Increment, known: list[dict], price: float, now: Assembled
+) -> Pose:
     """As much of the step as lowers the merit function, the augmented Lagrangian with a `price` of broken rows [N/m].
 
     It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/(2 price):
@@ -149,9 +164,9 @@ def _search(model: Model, pose: Pose, step: np.ndarray, increment: Increment, kn
     """
     frozen = [force.force(pose.points) for force in model.forces]
 
-    def merit(trial: Pose) -> float:
-        value, finite = model.potential(trial.points, increment, frozen)
-        if not finite:
+    def merit(trial: Pose, elastic: float | None = None) -> float:
+        value = model.potential(trial.points, increment, frozen, elastic)
+        if not np.isfinite(value):
             return np.inf
         rows = model.rows(trial.points, known)
         return value + sum(
@@ -161,7 +176,7 @@ def _search(model: Model, pose: Pose, step: np.ndarray, increment: Increment, kn
     whole = model.unknowns.move(pose, step)
     longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
     fraction = min(1.0, longest / max(float(np.abs(whole.points - pose.points).max()), 1e-300))
-    before = merit(pose)
+    before = merit(pose, now.energy)
     trial = pose
     for _ in range(HALVINGS):
         trial = model.unknowns.move(pose, fraction * step)

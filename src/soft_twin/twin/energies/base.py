@@ -1,6 +1,7 @@
 """What a strain energy is: a density on deformation gradients. What it does not say of itself is completed here."""
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Energy(ABC):
     def __add__(self, other: "Energy") -> "Sum":
         return Sum(self, other)
 
-    @property
+    @cached_property
     def modulus(self) -> float:
         """How stiff the material is at rest [Pa]: the largest entry of the tangent."""
         return float(np.abs(self.tangent(np.eye(3)[None])).max())
