@@ -11,7 +11,9 @@ from soft_twin.commands import COMMANDS, bench
 from soft_twin.errors import UsageError
 from soft_twin.measuring import Figure, time_calls
 from soft_twin.twin.elements import ELEMENTS
-from soft_twin.twin.mesh_files import read_mesh
+from soft_twin.twin.mesh import Mesh
+from soft_twin.twin.mesh_files import read_mesh, write_mesh
+from soft_twin.twin.voxels import voxel_mesh
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,9 @@ from soft_twin.twin.mesh_files import read_mesh
         (["replay", "/nowhere.mcap", "--robot", "slender"], "nowhere.mcap"),
         (["run", "slender", "--out", "/proc/nowhere"], "/proc/nowhere"),
         (["run", "slender", "--imu", "/nowhere.mat"], "nowhere.mat"),
+        (["mesh", "--check", "/nowhere.vtu"], "no mesh at '/nowhere.vtu'"),
+        (["mesh", "slender", "--check", "/nowhere.vtu"], "either a robot"),
+        (["validate", "nothing"], "no validation 'nothing': there are"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(argv, message, capsys):
@@ -61,6 +66,19 @@ def test_meshes_are_made_as_described(tmp_path, capsys):
     assert main(["mesh", "slender", "--out", str(tmp_path)]) == 0
     assert "hex20r: 60 hex20r cells" in capsys.readouterr().out
     assert len(read_mesh(tmp_path / "slender_tet4.vtu", ELEMENTS["tet4"]).cells) > 4700
+
+
+def test_a_mesh_is_described_and_refused_when_broken(tmp_path, capsys):
+    mesh = voxel_mesh(np.ones((2, 2, 2), bool), 0.01, "tet4")
+    write_mesh(mesh, tmp_path / "good.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "good.vtu")]) == 0
+    assert "cells            48 tet4, 27 nodes" in capsys.readouterr().out
+    cells = np.vstack([mesh.cells[:, [0, 2, 1, 3]][:1], mesh.cells[1:]])
+    write_mesh(Mesh(mesh.nodes, cells, mesh.element), tmp_path / "bad.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "bad.vtu")]) == 2
+    printed = capsys.readouterr()
+    assert "1 inverted" in printed.out
+    assert "1 of 48 cells are inverted or flat, the first is 0" in printed.err
 
 
 def test_a_benchmark_prints_a_table_and_ends_with_json(monkeypatch, capsys, tmp_path):

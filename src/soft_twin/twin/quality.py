@@ -98,14 +98,25 @@ def scaled_jacobians(mesh: Mesh) -> np.ndarray:
     """
     element = mesh.element
     points = np.vstack([element.nodes, element.points, element.nodes.mean(axis=0)])
-    matrices, determinants = jacobians(mesh, points)
-    if element.corners_per_face == 4:
-        lengths = np.linalg.norm(matrices, axis=2).prod(axis=2)
-        return _ratio(determinants, lengths).min(axis=1)
-    corners = element.nodes[:4]
-    edges = np.linalg.norm(np.einsum("mqij,abj->mqabi", matrices, corners[:, None] - corners), axis=-1)
-    edges += np.eye(4)
-    return np.sqrt(2.0) * _ratio(determinants, edges.prod(axis=3).max(axis=2)).min(axis=1)
+    if element.name == "tet4":
+        points = element.points  # the Jacobian is the same everywhere
+    worst = np.full(len(mesh.cells), np.inf)
+    for point in points:  # one at a time: all at once do not fit into memory for large meshes
+        matrices, determinants = (values[:, 0] for values in jacobians(mesh, point[None]))
+        worst = np.minimum(worst, _scaled(matrices, determinants, element.corners_per_face == 3))
+    return worst
+
+
+def _scaled(matrices: np.ndarray, determinants: np.ndarray, tetrahedral: bool) -> np.ndarray:
+    """Scaled Jacobians (m,) of matrices (m, 3, 3) with determinants (m,)."""
+    if not tetrahedral:
+        return _ratio(determinants, np.linalg.norm(matrices, axis=1).prod(axis=1))
+    lengths = np.linalg.norm(matrices @ _EDGES.T, axis=1)
+    return np.sqrt(2.0) * _ratio(determinants, lengths[:, _EDGES_OF_CORNER].prod(axis=2).max(axis=1))
+
+
+_EDGES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 1, 0], [-1, 0, 1], [0, -1, 1]], float)  # in reference units
+_EDGES_OF_CORNER = [[0, 1, 2], [0, 3, 4], [1, 3, 5], [2, 4, 5]]
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
