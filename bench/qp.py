@@ -14,7 +14,6 @@ import importlib.util  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
-from itertools import permutations  # noqa: E402
 from unittest.mock import patch  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -27,6 +26,7 @@ from soft_twin.inverse import inverse  # noqa: E402
 from soft_twin.inverse.controller import CableController  # noqa: E402
 from soft_twin.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.twin.qp import solve_box_qp, solve_qp  # noqa: E402
+from soft_twin.twin.voxels import voxel_mesh  # noqa: E402
 
 TOLERANCE = 1e-8
 SETTINGS = {
@@ -165,7 +165,8 @@ class PressedBlock:
 
     def __init__(self, across: int):
         """`across`: cells along an edge."""
-        nodes, cells = cube(across)
+        mesh = voxel_mesh(np.ones((across,) * 3, dtype=bool), 1.0 / across, "tet4")
+        nodes, cells = mesh.nodes, mesh.cells
         free = nodes[:, 2] > 0.0
         unknowns = np.flatnonzero(np.repeat(free, 3))
         self.K = stiffness(SIZE * nodes, cells)[unknowns][:, unknowns].tocsc()
@@ -193,15 +194,6 @@ class PressedBlock:
         scale, endless = float(self.K.diagonal().mean()), np.full(self.K.shape[0], np.inf)
         exact = self.solve(self.weight - self.J.T @ self.forces)
         return Program(self.K / scale, -self.weight / scale, -endless, endless, self.J, self.gaps, exact)
-
-
-def cube(across: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n, 3) of a unit cube and its tetrahedra (m, 4), six around a diagonal of each small cube."""
-    nodes = np.stack(np.meshgrid(*[np.linspace(0, 1, across + 1)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
-    first = np.arange((across + 1) ** 3).reshape([across + 1] * 3)[:-1, :-1, :-1].ravel()
-    steps = (across + 1) ** np.arange(3)
-    paths = [np.append(0, np.cumsum(steps[list(order)])) for order in permutations(range(3))]
-    return nodes, np.vstack([first[:, None] + path for path in paths])
 
 
 def stiffness(nodes: np.ndarray, cells: np.ndarray) -> csr_matrix:
