@@ -55,10 +55,11 @@ class Cables:
         Raises:
             MeshError: an end does not lie where the nodes, all in a plane perhaps, can carry it.
         """
-        conditions = np.vstack([np.ones(len(nodes)), mesh.nodes[nodes].T])
-        wanted = np.vstack([np.ones(len(ends)), np.asarray(ends, dtype=float).T])
-        weights = np.linalg.lstsq(conditions, wanted, rcond=None)[0]
-        miss = np.abs(conditions @ weights - wanted).max(axis=0)
+        centre = mesh.nodes[nodes].mean(axis=0)
+        arms, wanted = (mesh.nodes[nodes] - centre).T, (np.asarray(ends, dtype=float) - centre).T
+        weights = np.linalg.lstsq(arms, wanted, rcond=None)[0]
+        miss = np.linalg.norm(arms @ weights - wanted, axis=0)
+        weights += (1.0 - weights.sum(axis=0)) / len(nodes)
         if miss.max() > 1e-9 * (1.0 + np.abs(wanted).max()):
             raise MeshError(
                 f"the end of cable {int(miss.argmax())} is {1e3 * miss.max():.3g} mm off the plane of the "
