@@ -8,7 +8,8 @@ from scipy.spatial.transform import Rotation
 from soft_twin.errors import InputError, MaterialError
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.energies import energy_named
-from soft_twin.twin.energies.base import Sum
+from soft_twin.twin.energies.base import Energy, Sum
+from soft_twin.twin.energies.invariants import InvariantEnergy, Response
 from soft_twin.twin.energies.mean_dilatation import MeanDilatation
 from soft_twin.twin.energies.mooney_rivlin import MooneyRivlin
 from soft_twin.twin.energies.muscle import Muscle
@@ -17,9 +18,23 @@ from soft_twin.twin.model import Model
 from soft_twin.twin.solve import equilibrium
 from soft_twin.twin.voxels import voxel_mesh
 
+
+class Isochoric(InvariantEnergy):
+    """c (J^(−2/3) I − 3) + κ/2 (J − 1)²: with mixed derivatives."""
+
+    c, bulk_modulus = 1.0e5, 1.0e6
+
+    def response(self, I, J):
+        W = self.c * (J ** (-2 / 3) * I - 3.0) + 0.5 * self.bulk_modulus * (J - 1.0) ** 2
+        by_J = -2 / 3 * self.c * J ** (-5 / 3) * I + self.bulk_modulus * (J - 1.0)
+        mixed, twice = -2 / 3 * self.c * J ** (-5 / 3), 10 / 9 * self.c * J ** (-8 / 3) * I + self.bulk_modulus
+        return Response(W, self.c * J ** (-2 / 3), by_J, 0.0, mixed, twice)
+
+
 REST = np.eye(3)[None]
 LAWS = {
     "volume": Volume(2.0e6),
+    "invariants": Isochoric(),
     "rubber": MooneyRivlin(1.0e5, 3.8e4, 2.67e6),
     "muscle": Muscle(1.0e4, [1.0, 2.0, -0.5], 0.3),
     "sum": energy_named("neo_hookean", 1.0e5, 0.45) + Muscle(1.0e4, [0.0, 0.0, 1.0], 0.2) + Volume(1.0e6),
@@ -50,7 +65,7 @@ def test_rotating_the_body_changes_no_energy(law):
     np.testing.assert_allclose(law.energy(R @ F), law.energy(F), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["volume", "rubber"])
+@pytest.mark.parametrize("name", ["volume", "rubber", "invariants"])
 def test_at_rest_there_is_no_energy_and_no_stress(name):
     assert LAWS[name].energy(REST)[0] == pytest.approx(0.0, abs=1e-9)
     assert np.abs(LAWS[name].stress(REST)).max() < 1e-8
@@ -163,6 +178,23 @@ def test_impossible_parameters_are_refused():
         Muscle(1.0, [0.0, 0.0, 0.0])
     with pytest.raises(InputError, match="activation nan"):
         Muscle(1.0, [1.0, 0.0, 0.0]).activation = np.nan
+
+
+@pytest.mark.parametrize("element", ["tet4", "tet10", "hex8", "hex20r"])
+def test_laws_of_invariants_are_assembled_as_their_tangents_say(element):
+    """The kernel against the general assembly, which only knows stress and tangent."""
+    mesh = distorted_block(element)
+    x = mesh.nodes + np.random.default_rng(2).normal(0, 0.03, mesh.nodes.shape)
+    clamped = mesh.nodes[:, 2] == 0.0
+    results = []
+    for assemble in (Isochoric.assemble, Energy.assemble):
+        law = type("Law", (Isochoric,), {"assemble": assemble})()
+        body = Body(mesh, Material(law, 1.0), clamped)
+        matrix = body.new_factorisation()
+        energy, force, worst, cell = body.assemble(x, matrix)
+        results.append((energy, force.copy(), dense(matrix), worst, cell))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * np.abs(other).max())
 
 
 @pytest.mark.parametrize("law", ["stable_neo_hookean", "neo_hookean", "corotational", "st_venant_kirchhoff"])

@@ -3,38 +3,23 @@
 import numpy as np
 
 from soft_twin.twin.energies.base import IsotropicEnergy
-from soft_twin.twin.energies.tensors import IDENTITY, cofactor, cofactor_derivative
+from soft_twin.twin.energies.invariants import InvariantEnergy, Response
 
 
-class NeoHookean(IsotropicEnergy):
-    """W = μ/2 (tr FᵀF − 3) − μ ln J + λ/2 (ln J)² (SORS, eq. 11). Infinite where J ≤ 0."""
+class NeoHookean(InvariantEnergy, IsotropicEnergy):
+    """W = μ/2 (tr FᵀF − 3) − μ ln J + λ/2 (ln J)² (SORS, eqs. 11, 13, 14). Infinite where J ≤ 0."""
 
-    def energy(self, F):
-        J = np.linalg.det(F)
-        log = np.log(np.where(J.real > 0.0, J, np.nan))
-        energy = 0.5 * self.mu * (np.einsum("pij,pij->p", F, F) - 3.0) - self.mu * log + 0.5 * self.lam * log**2
-        return np.where(np.isnan(energy), np.inf, energy)
-
-    def stress(self, F):
-        """SORS, eq. 13: P = μ F + (λ ln J − μ) F⁻ᵀ."""
-        inverse, log = self._inverse_and_log(F)
-        return self.mu * F + (self.lam * log - self.mu)[:, None, None] * inverse.swapaxes(1, 2)
-
-    def tangent(self, F):
-        """SORS, eq. 14: ∂F⁻ᵀ/∂F = −F⁻ᵀ dFᵀ F⁻ᵀ."""
-        inverse, log = self._inverse_and_log(F)
-        constant = self.mu * np.einsum("ik,jl->ijkl", IDENTITY, IDENTITY)
-        volume = self.lam * np.einsum("pji,plk->pijkl", inverse, inverse)
-        turning = (self.lam * log - self.mu)[:, None, None, None, None] * np.einsum("pli,pjk->pijkl", inverse, inverse)
-        return constant + volume - turning
-
-    def _inverse_and_log(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        J = np.linalg.det(F)
-        safe = np.where((J.real > 0.0)[:, None, None], F, IDENTITY)
-        return np.linalg.inv(safe), np.log(np.where(J.real > 0.0, J, 1.0))
+    def response(self, I, J):
+        there = J > 0.0
+        safe = np.where(there, J, 1.0)
+        log = np.log(safe)
+        W = 0.5 * self.mu * (I - 3.0) - self.mu * log + 0.5 * self.lam * log**2
+        pull = self.lam * log - self.mu
+        by_I = np.full(np.shape(J), 0.5 * self.mu)
+        return Response(np.where(there, W, np.inf), by_I, pull / safe, JJ=(self.lam - pull) / safe**2)
 
 
-class StableNeoHookean(IsotropicEnergy):
+class StableNeoHookean(InvariantEnergy, IsotropicEnergy):
     """W = μ̂/2 (I − 3) + λ̂/2 (J − α)² − μ̂/2 ln(I + 1), I = tr FᵀF, α = 1 + μ̂/λ̂ − μ̂/(4 λ̂); defined for every F,
     inverted ones too (Smith, de Goes, Kim 2018, with their μ̂ = 4/3 μ, λ̂ = λ + 5/6 μ that make it Hooke's for small
     strains). The constant is chosen so that W(I) = 0."""
@@ -45,21 +30,7 @@ class StableNeoHookean(IsotropicEnergy):
         self._alpha = 1.0 + 0.75 * self._mu / self._lam
         self._rest = 0.5 * self._lam * (1.0 - self._alpha) ** 2 - 0.5 * self._mu * np.log(4.0)
 
-    def energy(self, F):
-        I, J = np.einsum("pij,pij->p", F, F), np.linalg.det(F)
-        volume = 0.5 * self._lam * (J - self._alpha) ** 2
-        return 0.5 * self._mu * (I - 3.0) + volume - 0.5 * self._mu * np.log(I + 1.0) - self._rest
-
-    def stress(self, F):
-        I, J = np.einsum("pij,pij->p", F, F), np.linalg.det(F)
-        shear, volume = self._mu * (1.0 - 1.0 / (I + 1.0)), self._lam * (J - self._alpha)
-        return shear[:, None, None] * F + volume[:, None, None] * cofactor(F)
-
-    def tangent(self, F):
-        I, J = np.einsum("pij,pij->p", F, F), np.linalg.det(F)
-        slope = cofactor(F)
-        shear = np.multiply.outer(self._mu * (1.0 - 1.0 / (I + 1.0)), np.einsum("ik,jl->ijkl", IDENTITY, IDENTITY))
-        bend = np.einsum("p,pij,pkl->pijkl", 2.0 * self._mu / (I + 1.0) ** 2, F, F)
-        volume = self._lam * np.einsum("pij,pkl->pijkl", slope, slope)
-        turning = (self._lam * (J - self._alpha))[:, None, None, None, None] * cofactor_derivative(F)
-        return shear + bend + volume + turning
+    def response(self, I, J):
+        W = 0.5 * self._mu * (I - 3.0 - np.log(I + 1.0)) + 0.5 * self._lam * (J - self._alpha) ** 2 - self._rest
+        by_I = 0.5 * self._mu * (1.0 - 1.0 / (I + 1.0))
+        return Response(W, by_I, self._lam * (J - self._alpha), II=0.5 * self._mu / (I + 1.0) ** 2, JJ=self._lam)

@@ -3,11 +3,10 @@
 import numpy as np
 
 from soft_twin.errors import MaterialError
-from soft_twin.twin.energies.base import Energy
-from soft_twin.twin.energies.tensors import cofactor, cofactor_derivative, outer, scaled
+from soft_twin.twin.energies.invariants import InvariantEnergy, Response
 
 
-class Volume(Energy):
+class Volume(InvariantEnergy):
     """W = κ/2 (J − 1)², J = det F: adds a bulk modulus κ [Pa] to another law.
 
     It is preferred to κ/4 (J² − 1 − 2 ln J), which it equals at small strains: it is defined for every F, so that a
@@ -21,12 +20,7 @@ class Volume(Energy):
             raise MaterialError(f"bulk modulus {bulk_modulus:g} Pa is not positive")
         self.bulk_modulus = bulk_modulus
 
-    def energy(self, F):
-        return 0.5 * self.bulk_modulus * (np.linalg.det(F) - 1.0) ** 2
-
-    def stress(self, F):
-        return scaled(self.bulk_modulus * (np.linalg.det(F) - 1.0), cofactor(F))
-
-    def tangent(self, F):
-        slope, pressure = cofactor(F), self.bulk_modulus * (np.linalg.det(F) - 1.0)
-        return self.bulk_modulus * outer(slope, slope) + scaled(pressure, cofactor_derivative(F))
+    def response(self, I, J):
+        change = J - 1.0
+        none = np.zeros(np.shape(J))
+        return Response(0.5 * self.bulk_modulus * change**2, none, self.bulk_modulus * change, JJ=self.bulk_modulus)
