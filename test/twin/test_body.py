@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from bodies import body_of, dense, distorted_block
 
-from soft_twin.errors import MaterialError, MeshError, UsageError
+from soft_twin.errors import InputError, MaterialError, MeshError, UsageError
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import ENERGIES, energy_named
+from soft_twin.twin.forces import Gravity, NodalLoad
+from soft_twin.twin.integrators import CrankNicolson
+from soft_twin.twin.model import Model
 
 STRETCH = np.array([[0.05, 0.02, -0.01], [0.0, -0.03, 0.04], [0.03, 0.01, 0.02]]) + np.eye(3)
 
@@ -101,3 +104,27 @@ def test_a_body_that_floats_or_cannot_move_is_refused():
     for clamped in (np.zeros(len(mesh.nodes), bool), np.ones(len(mesh.nodes), bool)):
         with pytest.raises(MeshError, match="clamped"):
             Body(mesh, Material(energy_named("corotational", 1.0, 0.3), 1.0), clamped)
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_an_attached_mass_has_weight_and_inertia(consistent):
+    mesh = distorted_block("hex20r")
+    body = Body(mesh, Material(energy_named("corotational", 1e5, 0.3), 10.0))
+    hung = np.flatnonzero(mesh.nodes[:, 0] > 3.0 - 1e-9)
+    body.attach_mass(hung, 60.0)
+    body.attach_mass(hung[:1], 20.0)
+    assert body.mass == pytest.approx(12.0 * 10.0 + 80.0)
+    model = Model(body, [Gravity(), NodalLoad(hung, [0.0, 100.0, 0.0])], consistent_mass=consistent)
+    assert model.mass.sum() == pytest.approx(body.mass)
+    motion = CrankNicolson(model, 0.01)
+    motion.step()
+    assert motion.solved.iterations <= 4  # the masses are in the Hessian, too
+    momentum = (model.mass @ motion.velocities).sum(axis=0)
+    assert momentum == pytest.approx([0.0, 100.0 * 0.01, -body.mass * 9.81 * 0.01], abs=1e-9)
+
+
+def test_impossible_masses_are_refused():
+    body = body_of(distorted_block("hex8"))
+    for nodes, mass in ((np.array([1]), -1.0), (np.array([1]), np.nan), (np.zeros(0, int), 1.0)):
+        with pytest.raises(InputError, match="attached mass"):
+            body.attach_mass(nodes, mass)

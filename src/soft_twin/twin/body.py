@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soft_twin.errors import MaterialError, MeshError
+from soft_twin.errors import InputError, MaterialError, MeshError
 from soft_twin.twin.cholesky import Cholesky
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.twin.energies.mean_dilatation import MeanDilatation
@@ -74,6 +74,7 @@ class Body:
         place: (n,) place of each node among the free ones, −1 where it is clamped.
         node_masses: (n,) ∫ ρ N dV [kg], the share of each node in gravity.
         mass: total mass [kg].
+        attached: (n,) masses hung on nodes [kg], in `node_masses` and `mass` too.
     """
 
     def __init__(self, mesh: Mesh, materials: Material | Sequence[Material], clamped: np.ndarray | None = None):
@@ -92,8 +93,8 @@ class Body:
         self.place = slender_order([mesh.cells], free)
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
         self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
-        self.node_masses = sum(self._node_masses(part) for part in self.parts)
-        self.mass = float(self.node_masses.sum())
+        self.attached = np.zeros(len(mesh.nodes))
+        self._weigh()
         self._force = np.empty_like(mesh.nodes)
         self._targets: list[Target] = []
 
@@ -126,8 +127,20 @@ class Body:
     def set_density(self, material: Material, density: float) -> None:
         """Change what one of the body's materials weighs [kg/m³]."""
         material.density = density
-        self.node_masses = sum(self._node_masses(part) for part in self.parts)
-        self.mass = float(self.node_masses.sum())
+        self._weigh()
+
+    def attach_mass(self, nodes: np.ndarray, mass: float) -> None:
+        """Hang a mass [kg] on nodes (k,), in equal parts: it has weight and inertia. Before a model is made of the
+        body, else the model's `update_mass` is called.
+
+        Raises:
+            InputError: a negative mass, or no nodes.
+        """
+        nodes = np.asarray(nodes)
+        if not (mass >= 0.0 and len(nodes)):
+            raise InputError(f"attached mass: {mass:g} kg on {len(nodes)} nodes: it is positive, on at least one node")
+        np.add.at(self.attached, nodes, mass / len(nodes))
+        self._weigh()
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""
@@ -141,7 +154,7 @@ class Body:
             diagonal = np.einsum("mq,qk->mk", part.volumes, values**2)
             diagonal *= (part.volumes.sum(axis=1) / diagonal.sum(axis=1))[:, None]
             masses += part.material.density * np.bincount(part.cells.ravel(), diagonal.ravel(), len(masses))
-        return masses
+        return masses + self.attached
 
     def cell_masses(self, part: Part) -> np.ndarray:
         """Consistent mass matrices (m, k, k) [kg] of a part's cells."""
@@ -186,6 +199,10 @@ class Body:
             return self.mesh.volume(volume)
         return np.asarray(volume, dtype=np.int64)
 
+    def _weigh(self) -> None:
+        self.node_masses = sum(self._node_masses(part) for part in self.parts) + self.attached
+        self.mass = float(self.node_masses.sum())
+
     def _node_masses(self, part: Part) -> np.ndarray:
         values = self.mesh.element.values(self.mesh.element.points)
         shares = part.material.density * np.einsum("mq,qk->mk", part.volumes, values)
@@ -211,3 +228,21 @@ def add_parts(
         if determinant < worst:
             worst, cell = determinant, int(part.numbers[at])
     return energy, worst, cell
+
+
+def nodes_of(body: Body, nodes: str | np.ndarray, what: str) -> np.ndarray:
+    """Node indices (k,) by the name of a group or of a surface, by indices, or by a mask.
+
+    Raises:
+        MeshError: no such group.
+        InputError: none at all.
+    """
+    if isinstance(nodes, str):
+        mesh = body.mesh
+        chosen = np.unique(mesh.surfaces[nodes]) if nodes in mesh.surfaces else mesh.group(nodes)
+    else:
+        chosen = np.asarray(nodes)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+    if len(chosen) == 0:
+        raise InputError(f"{what}: no nodes")
+    return chosen

@@ -219,7 +219,11 @@ class Model:
                 self._mass_diagonal = self.unknowns.transform(self.rest).T @ np.repeat(masses, 3)
             self._mass_blocks = [(masses[:, None, None, None, None] * eye, Coupling(self.unknowns, nodes))]
             return
-        self.mass, self._mass_blocks = csr_matrix((n, n)), []
+        self.mass, self._mass_blocks = diags(self.body.attached, format="csr"), []
+        hung = np.flatnonzero(self.body.attached)
+        if len(hung):
+            blocks = self.body.attached[hung, None, None, None, None] * eye
+            self._mass_blocks.append((blocks, Coupling(self.unknowns, hung[:, None])))
         for part in self.body.parts:
             cells = self.body.cell_masses(part)
             rows = np.repeat(part.cells, part.cells.shape[1], axis=1).ravel()
