@@ -7,6 +7,7 @@ from bodies import distorted_block
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.mesh import Mesh, make_mesh
 from soft_twin.twin.quality import quality, scaled_jacobians
+from soft_twin.twin.voxels import voxel_mesh
 
 
 def single(element, nodes):
@@ -43,3 +44,13 @@ def test_a_broken_mesh_is_described():
     assert "1 inverted" in report.table() and "a (2)" in report.table()
     flat = block.nodes * [1.0, 1.0, 1e-10]
     assert quality(Mesh(flat, block.cells, block.element)).slivers == len(block.cells)
+
+
+@pytest.mark.parametrize("element", ["hex8", "hex20r", "tet4"])
+def test_voxels_that_share_an_edge_only_are_told_as_a_hinge(element):
+    grid = np.zeros((2, 2, 2), bool)
+    grid[0, 0], grid[1, 1] = True, True
+    report = quality(voxel_mesh(grid, 1.0, element))
+    assert (len(report.pieces), report.hinges) == (1, 1)
+    assert "1 more where cells share an edge" in report.table()
+    assert quality(voxel_mesh(np.ones((2, 2, 2), bool), 1.0, element)).hinges == 0

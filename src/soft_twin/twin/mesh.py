@@ -185,6 +185,17 @@ def pieces(mesh: Mesh) -> list[np.ndarray]:
     return sorted(parts, key=len, reverse=True) if count > 1 else parts
 
 
+def bonded_pieces(mesh: Mesh) -> int:
+    """How many parts the mesh falls into where cells hang together by edges or corners only: hinges hold no bending."""
+    m, faces = len(mesh.cells), cell_faces(mesh.cells, mesh.element)
+    keys = _face_keys(faces[:, : mesh.element.corners_per_face], len(mesh.nodes))
+    order = np.argsort(keys, kind="stable")
+    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    one, other = (order[same + i] // len(mesh.element.faces) for i in (0, 1))
+    links = coo_matrix((np.ones(len(one)), (one, other)), shape=(m, m))
+    return connected_components(links.tocsr(), directed=False)[0]
+
+
 def cell_faces(cells: np.ndarray, element: Element) -> np.ndarray:
     """All faces (m · f, k_face) of cells (m, k), the faces of one cell after those of the other, outward."""
     faces = np.array(element.faces)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.twin.mesh import SLIVER, Mesh, jacobians, pieces
+from soft_twin.twin.mesh import SLIVER, Mesh, bonded_pieces, jacobians, pieces
 
 BINS = np.linspace(0.0, 1.0, 11)
 
@@ -22,6 +22,7 @@ class Quality:
             of its nodes, quadrature points and middle.
         slivers: how many cells are flat (volume^(1/3) below 1e-3 of the size).
         pieces: number of nodes of each part that hangs together, largest first.
+        hinges: how many parts more there are where cells hang together by edges or corners only.
         names: of volumes, surfaces and groups, with their sizes.
     """
 
@@ -33,6 +34,7 @@ class Quality:
     scaled_jacobian: np.ndarray
     slivers: int
     pieces: tuple[int, ...]
+    hinges: int
     names: dict[str, str]
 
     @property
@@ -63,6 +65,8 @@ class Quality:
             f"scaled Jacobian  worst {self.worst:.3f} at cell {self.worst_cell}, median "
             f"{np.median(self.scaled_jacobian):.3f}; {self.inverted} inverted, {self.slivers} slivers",
         ]
+        if self.hinges:
+            lines[2] += f"; {self.hinges} more where cells share an edge or corner but no face: hinges"
         scale = 40.0 / max(1, self.histogram.max())
         for low, count in zip(BINS, self.histogram, strict=False):
             lines.append(f"  {low:.1f}…{low + 0.1:.1f}      {count:8d} {'#' * int(np.ceil(scale * count))}")
@@ -73,9 +77,10 @@ def quality(mesh: Mesh) -> Quality:
     """The quality of a mesh, whether or not it would pass `check_mesh`."""
     determinants = jacobians(mesh)[1]
     sizes = np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1)
+    parts = pieces(mesh)
     names = {
-        kind: ", ".join(f"{name} ({len(parts[name])})" for name in parts)
-        for kind, parts in (("volumes", mesh.volumes), ("surfaces", mesh.surfaces), ("groups", mesh.groups))
+        kind: ", ".join(f"{name} ({len(named[name])})" for name in named)
+        for kind, named in (("volumes", mesh.volumes), ("surfaces", mesh.surfaces), ("groups", mesh.groups))
     }
     return Quality(
         len(mesh.cells),
@@ -85,7 +90,8 @@ def quality(mesh: Mesh) -> Quality:
         float((determinants * mesh.element.weights).sum()),
         scaled_jacobians(mesh),
         int(np.count_nonzero(np.cbrt(determinants.min(axis=1)) < SLIVER * sizes)),
-        tuple(len(part) for part in pieces(mesh)),
+        tuple(len(part) for part in parts),
+        bonded_pieces(mesh) - len(parts),
         names,
     )
 
