@@ -13,6 +13,7 @@ from soft_twin.twin.energies.invariants import InvariantEnergy, Response
 from soft_twin.twin.energies.mean_dilatation import MeanDilatation
 from soft_twin.twin.energies.mooney_rivlin import MooneyRivlin
 from soft_twin.twin.energies.muscle import Muscle
+from soft_twin.twin.energies.ogden import Ogden
 from soft_twin.twin.energies.volume import Volume
 from soft_twin.twin.model import Model
 from soft_twin.twin.solve import equilibrium
@@ -36,6 +37,7 @@ LAWS = {
     "volume": Volume(2.0e6),
     "invariants": Isochoric(),
     "rubber": MooneyRivlin(1.0e5, 3.8e4, 2.67e6),
+    "ogden": Ogden([6.3e5, 1.2e3, -1.0e4], [1.3, 5.0, -2.0], 2.0e6),
     "muscle": Muscle(1.0e4, [1.0, 2.0, -0.5], 0.3),
     "sum": energy_named("neo_hookean", 1.0e5, 0.45) + Muscle(1.0e4, [0.0, 0.0, 1.0], 0.2) + Volume(1.0e6),
 }
@@ -65,7 +67,7 @@ def test_rotating_the_body_changes_no_energy(law):
     np.testing.assert_allclose(law.energy(R @ F), law.energy(F), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["volume", "rubber", "invariants"])
+@pytest.mark.parametrize("name", ["volume", "rubber", "ogden", "invariants"])
 def test_at_rest_there_is_no_energy_and_no_stress(name):
     assert LAWS[name].energy(REST)[0] == pytest.approx(0.0, abs=1e-9)
     assert np.abs(LAWS[name].stress(REST)).max() < 1e-8
@@ -86,6 +88,15 @@ def test_rubber_in_uniaxial_tension_is_mooney_and_rivlins():
     pressure = P[1, 1] / F[0, 1, 1] ** -1
     axial = P[0, 0] - pressure / stretch
     assert axial == pytest.approx(2.0 * (stretch - stretch**-2) * (c1 + c2 / stretch), rel=1e-12)
+
+
+def test_ogden_with_exponents_of_two_is_mooney_and_rivlins():
+    """μ₁ = 2 c₁, α₁ = 2, μ₂ = −2 c₂, α₂ = −2; with equal stretches, at rest too."""
+    ogden, rubber = Ogden([2.0e5, -7.6e4], [2.0, -2.0], 2.67e6), LAWS["rubber"]
+    F = np.vstack([deformations(), REST, np.diag([1.2, 1.2, 0.9])[None], np.diag([0.9, 1.1, 1.1 + 1e-8])[None]])
+    np.testing.assert_allclose(ogden.energy(F), rubber.energy(F), atol=1e-9)
+    for one, other in ((ogden.stress(F), rubber.stress(F)), (ogden.tangent(F), rubber.tangent(F))):
+        np.testing.assert_allclose(one, other, atol=1e-7 * np.abs(other).max())
 
 
 def test_volume_term_resists_only_changes_of_volume():
@@ -172,6 +183,10 @@ def test_impossible_parameters_are_refused():
         Volume(-1.0)
     with pytest.raises(MaterialError, match="must be positive"):
         MooneyRivlin(1.0, -2.0, 1.0)
+    with pytest.raises(MaterialError, match="as many moduli as exponents"):
+        Ogden([1.0, 2.0], [2.0], 1.0)
+    with pytest.raises(MaterialError, match="-2 Pa, and the bulk modulus"):
+        Ogden([1.0], [-2.0], 1.0)
     with pytest.raises(MaterialError, match="stiffness 0"):
         Muscle(0.0, [1.0, 0.0, 0.0])
     with pytest.raises(MaterialError, match="not zero"):
