@@ -1,5 +1,8 @@
 """The solver: Hessians against differences of gradients, equilibria with plates, cables and contact, failures."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bodies import dense, distorted_block
@@ -164,3 +167,13 @@ def test_a_load_that_nothing_can_hold_ends_in_an_error_with_its_history():
         equilibrium(Model(body, [Pressure(outer_faces(body.mesh), -1e5)]), load_steps=2)
     assert len(error.value.history) > 1
     assert error.value.worst_element is not None
+
+
+def test_the_documentation_s_example_runs(capsys):
+    text = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block, names)
+    assert names["solved"].pose.points[:, 0].min() < -0.0004, "the chamber bends the finger"
+    assert names["touch"].forces(names["solved"].pose.points, names["solved"].multipliers[1])[0] > 0.01
+    assert capsys.readouterr().out.count("\n") == 4

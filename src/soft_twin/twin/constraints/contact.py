@@ -9,9 +9,8 @@ import numpy as np
 from scipy.sparse import coo_matrix
 
 from soft_twin.errors import InputError
-from soft_twin.twin.body import Body
+from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint, Rows
-from soft_twin.twin.constraints.held import nodes_of
 from soft_twin.twin.constraints.obstacles import Obstacle
 
 MARGIN = 0.03  # of the body's size: nodes nearer than this have a row
@@ -22,7 +21,7 @@ class Contact(Constraint):
 
     Args:
         obstacle: what the nodes shall not enter; it may be moved between steps.
-        nodes: name of a group, indices, or a mask; None: all nodes of the body's surface.
+        nodes: name of a group or of a surface, indices, or a mask; None: all nodes of the body's surface.
         friction: Coulomb's coefficient μ.
         margin: distance [m] from which a node is watched; it need not be more than a node may move in one iteration.
     """

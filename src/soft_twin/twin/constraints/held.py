@@ -5,32 +5,15 @@ from collections.abc import Callable
 import numpy as np
 
 from soft_twin.errors import InputError
-from soft_twin.twin.body import Body
+from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint
-
-
-def nodes_of(body: Body, nodes: str | np.ndarray, what: str) -> np.ndarray:
-    """Node indices (k,) by a group's name, by indices, or by a mask.
-
-    Raises:
-        MeshError: no such group.
-        InputError: none at all.
-    """
-    if isinstance(nodes, str):
-        chosen = body.mesh.group(nodes)
-    else:
-        chosen = np.asarray(nodes)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    if len(chosen) == 0:
-        raise InputError(f"{what}: no nodes")
-    return chosen
 
 
 class Prescribed(Constraint):
     """Nodes whose positions are given: at rest, moving with a velocity, or along any motion.
 
     Args:
-        nodes: name of a group, indices (k,), or a mask (n,).
+        nodes: name of a group or of a surface, indices (k,), or a mask (n,).
         velocity: (3,) [m/s] from the rest positions.
         motion: positions (k, 3) [m] as a function of time [s], instead of a velocity.
     """
@@ -59,7 +42,7 @@ class RigidPlate(Constraint):
     """Nodes that move together as a rigid body with six degrees of freedom."""
 
     def __init__(self, nodes):
-        """`nodes`: name of a group, indices (k,), or a mask (n,)."""
+        """`nodes`: name of a group or of a surface, indices (k,), or a mask (n,)."""
         self.nodes = nodes
 
     def attach(self, body: Body) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from soft_twin.errors import InputError
 from soft_twin.twin.base import checked_vector
-from soft_twin.twin.body import Body
+from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.forces.base import Force
 
 
@@ -30,7 +30,7 @@ class NodalLoad(Force):
     """Forces on nodes, constant in direction. `value` may be set at any time.
 
     Args:
-        nodes: name of one of the mesh's groups, or (k,) indices.
+        nodes: name of one of the mesh's groups or surfaces, (k,) indices, or a mask (n,).
         value: (3,) [N] shared evenly by the nodes, or (k, 3) [N] for each.
     """
 
@@ -38,10 +38,8 @@ class NodalLoad(Force):
         self.nodes, self.value = nodes, np.asarray(value, dtype=float)
 
     def attach(self, body: Body) -> None:
-        self._nodes = body.mesh.group(self.nodes) if isinstance(self.nodes, str) else np.asarray(self.nodes)
+        self._nodes = nodes_of(body, self.nodes, "nodal load")
         self._count = len(body.mesh.nodes)
-        if len(self._nodes) == 0:
-            raise InputError("nodal load: no nodes")
         if self.value.shape not in ((3,), (len(self._nodes), 3)) or not np.isfinite(self.value).all():
             raise InputError(
                 f"nodal load: expected (3,) or ({len(self._nodes)}, 3) finite numbers, found {self.value.shape}"
