@@ -66,6 +66,33 @@ class InvariantEnergy(Energy):
         return Response(*(np.broadcast_to(value, (len(F),)) for value in response))
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_cofactor(A, H):
+    """H = ∂ det A/∂A."""
+    for i in range(3):
+        u, w = (i + 1) % 3, (i + 2) % 3
+        for j in range(3):
+            s, t = (j + 1) % 3, (j + 2) % 3
+            H[i, j] = A[u, s] * A[w, t] - A[u, t] * A[w, s]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_turning(block, A, ga, gb, factor):
+    """Add −factor [A (gₐ × gᵦ)]× to a block (3, 3)."""
+    c0 = factor * (ga[1] * gb[2] - ga[2] * gb[1])
+    c1 = factor * (ga[2] * gb[0] - ga[0] * gb[2])
+    c2 = factor * (ga[0] * gb[1] - ga[1] * gb[0])
+    w0 = A[0, 0] * c0 + A[0, 1] * c1 + A[0, 2] * c2
+    w1 = A[1, 0] * c0 + A[1, 1] * c1 + A[1, 2] * c2
+    w2 = A[2, 0] * c0 + A[2, 1] * c1 + A[2, 2] * c2
+    block[0, 1] += w2
+    block[0, 2] -= w1
+    block[1, 0] -= w2
+    block[1, 2] += w0
+    block[2, 0] += w1
+    block[2, 1] -= w0
+
+
 def _kernel(k):
     """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled."""
 
@@ -79,11 +106,7 @@ def _kernel(k):
             K[:] = 0.0
             for p in range(q):
                 g, A, v = gradients[e, p], F[e, p], volumes[e, p]
-                for i in range(3):
-                    u, w = (i + 1) % 3, (i + 2) % 3
-                    for j in range(3):
-                        s, t = (j + 1) % 3, (j + 2) % 3
-                        H[i, j] = A[u, s] * A[w, t] - A[u, t] * A[w, s]
+                _fill_cofactor(A, H)
                 by_I, by_J = 2.0 * v * slopes[e, p, 0], v * slopes[e, p, 1]
                 for i in range(3):
                     for j in range(3):
@@ -106,20 +129,9 @@ def _kernel(k):
                             for j in range(3):
                                 K[a, b, i, j] += f[a, i] * left[b, j] + h[a, i] * right[b, j]
                         both = by_I * (g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1] + g[a, 2] * g[b, 2])
-                        c0 = by_J * (g[a, 1] * g[b, 2] - g[a, 2] * g[b, 1])
-                        c1 = by_J * (g[a, 2] * g[b, 0] - g[a, 0] * g[b, 2])
-                        c2 = by_J * (g[a, 0] * g[b, 1] - g[a, 1] * g[b, 0])
-                        w0 = A[0, 0] * c0 + A[0, 1] * c1 + A[0, 2] * c2
-                        w1 = A[1, 0] * c0 + A[1, 1] * c1 + A[1, 2] * c2
-                        w2 = A[2, 0] * c0 + A[2, 1] * c1 + A[2, 2] * c2
                         for i in range(3):
                             K[a, b, i, i] += both
-                        K[a, b, 0, 1] += w2
-                        K[a, b, 0, 2] -= w1
-                        K[a, b, 1, 0] -= w2
-                        K[a, b, 1, 2] += w0
-                        K[a, b, 2, 0] += w1
-                        K[a, b, 2, 1] -= w0
+                        _add_turning(K[a, b], A, g[a], g[b], by_J)
             if with_stiffness:
                 scatter_blocks(K, offsets[e], strides[e], data)
 
