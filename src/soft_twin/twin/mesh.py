@@ -94,29 +94,16 @@ def make_mesh(
     place = np.full(len(nodes), -1)
     place[used] = np.arange(len(used))
     cells = renumbered.reshape(cells.shape)
-    mesh = Mesh(
-        np.ascontiguousarray(nodes[used]),
-        cells,
-        element,
-        _filled(
-            {key: _indices(value, len(cells), f"{name}: volume '{key}'") for key, value in (volumes or {}).items()}
-        ),
-        _filled(
-            {
-                key: _own_faces(value, place, cells, element, f"{name}: surface '{key}'")
-                for key, value in (surfaces or {}).items()
-            }
-        ),
-        _filled(
-            {
-                key: _kept(place, _indices(value, len(nodes), f"{name}: group '{key}'"))
-                for key, value in (groups or {}).items()
-            }
-        ),
-    )
-    for key in {**mesh.volumes, **mesh.surfaces, **mesh.groups}:
-        if '"' in key or " + " in key or key != key.strip() or not key:
-            raise MeshError(f"{name}: a name is without quotes, ' + ' and outer spaces, not '{key}'")
+    volumes, surfaces, groups = volumes or {}, surfaces or {}, groups or {}
+    _check_names([*volumes, *surfaces, *groups], name)
+    chosen_cells = {key: _indices(value, len(cells), f"{name}: volume '{key}'") for key, value in volumes.items()}
+    chosen_nodes = {key: _indices(value, len(nodes), f"{name}: group '{key}'") for key, value in groups.items()}
+    faces = {
+        key: _own_faces(value, place, cells, element, f"{name}: surface '{key}'") for key, value in surfaces.items()
+    }
+    chosen_nodes = {key: place[value][place[value] >= 0] for key, value in chosen_nodes.items()}
+    parts = (_filled(each) for each in (chosen_cells, faces, chosen_nodes))
+    mesh = Mesh(np.ascontiguousarray(nodes[used]), cells, element, *parts)
     if check:
         check_mesh(mesh, name)
     return mesh
@@ -269,8 +256,10 @@ def _indices(values: np.ndarray, count: int, what: str) -> np.ndarray:
     return indices
 
 
-def _kept(place: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    return place[indices][place[indices] >= 0]
+def _check_names(names: list[str], mesh: str) -> None:
+    for name in names:
+        if '"' in name or " + " in name or name != name.strip() or not name:
+            raise MeshError(f"{mesh}: a name is without quotes, ' + ' and outer spaces, not '{name}'")
 
 
 def _filled(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
