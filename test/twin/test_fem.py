@@ -107,6 +107,12 @@ def test_sensitivities_are_the_derivatives_of_the_equilibrium(coarse):
         )
 
 
+def test_several_sections_at_once_are_those_one_by_one(coarse):
+    heights, points = np.linspace(0.0, L, 6), coarse.equilibrium(SIDEWAYS).points
+    one_by_one = [coarse.section(z, points) for z in heights]
+    np.testing.assert_allclose(coarse.sections(heights, points), one_by_one, rtol=1e-12, atol=1e-15)
+
+
 def test_tensions_and_displacements_are_two_ways_to_the_same_equilibrium(coarse):
     driven = coarse.equilibrium(SIDEWAYS, tensions=[0.4, 0.0, 0.0, 0.3, 0.2, 0.1])
     held = [d if t > 0 else None for d, t in zip(driven.displacements, driven.tensions, strict=True)]

@@ -117,7 +117,7 @@ class CableController:
             tip=solution.tip,
             tip_direction=self.twin.section_normal(self.twin.length),
             points=points,
-            centre_line=np.array([self.twin.section(z, points) for z in self.stations]),
+            centre_line=self.twin.sections(self.stations, points),
             energy=solution.energy,
             residual=solution.residual,
             error=solution.error,

@@ -121,6 +121,10 @@ class Twin(ABC):
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         """The value of a nodal field (n, 3, …) at the centre of the cross section at z [m]: (3, …)."""
 
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        """The values of a nodal field (n, 3) at the centres of the cross sections at `heights` (s,) [m]: (s, 3)."""
+        return np.array([self.section(z, field) for z in heights])
+
     @abstractmethod
     def section_normal(self, z: float) -> np.ndarray:
         """(3,) unit normal of the cross section at z [m], +z undeformed."""

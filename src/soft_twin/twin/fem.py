@@ -7,7 +7,10 @@ sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). A cable is a unila
 wound in d, T = k (ℓ − ℓ₀ + d)₊, so that d = ℓ₀ − ℓ + T/k.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from soft_twin.twin.base import Linearisation, checked_vector
 from soft_twin.twin.body import Body
@@ -32,6 +35,7 @@ class FemTwin(StaticTwin):
         self._matrix = body.new_factorisation()
         self._cable_addresses = self._matrix.addresses(cables.nodes)
         self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
         self.reset()
 
@@ -54,6 +58,12 @@ class FemTwin(StaticTwin):
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights = self._section(z)
         return (weights @ field[near].reshape(len(near), -1)).reshape(field.shape[1:])
+
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        key = tuple(heights)
+        if key not in self._stations:
+            self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
+        return self._stations[key] @ field
 
     def _section(self, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Nodes near the section at z [m] and their weights."""
