@@ -3,10 +3,9 @@
 The nodes of its robot start without an IMU device: `ros2 launch soft_twin slender.launch.py can:=/dev/ttyACM0`.
 """
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+from soft_twin_ros.launching import description
 
 ARGUMENTS = {
     "device": ("/dev/ttyUSB0", "serial device of the board"),
@@ -15,17 +14,19 @@ ARGUMENTS = {
 }
 
 
+def nodes(value):
+    """The agent."""
+    return [
+        Node(
+            package="micro_ros_agent",
+            executable="micro_ros_agent",
+            namespace=value["namespace"],
+            arguments=["serial", "--dev", value["device"], "-b", value["baud_rate"]],
+            output="screen",
+        )
+    ]
+
+
 def generate_launch_description():
     """What `ros2 launch` asks for."""
-    arguments = [
-        DeclareLaunchArgument(name, default_value=default, description=text)
-        for name, (default, text) in ARGUMENTS.items()
-    ]
-    agent = Node(
-        package="micro_ros_agent",
-        executable="micro_ros_agent",
-        namespace=LaunchConfiguration("namespace"),
-        arguments=["serial", "--dev", LaunchConfiguration("device"), "-b", LaunchConfiguration("baud_rate")],
-        output="screen",
-    )
-    return LaunchDescription([*arguments, agent])
+    return description(ARGUMENTS, nodes)

@@ -3,10 +3,9 @@
 Chambers and limits are the node's parameters; `soft-twin emulate openpneu` is a device to try it on.
 """
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+
+from soft_twin_ros.launching import description
 
 ARGUMENTS = {
     "backend": ("openpneu", "kind of valves: openpneu, dac_board or modbus"),
@@ -17,9 +16,8 @@ ARGUMENTS = {
 }
 
 
-def nodes(context):
+def nodes(value):
     """The node with its parameters."""
-    value = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
     parameters = {
         "backend": value["backend"],
         "device": value["device"],
@@ -40,8 +38,4 @@ def nodes(context):
 
 def generate_launch_description():
     """What `ros2 launch` asks for."""
-    arguments = [
-        DeclareLaunchArgument(name, default_value=default, description=text)
-        for name, (default, text) in ARGUMENTS.items()
-    ]
-    return LaunchDescription([*arguments, OpaqueFunction(function=nodes)])
+    return description(ARGUMENTS, nodes)

@@ -7,12 +7,10 @@ that is older than the last or not usable is refused; without samples the node i
 
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Vector3Stamped
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Shape, SolverStatus
 from soft_twin_msgs.srv import SetTarget, SolveIk
@@ -23,6 +21,7 @@ from visualization_msgs.msg import Marker
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin.inverse.controller import CableController, Tick
 from soft_twin.inverse.inverse import Solution
+from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker
 from soft_twin_ros.conversions import (
     gravity_vector,
@@ -70,7 +69,7 @@ class GravityToCables(RobotNode):
         self._refused: Counter[str] = Counter()
         self._refusal = ""
         self._tick: Tick | None = None
-        self._ik_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="solve_ik")
+        self._background = Background(self, "solve_ik")
         self._ik_inverse = None
         self._offer_all()
         self.listen(Vector3Stamped, "gravity", self._take_gravity, NEWEST)
@@ -104,7 +103,7 @@ class GravityToCables(RobotNode):
         self._publish(stamp, self._tick)
 
     def close(self) -> None:
-        self._ik_thread.shutdown(wait=False, cancel_futures=True)
+        self._background.close()
 
     def _warm_up(self) -> None:
         """Compile and load what a tick needs before the first sample comes."""
@@ -192,7 +191,7 @@ class GravityToCables(RobotNode):
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
         try:
             target = target_position(request.target, BASE_FRAME)
-            solution = await self._in_thread(lambda: self._solve_once(self._gravity_for(request), target))
+            solution = await self._background.run(lambda: self._solve_once(self._gravity_for(request), target))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
@@ -212,20 +211,6 @@ class GravityToCables(RobotNode):
             self._ik_inverse = self.robot.build_inverse(self.robot.build_twin())
         self._ik_inverse.twin.reset()
         return self._ik_inverse.solve(gravity, target)
-
-    def _in_thread(self, call) -> Future:
-        """A future for the executor with the result of `call`, which runs in the thread of one-shot solves."""
-        result = Future(executor=self.executor)
-
-        def hand_over(done) -> None:
-            error = done.exception()
-            if error is None:
-                result.set_result(done.result())
-            else:
-                result.set_exception(error)
-
-        self._ik_thread.submit(call).add_done_callback(hand_over)
-        return result
 
 
 def _ik_response(solution: Solution, names: list[str], response: SolveIk.Response) -> SolveIk.Response:

@@ -7,7 +7,6 @@ cannot be used or stop coming, the last good shape goes on with confidence 0, an
 
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from soft_twin.errors import InputError, SoftTwinError, UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.twin.tensegrity.calibration import Calibration, calibrate_straight
 from soft_twin.twin.tensegrity.shape import Shape
+from soft_twin_ros.background import Background
 from soft_twin_ros.conversions import shape_message, to_seconds
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
@@ -70,7 +70,7 @@ class StrutsToShape(RobotNode):
         self._refusal = ""
         self._suspicions: tuple[str, ...] = ()
         self._heard = self._next_picture = self._next_diagnosis = self.steady_now()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="calibrate")
+        self._background = Background(self, "calibrate")
         self._shapes = self.offer(ShapeMessage, "shape")
         self._markers = self.offer(MarkerArray, "markers")
         self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
@@ -119,7 +119,7 @@ class StrutsToShape(RobotNode):
             self._suspicions = self._estimator.diagnose()
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._background.close()
 
     def _warmed_up(self):
         """An estimator whose kernels are compiled before the first reading comes."""
@@ -184,7 +184,7 @@ class StrutsToShape(RobotNode):
         await collection.done
         goal.publish_feedback(CalibrateStraight.Feedback(stage="solving", progress=0.0))
         try:
-            calibration = await self._in_thread(lambda: self._solve(collection, request.length))
+            calibration = await self._background.run(lambda: self._solve(collection, request.length))
         except SoftTwinError as error:
             goal.abort()
             return CalibrateStraight.Result(success=False, message=str(error))
@@ -204,20 +204,6 @@ class StrutsToShape(RobotNode):
     def _solve(self, collection: Collection, length: float) -> Calibration:
         inclinations = np.mean(collection.inclinations, axis=0)
         return calibrate_straight(self._arm.model, inclinations, np.mean(collection.pressures, axis=0), length)
-
-    def _in_thread(self, call) -> Future:
-        """A future for the executor with the result of `call`, which runs in the calibrations' thread."""
-        result = Future(executor=self.executor)
-
-        def hand_over(done) -> None:
-            error = done.exception()
-            if error is None:
-                result.set_result(done.result())
-            else:
-                result.set_exception(error)
-
-        self._thread.submit(call).add_done_callback(hand_over)
-        return result
 
 
 def in_order(found: Sequence[str], values: Sequence[float], names: list[str]) -> np.ndarray:

@@ -28,7 +28,7 @@ from soft_twin.twin.voxels import voxel_mesh
         (["run", "slender", "--imu", "/nowhere.mat"], "nowhere.mat"),
         (["mesh", "--check", "/nowhere.vtu"], "no mesh at '/nowhere.vtu'"),
         (["mesh", "slender", "--check", "/nowhere.vtu"], "either a robot"),
-        (["validate", "nothing"], "no validation 'nothing': there are"),
+        (["validate", "nothing"], "nothing to validate is called 'nothing': there are"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(argv, message, capsys):

@@ -1,30 +1,14 @@
 """`soft-twin experiment NAME`: do a paper's experiment again; prints its table, writes its pictures."""
 
 import argparse
-import importlib
-import os
-from pathlib import Path
 
-from soft_twin.errors import UsageError
+from soft_twin.commands.study import add_study_arguments, run_study
 from soft_twin.experiments import EXPERIMENTS
-
-DEFAULT_DATA = Path("../shared/data")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", help="; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items()))
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where pictures go; default out/experiment/NAME")
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="recordings; default $SOFT_TWIN_DATA or ../shared/data"
-    )
+    add_study_arguments(parser, EXPERIMENTS, "experiment")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.name not in EXPERIMENTS:
-        raise UsageError(f"no experiment '{arguments.name}': there are {', '.join(EXPERIMENTS)}")
-    folder = arguments.out or Path("out") / "experiment" / arguments.name
-    folder.mkdir(parents=True, exist_ok=True)
-    data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
-    print(importlib.import_module(f"soft_twin.experiments.{arguments.name}").run(folder, data))
-    print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}")
-    return 0
+    return run_study(arguments, EXPERIMENTS, "experiment", "soft_twin.experiments")

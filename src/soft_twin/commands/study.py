@@ -1,0 +1,36 @@
+"""What `experiment` and `validate` share: a module by its name, a folder for its pictures, a folder with recordings."""
+
+import argparse
+import importlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from soft_twin.errors import UsageError
+
+DEFAULT_DATA = Path("../shared/data")
+
+
+def add_study_arguments(parser: argparse.ArgumentParser, studies: Mapping[str, str], command: str) -> None:
+    """Arguments of a command that runs one of some studies (name → what it is)."""
+    parser.add_argument("name", help="; ".join(f"{name}: {text}" for name, text in studies.items()))
+    parser.add_argument("--out", type=Path, metavar="DIR", help=f"where pictures go; default out/{command}/NAME")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="recordings; default $SOFT_TWIN_DATA or ../shared/data"
+    )
+
+
+def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command: str, package: str) -> int:
+    """Run the study's module in `package`, whose `run(folder, data)` returns a table; the exit status.
+
+    Raises:
+        UsageError: there is no such study; the message lists those there are.
+    """
+    if arguments.name not in studies:
+        raise UsageError(f"nothing to {command} is called '{arguments.name}': there are {', '.join(studies)}")
+    folder = arguments.out or Path("out") / command / arguments.name
+    folder.mkdir(parents=True, exist_ok=True)
+    data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
+    print(importlib.import_module(f"{package}.{arguments.name}").run(folder, data))
+    print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}")
+    return 0
