@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from bodies import body_of
 from scipy.integrate import solve_bvp, trapezoid
 
-from soft_twin.errors import InputError, MeshError, UsageError
+from soft_twin.errors import ConvergenceError, InputError, MeshError, UsageError
 from soft_twin.twin import build_cable_tube_body, build_cables
+from soft_twin.twin.cables import Cables
 from soft_twin.twin.fem import FemTwin
 from soft_twin.twin.sweep import sweep_tube
+from soft_twin.twin.voxels import voxel_mesh
 
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 L, E, NU, RHO = 0.1, 0.8e6, 0.45, 1150.0
@@ -176,3 +179,12 @@ def test_a_cable_outside_the_body_is_refused(slender):
     body = build_cable_tube_body(slender, (thin.nodes, thin.cells), "hex20r")
     with pytest.raises(MeshError, match="a cable leaves the body at"):
         FemTwin(body, build_cables(slender, body.mesh), L, 5000.0)
+
+
+def test_a_body_whose_elements_move_without_energy_is_refused():
+    """One column of 20-node hexahedra with reduced quadrature: 12 motions a cell that no quadrature point feels."""
+    mesh = voxel_mesh(np.ones((1, 1, 5), dtype=bool), 0.01, "hex20r")
+    cables = Cables(mesh, np.array([[0.005, 0.005, 0.0]]), np.array([[0.005, 0.005, 0.05]]))
+    twin = FemTwin(body_of(mesh), cables, 0.05, 1e4)
+    with pytest.raises(ConvergenceError, match="singular or unstable"):
+        twin.equilibrium(np.array([0.0, 0.0, -0.1]))

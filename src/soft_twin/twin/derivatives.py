@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twin.integrators import BackwardEuler, Integrator
 from soft_twin.twin.model import Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
@@ -186,6 +186,8 @@ def _factorised(model: Model, pose: Pose, increment: Increment, multipliers: lis
         active = np.flatnonzero((wanted > rows.lower) & (wanted < rows.upper))
         jacobian, compliance = rows.jacobian[active].toarray(), rows.compliance[active]
     solved_rows = matrix.factorise_and_solve(assemble, np.ascontiguousarray(jacobian.T))
+    if matrix.shift > 0.0:
+        raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
     schur = jacobian @ solved_rows + np.diag(compliance)
     return _System(model, pose, transform, jacobian, active, solved_rows, schur)
 

@@ -37,6 +37,8 @@ class Solved:
         history: the residuals of all iterations.
         iterations: number of steps taken.
         assembled: energies and forces there.
+        shift: what the Hessian's diagonal needed in the last step [N/m]; more than zero where the body is singular or
+            unstable, as one that nothing but contact holds.
     """
 
     pose: Pose
@@ -45,6 +47,7 @@ class Solved:
     history: list[float] = field(repr=False)
     iterations: int
     assembled: Assembled = field(repr=False)
+    shift: float
 
 
 def minimise(
@@ -82,7 +85,7 @@ def minimise(
         history.append(_residual(rest, rows, values))
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
         if balanced and _broken(rows, values, stiffness) <= GAP_TOLERANCE * size:
-            return Solved(pose, known, history[-1], history, iteration, assembled)
+            return Solved(pose, known, history[-1], history, iteration, assembled, model.unknowns.matrix.shift)
         step, values, stiffness = _step(model, pose, increment, known, rest, rows)
         known = _by_constraint(assembled.rows, values)
         if steps is None:
@@ -90,7 +93,7 @@ def minimise(
             continue
         pose = model.unknowns.move(pose, step)
         if iteration + 1 == steps:
-            return Solved(pose, known, history[-1], history, steps, assembled)
+            return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
     raise ConvergenceError(
         f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
         f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
@@ -180,7 +183,7 @@ def _search(
     trial = pose
     for _ in range(HALVINGS):
         trial = model.unknowns.move(pose, fraction * step)
-        if merit(trial) <= before + NOISE * abs(before):
+        if merit(trial) <= before + noise:
             break
         fraction *= 0.5
     return trial

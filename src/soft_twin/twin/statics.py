@@ -69,6 +69,13 @@ class StaticTwin(Twin):
     def restore(self, state: Any) -> None:
         """Back to a state, tensions included."""
 
+    def check_stable(self) -> None:
+        """Refuse a state whose last linearisation had no positive definite stiffness.
+
+        Raises:
+            ConvergenceError: the body is singular or unstable there.
+        """
+
     def displacements(self) -> np.ndarray:
         return self._wound(self.tensions)
 
@@ -91,6 +98,7 @@ class StaticTwin(Twin):
             small = TOLERANCE * (self.weight_norm(gravity) + goal.sum()) + self.round_off
             if residual <= small and self._stretch_error(goal, actuation) <= LENGTH_TOLERANCE:
                 self.tensions = goal
+                self.check_stable()
                 return Equilibrium(self.points.copy(), self.tip, self.displacements(), goal.copy(), residual, iteration)
             cell = self._search(step, goal, gravity, actuation)
         raise ConvergenceError(
