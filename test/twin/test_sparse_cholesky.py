@@ -5,9 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 from bodies import body_of
+from scipy.sparse import random_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.twin.dissection import coupled_nodes, dissect
+from soft_twin.twin.dissection import coupled_nodes, dissect, smallest_cover
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.envelope import EnvelopeCholesky, slender_order
@@ -164,6 +166,17 @@ def test_halves_of_a_dissection_are_not_coupled():
         above[s] |= above[dissection.parents[s]]
     row, column = graph.nonzero()
     assert all(a in above[b] or b in above[a] for a, b in zip(part[row], part[column], strict=True))
+
+
+def test_cover_touches_every_edge_and_is_no_larger_than_a_matching():
+    """Kőnig: the smallest cover has as many nodes as the largest matching has edges."""
+    random = np.random.default_rng(6)
+    for _ in range(20):
+        edges = random_array((30, 25), density=0.06, rng=random, format="csr")
+        rows, columns = smallest_cover(edges)
+        row, column = edges.nonzero()
+        assert (rows[row] | columns[column]).all()
+        assert rows.sum() + columns.sum() == (maximum_bipartite_matching(edges) >= 0).sum()
 
 
 def test_fill_in_of_a_cube_grows_no_faster_than_theory():
