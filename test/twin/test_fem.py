@@ -186,5 +186,5 @@ def test_a_body_whose_elements_move_without_energy_is_refused():
     mesh = voxel_mesh(np.ones((1, 1, 5), dtype=bool), 0.01, "hex20r")
     cables = Cables(mesh, np.array([[0.005, 0.005, 0.0]]), np.array([[0.005, 0.005, 0.05]]))
     twin = FemTwin(body_of(mesh), cables, 0.05, 1e4)
-    with pytest.raises(ConvergenceError, match="singular or unstable"):
+    with pytest.raises(ConvergenceError, match="elements move without energy"):
         twin.equilibrium(np.array([0.0, 0.0, -0.1]))

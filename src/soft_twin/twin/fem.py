@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.errors import ConvergenceError
 from soft_twin.twin.base import Linearisation, checked_vector
 from soft_twin.twin.body import Body
 from soft_twin.twin.cables import Cables
@@ -162,12 +161,11 @@ class FemTwin(StaticTwin):
         unbalanced -= self.cables.lengths_and_gradients(self.points)[1] @ tensions
         return float(np.linalg.norm(self.body.free_values(unbalanced)))
 
-    def check_stable(self) -> None:
-        if self._matrix.shift > 0.0:
-            raise ConvergenceError(
-                "the body is singular or unstable at this equilibrium: it buckles, or its elements have motions "
-                "without energy, as a single column of hex20r has"
-            )
+    @property
+    def weakness(self) -> str:
+        if self._matrix.shift == 0.0:
+            return ""
+        return "it buckles, or its elements move without energy, as those of a single column of hex20r do"
 
     def weight_norm(self, gravity: np.ndarray) -> float:
         return float(np.linalg.norm(self.body.weight(gravity)))

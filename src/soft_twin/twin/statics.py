@@ -69,12 +69,10 @@ class StaticTwin(Twin):
     def restore(self, state: Any) -> None:
         """Back to a state, tensions included."""
 
-    def check_stable(self) -> None:
-        """Refuse a state whose last linearisation had no positive definite stiffness.
-
-        Raises:
-            ConvergenceError: the body is singular or unstable there.
-        """
+    @property
+    def weakness(self) -> str:
+        """Why the stiffness of the last linearisation is not positive definite; empty where it is."""
+        return ""
 
     def displacements(self) -> np.ndarray:
         return self._wound(self.tensions)
@@ -98,12 +96,13 @@ class StaticTwin(Twin):
             small = TOLERANCE * (self.weight_norm(gravity) + goal.sum()) + self.round_off
             if residual <= small and self._stretch_error(goal, actuation) <= LENGTH_TOLERANCE:
                 self.tensions = goal
-                self.check_stable()
+                if self.weakness:
+                    raise ConvergenceError(f"the equilibrium is not stable: {self.weakness}", tuple(history), cell)
                 return Equilibrium(self.points.copy(), self.tip, self.displacements(), goal.copy(), residual, iteration)
             cell = self._search(step, goal, gravity, actuation)
         raise ConvergenceError(
             f"no equilibrium after {MAX_ITERATIONS} steps: the residual is {history[-1]:.3g} N, "
-            f"cell {cell} is deformed most",
+            f"cell {cell} is deformed most" + (f"; {self.weakness}" if self.weakness else ""),
             tuple(history),
             cell,
         )
