@@ -23,7 +23,7 @@ ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
 REGULARISATION = 1e-9  # of W's mean diagonal: rows may repeat each other
 MAX_ITERATIONS = 100
 HALVINGS = 25
-NOISE = 1e-13  # of the merit function: rises smaller than this are round-off
+NOISE = 1e-13  # of the merit function: smaller rises are round-off, as are those of the body's own
 
 
 @dataclass
@@ -180,6 +180,7 @@ def _search(
     longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
     fraction = min(1.0, longest / max(float(np.abs(whole.points - pose.points).max()), 1e-300))
     before = merit(pose, now.energy)
+    noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
     trial = pose
     for _ in range(HALVINGS):
         trial = model.unknowns.move(pose, fraction * step)
