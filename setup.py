@@ -75,9 +75,10 @@ setup(
     ],
     extras_require={
         "bench": ["clarabel", "osqp", "piqp", "proxsuite", "qpsolvers"],
+        "calibration": ["c3d", "optuna"],
         "mesh": ["gmsh"],
         "ros": [f"{name}=={version}" for name, version in ROS_WHEELS.items()] + ["catkin_pkg"],
-        "test": ["pytest", "pytest-timeout", "ruff", "vqf"],
+        "test": ["c3d", "optuna", "pytest", "pytest-timeout", "ruff", "vqf"],
     },
     entry_points={
         "console_scripts": [
