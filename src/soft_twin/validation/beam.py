@@ -277,7 +277,7 @@ def _draw_motion(path: Path, rows: dict[str, Row]) -> None:
 def _draw_errors(path: Path, rows: dict[str, Row]) -> None:
     figure = Figure(figsize=(11.0, 4.0), layout="constrained")
     axes = figure.subplots(1, 2)
-    for row, colour in zip(rows.values(), ("#009e73", "#0072b2", "#d55e00"), strict=True):
+    for row, colour in zip(rows.values(), ("#009e73", "#0072b2", "#d55e00"), strict=False):
         label, times = f"{row.recording.load:.2f} N", STEP * np.arange(1, len(row.motion) + 1)
         distances = np.linalg.norm(row.motion - row.measured, axis=2).mean(axis=1)
         axes[0].plot(times, 1e3 * distances, color=colour, label=label)
