@@ -93,13 +93,11 @@ class Integrator(ABC):
         model, time = self.model, self.time + dt
         model.begin(self.pose.points)
         increment = self.increment(dt)
-        guess = model.prescribe(self.pose, time)
         try:
+            guess = model.prescribe(self._coasted(dt), time)
             solved = minimise(model, guess, increment, self._multipliers, self.newton_steps)
         except ConvergenceError:
-            if self._multipliers is None:
-                raise
-            solved = minimise(model, guess, increment)
+            solved = minimise(model, model.prescribe(self.pose, time), increment)
         self.velocities = self.velocities_after(solved.pose.points, dt)
         self.pose, self.time, self.solved, self._multipliers = solved.pose, time, solved, solved.multipliers
         self._elastic, self._loads = solved.assembled.elastic, solved.assembled.loads
@@ -135,6 +133,13 @@ class Integrator(ABC):
     def energy(self) -> float:
         """Kinetic, elastic, and potential of the loads [J]."""
         return self.kinetic_energy() + self.model.energy(self.pose.points)
+
+    def _coasted(self, dt: float) -> Pose:
+        """Where the nodes would be if nothing acted on them: closer to the end of the step than where they are. Plates
+        stay, since nodes that coast do not keep them rigid."""
+        if len(self.pose.centres):
+            return self.pose
+        return Pose(self.pose.points + dt * self.velocities, self.pose.centres, self.pose.rotations)
 
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
