@@ -5,9 +5,12 @@ A validation's module has `run(folder, data) -> str`: it writes its pictures int
 """
 
 VALIDATIONS = {
+    "identification": "material parameters of a known and of a real beam, by exact gradients and by Bayesian search",
     "beam": "a real beam of silicone: rest, period and motion of its markers with one set of parameters",
     "elements": "every element: patch test, rigid motions, symmetric tangents, rates of convergence",
     "locking": "deflection of cantilevers against refinement at Poisson's ratios 0.3, 0.45, 0.49, for every element",
+    "dynamics": "energy, momentum, orders in the step of Crank–Nicolson and backward Euler, a tumbling plate",
     "leg": "a jumping leg with two muscle groups: optuna times their contractions (needs optuna)",
+    "silicone": "hanging silicone against its LIDAR cloud: shear modulus, distances",
     "poke": "a cylinder pressed 40 mm into a soft cube and withdrawn: force curve, penetration",
 }
