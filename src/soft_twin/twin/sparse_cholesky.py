@@ -31,6 +31,7 @@ from soft_twin.twin.envelope import EnvelopeCholesky, envelope_operations
 PANEL = 24  # columns that the smallest kernel factorises
 WORTH_THREADS = 3e8  # operations: smaller factorisations stay on one thread
 WORTH_DISSECTING = 3e8  # operations in an envelope: with less, fronts are no gain
+WORTH_FRONTS = 0.75  # of the envelope's operations: fronts take longer for each
 
 
 class Fronts(NamedTuple):
@@ -57,7 +58,7 @@ class Fronts(NamedTuple):
 
 
 def cholesky_for(groups: Sequence[np.ndarray], place: np.ndarray) -> Cholesky:
-    """The matrix that is factorised with the fewest operations: an envelope for slender bodies, else a sparse one.
+    """The matrix that is factorised fastest: an envelope for slender bodies, fronts for compact ones.
 
     Args:
         groups: (m, k) coupled nodes each.
@@ -66,7 +67,7 @@ def cholesky_for(groups: Sequence[np.ndarray], place: np.ndarray) -> Cholesky:
     operations = envelope_operations(groups, place)
     if operations > WORTH_DISSECTING:
         sparse = SparseCholesky(groups, place)
-        if sparse.operations < operations:
+        if sparse.operations < WORTH_FRONTS * operations:
             return sparse
     return EnvelopeCholesky(groups, place)
 
