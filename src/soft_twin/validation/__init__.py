@@ -13,4 +13,5 @@ VALIDATIONS = {
     "leg": "a jumping leg with two muscle groups: optuna times their contractions (needs optuna)",
     "silicone": "hanging silicone against its LIDAR cloud: shear modulus, distances",
     "poke": "a cylinder pressed 40 mm into a soft cube and withdrawn: force curve, penetration",
+    "sopra": "a pneumatic arm: six chambers at 60 kPa, one at a time",
 }
