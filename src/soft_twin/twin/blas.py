@@ -52,3 +52,35 @@ def solve_lower(transpose, n, columns, triangle, ldt, b, ldb):
         letters, letters, letters + (2 if transpose else 3), letters + 3, at, at + 4,
         factors.ctypes.data, triangle, at + 8, b, at + 12,
     )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def factorise_columns(data, origin, ld, width, height):
+    """Factorise the first columns (`width`) of a column-major matrix that starts at `origin`, down to row `height`;
+    returns whether they are those of a definite matrix.
+
+    For a few dozen columns this is faster than dpotrf and dtrsm: four at a time are taken from the next.
+    """
+    for c in range(width):
+        column = data[origin + c * ld + c : origin + c * ld + height]
+        rows = len(column)
+        fours = c - c % 4
+        for p in range(0, fours, 4):
+            c0 = data[origin + p * ld + c : origin + p * ld + height]
+            c1 = data[origin + (p + 1) * ld + c : origin + (p + 1) * ld + height]
+            c2 = data[origin + (p + 2) * ld + c : origin + (p + 2) * ld + height]
+            c3 = data[origin + (p + 3) * ld + c : origin + (p + 3) * ld + height]
+            a0, a1, a2, a3 = c0[0], c1[0], c2[0], c3[0]
+            for i in range(rows):
+                column[i] -= a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
+        for p in range(fours, c):
+            c0 = data[origin + p * ld + c : origin + p * ld + height]
+            a0 = c0[0]
+            for i in range(rows):
+                column[i] -= a0 * c0[i]
+        if not column[0] > 0.0:  # NaN too
+            return False
+        scale = 1.0 / np.sqrt(column[0])
+        for i in range(rows):
+            column[i] *= scale
+    return True

@@ -13,7 +13,7 @@ from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from soft_twin.twin.blas import multiply, rank_update, solve_lower
+from soft_twin.twin.blas import factorise_columns, multiply, rank_update, solve_lower
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 
@@ -142,7 +142,7 @@ def _factorise(rows, ends, solution):
     band, base = rows.reshape(-1), rows.ctypes.data
     for panel in range(len(ends)):
         j, width, below = _panel(panel, ends, n)
-        if not _factorise_panel(band, ld, j, width, width + below):
+        if not factorise_columns(band, j * b, ld, width, width + below):
             return False
         _eliminate(base, b, j, width, below, solution)
         under = base + 8 * (j * b + width)
@@ -156,38 +156,6 @@ def _panel(panel, ends, n):
     j = panel * PANEL
     width = min(PANEL, n - j)
     return j, width, ends[panel] - j - width
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _factorise_panel(band, ld, j, width, height):
-    """Factorise the columns j … j + width of a band, each down to row j + height; returns whether it went.
-
-    For panels of this size this is faster than dpotrf and dtrsm: four columns at a time are taken from the next.
-    """
-    start = j * (ld + 1)
-    for c in range(width):
-        column = band[start + c * ld + c : start + c * ld + height]
-        rows = len(column)
-        fours = c - c % 4
-        for p in range(0, fours, 4):
-            c0 = band[start + p * ld + c : start + p * ld + height]
-            c1 = band[start + (p + 1) * ld + c : start + (p + 1) * ld + height]
-            c2 = band[start + (p + 2) * ld + c : start + (p + 2) * ld + height]
-            c3 = band[start + (p + 3) * ld + c : start + (p + 3) * ld + height]
-            a0, a1, a2, a3 = c0[0], c1[0], c2[0], c3[0]
-            for i in range(rows):
-                column[i] -= a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
-        for p in range(fours, c):
-            c0 = band[start + p * ld + c : start + p * ld + height]
-            a0 = c0[0]
-            for i in range(rows):
-                column[i] -= a0 * c0[i]
-        if not column[0] > 0.0:  # NaN too
-            return False
-        scale = 1.0 / np.sqrt(column[0])
-        for i in range(rows):
-            column[i] *= scale
-    return True
 
 
 @njit(cache=True, nogil=True)

@@ -22,7 +22,7 @@ from numba import njit
 from scipy.sparse import csr_matrix
 
 from soft_twin.errors import InputError
-from soft_twin.twin.blas import multiply, rank_update, solve_lower
+from soft_twin.twin.blas import factorise_columns, multiply, rank_update, solve_lower
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.dissection import Dissection, coupled_nodes, dissect
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
@@ -322,7 +322,7 @@ def _factorise_front(data, panel, width, height):
     base = data.ctypes.data + 8 * panel
     for q in range(1, (width + PANEL - 1) // PANEL + 1):
         start, end = (q - 1) * PANEL, min(q * PANEL, width)
-        if not _factorise_columns(data, panel, start, end, height):
+        if not factorise_columns(data, panel + start * (height + 1), height, end - start, height - start):
             return False
         if end < width:
             taken = PANEL * (q & -q)
@@ -341,34 +341,6 @@ def _factorise_front(data, panel, width, height):
                 base + 8 * end * (height + 1),
                 height,
             )
-    return True
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _factorise_columns(data, panel, start, end, height):
-    """Factorise a few columns of a panel from the diagonal down, four at a time taken from the next."""
-    for c in range(start, end):
-        column = data[panel + c * height + c : panel + (c + 1) * height]
-        rows = len(column)
-        fours = c - (c - start) % 4
-        for p in range(start, fours, 4):
-            c0 = data[panel + p * height + c : panel + (p + 1) * height]
-            c1 = data[panel + (p + 1) * height + c : panel + (p + 2) * height]
-            c2 = data[panel + (p + 2) * height + c : panel + (p + 3) * height]
-            c3 = data[panel + (p + 3) * height + c : panel + (p + 4) * height]
-            a0, a1, a2, a3 = c0[0], c1[0], c2[0], c3[0]
-            for i in range(rows):
-                column[i] -= a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
-        for p in range(fours, c):
-            c0 = data[panel + p * height + c : panel + (p + 1) * height]
-            a0 = c0[0]
-            for i in range(rows):
-                column[i] -= a0 * c0[i]
-        if not column[0] > 0.0:  # NaN too
-            return False
-        scale = 1.0 / np.sqrt(column[0])
-        for i in range(rows):
-            column[i] *= scale
     return True
 
 
