@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin.integrators import BackwardEuler, Integrator
 from soft_twin.twin.model import Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
@@ -102,7 +102,10 @@ def trajectory_gradient(
 
     Raises:
         InputError: `objective` has another shape.
+        UsageError: of this kind of integrator no gradients are known.
     """
+    if not integrator.differentiable:
+        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
     model, end = integrator.model, (integrator.pose, integrator.velocities, integrator.time)
     result = np.zeros(len(parameters))
     shape = integrator.pose.points.shape

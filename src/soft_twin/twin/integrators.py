@@ -37,6 +37,7 @@ class Integrator(ABC):
     """
 
     order: int
+    differentiable = True
 
     def __init__(
         self,

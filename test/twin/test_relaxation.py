@@ -1,0 +1,85 @@
+"""A relaxing body against the standard linear solid of one degree of freedom."""
+
+import numpy as np
+import pytest
+from bodies import body_of, distorted_block
+from scipy.integrate import solve_ivp
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.twin.derivatives import record, trajectory_gradient
+from soft_twin.twin.forces import NodalLoad
+from soft_twin.twin.integrators import CrankNicolson
+from soft_twin.twin.model import Model
+from soft_twin.twin.relaxation import RelaxingCrankNicolson
+from soft_twin.twin.solve import equilibrium
+
+SHARE, TIME = 0.5, 0.3
+
+
+def loaded(law="linear"):
+    body = body_of(distorted_block("hex8"), density=1.0, law=law)
+    top = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
+    return Model(body, [NodalLoad(top, [0.0, 0.0, 20.0])])
+
+
+def test_every_mode_is_a_standard_linear_solid():
+    """All modes of a linear body under a constant load: u̇ = v, v̇ = ω² (ū − u) − q, q̇ = γ ω² u̇ − q/τ."""
+    model = loaded()
+    integrator = RelaxingCrankNicolson(model, 0.002, SHARE, TIME)
+    found = [integrator.step().pose.points - model.rest.points for _ in range(250)]
+    static = equilibrium(model).pose.points - model.rest.points
+    mass, weights = model.mass.diagonal()[:, None], static  # the mean by the load's own work
+    shapes, squares = _modes(model)
+    start = np.einsum("pni,ni->p", shapes, mass * static)
+    expected = np.zeros_like(np.array(found))
+    for shape, square, amplitude in zip(shapes, squares, start, strict=True):
+        if abs(amplitude) > 1e-9:
+            expected += _oscillation(square, amplitude, 0.002 * np.arange(1, 251))[:, None, None] * shape
+    along = np.einsum("tni,ni->t", np.array(found) - expected, mass * weights)
+    assert np.abs(along).max() < 0.02 * np.einsum("ni,ni->", static, mass * weights)
+
+
+def _modes(model):
+    n = model.rest.points.size
+    x, free = model.rest.points, np.repeat(model.body.place >= 0, 3)
+    unit = np.eye(n)[free].reshape(-1, *x.shape)
+    K = np.array([model.body.assemble(x + each)[1].ravel()[free].copy() for each in unit])
+    root = np.sqrt(np.repeat(model.mass.diagonal(), 3)[free])
+    squares, vectors = np.linalg.eigh(0.5 * (K + K.T) / np.outer(root, root))
+    shapes = np.zeros((len(squares), n))
+    shapes[:, free] = (vectors / root[:, None]).T
+    return shapes.reshape(-1, *x.shape), squares
+
+
+def _oscillation(square, amplitude, times):
+    def rates(_, state):
+        u, v, q = state
+        return [v, square * (amplitude - u) - q, SHARE * square * v - q / TIME]
+
+    return solve_ivp(rates, (0.0, times[-1]), [0.0, 0.0, 0.0], t_eval=times, rtol=1e-8, atol=1e-12).y[0]
+
+
+def test_rest_is_the_elastic_one_and_no_share_is_crank_nicolson():
+    model = loaded("corotational")
+    relaxing = RelaxingCrankNicolson(model, 0.05, SHARE, TIME, mass_damping=20.0)
+    relaxing.advance(8.0)
+    static = equilibrium(model).pose.points
+    assert np.abs(relaxing.pose.points - static).max() < 1e-3 * np.abs(static - model.rest.points).max()
+    assert np.abs(relaxing.overstress).max() < 1e-3 * 20.0
+    plain, none = CrankNicolson(model, 0.01), RelaxingCrankNicolson(model, 0.01, 0.0, TIME)
+    plain.advance(0.1)
+    none.advance(0.1)
+    assert np.allclose(plain.pose.points, none.pose.points)
+
+
+def test_what_a_relaxing_body_cannot_do_is_refused():
+    model = loaded()
+    for share, time in ((-0.1, 1.0), (0.1, 0.0)):
+        with pytest.raises(InputError, match="relaxation"):
+            RelaxingCrankNicolson(model, 0.01, share, time)
+    integrator = RelaxingCrankNicolson(model, 0.01, SHARE, TIME)
+    with pytest.raises(UsageError, match="no tolerance"):
+        integrator.advance(0.1, tolerance=1e-3)
+    moments = record(integrator, 2)
+    with pytest.raises(UsageError, match="RelaxingCrankNicolson"):
+        trajectory_gradient(integrator, moments, np.zeros((2, *model.rest.points.shape)), [])
