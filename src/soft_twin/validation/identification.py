@@ -19,6 +19,7 @@ from soft_twin.calibration.markers import Markers
 from soft_twin.errors import UsageError
 from soft_twin.validation.beam import (
     MARKERS,
+    PARAMETERS,
     STEP,
     TIP,
     Recording,
@@ -91,7 +92,8 @@ def known_beam() -> list[Hanging]:
 def real(recordings: dict[str, Recording]) -> list[Row]:
     """The real beam at rest, then at rest and in motion."""
     rest: list[Experiment] = [hanging(each) for each in recordings.values()]
-    rows = both("beam, rest: E, ρ", rest, ("young_modulus", "density"), START, TRIALS["rest"])
+    known = START | {"poisson_ratio": PARAMETERS["poisson_ratio"]}
+    rows = both("beam, rest: E, ρ", rest, ("young_modulus", "density"), known, TRIALS["rest"])
     motion = [released(each, compare(each, WINDOW).release, WINDOW, relaxing=False) for each in recordings.values()]
     return rows + both("beam, rest and motion: E, ν, ρ, α", rest + motion, tuple(START), START, TRIALS["motion"])
 
