@@ -37,5 +37,7 @@ def test_tetrahedra_are_read_in_metres_with_quadratic_sides(tmp_path):
     points = silicone.surface_points(mesh.nodes, boundary_faces(mesh), 3)
     assert len(points) == 6 * 6
     assert points.min() >= 0.0 and points.max() <= 0.02
+    linear = silicone.read_tet(tmp_path / "two.tet", "tet4")
+    assert np.allclose(silicone.surface_points(linear.nodes, boundary_faces(linear), 3), points)
     moved = silicone.surface_points(mesh.nodes @ np.diag([2.0, 1.0, 1.0]), boundary_faces(mesh), 3)
     assert moved == pytest.approx(points * [2.0, 1.0, 1.0])
