@@ -197,10 +197,10 @@ def work(each: Poke) -> float:
 def _draw(path: Path, pokes: list[Poke]) -> None:
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     curve, course, section = figure.subplots(1, 3)
-    for each in pokes:
+    for each, style in zip(pokes, ("-", "--"), strict=False):
         chosen = each.times <= 2.0 * STROKE
-        curve.plot(1e3 * each.depths[chosen], each.forces[chosen], label=each.support)
-        course.plot(each.times, each.forces, label=each.support)
+        curve.plot(1e3 * each.depths[chosen], each.forces[chosen], style, label=each.support)
+        course.plot(each.times, each.forces, style, label=each.support)
     curve.set(xlabel="depth [mm]", ylabel="force on the cylinder [N]", title="in and out")
     course.set(xlabel="time [s]", ylabel="force on the cylinder [N]", title="over time")
     for axes in (curve, course):
