@@ -23,7 +23,7 @@ CANTILEVER = {  # SORS, table II
     "poisson_ratio": (0.25, 0.49),
     "mass_damping": (1e-3, 30.0),  # [0, 30] there: logarithms need more than 0
 }
-CONVERGED = 1e-12  # relative change of the loss, of the parameters' logarithms and of the gradient
+CONVERGED = 1e-9  # relative change of the loss, of the parameters' logarithms and of the gradient
 LOSS_UNIT = 1e-6  # [m²]: a marker error of a millimetre
 
 Domains = Mapping[str, tuple[float, float]]
