@@ -52,7 +52,7 @@ YOUNG_MODULUS, POISSON_RATIO, DENSITY = 0.4e6, 0.35, 1000.0
 MUSCLE_STIFFNESS, SHARE = 1.6e6, 0.25  # [Pa]; of its length that a muscle shortens by with a = 1
 START, FORWARD, DURATION = 0.25, 0.5, 1.5  # [m], [m/s], [s]
 FRICTION, STIFFNESS_DAMPING, STEP = 0.8, 1e-3, 5e-3
-TRIALS = 24
+TRIALS, STARTUP = 24, 5  # in all, and those that are drawn at random or given
 WEIGHT = np.array([0.0, 0.0, -9.81])
 
 
@@ -185,7 +185,9 @@ def optimise(jump: Callable[[Signal], Jump], trials: int, history: list[float], 
         history.append(result.height if result.finished else 0.0)
         return history[-1]
 
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(n_startup_trials=STARTUP, seed=seed)
+    )
     for first in (PAPERS, RELEASE):
         study.enqueue_trial(vars(first))
     study.optimize(height, n_trials=trials)

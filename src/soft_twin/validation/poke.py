@@ -190,8 +190,8 @@ def _top_speed() -> float:
 
 
 def work(each: Poke) -> float:
-    """∮ F dd [J]: what was put in and not given back."""
-    return float((0.5 * (each.forces[1:] + each.forces[:-1]) * np.diff(each.depths)).sum())
+    """∮ F dd [J], each force during the whole of its step: what was put in and not given back."""
+    return float((each.forces * np.diff(each.depths, prepend=0.0)).sum())
 
 
 def _draw(path: Path, pokes: list[Poke]) -> None:
