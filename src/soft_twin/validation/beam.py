@@ -102,7 +102,7 @@ def read_recordings(data: Path) -> dict[str, Recording]:
 
 
 def _recording(path: Path, name: str) -> Recording:
-    frames = _frames(path)
+    frames = recorded(path)
     turn, shift = rigid_motion(frames[STRAIGHT[name]], MARKERS)
     tip = (frames @ turn.T + shift)[:, TIP]
     straight = tip[STRAIGHT[name]]
@@ -110,8 +110,8 @@ def _recording(path: Path, name: str) -> Recording:
     return Recording(LOADS[name], straight, tip[-AT_REST:].mean(axis=0), tip, onset)
 
 
-def _frames(path: Path) -> np.ndarray:
-    """Markers (t, 6, 3) [m] of a c3d file."""
+def recorded(path: Path) -> np.ndarray:
+    """Markers (t, m, 3) [m] of a c3d file."""
     try:
         import c3d
     except ImportError:
