@@ -12,6 +12,7 @@ from soft_twin.errors import InputError
 from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint, Rows
 from soft_twin.twin.constraints.obstacles import Obstacle
+from soft_twin.twin.mesh import surface_triangles
 
 MARGIN = 0.03  # of the body's size: nodes nearer than this have a row
 
@@ -32,19 +33,17 @@ class Contact(Constraint):
         self.obstacle, self.nodes, self.friction, self.margin = obstacle, nodes, friction, margin
 
     def attach(self, body: Body) -> None:
-        from soft_twin.twin.mesh import surface_triangles
-
         surface = np.unique(surface_triangles(body.mesh)) if self.nodes is None else self.nodes
         self._nodes = nodes_of(body, surface, "contact")
         self._margin = MARGIN * float(np.linalg.norm(body.mesh.size)) if self.margin is None else self.margin
+        self._seen = self.obstacle.position.copy(), self.obstacle.rotation.copy()
         self.begin(body.mesh.nodes)
 
     def begin(self, x: np.ndarray) -> None:
-        self._placing = self.obstacle.position.copy(), self.obstacle.rotation.copy()
-        before = getattr(self, "_seen", self._placing)
-        self._seen = self._placing
+        before, now = self._seen, (self.obstacle.position.copy(), self.obstacle.rotation.copy())
         own = (x[self._nodes] - before[0]) @ before[1]
-        self._start = self._placing[0] + own @ self._placing[1].T  # where the nodes were, carried by the obstacle
+        self._start = now[0] + own @ now[1].T  # where the nodes were, carried by the obstacle
+        self._seen = now
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows:
         distances, normals = self.obstacle.distance(x[self._nodes])
