@@ -68,12 +68,13 @@ class Integrator(ABC):
             self.velocities += np.asarray(velocities, dtype=float)
         self.solved: Solved | None = None
         self._multipliers: list[dict[int, float]] | None = None
+        self._acceleration: np.ndarray | None = None
         self._note_forces()
 
     def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
         """Go on from another state: pose, velocities (n, 3) [m/s], time [s]."""
         self.pose, self.velocities, self.time = pose, velocities, time
-        self.solved, self._multipliers = None, None
+        self.solved, self._multipliers, self._acceleration = None, None, None
         self._note_forces()
 
     @abstractmethod
@@ -144,7 +145,7 @@ class Integrator(ABC):
 
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
-        smallest = SMALLEST_STEP * dt
+        smallest, acceleration = SMALLEST_STEP * dt, self._acceleration
         while True:
             try:
                 error = self._try_step(dt, tolerance)
@@ -157,19 +158,17 @@ class Integrator(ABC):
             if error <= tolerance or dt <= smallest:
                 return
             (self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads) = state
+            self._acceleration = acceleration
             dt = self.dt
 
     def _try_step(self, dt: float, tolerance: float) -> float:
         """Error of a step [m], in units in which `tolerance` is just allowed."""
         before, speeds = self.pose.points, self.velocities
-        acceleration = getattr(self, "_acceleration", None)
         self.step(dt)
         moved = float(np.abs(self.pose.points - before).max())
         now = (self.velocities - speeds) / dt
-        change = np.zeros(1) if acceleration is None else now - acceleration
-        if self.order == 1:
-            change = now
-        self._acceleration = now
+        last, self._acceleration = self._acceleration, now
+        change = now if self.order == 1 or last is None else now - last
         local = dt**2 * float(np.abs(change).max()) / (2.0 if self.order == 1 else 12.0)
         return max(local, tolerance * moved / (CELLS_A_STEP * self._smallest_cell()))
 
