@@ -142,15 +142,7 @@ def positions_in_order(message: JointState, names: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: other names than these, another number of positions than of names, or one is not finite.
     """
-    if sorted(message.name) != sorted(names):
-        raise InputError(f"joints {', '.join(message.name) or 'without names'}: expected {', '.join(names)}")
-    if len(message.position) != len(message.name):
-        raise InputError(f"{len(message.position)} positions for {len(message.name)} joints: expected one each")
-    by_name = dict(zip(message.name, message.position, strict=True))
-    positions = np.array([by_name[name] for name in names])
-    if not np.all(np.isfinite(positions)):
-        raise InputError(f"positions {positions.tolist()}: expected finite displacements [m]")
-    return positions
+    return _in_order(message.name, message.position, names, "joints", "positions", "displacements [m]")
 
 
 def pressures_message(seconds: float, names: Sequence[str], pressures: Sequence[float]) -> Pressures:
@@ -164,15 +156,22 @@ def pressures_in_order(message: Pressures, names: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: other names than these, another number of pressures than of names, or one is not finite.
     """
-    if sorted(message.names) != sorted(names):
-        raise InputError(f"chambers {', '.join(message.names) or 'without names'}: expected {', '.join(names)}")
-    if len(message.pressures) != len(message.names):
-        raise InputError(f"{len(message.pressures)} pressures for {len(message.names)} chambers: expected one each")
-    by_name = dict(zip(message.names, message.pressures, strict=True))
-    pressures = np.array([by_name[name] for name in names])
-    if not np.all(np.isfinite(pressures)):
-        raise InputError(f"pressures {pressures.tolist()}: expected finite gauge pressures [Pa]")
-    return pressures
+    return _in_order(message.names, message.pressures, names, "chambers", "pressures", "gauge pressures [Pa]")
+
+
+def _in_order(
+    found: Sequence[str], values: Sequence[float], names: Sequence[str], owners: str, what: str, right: str
+) -> np.ndarray:
+    """Finite values, one for each of `names` and in their order; `owners`, `what` and `right` are for the messages."""
+    if sorted(found) != sorted(names):
+        raise InputError(f"{owners} {', '.join(found) or 'without names'}: expected {', '.join(names)}")
+    if len(values) != len(found):
+        raise InputError(f"{len(values)} {what} for {len(found)} {owners}: expected one each")
+    by_name = dict(zip(found, values, strict=True))
+    ordered = np.array([by_name[name] for name in names])
+    if not np.all(np.isfinite(ordered)):
+        raise InputError(f"{what} {ordered.tolist()}: expected finite {right}")
+    return ordered
 
 
 def target_position(message: PoseStamped, frame: str) -> np.ndarray:
