@@ -141,3 +141,9 @@ def test_what_a_rod_does_not_take_is_refused(slender, rod):
         slender.build_twin(backend="rod", mesh="tet4", material="linear")
     with pytest.raises(InputError, match="not finite"):
         rod.equilibrium([0.0, np.nan, 0.0])
+
+
+def test_sections_at_once_are_those_one_by_one(bent):
+    heights = np.array([0.0, 0.013, 0.05, bent.length])
+    one_by_one = [bent.section(z, bent.points) for z in heights]
+    np.testing.assert_allclose(bent.sections(heights, bent.points), one_by_one, atol=1e-15)

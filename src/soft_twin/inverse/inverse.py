@@ -169,7 +169,8 @@ class Inverse:
         back = change @ self._last_change < 0.0
         long = np.linalg.norm(change) > TURNS_BACK * np.linalg.norm(self._last_change)
         factor = HEAVIER if back and long else LIGHTER
-        self._weight = float(np.clip(factor * self._weight, self.proximal_weight, HEAVIEST * self.proximal_weight))
+        heavier = min(factor * self._weight, HEAVIEST * self.proximal_weight)
+        self._weight = max(heavier, self.proximal_weight)
         self._last_change = change
 
     def _tensions(self, step: Linearisation, goals: list[Goal]) -> np.ndarray:
@@ -190,6 +191,4 @@ class Inverse:
             ("displacement min", displacements < low + BINDS),
             ("displacement max", displacements > high - BINDS),
         )
-        return tuple(
-            f"{name} {what}" for what, binds in binding for name, bind in zip(self.names, binds, strict=True) if bind
-        )
+        return tuple(f"{self.names[i]} {what}" for what, binds in binding for i in np.flatnonzero(binds))

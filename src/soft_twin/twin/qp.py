@@ -28,18 +28,18 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     if c == 0:
         return np.zeros(0)
     scale = float(np.trace(H)) / c
-    lower = np.concatenate([np.broadcast_to(low, c), soft_low]).astype(float)
-    upper = np.concatenate([np.broadcast_to(high, c), soft_high]).astype(float)
+    lower, upper = np.empty(c + len(soft_low)), np.empty(c + len(soft_low))
+    lower[:c], lower[c:], upper[:c], upper[c:] = low, soft_low, high, soft_high
     sense = np.zeros(len(lower), dtype=np.int32)
     sense[c:] = SOFT
     x, _, status, _ = daqp.solve(
         np.ascontiguousarray(H / scale),
         np.ascontiguousarray(f / scale),
         np.ascontiguousarray(A, dtype=float),
-        np.clip(upper, -INFINITE, INFINITE),
-        np.clip(lower, -INFINITE, INFINITE),
+        np.minimum(upper, INFINITE),
+        np.maximum(lower, -INFINITE),
         sense,
     )
     if status < 1 or not np.isfinite(x).all():
         raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")
-    return np.clip(x, lower[:c], upper[:c])
+    return np.minimum(np.maximum(x, lower[:c]), upper[:c])

@@ -12,6 +12,8 @@ move: exact and O(e²). A cable at (a, b) in the section has in each element the
 w = 1 + ε + κx b − κy a. Shear and the stiffening of the clamp are left out.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +87,8 @@ class RodTwin(StaticTwin):
         """
         self._steps = np.repeat(np.array(segment_lengths) / ELEMENTS_PER_SEGMENT, ELEMENTS_PER_SEGMENT)
         self._z = np.concatenate([[0.0], np.cumsum(self._steps)])
-        self.length = float(self._z[-1])
+        self._heights = self._z.tolist()
+        self.length = self._heights[-1]
         self.rest_lengths, self.give = np.array(cable_lengths, dtype=float), 1.0 / cable_stiffness
         self._cables = np.ascontiguousarray(cable_positions, dtype=float)
         self._passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)
@@ -154,9 +157,14 @@ class RodTwin(StaticTwin):
         return elastic + sagging, 1.0 + self.strains[worst, 3] > SMALLEST_STRETCH, worst
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        node = min(max(int(np.searchsorted(self._z, z)) - 1, 0), len(self._steps) - 1)
-        fraction = (z - self._z[node]) / self._steps[node]
+        node = min(max(bisect_left(self._heights, z) - 1, 0), len(self._steps) - 1)
+        fraction = (z - self._heights[node]) / self._steps[node]
         return (1.0 - fraction) * field[node] + fraction * field[node + 1]
+
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        nodes = np.clip(np.searchsorted(self._z, heights) - 1, 0, len(self._steps) - 1)
+        fractions = ((heights - self._z[nodes]) / self._steps[nodes])[:, None]
+        return (1.0 - fractions) * field[nodes] + fractions * field[nodes + 1]
 
     def section_normal(self, z: float) -> np.ndarray:
         normal = self.section(z, self._frames[:, :, 2])
@@ -185,9 +193,9 @@ def _diagonal(section: Section) -> np.ndarray:
 
 def _solve(hessian: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solution of a symmetric system; an indefinite matrix is shifted along its own diagonal."""
-    diagonal = np.abs(np.diag(hessian))
     for shift in (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0):
-        factor, info = dpotrf(hessian + np.diag(shift * diagonal), lower=1)
+        shifted = hessian + np.diag(shift * np.abs(np.diag(hessian))) if shift else hessian
+        factor, info = dpotrf(shifted, lower=1)
         if info == 0 and np.isfinite(factor).all():
             return dpotrs(factor, right, lower=1)[0]
     raise ConvergenceError("the rod's stiffness matrix is not finite: the rod is folded or a load is not a number")
@@ -345,16 +353,55 @@ def _assemble(q, steps, stiffness, masses, gravity):
 
 @njit(cache=True, nogil=True)
 def _own_curvature(q, h, mass, following, hanging, gravity):
-    """∂²(Σ m g·p)/∂q² (4, 4) of one element, by central differences of the exact first moments."""
-    H = np.empty((4, 4))
-    for a in range(4):
-        step = 1e-4 / h if a < 3 else 1e-4
-        high, low = q.copy(), q.copy()
-        high[a] += step
-        low[a] -= step
-        change = _first_moments(high, h, mass, following, hanging) - _first_moments(low, h, mass, following, hanging)
-        H[a] = gravity @ change / (2.0 * step)
-    return 0.5 * (H + H.T)
+    """∂²(Σ m g·p)/∂q² (4, 4) of one element, all in its first frame: of its middle, its end, and what hangs on it."""
+    phi, stretch, axis = h * q[:3], 1.0 + q[3], np.array([0.0, 0.0, 1.0])
+    H = np.zeros((4, 4))
+    A, B = _second_coefficients(0.25 * _square(phi))
+    gradient, middle = _curvature_of(0.5 * phi, axis, gravity, A, B)
+    H[:3, :3] = 0.125 * mass * stretch * h * middle
+    H[:3, 3] = 0.25 * mass * h * gradient
+    t = _square(phi)
+    A, B = _second_coefficients(t)
+    gradient, end = _curvature_of(phi, axis, gravity, A, B)
+    H[:3, :3] += following * stretch * h * end
+    H[:3, 3] += following * h * gradient
+    sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
+    H[:3, :3] += _curvature_of(phi, hanging, gravity, sine, A)[1]
+    H[:3] *= h
+    H[:3, :3] *= h
+    H[3, :3] = H[:3, 3]
+    return H
+
+
+@njit(cache=True, nogil=True)
+def _second_coefficients(t):
+    """A and B of `_coefficients`, each with its first and second derivative."""
+    A, B, dA, dB = _coefficients(t)
+    ddA = 1.0 / 360.0 - t / 6720.0 + t**2 / 302400.0 - t**3 / 23950080.0
+    ddB = 1.0 / 2520.0 - t / 60480.0 + t**2 / 3326400.0 - t**3 / 311351040.0
+    return (A, dA, ddA), (B, dB, ddB)
+
+
+@njit(cache=True, nogil=True)
+def _curvature_of(phi, arm, gravity, a, b):
+    """Gradient (3,) and Hessian (3, 3) by φ of a(θ²) g·(φ × arm) + b(θ²) g·(φ × (φ × arm)); a, b: with derivatives."""
+    level = gravity[0] * arm[0] + gravity[1] * arm[1] + gravity[2] * arm[2]
+    across = _cross(arm, gravity)
+    along = phi[0] * arm[0] + phi[1] * arm[1] + phi[2] * arm[2]
+    fall = phi[0] * gravity[0] + phi[1] * gravity[1] + phi[2] * gravity[2]
+    linear = phi[0] * across[0] + phi[1] * across[1] + phi[2] * across[2]
+    half = 0.5 * (along * gravity + fall * arm) - level * phi  # of the square form's gradient
+    square = along * fall - level * _square(phi)
+    first, second = 2.0 * (a[1] * linear + b[1] * square), 4.0 * (a[2] * linear + b[2] * square)
+    gradient, H = np.empty(3), np.empty((3, 3))
+    for i in range(3):
+        gradient[i] = a[0] * across[i] + 2.0 * b[0] * half[i] + first * phi[i]
+        for j in range(3):
+            crossed = 2.0 * a[1] * across[i] + 4.0 * b[1] * half[i], 2.0 * a[1] * across[j] + 4.0 * b[1] * half[j]
+            H[i, j] = b[0] * (gravity[i] * arm[j] + arm[i] * gravity[j])
+            H[i, j] += crossed[0] * phi[j] + crossed[1] * phi[i] + second * phi[i] * phi[j]
+        H[i, i] += first - 2.0 * b[0] * level
+    return gradient, H
 
 
 @njit(cache=True, nogil=True)
@@ -402,10 +449,12 @@ def _add_cable_stiffness(q, steps, positions, passes, tensions, hessian):
         if tensions[k] == 0.0:
             continue
         a, b = positions[k]
-        dw = np.array([b, -a, 0.0, 1.0])
+        dw = b, -a, 0.0, 1.0
         for i in range(e):
             if passes[k, i]:
                 s, gradient = _cable_strain(q[i], positions[k])
-                second = np.outer(dw, dw) - np.outer(gradient, gradient)
-                second[2, 2] += a * a + b * b
-                hessian[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] += tensions[k] * steps[i] / s * second
+                scale, first = tensions[k] * steps[i] / s, 4 * i
+                for m in range(4):
+                    for n in range(4):
+                        hessian[first + m, first + n] += scale * (dw[m] * dw[n] - gradient[m] * gradient[n])
+                hessian[first + 2, first + 2] += scale * (a * a + b * b)
