@@ -79,7 +79,9 @@ class Cables:
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
         """(c,) lengths at positions (n, 3) [m]."""
-        return np.bincount(self._owners, np.linalg.norm(self._pieces(x), axis=1), self.count)
+        lengths = np.zeros(self.count)
+        _lengths(x, self._nodes, self._weights, self._offsets, self._owners, lengths)
+        return lengths
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:
         """(s, 3) from end to end of each piece [m]."""
@@ -138,6 +140,17 @@ class Cables:
     def owners(self) -> np.ndarray:
         """(s,) cable that each piece belongs to, in order from base to end."""
         return self._owners
+
+
+@njit(cache=True, nogil=True)
+def _lengths(x, nodes, weights, apart, owners, lengths):
+    d = np.empty(3)
+    for s in range(len(nodes)):
+        for i in range(3):
+            d[i] = apart[s, i]
+            for a in range(nodes.shape[1]):
+                d[i] += weights[s, a] * x[nodes[s, a], i]
+        lengths[owners[s]] += np.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
 
 
 @njit(cache=True, nogil=True)

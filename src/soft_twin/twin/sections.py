@@ -32,7 +32,6 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
 def section_normal(mesh: Mesh, x: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """Unit normal (3,) of the section that `nodes` (indices) have become at positions (n, 3): +z undeformed."""
     reference = mesh.nodes[nodes, :2] - mesh.nodes[nodes, :2].mean(axis=0)
-    current = x[nodes] - x[nodes].mean(axis=0)
-    u, v = reference.T @ current
-    normal = np.cross(u, v)
+    u, v = (reference.T @ x[nodes]).tolist()  # as the reference sums up to zero, the mean of x does not count
+    normal = np.array([u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
     return normal / np.linalg.norm(normal)
