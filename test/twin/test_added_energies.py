@@ -155,6 +155,21 @@ def test_fibres_that_differ_from_cell_to_cell_follow_the_cells_order():
     np.testing.assert_allclose(dense(matrices[0]), dense(matrices[1]), atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "beside", [Material, lambda law, density: Material(law + energy_named("linear", 10.0, 0.3), density)]
+)
+def test_fibres_that_differ_from_cell_to_cell_reach_an_equilibrium(beside):
+    mesh = voxel_mesh(np.ones((2, 2, 4), bool), 0.01, "hex8")
+    directions = np.where(np.arange(16)[:, None] % 2, [0.0, 0.0, 1.0], [0.1, 0.0, 1.0])
+    body = Body(
+        mesh,
+        [Material(energy_named("corotational", 1e4, 0.3), 1e3), beside(Muscle(1e3, directions, 0.3), 0.0)],
+        mesh.nodes[:, 2] == 0.0,
+    )
+    shape = equilibrium(Model(body)).pose.points
+    assert np.ptp(shape[:, 2]) < 0.99 * np.ptp(mesh.nodes[:, 2])
+
+
 def test_a_sum_is_two_materials_in_one_place():
     solid, muscle = energy_named("corotational", 1e4, 0.3), Muscle(1e4, [0.0, 1.0, 1.0], 0.2)
     two = block_with_muscle(muscle)

@@ -123,6 +123,11 @@ class Sum(Energy):
     def at(self, cells):
         return Sum(*(part.at(cells) for part in self.parts))
 
+    @property
+    def modulus(self) -> float:
+        """Of all parts together, at most [Pa]."""
+        return sum(part.modulus for part in self.parts)
+
     def assemble(self, *arguments):
         """Each part adds its own, as fast as it can."""
         results = [part.assemble(*arguments) for part in self.parts]

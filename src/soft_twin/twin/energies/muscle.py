@@ -50,6 +50,11 @@ class Muscle(Energy):
             raise InputError(f"muscle: activation {value} is not finite")
         self._activation = value
 
+    @property
+    def modulus(self) -> float:
+        """How stiff the fibres are [Pa], whatever their directions."""
+        return self.stiffness
+
     def at(self, cells):
         if self.direction.ndim == 1 and np.ndim(self._activation) == 0:
             return self
