@@ -15,7 +15,7 @@ from soft_twin.twin.constraints import CableLength, Contact, Plane, Prescribed, 
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.twin.model import Increment, Model, reactions, stacked
-from soft_twin.twin.solve import equilibrium
+from soft_twin.twin.solve import equilibrium, minimise
 
 RNG = np.random.default_rng(4)
 
@@ -144,6 +144,17 @@ def test_several_materials_share_a_mesh_and_the_softer_one_gives_more():
     assert (at[1] - at[0]) / at[0] == pytest.approx(10.0 / 3.0, rel=0.25)
     with pytest.raises(MaterialError, match="6 of 12 cells are of no material"):
         Body(mesh, materials[:1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_round_off_of_the_merit_function_does_not_stop_the_last_steps(seed):
+    """So near the minimum that the energy's last digits decide nothing, every step of Newton's is taken whole."""
+    model = Model(body_of_block(young_modulus=2e7), [Gravity()])
+    found = equilibrium(model)
+    off = np.random.default_rng(seed).normal(0.0, 1e-9, model.unknowns.size)
+    again = minimise(model, model.unknowns.move(found.pose, off), Increment())
+    assert again.iterations <= 2
+    np.testing.assert_allclose(again.pose.points, found.pose.points, atol=1e-9)
 
 
 def test_what_floats_or_is_held_twice_is_said():

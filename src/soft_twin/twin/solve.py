@@ -74,8 +74,10 @@ def minimise(
     history: list[float] = []
     size = float(np.linalg.norm(model.body.mesh.size))
     stiffness = model.body.modulus * size
+    assembled = None
     for iteration in range(MAX_ITERATIONS):
-        assembled = model.assemble(pose, increment, known, with_matrix=True)
+        if assembled is None:
+            assembled = model.assemble(pose, increment, known, with_matrix=True)
         if not np.isfinite(assembled.gradient).all():
             break
         transform = model.unknowns.transform(pose)
@@ -89,11 +91,12 @@ def minimise(
         step, values, stiffness = _step(model, pose, increment, known, rest, rows)
         known = _by_constraint(assembled.rows, values)
         if steps is None:
-            pose = _search(model, pose, step, increment, known, stiffness, assembled)
+            pose, assembled = _search(model, pose, step, increment, known, stiffness, assembled)
             continue
         pose = model.unknowns.move(pose, step)
         if iteration + 1 == steps:
             return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
+        assembled = None
     raise ConvergenceError(
         f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
         f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
@@ -159,19 +162,20 @@ def _by_constraint(separate: list[Rows | None], values: np.ndarray) -> list[dict
 
 def _search(
     model: Model, pose: Pose, step: np.ndarray, increment: Increment, known: list[dict], price: float, now: Assembled
-) -> Pose:
-    """As much of the step as lowers the merit function, the augmented Lagrangian with a `price` of broken rows [N/m].
+) -> tuple[Pose, Assembled | None]:
+    """As much of the step as lowers the merit function, the augmented Lagrangian with a `price` of broken rows [N/m];
+    and everything there with the matrix, where the first try was good.
 
     It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/(2 price):
     smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
     """
     frozen = [force.force(pose.points) for force in model.forces]
 
-    def merit(trial: Pose, elastic: float | None = None) -> float:
+    def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
         value = model.potential(trial.points, increment, frozen, elastic)
         if not np.isfinite(value):
             return np.inf
-        rows = model.rows(trial.points, known)
+        rows = model.rows(trial.points, known) if rows is None else rows
         return value + sum(
             _merit_of(own, own.multipliers(of), price) for own, of in zip(rows, known, strict=True) if own
         )
@@ -181,13 +185,16 @@ def _search(
     fraction = min(1.0, longest / max(float(np.abs(whole.points - pose.points).max()), 1e-300))
     before = merit(pose, now.energy)
     noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
-    trial = pose
-    for _ in range(HALVINGS):
+    trial = model.unknowns.move(pose, fraction * step)
+    there = model.assemble(trial, increment, known, with_matrix=True)
+    if merit(trial, there.energy, there.rows) <= before + noise:
+        return trial, there
+    for _ in range(HALVINGS - 1):
+        fraction *= 0.5
         trial = model.unknowns.move(pose, fraction * step)
         if merit(trial) <= before + noise:
             break
-        fraction *= 0.5
-    return trial
+    return trial, None
 
 
 def _merit_of(rows: Rows, values: np.ndarray, price: float) -> float:
