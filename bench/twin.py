@@ -97,7 +97,7 @@ def newton_step(mesh: Mesh, repeats: int) -> NewtonStep:
             marks.append(time.perf_counter())
         parts.append(np.diff(marks))
     least = np.min(parts[1:], axis=0)
-    size = matrix.data.nbytes / 1e6
+    size = matrix.nbytes / 1e6
     return NewtonStep(len(mesh.cells), matrix.size, isinstance(matrix, SparseCholesky), prepare, *least, size)
 
 

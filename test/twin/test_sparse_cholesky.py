@@ -63,7 +63,7 @@ def block_of_tetrahedra(n):
     return nodes, cells
 
 
-@pytest.fixture(params=["cube", "two bodies", "groups of two sizes", "one front", "threads"])
+@pytest.fixture(params=["cube", "two bodies", "groups of two sizes", "one front", "threads", "shared fronts"])
 def case(request, monkeypatch):
     random = np.random.default_rng(5)
     if request.param == "one front":
@@ -75,8 +75,11 @@ def case(request, monkeypatch):
     if request.param == "groups of two sizes":
         pairs, plate = random.permutation(len(nodes))[:40].reshape(20, 2), random.permutation(len(nodes))[None, :40]
         return Case([cells, pairs, plate], unknown)
-    if request.param == "threads":
-        monkeypatch.setattr("soft_twin.twin.sparse_cholesky.WORTH_THREADS", 0.0)
+    if request.param == "shared fronts":
+        for name, value in (("WORTH_SHARING", 0.0), ("WIDE", 24), ("TILE", 33)):
+            monkeypatch.setattr(f"soft_twin.twin.fronts.{name}", value)
+    if request.param in ("threads", "shared fronts"):
+        monkeypatch.setattr("soft_twin.twin.fronts.WORTH_THREADS", 0.0)
     return Case([cells], unknown)
 
 

@@ -1,6 +1,7 @@
 """scipy's own BLAS and LAPACK for numba kernels, which can be cached: symbols are bound by name at load time.
 
-Each routine is Fortran's, with every argument passed as an address (`array.ctypes.data`).
+Each routine is Fortran's, with every argument passed as an address (`array.ctypes.data`). Matrices are column-major, of
+numbers of `item` bytes: 8 or 4.
 """
 
 import llvmlite.binding
@@ -15,43 +16,67 @@ def _routine(module: str, name: str, arguments: int):
     return types.ExternalFunction(symbol, types.void(*[types.intp] * arguments))
 
 
-dtrsm = _routine("cython_blas", "dtrsm", 11)
-dsyrk = _routine("cython_blas", "dsyrk", 10)
-dgemm = _routine("cython_blas", "dgemm", 13)
+dtrsm, strsm = _routine("cython_blas", "dtrsm", 11), _routine("cython_blas", "strsm", 11)
+dsyrk, ssyrk = _routine("cython_blas", "dsyrk", 10), _routine("cython_blas", "ssyrk", 10)
+dgemm, sgemm = _routine("cython_blas", "dgemm", 13), _routine("cython_blas", "sgemm", 13)
 dpbtrf = _routine("cython_lapack", "dpbtrf", 6)
 dpbtrs = _routine("cython_lapack", "dpbtrs", 9)
 
 _LETTERS = np.frombuffer(b"LRTN", np.uint8)
+_FACTORS, _FACTORS_32 = np.array([-1.0, 1.0]), np.array([-1.0, 1.0], np.float32)
 
 
 @njit(cache=True, nogil=True)
-def multiply(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
-    """C −= op(A) op(B), column-major, C of m × n; matrices are addresses with leading dimensions."""
-    sizes, factors, letters = np.array([m, n, k, lda, ldb, ldc], np.int32), np.array([-1.0, 1.0]), _LETTERS.ctypes.data
-    at, factor = sizes.ctypes.data, factors.ctypes.data
-    dgemm(
-        letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3), at, at + 4, at + 8,
-        factor, a, at + 12, b, at + 16, factor + 8, c, at + 20,
-    )  # fmt: skip
+def _factors(item):
+    """Addresses of −1 and of 1."""
+    address = _FACTORS_32.ctypes.data if item == 4 else _FACTORS.ctypes.data
+    return address, address + item
 
 
 @njit(cache=True, nogil=True)
-def rank_update(n, k, a, lda, c, ldc):
+def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
+    """C −= op(A) op(B), C of m × n; matrices are addresses with leading dimensions."""
+    sizes, letters, (minus, one) = np.array([m, n, k, lda, ldb, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
+    at, of_a, of_b = sizes.ctypes.data, letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3)
+    if item == 4:
+        sgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
+    else:
+        dgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
+
+
+@njit(cache=True, nogil=True)
+def rank_update(item, n, k, a, lda, c, ldc):
     """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
-    sizes, factors, letters = np.array([n, k, lda, ldc], np.int32), np.array([-1.0, 1.0]), _LETTERS.ctypes.data
-    at, factor = sizes.ctypes.data, factors.ctypes.data
-    dsyrk(letters, letters + 3, at, at + 4, factor, a, at + 8, factor + 8, c, at + 12)
+    sizes, letters, (minus, one) = np.array([n, k, lda, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
+    at = sizes.ctypes.data
+    if item == 4:
+        ssyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
+    else:
+        dsyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
 
 
 @njit(cache=True, nogil=True)
-def solve_lower(transpose, n, columns, triangle, ldt, b, ldb):
+def solve_lower(item, transpose, n, columns, triangle, ldt, b, ldb):
     """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
-    sizes, factors, letters = np.array([n, columns, ldt, ldb], np.int32), np.array([1.0]), _LETTERS.ctypes.data
-    at = sizes.ctypes.data
-    dtrsm(
-        letters, letters, letters + (2 if transpose else 3), letters + 3, at, at + 4,
-        factors.ctypes.data, triangle, at + 8, b, at + 12,
-    )  # fmt: skip
+    sizes, letters = np.array([n, columns, ldt, ldb], np.int32), _LETTERS.ctypes.data
+    _solve(item, letters, letters + (2 if transpose else 3), sizes.ctypes.data, triangle, b)
+
+
+@njit(cache=True, nogil=True)
+def solve_lower_from_right(item, rows, n, triangle, ldt, b, ldb):
+    """B = B L⁻ᵀ of a lower triangle L (n × n), B of rows × n."""
+    sizes, letters = np.array([rows, n, ldt, ldb], np.int32), _LETTERS.ctypes.data
+    _solve(item, letters + 1, letters + 2, sizes.ctypes.data, triangle, b)
+
+
+@njit(cache=True, nogil=True)
+def _solve(item, side, transposed, sizes, triangle, b):
+    """The triangular solutions; `sizes` holds the rows and columns of B, and two leading dimensions."""
+    lower, not_unit, one = _LETTERS.ctypes.data, _LETTERS.ctypes.data + 3, _factors(item)[1]
+    if item == 4:
+        strsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
+    else:
+        dtrsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -61,6 +86,7 @@ def factorise_columns(data, origin, ld, width, height):
 
     For a few dozen columns this is faster than dpotrf and dtrsm: four at a time are taken from the next.
     """
+    one = data.dtype.type(1.0)
     for c in range(width):
         column = data[origin + c * ld + c : origin + c * ld + height]
         rows = len(column)
@@ -80,7 +106,7 @@ def factorise_columns(data, origin, ld, width, height):
                 column[i] -= a0 * c0[i]
         if not column[0] > 0.0:  # NaN too
             return False
-        scale = 1.0 / np.sqrt(column[0])
+        scale = one / np.sqrt(column[0])
         for i in range(rows):
             column[i] *= scale
     return True

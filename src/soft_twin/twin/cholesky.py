@@ -11,7 +11,7 @@ from soft_twin.errors import ConvergenceError
 
 
 class Cholesky(ABC):
-    """A symmetric positive definite matrix of 3 × 3 blocks, and its factor in the same memory.
+    """A symmetric positive definite matrix of 3 × 3 blocks, and its factor, which may take its place.
 
     Attributes:
         size: number of unknowns.
@@ -40,7 +40,12 @@ class Cholesky(ABC):
 
     @abstractmethod
     def _try(self, right_hand_sides: np.ndarray) -> np.ndarray | None:
-        """Overwrite `data` by the factor; the solution, or None if the matrix is indefinite or not finite."""
+        """Factorise `data`, which may be overwritten; the solution, or None if it is indefinite or not finite."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the matrix and its factor."""
+        return self.data.nbytes
 
     @property
     def diagonal(self) -> np.ndarray:

@@ -146,7 +146,7 @@ def _factorise(rows, ends, solution):
             return False
         _eliminate(base, b, j, width, below, solution)
         under = base + 8 * (j * b + width)
-        rank_update(below, width, under, ld, under + 8 * width * ld, ld)
+        rank_update(8, below, width, under, ld, under + 8 * width * ld, ld)
     return True
 
 
@@ -163,8 +163,8 @@ def _eliminate(base, b, j, width, below, solution):
     """Forward substitution of (c, n) right-hand sides through one panel of the factor."""
     count, n = solution.shape
     diagonal, here = base + 8 * j * b, solution.ctypes.data + 8 * j
-    solve_lower(False, width, count, diagonal, b - 1, here, n)
-    multiply(False, False, below, count, width, diagonal + 8 * width, b - 1, here, n, here + 8 * width, n)
+    solve_lower(8, False, width, count, diagonal, b - 1, here, n)
+    multiply(8, False, False, below, count, width, diagonal + 8 * width, b - 1, here, n, here + 8 * width, n)
 
 
 @njit(cache=True, nogil=True)
@@ -182,5 +182,5 @@ def _substitute_back(rows, ends, solution):
     for panel in range(len(ends) - 1, -1, -1):
         j, width, below = _panel(panel, ends, n)
         diagonal, here = rows.ctypes.data + 8 * j * (ld + 1), solution.ctypes.data + 8 * j
-        multiply(True, False, width, count, below, diagonal + 8 * width, ld, here + 8 * width, n, here, n)
-        solve_lower(True, width, count, diagonal, ld, here, n)
+        multiply(8, True, False, width, count, below, diagonal + 8 * width, ld, here + 8 * width, n, here, n)
+        solve_lower(8, True, width, count, diagonal, ld, here, n)
