@@ -199,6 +199,15 @@ def test_a_slender_body_gets_an_envelope_and_a_compact_one_fronts():
     assert isinstance(matrix, SparseCholesky)
 
 
+def test_a_large_slender_body_gets_fronts(monkeypatch):
+    tube = sweep_tube(0.2, 1.0, 8.0, (1, 6, 20))
+    place = slender_order([tube.cells], tube.nodes[:, 2] > 0)
+    monkeypatch.setattr("soft_twin.twin.sparse_cholesky.WORTH_DISSECTING", 0.0)
+    assert isinstance(cholesky_for([tube.cells], place), EnvelopeCholesky)
+    monkeypatch.setattr("soft_twin.twin.sparse_cholesky.LARGE", 0.0)
+    assert isinstance(cholesky_for([tube.cells], place), SparseCholesky)
+
+
 def test_stiffness_of_a_body_is_solved_as_in_an_envelope():
     nodes, cells = block_of_tetrahedra(6)
     body = body_of(make_mesh(nodes, cells, ELEMENTS["tet4"]))

@@ -13,10 +13,11 @@ from soft_twin.twin.symmetric_blocks import SymmetricBlocks
 
 WORTH_DISSECTING = 3e8  # operations in an envelope: with less, fronts are no gain
 WORTH_FRONTS = 0.75  # of the envelope's operations: fronts take longer for each
+LARGE = 1e10  # operations in fronts: with more, they are what threads share
 
 
 def cholesky_for(groups: Sequence[np.ndarray], place: np.ndarray) -> Cholesky:
-    """The matrix that is factorised fastest: an envelope for slender bodies, fronts for compact ones.
+    """The matrix that is factorised fastest: an envelope for slender bodies, fronts for compact and for large ones.
 
     Args:
         groups: (m, k) coupled nodes each.
@@ -25,7 +26,7 @@ def cholesky_for(groups: Sequence[np.ndarray], place: np.ndarray) -> Cholesky:
     operations = envelope_operations(groups, place)
     if operations > WORTH_DISSECTING:
         sparse = SparseCholesky(groups, place)
-        if sparse.operations < WORTH_FRONTS * operations:
+        if sparse.operations < WORTH_FRONTS * operations or sparse.operations > LARGE:
             return sparse
     return EnvelopeCholesky(groups, place)
 
