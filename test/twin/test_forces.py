@@ -138,7 +138,7 @@ def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
     """Bent by a rotation that grows linearly with z, a cable in the middle turns by the same angle; what reaches its
     end is exp(−μ θ)."""
     body = body_of_block("hex20")
-    cables = Cables(body.mesh, np.array([[1.5, 1.0, 0.0]]), np.array([[1.5, 1.0, 2.0]]), pieces_per_cell=16)
+    cables = Cables(body.mesh, np.array([[1.5, 1.0, 0.0]]), np.array([[1.5, 1.0, 2.0]]), points_per_cell=16)
     pull = CableTension(cables, [50.0], friction=0.3)
     pull.attach(body)
     angle = 0.8

@@ -42,7 +42,7 @@ class Plant:
         body = build_cable_tube_body(
             robot, mesh, scale_e=self._mismatch.young_modulus_scale, scale_rho=self._mismatch.density_scale
         )
-        cables = build_cables(robot, body.mesh, pieces_per_cell=2)
+        cables = build_cables(robot, body.mesh)
         self._statics = FemTwin(body, cables, robot.body.length, robot.cable_stiffness)
         self._body, self._cables = body, cables
         self._stiffness = robot.cable_stiffness

@@ -65,13 +65,13 @@ def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Me
     return result
 
 
-def build_cables(robot: "CableTube", mesh: "Mesh", pieces_per_cell: int = 1):
+def build_cables(robot: "CableTube", mesh: "Mesh"):
     """The robot's cables threaded through a mesh of its body."""
     from soft_twin.twin.cables import Cables
 
     starts = np.array([[*cable.position, 0.0] for cable in robot.cables])
     ends = np.array([[*cable.position, cable.length] for cable in robot.cables])
-    return Cables(mesh, starts, ends, pieces_per_cell)
+    return Cables(mesh, starts, ends)
 
 
 def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":

@@ -1,9 +1,10 @@
-"""Cables threaded through a body: polylines through embedded points, their lengths, forces and stiffness.
+"""Cables threaded through a body: curves that move with it, their lengths, forces and stiffness.
 
-A cable is cut at the faces of the cells it passes, so that each straight piece lies in one cell and its stiffness
-adds no new entries to the matrix. With the ends p = Σ Nₐ xₐ and q = Σ Mₐ xₐ of a piece and d = (q − p)/|q − p|,
-its length is ℓ = |q − p|, ∂ℓ/∂xₐ = (Mₐ − Nₐ) d and ∂²ℓ/∂xₐ∂xᵦ = (Mₐ − Nₐ)(Mᵦ − Nᵦ)(I − d dᵀ)/ℓ. Of a cable that
-runs outside the body, p is an anchor that stays: q − p = Σ wₐ xₐ − p, with w = M.
+A cable is cut at the faces of the cells it passes, so that its stiffness adds no new entries to the matrix. In a cell
+its length ∫ |∂x/∂t| dt is summed up over Gauss points: with the weights wₐ = g ∂Nₐ/∂t of a point, g its share of t, it
+is the sum of the pieces ℓ = |d|, d = Σ wₐ xₐ, for which ∂ℓ/∂xₐ = wₐ d/ℓ and ∂²ℓ/∂xₐ∂xᵦ = wₐ wᵦ (I − d dᵀ/ℓ²)/ℓ. One
+point is exact in linear tetrahedra, where cables are polylines; in cells that bend, chords would lie beside the curve.
+Of a cable that runs outside the body to an anchor p, d = Σ wₐ xₐ − p is all of it.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix
 
 from soft_twin.errors import MeshError
-from soft_twin.twin.embedding import cut_lines, natural_coordinates
+from soft_twin.twin.embedding import cut_lines, slopes
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.mesh import Mesh
 
@@ -23,26 +24,22 @@ class Cables:
         rest_lengths: (c,) lengths in the undeformed body [m].
     """
 
-    def __init__(self, mesh: Mesh, starts: np.ndarray, ends: np.ndarray, pieces_per_cell: int = 1):
-        """`starts`, `ends`: (c, 3) undeformed ends [m], base first. `pieces_per_cell`: how finely a cable follows
-        the curve of a quadratic cell.
+    def __init__(self, mesh: Mesh, starts: np.ndarray, ends: np.ndarray, points_per_cell: int | None = None):
+        """`starts`, `ends`: (c, 3) undeformed ends [m], base first. `points_per_cell`: Gauss points of a cable in each
+        cell that it passes; one in linear tetrahedra, otherwise two if not given.
 
         Raises:
             MeshError: a cable leaves the body.
         """
+        points, shares = np.polynomial.legendre.leggauss(points_per_cell or (1 if mesh.cells.shape[1] == 4 else 2))
         cells, weights, owners = [], [], []
         for index, (passed, cuts) in enumerate(cut_lines(mesh, starts, ends)):
-            start, end = starts[index], ends[index]
-            fractions = np.linspace(0.0, 1.0, pieces_per_cell + 1)
-            t = cuts[:-1, None] + np.diff(cuts)[:, None] * fractions
-            t0, t1 = t[:, :-1].ravel(), t[:, 1:].ravel()
-            passed = np.repeat(passed, pieces_per_cell)
-            values = [
-                mesh.element.values(natural_coordinates(mesh, passed, start + s[:, None] * (end - start)))
-                for s in (t0, t1)
-            ]
+            lengths, direction = np.diff(cuts), ends[index] - starts[index]
+            t = (cuts[:-1, None] + lengths[:, None] * 0.5 * (1.0 + points)).ravel()
+            passed = np.repeat(passed, len(points))
+            along = slopes(mesh, passed, starts[index] + t[:, None] * direction, direction)
             cells.append(passed)
-            weights.append(values[1] - values[0])
+            weights.append(0.5 * np.multiply.outer(lengths, shares).reshape(-1, 1) * along)
             owners.append(np.full(len(passed), index))
         nodes, weights = mesh.cells[np.concatenate(cells)], np.vstack(weights)
         self._set(nodes, weights, np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)

@@ -23,6 +23,15 @@ def natural_coordinates(mesh: Mesh, cells: np.ndarray, points: np.ndarray) -> np
     return natural
 
 
+def slopes(mesh: Mesh, cells: np.ndarray, points: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Derivatives (p, k) of the shape functions of cells (p,) at points (p, 3) along a direction (3,), all of the
+    undeformed body."""
+    gradients = mesh.element.gradients(natural_coordinates(mesh, cells, points))
+    jacobian = np.einsum("pki,pkj->pij", mesh.nodes[mesh.cells[cells]], gradients)
+    along = np.linalg.solve(jacobian, np.broadcast_to(direction[:, None], (len(cells), 3, 1)))
+    return np.einsum("pkj,pj->pk", gradients, along[:, :, 0])
+
+
 def locate(mesh: Mesh, points: np.ndarray) -> np.ndarray:
     """Cell (p,) that contains each of (p, 3) points, −1 where none does; on a boundary, the first that fits best."""
     corners = mesh.nodes[mesh.cells]
