@@ -62,6 +62,27 @@ def test_large_deflection_is_the_elasticas(twin):
     assert abs(tip[0]) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("gravity", "tensions"),
+    [
+        ((0.0, -9.81, 0.0), (0, 0, 0, 0, 0, 0)),
+        ((0.0, 0.0, -9.81), (0, 0, 0, 0.375, 0, 0)),
+        ((0.0, -6.0, 8.0), (0.6, 0.6, 0, 0, 0, 0.4)),
+    ],
+)
+def test_the_default_body_is_within_a_third_of_a_millimetre_of_a_fine_one(twin, slender, gravity, tensions):
+    """Bent by up to 60 mm, by gravity and by cables."""
+    fine = slender.build_twin(mesh=sweep_to(slender, (1, 8, 30)), element="hex20r")
+    tips = [each.equilibrium(gravity, tensions=tensions).tip for each in (twin, fine)]
+    assert np.hypot(*tips[0][:2]) > 0.025
+    np.testing.assert_allclose(*tips, atol=3e-4)
+
+
+def sweep_to(slender, divisions):
+    tube = sweep_tube(INNER, OUTER, slender.body.segment_lengths, divisions)
+    return tube.nodes, tube.cells
+
+
 def test_linear_tetrahedra_lock_as_the_literature_says(slender, twin):
     tip = slender.build_twin(element="tet4").equilibrium(SIDEWAYS).tip
     assert 0.6 < tip[1] / twin.equilibrium(SIDEWAYS).tip[1] < 0.85
@@ -92,6 +113,15 @@ def test_cable_gradients_and_stiffness_against_finite_differences(coarse):
 
 def test_cables_start_at_their_drawn_lengths(coarse, slender):
     np.testing.assert_allclose(coarse.cables.rest_lengths, [cable.length for cable in slender.cables], rtol=1e-12)
+
+
+def test_a_cable_in_bent_cells_is_as_long_as_its_curve(coarse):
+    """Quadratic cells bent into a parabola x = c z²; a chord in each of the four cells would be 0.4 % too short."""
+    c = 12.0
+    x = coarse.points + np.multiply.outer(c * coarse.points[:, 2] ** 2, [1.0, 0.0, 0.0])
+    slope = 2.0 * c * coarse.rest_lengths
+    curve = (slope * np.hypot(1.0, slope) + np.arcsinh(slope)) / (4.0 * c)
+    np.testing.assert_allclose(coarse.cables.lengths(x), curve, rtol=1e-4)
 
 
 def test_sensitivities_are_the_derivatives_of_the_equilibrium(coarse):

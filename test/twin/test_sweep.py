@@ -34,6 +34,13 @@ def test_surfaces_of_a_tube_are_named():
     np.testing.assert_allclose(mesh.nodes[mesh.group("tip")][:, 2], 0.1)
 
 
+def test_segments_share_the_cells_and_the_first_ones_are_the_shortest():
+    mesh = sweep_tube(0.0018, 0.0045, (0.04, 0.06), (1, 6, 5), "hex8", grading=2.0)
+    np.testing.assert_allclose(np.unique(mesh.nodes[:, 2].round(9)), [0.0, 0.01, 0.04, 0.06, 0.08, 0.1])
+    with pytest.raises(MeshError, match="grading of 0"):
+        sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 5), grading=0.0)
+
+
 @pytest.mark.parametrize("element", ["hex8", "hex20r"])
 def test_a_rods_cells_are_well_shaped(element):
     assert quality(sweep_tube(0.0, 0.0045, 0.1, (2, 8, 20), element)).worst > 0.4

@@ -46,7 +46,7 @@ def make(body: Body, choice: MeshChoice) -> Mesh:
     """The mesh of a tube that one entry of `meshes` describes: swept if it has divisions, else by Gmsh."""
     radii = 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter
     if choice.divisions is not None:
-        return sweep_tube(*radii, body.length, choice.divisions, choice.element)
+        return sweep_tube(*radii, body.segment_lengths, choice.divisions, choice.element, choice.grading)
     if choice.size is None:
         raise UsageError(f"mesh '{choice.file}' has neither divisions nor size in the description")
     from soft_twin.twin.gmsh_tube import tube_tetrahedra

@@ -40,11 +40,13 @@ class Damping:
 
 @dataclass(frozen=True)
 class MeshChoice:
-    """A mesh of the body: its file in meshes/ and how it is made (`divisions` radial, around, along; or `size` [m])."""
+    """A mesh of the body: its file in meshes/ and how it is made (`divisions` radial, around, along, and `grading`, see
+    `sweep_tube`; or `size` [m])."""
 
     file: str
     element: str
     divisions: tuple[int, int, int] | None = None
+    grading: float = 1.0
     size: float | None = None
 
 
@@ -222,6 +224,7 @@ def _read_mesh(mesh: Section) -> MeshChoice:
         file=mesh.text("file"),
         element=mesh.text("element"),
         divisions=divisions,
+        grading=mesh.number("grading", 0.2, 5.0) if mesh.has("grading") else 1.0,
         size=mesh.number("size", 1e-5, 1.0) if mesh.has("size") else None,
     )
 

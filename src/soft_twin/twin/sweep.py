@@ -41,26 +41,48 @@ class Layer:
         length: along z [m].
         rings: what its section is made of.
         divisions: cells along z.
+        grading: their ends are at the powers `grading` of equal parts: above 1, the first cells are the shortest.
     """
 
     length: float
     rings: Sequence[Ring]
     divisions: int
+    grading: float = 1.0
 
 
 def sweep_tube(
-    inner: float, outer: float, length: float, divisions: tuple[int, int, int], element: str = "hex20r"
+    inner: float,
+    outer: float,
+    length: float | Sequence[float],
+    divisions: tuple[int, int, int],
+    element: str = "hex20r",
+    grading: float = 1.0,
 ) -> Mesh:
     """A tube around +z from z = 0, of radii `inner` and `outer` [m], in `divisions` cells radial, around, along.
 
     Mid-side nodes lie on the arcs, so that the volume converges with the fourth power of the angle. Its surfaces are
     "base", "tip", "outside" and "lumen". With `inner` 0 it is a rod, and `around` a multiple of four.
 
+    Args:
+        inner, outer: see above.
+        length: [m], or those of its segments, which share the cells along; cells end where segments do.
+        divisions: see above.
+        element: its name.
+        grading: above 1, the cells of the first segment become shorter towards the base, where a clamp keeps the
+            section from shrinking: see Layer.
+
     Raises:
-        MeshError: radii or divisions that make no tube.
+        MeshError: radii, divisions or a grading that make no tube.
     """
     radial, around, along = divisions
-    tube = _sweep([Layer(length, [Ring(inner, outer, "tube", radial)], along)], around, element, "swept tube")
+    lengths = np.atleast_1d(np.asarray(length, dtype=float))
+    counts = np.diff(np.round(along * np.cumsum(lengths) / lengths.sum()).astype(int), prepend=0)
+    rings = [Ring(inner, outer, "tube", radial)]
+    layers = [
+        Layer(float(each), rings, int(count), grading if index == 0 else 1.0)
+        for index, (each, count) in enumerate(zip(lengths, counts, strict=True))
+    ]
+    tube = _sweep(layers, around, element, "swept tube")
     return Mesh(tube.nodes, tube.cells, tube.element, {}, tube.surfaces, tube.groups)
 
 
@@ -113,6 +135,8 @@ def _check(ring: Ring, layer: Layer, around: int) -> None:
         )
     if min(ring.divisions, layer.divisions) < 1 or around < 3:
         raise MeshError(f"ring '{ring.name}': at least 1 cell radial and along and 3 around are needed")
+    if not 0.2 <= layer.grading <= 5.0:
+        raise MeshError(f"ring '{ring.name}': a grading of {layer.grading:g} is not between 0.2 and 5")
     if ring.inner == 0.0 and around % 4:
         raise MeshError(f"disc '{ring.name}' needs a multiple of 4 cells around, not {around}")
 
@@ -154,7 +178,8 @@ def _quadrilaterals(grid: np.ndarray) -> np.ndarray:
 
 def _drawn(section: np.ndarray, z: float, layer: Layer) -> np.ndarray:
     """The 27 points (m, 27, 3) of the cells that a section becomes between z and z + length."""
-    heights = z + layer.length * (np.arange(layer.divisions)[:, None] + [0.0, 0.5, 1.0]) / layer.divisions
+    ends = (np.arange(layer.divisions + 1) / layer.divisions) ** layer.grading
+    heights = z + layer.length * (ends[:-1, None] + np.diff(ends)[:, None] * [0.0, 0.5, 1.0])
     shape = (layer.divisions, len(section), 3, 3, 3)
     flat = np.broadcast_to(section[None, :, :, :, None, :], (*shape, 2))
     height = np.broadcast_to(heights[:, None, None, None, :], shape)
