@@ -72,6 +72,8 @@ class Cables:
         self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
         self._ones = np.ones(len(self._owners))
+        places = np.column_stack([owners, nodes])
+        self._last = np.append((places[1:] != places[:-1]).any(axis=1), True)  # of a cable's pieces in a cell
         self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
@@ -97,7 +99,8 @@ class Cables:
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
-        _stiffness(x, self._nodes, self._weights, self._offsets, tensions[self._owners], offsets, strides, data)
+        pulls = tensions[self._owners]
+        _stiffness(x, self._nodes, self._weights, self._offsets, self._last, pulls, offsets, strides, data)
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
         """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
@@ -165,9 +168,9 @@ def _gradients(x, nodes, weights, apart, owners, factors, lengths, gradients):
 
 
 @njit(cache=True, nogil=True)
-def _stiffness(x, nodes, weights, apart, tensions, offsets, strides, data):
+def _stiffness(x, nodes, weights, apart, last, tensions, offsets, strides, data):
     k = nodes.shape[1]
-    K = np.empty((k, k, 3, 3))
+    K, across = np.zeros((k, k, 3, 3)), np.empty((3, 3))
     for s in range(len(nodes)):
         if tensions[s] == 0.0:
             continue
@@ -175,12 +178,16 @@ def _stiffness(x, nodes, weights, apart, tensions, offsets, strides, data):
         for a in range(k):
             for i in range(3):
                 d[i] += weights[s, a] * x[nodes[s, a], i]
-        length = np.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
-        d /= length
+        square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+        for i in range(3):
+            for j in range(3):
+                across[i, j] = tensions[s] / np.sqrt(square) * ((1.0 if i == j else 0.0) - d[i] * d[j] / square)
         for a in range(k):
             for b in range(a + 1):
-                scale = tensions[s] * weights[s, a] * weights[s, b] / length
+                share = weights[s, a] * weights[s, b]
                 for i in range(3):
                     for j in range(3):
-                        K[a, b, i, j] = scale * ((1.0 if i == j else 0.0) - d[i] * d[j])
-        scatter_blocks(K, offsets[s], strides[s], data)
+                        K[a, b, i, j] += share * across[i, j]
+        if last[s]:
+            scatter_blocks(K, offsets[s], strides[s], data)
+            K[:] = 0.0
