@@ -110,13 +110,12 @@ class FrontalFactor:
 
     def solve(self, columns: np.ndarray) -> None:
         """Overwrite right-hand sides (c, n), of the factor's kind, by the solutions."""
-        with one_blas_thread():
-            for tasks in self._rounds:
-                beyond = self._each(lambda task: _substitute_forward(self._fronts, self._panels, columns, *task), tasks)
-                for (_, last), rest in zip(tasks, beyond, strict=True):
-                    _add_beyond(self._fronts, last - 1, rest, columns)
-            for tasks in reversed(self._rounds):
-                self._each(lambda task: _substitute_back(self._fronts, self._panels, columns, *task), tasks)
+        for tasks in self._rounds:
+            beyond = self._each(lambda task: _substitute_forward(self._fronts, self._panels, columns, *task), tasks)
+            for (_, last), rest in zip(tasks, beyond, strict=True):
+                _add_beyond(self._fronts, last - 1, rest, columns)
+        for tasks in reversed(self._rounds):
+            self._each(lambda task: _substitute_back(self._fronts, self._panels, columns, *task), tasks)
 
     def _factorise_together(self, s: int, data: np.ndarray, updates: np.ndarray) -> bool:
         """Factorise one front by all threads; whether it went."""
