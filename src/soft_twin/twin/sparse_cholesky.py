@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.cholesky import Cholesky
+from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.dissection import coupled_nodes, dissect
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.envelope import EnvelopeCholesky, envelope_operations
@@ -152,7 +152,8 @@ class SparseCholesky(Cholesky):
         data = self._factorised
         round_off = ROUND_OFF * data[self.diagonal_indices].max()
         product = partial(self._blocks.product, data)
-        return refine(product, self._nearly_solved, columns, tolerances, round_off, LIMIT)
+        with one_blas_thread():
+            return refine(product, self._nearly_solved, columns, tolerances, round_off, LIMIT)
 
     def _nearly_solved(self, columns: np.ndarray) -> np.ndarray:
         """Solutions of (c, size) right-hand sides in single precision."""
