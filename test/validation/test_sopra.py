@@ -7,24 +7,21 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import MeshError
+from soft_twin.twin.mesh import jacobians
 from soft_twin.twin.mesh_files import read_mesh
 from soft_twin.twin.voxels import voxel_mesh
-from soft_twin.validation.beam import recorded
 from soft_twin.validation.sopra import (
+    FIBRES,
     FILE,
-    PRESSURES,
-    SEGMENT,
-    YOUNG_MODULUS,
     Bend,
     bends,
     chambers_of,
-    fitted_modulus,
-    measured_travel,
-    segment_mesh,
-    segment_table,
+    comparison,
+    hoops,
+    quadratic,
+    regularity,
     symmetry,
     table,
-    travels,
 )
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
@@ -47,49 +44,46 @@ def test_another_body_is_refused():
         chambers_of(voxel_mesh(np.ones((1, 1, 2), bool), 0.01, "tet4"))
 
 
+def test_fibres_go_around_the_nearest_chamber():
+    occupied = np.ones((10, 5, 5), bool)
+    occupied[2, 2, 1:4] = occupied[7, 2, 1:4] = False
+    mesh = voxel_mesh(occupied, 0.01, "tet4")
+    chambers = [mesh.surface("chamber 1"), mesh.surface("chamber 2")]
+    directions, walls = hoops(mesh, chambers)
+    centres = mesh.nodes[mesh.cells].mean(axis=1)
+    assert (np.sort(walls) == np.flatnonzero((centres[:, 2] > 0.01) & (centres[:, 2] < 0.04))).all()
+    axis = np.where(centres[:, :1] < 0.05, [[0.025, 0.025]], [[0.075, 0.025]])
+    across = centres[:, :2] - axis
+    assert np.linalg.norm(directions[walls], axis=1) == pytest.approx(1.0)
+    assert np.einsum("mi,mi->m", directions[walls, :2], across[walls]) == pytest.approx(0.0, abs=1e-12)
+    assert directions[walls, 2] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_quadratic_cells_are_the_same_cells():
+    mesh = voxel_mesh(np.ones((2, 1, 2), bool), 0.01, "tet4")
+    curved = quadratic(mesh)
+    assert curved.element.name == "tet10"
+    assert (curved.cells[:, :4] == mesh.cells).all()
+    volumes = jacobians(curved)[1] @ curved.element.weights
+    assert volumes.sum() == pytest.approx(4e-6)
+
+
+def test_the_comparison_says_how_symmetric_each_case_is():
+    found = [bend(distance, angle) for distance in (0.05, 0.01) for angle in (70.0, 190.0, 310.0)]
+    line = comparison({"case": found}).splitlines()[1]
+    assert line.count("50.00") == 3 and line.count("10.00") == 3 and line.count("0.0 %") == 2
+
+
 @pytest.mark.skipif(not (DATA / FILE).is_file(), reason=f"{FILE} is not in {DATA}")
-def test_the_arm_bends_away_from_each_chamber():
-    found = bends(read_mesh(DATA / FILE), 20e3)
-    assert [each.segment for each in found] == ["upper"] * 3 + ["lower"] * 3
-    for each in found:
-        assert abs((each.direction - each.chamber) % 360.0 - 180.0) < 10.0
-    upper, lower = (np.mean([each.across for each in found[half]]) for half in (slice(3), slice(3, 6)))
-    assert upper > 3.0 * lower > 0.0
-    assert "six symmetric bends" in table(found + found)
-
-
-def test_travel_is_measured_between_step_and_vent():
-    frames = np.random.default_rng(0).normal(0.0, 1e-5, (600, 7, 3))
-    frames += 0.1
-    frames[100:500, 4:, 1] += np.linspace(0.03, 0.04, 400)[:, None]
-    early, late = measured_travel(frames)
-    assert early == pytest.approx(0.03125, abs=1e-4)
-    assert late == pytest.approx(0.03911, abs=1e-4)
-
-
-def test_the_segment_has_three_chambers_and_bends_ever_more():
-    mesh = segment_mesh(along=4, around=2)
-    assert {"base", "chamber 1", "chamber 2", "chamber 3"} == set(mesh.surfaces)
-    middle = [mesh.nodes[np.unique(mesh.surface(f"chamber {i}"))].mean(axis=0) for i in (1, 2, 3)]
-    assert np.degrees(np.arctan2(*np.transpose(middle)[1::-1])) % 359.99999 == pytest.approx(
-        [0.0, 120.0, 240.0], abs=1e-4
-    )
-    found = travels(mesh, YOUNG_MODULUS, np.array([100.0, 200.0]))
-    assert 0.0 < 2.0 * found[0] < found[1]
-
-
-def test_the_fitted_modulus_is_that_of_the_curve():
-    trial = np.arange(50.0, 451.0, 50.0)
-    curve = np.append(1e-7 * trial**2, np.nan)
-    measured = 1e-7 * (PRESSURES / 1.25) ** 2
-    fitted = fitted_modulus(np.append(trial, 500.0), curve, PRESSURES, measured)
-    assert fitted == pytest.approx(1.25 * YOUNG_MODULUS, rel=0.01)
-    lines = segment_table(np.column_stack([measured, measured]), np.append(measured[:3], np.nan), fitted, measured)
-    assert lines.count("no equilibrium") == 1
-
-
-@pytest.mark.skipif(not (DATA / SEGMENT).is_dir(), reason=f"{SEGMENT} is not in {DATA}")
-def test_the_measured_segment_moves_ever_more():
-    found = np.array([measured_travel(recorded(DATA / SEGMENT / f"{each:.0f}mbar_V3.c3d")) for each in PRESSURES])
-    assert found[:, 1] == pytest.approx([3.2e-3, 7.9e-3, 15.6e-3, 36.9e-3], abs=0.2e-3)
-    assert (found[:, 0] < found[:, 1]).all()
+def test_quadratic_cells_bend_the_arm_alike_and_away_from_each_chamber():
+    mesh = read_mesh(DATA / FILE)
+    assert "85 % of the nodes" in regularity(mesh)
+    linear, curved = bends(mesh, 20e3), bends(quadratic(mesh), 20e3, FIBRES)
+    for found in (linear, curved):
+        assert [each.segment for each in found] == ["upper"] * 3 + ["lower"] * 3
+    for each in curved:
+        assert abs((each.direction - each.chamber) % 360.0 - 180.0) < 1.0
+    for half in (slice(3), slice(3, 6)):
+        assert symmetry(curved[half])[0] < 0.04 < symmetry(linear[half])[0]
+    assert np.mean([each.across for each in curved[:3]]) > 1.5 * np.mean([each.across for each in linear[:3]])
+    assert "six symmetric bends" in table(curved)

@@ -2,15 +2,14 @@
 
 The body is data/mesh_sopra/sopra_494.vtk, the SoPrA arm that SORS has, too: linear tetrahedra, hanging by its end at
 z = 0. Its chambers are the closed inner shells of the mesh, three in the upper and three in the lower segment, 120°
-apart. The paper's fit: Neo-Hookean, E 346.5 kPa, ν 0.358, 1167 kg/m³, weight included, fibres left out.
+apart. The paper's fit: Neo-Hookean, E 346.5 kPa, ν 0.358, 1167 kg/m³, weight included.
 
-By its symmetry, the three chambers of a segment should move the tip equally far, 120° apart, each away from itself; how
-far the mesh is from that symmetry is what the table's spread shows. Picture: sopra.png.
-
-Then one measured segment, one chamber at 100 to 400 mbar (data/arm_segment_sopra): how far its tip travels. Its mesh is
-our own, of hexahedra around the axis, 104 mm long as the markers' planes are apart. The rest is assumed, near the
-arm's mesh: 40 mm across, a hole of 6 mm along the axis, three chambers of 92° between radii of 7 and 16 mm, walls of
-4 mm, end caps of 5 mm; fibres left out. Once with the paper's material, once with its E fitted. Picture: segment.png.
+By its symmetry, the three chambers of a segment should move the tip equally far, 120° apart, each away from itself. The
+paper leaves fibres out and has linear tetrahedra. One cell is the whole thickness of a wall here, so that those lock,
+each chamber's in another way. Quadratic ones on the same cells bend alike, but a homogeneous body is then so soft that
+its chambers balloon: above 30 kPa no equilibrium is found. The real arm has threads around its chambers (Toshimitsu et
+al. 2021, "SoPrA", arXiv 2103.10726), so here they are fibres in the walls, along circles around the nearest chamber's
+axis, as good as inextensible. Picture: sopra.png. Then one measured segment: `sopra_segment`.
 """
 
 from dataclasses import dataclass
@@ -20,33 +19,29 @@ from time import perf_counter
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.spatial import cKDTree
 
-from soft_twin.errors import ConvergenceError, MeshError
+from soft_twin.errors import MeshError
 from soft_twin.twin.body import Body, Material
-from soft_twin.twin.constraints import Prescribed
+from soft_twin.twin.elements import element_named
 from soft_twin.twin.energies import energy_named
+from soft_twin.twin.energies.fibres import Fibres
 from soft_twin.twin.forces import Gravity, Pressure
-from soft_twin.twin.mesh import Mesh, boundary_faces, make_mesh
+from soft_twin.twin.mesh import Mesh, make_mesh
 from soft_twin.twin.mesh_files import read_mesh
 from soft_twin.twin.model import Model
-from soft_twin.twin.selection import centres_and_normals, shells
+from soft_twin.twin.selection import enclosed_volume, shells, split_faces
 from soft_twin.twin.solve import equilibrium
-from soft_twin.twin.voxels import voxel_mesh
-from soft_twin.validation.beam import recorded
+from soft_twin.validation import sopra_segment
 
 matplotlib.use("Agg")
 
 FILE = Path("mesh_sopra") / "sopra_494.vtk"
 YOUNG_MODULUS, POISSON_RATIO, DENSITY = 346.5e3, 0.358, 1167.0
-PRESSURE = 60e3  # [Pa]
+PRESSURE, LOW_PRESSURE = 60e3, 20e3  # [Pa]
 CHAMBERS = 6
-
-SEGMENT = Path("arm_segment_sopra")
-PRESSURES = np.array([100.0, 200.0, 300.0, 400.0])  # [mbar]
-LENGTH, CAP = 0.104, 0.005  # [m]
-RADII = np.array([0.003, 0.007, 0.016, 0.020])  # [m]: hole, chambers from … to, outside
-SECTOR = 92.0  # of a chamber [°]
-MBAR = 100.0  # [Pa]
+FIBRES = 4e6  # [Pa], smeared over the walls; four times as stiff ones move the tip 2 % less
+END, SAME = 1e-3, 1e-4  # [m]: from a chamber's end, and between nodes that are one another's image
 
 
 @dataclass(frozen=True)
@@ -80,22 +75,44 @@ class Bend:
 
 
 def run(folder: Path, data: Path) -> str:
-    """All chambers, then the segment where its recordings are.
+    """All chambers, as the paper has it and with quadratic cells and fibres; then the segment where its recordings are.
 
     Raises:
         MeshError: the mesh is missing from `data`, or has not six chambers.
     """
     mesh = read_mesh(data / FILE)
-    found = bends(mesh)
-    _draw(folder / "sopra.png", mesh, found)
-    return table(found) + "\n\n" + _segment(folder, data / SEGMENT)
+    curved = quadratic(mesh)
+    cases = {
+        "tet4, 20 kPa": bends(mesh, LOW_PRESSURE),
+        "tet10, 20 kPa": bends(curved, LOW_PRESSURE),
+        "tet4, 60 kPa (paper)": bends(mesh),
+        "tet4 with fibres, 60 kPa": bends(mesh, fibres=FIBRES),
+        "tet10 with fibres, 60 kPa": bends(curved, fibres=FIBRES),
+    }
+    found = list(cases.values())[-1]
+    _draw(folder / "sopra.png", curved, found)
+    parts = [regularity(mesh), comparison(cases), table(found), sopra_segment.report(folder, data)]
+    return "\n\n".join(parts)
 
 
-def bends(mesh: Mesh, pressure: float = PRESSURE) -> list[Bend]:
-    """Of each chamber, those of the upper segment first, by direction."""
-    material = Material(energy_named("neo_hookean", YOUNG_MODULUS, POISSON_RATIO), DENSITY)
-    body = Body(mesh, material, mesh.nodes[:, 2] > -1e-6)
+def quadratic(mesh: Mesh) -> Mesh:
+    """A mesh of linear tetrahedra with nodes in the middle of their edges."""
+    element = element_named("tet10")
+    pairs = np.sort(mesh.cells[:, np.array(element.edges)], axis=2)
+    edges, index = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
+    middles = len(mesh.nodes) + index.reshape(len(mesh.cells), -1)
+    nodes = np.vstack([mesh.nodes, mesh.nodes[edges].mean(axis=1)])
+    return make_mesh(nodes, np.hstack([mesh.cells, middles]), element, "arm")
+
+
+def bends(mesh: Mesh, pressure: float = PRESSURE, fibres: float = 0.0) -> list[Bend]:
+    """Of each chamber, those of the upper segment first, by direction; `fibres`: their stiffness [Pa], if any."""
     chambers = [Pressure(chamber) for chamber in chambers_of(mesh)]
+    materials = [Material(energy_named("neo_hookean", YOUNG_MODULUS, POISSON_RATIO), DENSITY)]
+    if fibres:
+        directions, walls = hoops(mesh, [chamber.surface for chamber in chambers])
+        materials.append(Material(Fibres(fibres, directions), 0.0, walls))
+    body = Body(mesh, materials, mesh.nodes[:, 2] > -1e-6)
     model = Model(body, [Gravity(), *chambers])
     hanging = equilibrium(model).pose
     tip = mesh.nodes[:, 2] < mesh.nodes[:, 2].min() + 1e-6
@@ -104,11 +121,32 @@ def bends(mesh: Mesh, pressure: float = PRESSURE) -> list[Bend]:
         chamber.pressure, began = pressure, perf_counter()
         solved = equilibrium(model, hanging)
         seconds, chamber.pressure = perf_counter() - began, 0.0
-        middle = mesh.nodes[np.unique(chamber.surface)].mean(axis=0)
+        middle = _middle(mesh, chamber.surface)
         segment = "upper" if middle[2] > 0.5 * mesh.nodes[:, 2].min() else "lower"
         moved = (solved.pose.points - hanging.points)[tip].mean(axis=0)
-        found.append(Bend(segment, _angle(middle), moved, solved.iterations, seconds, solved.pose.points))
+        found.append(
+            Bend(segment, _from_x(mesh, chamber.surface), moved, solved.iterations, seconds, solved.pose.points)
+        )
     return sorted(found, key=lambda bend: (bend.segment != "upper", bend.chamber))
+
+
+def hoops(mesh: Mesh, chambers: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors (m, 3) around the axis of the chamber that is nearest to each cell, and the indices of the cells
+    that are beside a chamber; the axis goes through the middles of its ends."""
+    centres = mesh.nodes[mesh.cells[:, :4]].mean(axis=1)
+    nearest = np.full(len(centres), np.inf)
+    directions = np.tile([1.0, 0.0, 0.0], (len(centres), 1))
+    for chamber in chambers:
+        x = mesh.nodes[np.unique(chamber)]
+        low, high = x[:, 2].min(), x[:, 2].max()
+        start = x[x[:, 2] < low + END].mean(axis=0)
+        axis = x[x[:, 2] > high - END].mean(axis=0) - start
+        around = np.cross(axis / np.linalg.norm(axis), centres - start)
+        distance = np.linalg.norm(around, axis=1)
+        beside = (centres[:, 2] > low) & (centres[:, 2] < high) & (distance < nearest)
+        nearest[beside] = distance[beside]
+        directions[beside] = around[beside] / distance[beside, None]
+    return directions, np.flatnonzero(np.isfinite(nearest))
 
 
 def chambers_of(mesh: Mesh) -> list[np.ndarray]:
@@ -123,8 +161,42 @@ def chambers_of(mesh: Mesh) -> list[np.ndarray]:
     return chambers
 
 
+def regularity(mesh: Mesh) -> str:
+    """How far nodes and chambers are from a symmetry of 120°."""
+    sine, cosine = np.sin(2.0 * np.pi / 3.0), np.cos(2.0 * np.pi / 3.0)
+    turned = mesh.nodes @ np.array([[cosine, sine, 0.0], [-sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+    away = cKDTree(mesh.nodes).query(turned)[0]
+    lines = [f"turned by 120°, {100.0 * np.mean(away < SAME):.0f} % of the nodes are on another, all within "
+             f"{1e3 * away.max():.1f} mm"]  # fmt: skip
+    chambers = sorted(chambers_of(mesh), key=lambda faces: (-round(_middle(mesh, faces)[2], 2), _from_x(mesh, faces)))
+    for segment, own in (("upper", chambers[:3]), ("lower", chambers[3:])):
+        volumes = np.array([-enclosed_volume(mesh.nodes, faces) for faces in own])
+        areas = np.array([np.linalg.norm(_areas(mesh, faces), axis=1).sum() for faces in own])
+        lines.append(
+            f"{segment} chambers: volumes {', '.join(f'{1e6 * each:.2f}' for each in volumes)} cm³, surfaces "
+            f"{', '.join(f'{1e4 * each:.2f}' for each in areas)} cm²"
+        )
+    return "\n".join(lines)
+
+
+def comparison(cases: dict[str, list[Bend]]) -> str:
+    """How symmetric each case is."""
+    lines = [
+        f"{'':26} {'upper: tip across [mm]':>24} {'within':>8} {'from 120°':>10}  "
+        f"{'lower: tip across [mm]':>24} {'within':>8} {'from 120°':>10}"
+    ]
+    for name, found in cases.items():
+        cells = []
+        for own in (found[:3], found[3:]):
+            spread, turn = symmetry(own)
+            travel = " ".join(f"{1e3 * bend.across:7.2f}" for bend in own)
+            cells.append(f"{travel:>24} {100.0 * spread:6.1f} % {turn:9.1f}°")
+        lines.append(f"{name:26} {'  '.join(cells)}")
+    return "\n".join(lines)
+
+
 def table(found: list[Bend]) -> str:
-    """Against the symmetry."""
+    """Each chamber, against the symmetry."""
     lines = [
         f"{'chamber':14} {'tip across [mm]':>16} {'up [mm]':>8} {'direction':>10} {'from chamber':>13} {'solve':>8}"
     ]
@@ -133,12 +205,6 @@ def table(found: list[Bend]) -> str:
         lines.append(
             f"{bend.segment:6} {bend.chamber:5.0f}° {1e3 * bend.across:17.2f} {1e3 * bend.moved[2]:8.2f} "
             f"{bend.direction:9.1f}° {away:12.1f}° {1e3 * bend.seconds:5.0f} ms"
-        )
-    for segment in ("upper", "lower"):
-        spread, turn = symmetry([bend for bend in found if bend.segment == segment])
-        lines.append(
-            f"{segment} segment: distances within {100.0 * spread:.1f} % of their mean, "
-            f"directions within {turn:.1f}° of 120° apart"
         )
     lines.append("reach: six symmetric bends, away from the chamber (180°)")
     return "\n".join(lines)
@@ -153,111 +219,18 @@ def symmetry(found: list[Bend]) -> tuple[float, float]:
     return float(np.abs(across / across.mean() - 1.0).max()), float(np.abs(turns - 360.0 / len(found)).max())
 
 
-def _segment(folder: Path, recordings: Path) -> str:
-    files = [recordings / f"{pressure:.0f}mbar_V3.c3d" for pressure in PRESSURES]
-    if not all(file.is_file() for file in files):
-        return f"measured segment: skipped, no recordings in {recordings}"
-    measured = np.array([measured_travel(recorded(file)) for file in files])
-    mesh = segment_mesh()
-    trial = np.concatenate([np.arange(50.0, 400.0, 50.0), np.arange(400.0, 440.0, 10.0), np.arange(440.0, 500.0, 2.0)])
-    curve = travels(mesh, YOUNG_MODULUS, trial)
-    fitted = fitted_modulus(trial, curve, PRESSURES, measured[:, 1])
-    papers, ours = np.interp(PRESSURES, trial, curve), travels(mesh, fitted, PRESSURES)
-    _draw_segment(folder / "segment.png", mesh, measured, (trial, curve), (fitted, ours))
-    reached = trial[np.isfinite(curve)].max()
-    lines = [
-        segment_table(measured, papers, fitted, ours),
-        f"with the paper's E, no equilibrium was found above {reached:.0f} mbar",
-    ]
-    if fitted < 1.001 * YOUNG_MODULUS * PRESSURES.max() / reached:
-        lines.append(f"the fit ends at its bound: with a lower E, none was found at {PRESSURES.max():.0f} mbar")
-    return "\n".join(lines)
+def _middle(mesh: Mesh, faces: np.ndarray) -> np.ndarray:
+    return mesh.nodes[np.unique(faces[:, :3])].mean(axis=0)
 
 
-def measured_travel(frames: np.ndarray) -> np.ndarray:
-    """Of frames (t, 7, 3) [m], four markers at the base and three at the tip: how far the tip's middle is from where it
-    was before the step, half a second after the step and in the last half second before the chamber is vented (2,) [m].
-    """
-    tip = frames[:, 4:].mean(axis=1) - frames[:, :4].mean(axis=1)
-    away = np.linalg.norm(tip - tip[10:40].mean(axis=0), axis=1)
-    high = np.flatnonzero(away > 0.7 * away.max())
-    early, end = high[0] + 50, high[-1] - 10
-    return np.array([away[early - 5 : early + 5].mean(), away[end - 50 : end].mean()])
+def _areas(mesh: Mesh, faces: np.ndarray) -> np.ndarray:
+    a, b, c = (mesh.nodes[split_faces(faces)[:, i]] for i in range(3))
+    return 0.5 * np.cross(b - a, c - a)
 
 
-def segment_mesh(along: int = 8, around: int = 4, element: str = "hex8f") -> Mesh:
-    """The assumed segment, hanging from z = 0, with surfaces "base", "chamber 1" (on the side of +x), "chamber 2", ….
-
-    Args:
-        along, around: cells of a chamber along the axis and around it.
-        element: of hexahedra.
-    """
-    sectors = 3 * (around + 1)
-    occupied = np.ones((3, sectors, along + 2), bool)
-    occupied[1, np.arange(sectors) % (around + 1) < around, 1:-1] = False
-    grid = voxel_mesh(occupied, 1.0, element)
-    sector = np.linspace(-0.5 * SECTOR, 0.5 * SECTOR, around + 1)
-    angles = np.append((np.array([[0.0], [120.0], [240.0]]) + sector).ravel(), 360.0 - 0.5 * SECTOR)
-    heights = np.concatenate([[0.0], np.linspace(CAP, LENGTH - CAP, along + 1), [LENGTH]]) - LENGTH
-    radius, angle, height = (
-        np.interp(grid.nodes[:, i], np.arange(len(ticks)), ticks) for i, ticks in enumerate((RADII, angles, heights))
-    )
-    nodes = np.column_stack([radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle)), height])
-    keys = np.round(2.0 * grid.nodes).astype(int) % [2 * len(RADII), 2 * sectors, 2 * len(heights)]
-    _, first, places = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    mesh = make_mesh(nodes[first], places.ravel()[grid.cells], grid.element, "segment")
-    chambers = sorted(shells(mesh)[1:], key=lambda faces: _from_x(mesh.nodes[np.unique(faces)].mean(axis=0)))
-    faces = boundary_faces(mesh)
-    surfaces = {"base": faces[centres_and_normals(mesh, faces)[0][:, 2] > -1e-9]}
-    surfaces |= {f"chamber {i + 1}": chamber for i, chamber in enumerate(chambers)}
-    return Mesh(mesh.nodes, mesh.cells, mesh.element, mesh.volumes, surfaces)
-
-
-def travels(mesh: Mesh, young_modulus: float, pressures: np.ndarray) -> np.ndarray:
-    """How far the tip's middle is from where it hangs, one chamber at each of the rising `pressures` [mbar] [m]; nan
-    from the first without an equilibrium near the one before it on."""
-    material = Material(energy_named("neo_hookean", young_modulus, POISSON_RATIO), DENSITY)
-    chamber = Pressure("chamber 1")
-    model = Model(Body(mesh, material), [Gravity(), chamber], [Prescribed("base")])
-    pose = hanging = equilibrium(model).pose
-    tip = mesh.nodes[:, 2] < 1e-9 - LENGTH
-    found = np.full(len(pressures), np.nan)
-    for i, pressure in enumerate(pressures):
-        chamber.pressure = MBAR * pressure
-        try:
-            pose = equilibrium(model, pose, load_steps=1).pose
-        except ConvergenceError:
-            break
-        found[i] = np.linalg.norm((pose.points - hanging.points)[tip].mean(axis=0))
-    return found
-
-
-def fitted_modulus(trial: np.ndarray, curve: np.ndarray, pressures: np.ndarray, measured: np.ndarray) -> float:
-    """Young's modulus [Pa] whose travels are nearest to those measured, in squares, from the travels `curve` with the
-    paper's at pressures `trial`: but for the weight, a body's shape depends on pressure / modulus only. Not lower
-    than the curve reaches."""
-    known = np.isfinite(curve)
-    trial, curve = np.append(0.0, trial[known]), np.append(0.0, curve[known])
-    factors = np.linspace(pressures.max() / trial.max(), 3.0, 2001)
-    off = np.interp(pressures / factors[:, None], trial, curve) - measured
-    return float(YOUNG_MODULUS * factors[(off**2).sum(axis=1).argmin()])
-
-
-def segment_table(measured: np.ndarray, papers: np.ndarray, fitted: float, ours: np.ndarray) -> str:
-    """Travels against those measured."""
-    lines = [
-        f"one measured segment, tip's travel [mm]; E fitted to these four: {1e-3 * fitted:.0f} kPa",
-        f"{'pressure':>9} {'measured':>10} {'(0.5 s)':>8} {'E 346.5 kPa':>12} {f'E {1e-3 * fitted:.0f} kPa':>12}",
-    ]
-    for pressure, (early, late), paper, our in zip(PRESSURES, 1e3 * measured, 1e3 * papers, 1e3 * ours, strict=True):
-        cells = ["no equilibrium" if np.isnan(each) else f"{each:.1f}" for each in (paper, our)]
-        lines.append(f"{pressure:4.0f} mbar {late:10.1f} {early:8.1f} {cells[0]:>12} {cells[1]:>12}")
-    return "\n".join(lines)
-
-
-def _from_x(vector: np.ndarray) -> float:
-    """Angle from +x [°], rounded so that nearly 360 is 0."""
-    return round(_angle(vector), 3) % 360.0
+def _from_x(mesh: Mesh, faces: np.ndarray) -> float:
+    """Angle of a chamber from +x [°], rounded so that nearly 360 is 0."""
+    return round(_angle(_middle(mesh, faces)), 3) % 360.0
 
 
 def _angle(vector: np.ndarray) -> float:
@@ -278,30 +251,10 @@ def _draw(path: Path, mesh: Mesh, found: list[Bend]) -> None:
     )  # fmt: skip
     plan.grid(alpha=0.3)
     own = [found[0], next(bend for bend in found if bend.segment == "lower")]
-    outside = shells(mesh)[0]
+    outside = split_faces(shells(mesh)[0])
     for axes, bend in zip(views, [None, *own], strict=True):
         x = 1e3 * (mesh.nodes if bend is None else bend.shape)
         axes.triplot(x[:, 0], x[:, 2], outside, color="#0072b2", linewidth=0.3)
         title = "undeformed" if bend is None else f"{bend.segment} chamber at {bend.chamber:.0f}°"
         axes.set(aspect="equal", xlabel="x [mm]", ylabel="z [mm]", title=title)
-    figure.savefig(path, dpi=110)
-
-
-def _draw_segment(path: Path, mesh: Mesh, measured: np.ndarray, paper: tuple, fitted: tuple) -> None:
-    figure = Figure(figsize=(9.0, 4.4), layout="constrained")
-    plot, view = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
-    plot.plot(PRESSURES, 1e3 * measured[:, 1], "ko", label="measured, before the vent")
-    plot.plot(PRESSURES, 1e3 * measured[:, 0], "o", color="0.5", fillstyle="none", label="measured, after 0.5 s")
-    plot.plot(paper[0], 1e3 * paper[1], ".-", color="#0072b2", label=f"E {1e-3 * YOUNG_MODULUS:.1f} kPa (paper)")
-    plot.plot(PRESSURES, 1e3 * fitted[1], "s--", color="#d55e00", label=f"E {1e-3 * fitted[0]:.0f} kPa (fitted)")
-    top = 1.5e3 * measured.max()
-    plot.set(xlabel="pressure [mbar]", ylabel="tip's travel [mm]", xlim=(0.0, 450.0), ylim=(0.0, top))
-    plot.grid(alpha=0.3)
-    plot.legend(fontsize=8)
-    x = 1e3 * mesh.nodes
-    for name, colour in (("base", "0.6"), ("chamber 1", "#d55e00"), ("chamber 2", "#0072b2"), ("chamber 3", "#0072b2")):
-        for face in mesh.surface(name)[:, :4]:
-            if np.ptp(x[face, 2]) < 1e-6:
-                view.fill(x[face, 0], x[face, 1], facecolor="none", edgecolor=colour, linewidth=1.0)
-    view.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]", title="assumed section (pressurised: orange)")
     figure.savefig(path, dpi=110)
