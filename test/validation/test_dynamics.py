@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from soft_twin.errors import UsageError
+from soft_twin.twin.derivatives import trajectory_gradient
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
 from soft_twin.validation import dynamics
 from soft_twin.validation.dynamics import beam, energies, euler_rotation, first_mode, study, table
@@ -36,9 +38,34 @@ def test_momentum_is_kept(monkeypatch):
     assert linear < 1e-10 and angular < 1e-3
 
 
-def test_a_rigid_plate_turns_with_its_inertia(monkeypatch):
+def test_a_rigid_plate_turns_with_its_inertia_to_second_order(monkeypatch):
     monkeypatch.setattr(dynamics, "SPAN", 0.1)
-    assert dynamics.tumbling_error(1e-3) < 0.05 * np.degrees(0.1 * np.linalg.norm(dynamics.TUMBLE))
+    result = study(dynamics.tumbling_error, (4e-3, 2e-3))
+    assert result.errors[0] < 1e-3 * np.degrees(0.1 * np.linalg.norm(dynamics.TUMBLE))
+    assert result.orders[0] == pytest.approx(2.0, abs=0.1)
+
+
+def test_a_rigid_plate_that_is_alone_keeps_its_angular_momentum():
+    model = beam(clamped=False, rigid_above=-1.0)
+    x = model.rest.points
+    integrator = CrankNicolson(model, 5e-3, velocities=np.cross(dynamics.TUMBLE, x - x.mean(axis=0)))
+    before = dynamics._momenta(integrator)[1]
+    integrator.advance(0.2)
+    assert dynamics._momenta(integrator)[1] == pytest.approx(before, rel=1e-7)
+
+
+def test_a_plate_that_swings_on_a_beam_keeps_energy_to_second_order():
+    result = study(dynamics.plate_energy_error, (4e-3, 2e-3))
+    assert result.errors[0] < 2e-3
+    assert result.orders[0] > 1.8
+
+
+def test_gradients_through_plates_and_crank_nicolson_are_refused():
+    model = beam(rigid_above=0.07)
+    integrator = CrankNicolson(model, 1e-3)
+    with pytest.raises(UsageError, match="CrankNicolson with rigid plates"):
+        trajectory_gradient(integrator, [], np.zeros((0, *model.rest.points.shape)), [])
+    assert BackwardEuler(model, 1e-3).differentiable
 
 
 def test_eulers_equations_about_a_principal_axis():

@@ -105,7 +105,8 @@ def trajectory_gradient(
         UsageError: of this kind of integrator no gradients are known.
     """
     if not integrator.differentiable:
-        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
+        plates = " with rigid plates" if integrator.model.unknowns.plates else ""
+        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__}{plates} are known")
     model, end = integrator.model, (integrator.pose, integrator.velocities, integrator.time)
     result = np.zeros(len(parameters))
     shape = integrator.pose.points.shape

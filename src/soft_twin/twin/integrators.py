@@ -7,21 +7,25 @@ With damping C = α M + β K, and F = loads − ∂W/∂x, a step from (x₀, v�
 
 with β K v as the rate of the elastic forces, so that each is the minimum of an incremental potential (model.Increment)
 and constraints hold at the end of the step. Crank–Nicolson keeps energy and is second order in the step; backward
-Euler dissipates and is first order. What a constraint pushes acts during the whole step.
+Euler dissipates and is first order. What a constraint pushes acts during the whole step, as the body lies at its end;
+what holds a rigid plate together acts as it lies in the middle of a step of Crank–Nicolson.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.twin.model import Increment, Model
+from soft_twin.twin.model import Increment, Model, reactions
 from soft_twin.twin.solve import Solved, minimise
 from soft_twin.twin.unknowns import Pose
 
 SMALLEST_STEP = 1e-3  # of the first step: adaptive steps are not made shorter
 GROWTH = 1.5  # of an adaptive step, at most
 SAFETY = 0.9
+MAX_PASSES = 50  # of a step whose plates turn
+SETTLED = 1e-10  # change of a plate's forces, of those at work
 CELLS_A_STEP = 0.5  # of the smallest cell's size: no node moves further in an adaptive step (Courant's condition)
 
 
@@ -94,12 +98,7 @@ class Integrator(ABC):
         dt = self.dt if dt is None else dt
         model, time = self.model, self.time + dt
         model.begin(self.pose.points)
-        increment = self.increment(dt)
-        try:
-            guess = model.prescribe(self._coasted(dt), time)
-            solved = minimise(model, guess, increment, self._multipliers, self.newton_steps)
-        except ConvergenceError:
-            solved = minimise(model, model.prescribe(self.pose, time), increment)
+        solved = self._solve(self.increment(dt), dt, time)
         self.velocities = self.velocities_after(solved.pose.points, dt)
         self.pose, self.time, self.solved, self._multipliers = solved.pose, time, solved, solved.multipliers
         self._elastic, self._loads = solved.assembled.elastic, solved.assembled.loads
@@ -135,6 +134,15 @@ class Integrator(ABC):
     def energy(self) -> float:
         """Kinetic, elastic, and potential of the loads [J]."""
         return self.kinetic_energy() + self.model.energy(self.pose.points)
+
+    def _solve(self, increment: Increment, dt: float, time: float) -> Solved:
+        """The end of a step of `dt`, at `time`."""
+        model = self.model
+        try:
+            guess = model.prescribe(self._coasted(dt), time)
+            return minimise(model, guess, increment, self._multipliers, self.newton_steps)
+        except ConvergenceError:
+            return minimise(model, model.prescribe(self.pose, time), increment)
 
     def _coasted(self, dt: float) -> Pose:
         """Where the nodes would be if nothing acted on them: closer to the end of the step than where they are. Plates
@@ -199,9 +207,20 @@ class BackwardEuler(Integrator):
 
 
 class CrankNicolson(Integrator):
-    """Second order, keeps energy: for oscillations."""
+    """Second order, keeps energy: for oscillations.
+
+    With b = ∂Φ/∂x − Jᵀ λ, what holds a rigid plate together is b of its nodes. At the minimum it has no moment about
+    the arms r₁ at the end of the step, Σ r₁ × b = 0, which alone would be of first order. Of second order, and
+    symmetric in time, is Σ ½ (r₀ + r₁) × b = 0: with linear forces a on the plate of the moment Σ r₁ × a =
+    Σ ½ (r₁ − r₀) × b, which the step is solved with until they no longer change. A plate that is alone then keeps its
+    angular momentum. Where `newton_steps` is given, they are left out.
+    """
 
     order = 2
+
+    @property
+    def differentiable(self) -> bool:
+        return not self.model.unknowns.plates
 
     def increment(self, dt: float) -> Increment:
         inertia, damping = 2.0 / dt**2, self.mass_damping / dt
@@ -213,3 +232,29 @@ class CrankNicolson(Integrator):
 
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
         return 2.0 * (points - self.pose.points) / dt - self.velocities
+
+    def _solve(self, increment: Increment, dt: float, time: float) -> Solved:
+        solved = super()._solve(increment, dt, time)
+        if not self.model.unknowns.plates or self.newton_steps is not None:
+            return solved
+        forces = np.zeros_like(increment.linear)
+        for _ in range(MAX_PASSES):
+            before, forces = forces, self._plate_forces(solved, forces)
+            if np.linalg.norm(forces - before) <= SETTLED * np.linalg.norm(solved.assembled.gradient):
+                return solved
+            turned = replace(increment, linear=increment.linear + forces)
+            solved = minimise(self.model, solved.pose, turned, solved.multipliers)
+        raise ConvergenceError(f"plates turn too far in a step of {dt:g} s", tuple(solved.history), 0)
+
+    def _plate_forces(self, solved: Solved, forces: np.ndarray) -> np.ndarray:
+        """The docstring's a (n, 3) [N], of a step that was solved with other `forces` (n, 3)."""
+        assembled, before, after = solved.assembled, self.pose, solved.pose
+        balance = assembled.gradient + forces - reactions(assembled.rows, solved.multipliers, after.points)
+        result = np.zeros_like(forces)
+        for index, plate in enumerate(self.model.unknowns.plates):
+            arms = after.points[plate] - after.centres[index]
+            turned = arms - (before.points[plate] - before.centres[index])
+            moment = 0.5 * np.cross(turned, balance[plate]).sum(axis=0)
+            inertia = (arms**2).sum() * np.eye(3) - arms.T @ arms
+            result[plate] = np.cross(np.linalg.pinv(inertia) @ moment, arms)
+        return result
