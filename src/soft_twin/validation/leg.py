@@ -16,13 +16,17 @@ in the step; with this damping Crank–Nicolson in steps of 2 ms gives nearly th
 gives depends little on the step. The authors' example holds the signal during 20 ms, which matters for such quick
 ramps; here it is continuous, as in the paper.
 
-The optimiser is optuna's tree-structured Parzen estimator, which is given no signal: its first trials are drawn at
-random. Its simulations are quick ones: one Newton step a time step (linearly implicit), ended when the leg has jumped
-and sinks again. What it finds is simulated again to the end, with every step solved, and with half the step. Picture:
-leg.png.
+The optimiser is optuna's tree-structured Parzen estimator, which is given no signal. Good signals are rare, less than
+one in a thousand of Table IV's ranges, so several studies start anew, each at random, on as many processors as there
+are. They look for the highest flight of the centre of mass, which has no plateaus and is known when the leg takes off:
+their simulations end there, and have one Newton step a time step (linearly implicit). The best dozen of all trials then
+jump until they sink again, and the one whose lowest vertex was highest is simulated to the end, with every step solved,
+and with half the step. Picture: leg.png.
 """
 
+import multiprocessing
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -54,8 +58,9 @@ VOXEL, GRID, FOOT, SHANK, MUSCLES = 0.05, (5, 4, 10), slice(0, 2), slice(1, 3), 
 YOUNG_MODULUS, POISSON_RATIO, DENSITY, MUSCLE_STIFFNESS = 0.5e6, 0.4, 1000.0, 0.5e6
 START, VELOCITY, DURATION = 1.0, np.array([0.5, 0.5, 0.5]), 1.5  # [m], [m/s], [s]
 STEP, STIFFNESS_DAMPING, PAPERS_STEP = 2e-3, 0.8e-3, 0.8e-3  # [s]
-TRIALS, STARTUP = 160, 32  # in all, and those that are drawn at random
-TOUCH, SUNK = 1e-4, 0.1  # [m]: on the ground; lower than it was: the jump is over
+STUDIES, TRIALS, STARTUP, CANDIDATES, FINALISTS = 4, 75, 16, 200, 12  # the first STARTUP of TRIALS are random
+TOUCH, AIRBORNE, SUNK = 1e-4, 0.05, 0.1  # [m]: on the ground, above it, and below the highest: the jump is over
+WEIGHT = 9.81  # [m/s²]
 
 
 @dataclass(frozen=True)
@@ -88,33 +93,70 @@ PASSIVE, PAPERS = Signal(), Signal(0.69, 1.05, 0.541, 0.271)
 
 
 @dataclass(frozen=True)
+class Course:
+    """Where a jumping leg has been so far.
+
+    Attributes:
+        times, lowest, centre: (t,) [s], heights of the lowest vertex and of the centre of mass [m] after each step.
+    """
+
+    times: np.ndarray
+    lowest: np.ndarray
+    centre: np.ndarray
+
+    @property
+    def height(self) -> float:
+        """Of the lowest vertex after the leg has met the ground [m], 0 if it never leaves it."""
+        return float(self._since_met(self.lowest).max(initial=0.0))
+
+    @property
+    def rise(self) -> float:
+        """Of the centre of mass after the leg has met the ground [m], with the rest of the last flight; 0 if none."""
+        since = self._since_met(self.centre)
+        if len(since) < 2:
+            return 0.0
+        dt = self.times[1] - self.times[0]
+        speed = max(0.0, (since[-1] - since[-2]) / dt - 0.5 * WEIGHT * dt)
+        return float(max(since.max(), since[-1] + 0.5 * speed**2 / WEIGHT))
+
+    @property
+    def takes_off(self) -> bool:
+        """Whether the leg has met the ground and now flies upward."""
+        since = self._since_met(self.centre)
+        return len(since) > 1 and self.lowest[-1] > AIRBORNE and since[-1] > since[-2]
+
+    @property
+    def sinks(self) -> bool:
+        """Whether the leg has jumped and is lower again."""
+        return self.lowest[-1] < self.height - SUNK
+
+    @property
+    def penetration(self) -> float:
+        """The largest [m]."""
+        return max(0.0, -float(self.lowest.min(initial=0.0)))
+
+    def _since_met(self, heights: np.ndarray) -> np.ndarray:
+        met = np.flatnonzero(self.lowest < TOUCH)
+        return heights[met[0] :] if len(met) else heights[:0]
+
+
+@dataclass(frozen=True)
 class Jump:
     """A simulated jump.
 
     Attributes:
         signal: of the muscles.
-        times, lowest: [s], height of the lowest vertex [m] after each step.
+        course: of the leg.
         shapes: (t, n, 3).
         seconds: what the simulation took.
         finished: whether every step converged.
     """
 
     signal: Signal
-    times: np.ndarray
-    lowest: np.ndarray
+    course: Course
     shapes: np.ndarray
     seconds: float
     finished: bool
-
-    @property
-    def height(self) -> float:
-        """Of the lowest vertex after the leg has met the ground [m], 0 if it never leaves it."""
-        return _highest(self.lowest)
-
-    @property
-    def penetration(self) -> float:
-        """The largest [m]."""
-        return max(0.0, -float(self.lowest.min(initial=0.0)))
 
 
 class Leg:
@@ -139,57 +181,112 @@ class Leg:
     ) -> Jump:
         """From the start, every step solved; what does not converge ends the jump. Backward Euler damps by itself."""
         damping = STIFFNESS_DAMPING if scheme is CrankNicolson else 0.0
-        return self._simulate(signal, scheme(self.model, dt, *self._start(), stiffness_damping=damping), duration)
+        integrator = scheme(self.model, dt, *self._start(), stiffness_damping=damping)
+        return self._simulate(signal, integrator, duration, lambda course: False)
 
-    def quick_jump(self, signal: Signal, duration: float = DURATION) -> Jump:
-        """As `jump`, with one Newton step a time step, until the leg has jumped and sinks again."""
+    def quick_jump(self, signal: Signal, over: Callable[[Course], bool], duration: float = DURATION) -> Jump:
+        """As `jump`, with one Newton step a time step, until it is `over`."""
         integrator = CrankNicolson(
             self.model, STEP, *self._start(), stiffness_damping=STIFFNESS_DAMPING, newton_steps=1
         )
-        return self._simulate(signal, integrator, duration, over=_sinks)
+        return self._simulate(signal, integrator, duration, over)
+
+    def take_off(self, signal: Signal) -> float:
+        """How high the centre of mass flies [m], from a quick jump; see `trusted`."""
+        jump = self.quick_jump(signal, lambda course: course.takes_off)
+        return trusted(jump, jump.course.rise)
 
     def _start(self) -> tuple[Pose, np.ndarray]:
         self.ventral.activation = self.dorsal.activation = 0.0
         raised = self.mesh.nodes + np.array([0.0, 0.0, START])
         return Pose(raised, np.zeros((0, 3)), np.zeros((0, 3, 3))), VELOCITY
 
-    def _simulate(self, signal: Signal, integrator: Integrator, duration: float, over=lambda lowest: False) -> Jump:
-        """`over`: whether the jump is, from the heights so far, asked once the signal has ended."""
-        began, finished = perf_counter(), True
-        shapes, lowest = [], []
-        for _ in range(round(duration / integrator.dt)):
-            after = integrator.time + integrator.dt
+    def _simulate(
+        self, signal: Signal, integrator: Integrator, duration: float, over: Callable[[Course], bool]
+    ) -> Jump:
+        began, finished, dt = perf_counter(), True, integrator.dt
+        shares = self.model.mass.diagonal() / self.model.body.mass
+        times = dt * np.arange(1, round(duration / dt) + 1)
+        heights, shapes = np.zeros((2, len(times))), []
+        course = Course(times[:0], *heights[:, :0])
+        for count, after in enumerate(times, 1):
             self.ventral.activation, self.dorsal.activation = signal.ventral(after), signal.dorsal(after)
             try:
                 integrator.step()
             except ConvergenceError:
                 finished = False
                 break
-            shapes.append(integrator.pose.points)
-            lowest.append(float(shapes[-1][:, 2].min()))
-            if after > signal.end and over(np.array(lowest)):
+            x = integrator.pose.points
+            shapes.append(x)
+            heights[:, count - 1] = x[:, 2].min(), shares @ x[:, 2]
+            course = Course(times[:count], *heights[:, :count])
+            if over(course):
                 break
-        times = integrator.dt * np.arange(1, len(shapes) + 1)
-        return Jump(signal, times, np.array(lowest), np.array(shapes), perf_counter() - began, finished)
+        return Jump(signal, course, np.array(shapes), perf_counter() - began, finished)
+
+
+def trusted(jump: Jump, height: float) -> float:
+    """A height of a quick jump [m]; 0 where a step did not converge, or where the leg would get higher than it fell:
+    then single Newton steps have gone astray."""
+    return height if jump.finished and height < START else 0.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the optimiser has tried.
+
+    Attributes:
+        signals, rises: of all trials, one study after the other; how high the centre of mass flies [m].
+        finalists, heights: indices of the highest trials, and how high the lowest vertex gets with them [m].
+    """
+
+    signals: list[Signal]
+    rises: np.ndarray
+    finalists: np.ndarray
+    heights: np.ndarray
+
+    @property
+    def best(self) -> Signal:
+        return self.signals[self.finalists[int(np.argmax(self.heights))]]
+
+    def __str__(self) -> str:
+        above = int((self.heights > PAPERS_HEIGHT).sum())
+        place = int(self.finalists[int(np.argmax(self.heights))])
+        return (
+            f"{STUDIES} studies of {len(self.signals) // STUDIES} trials, {len(self.heights)} finalists: {above} above "
+            f"{PAPERS_HEIGHT} m, the best {self.heights.max():.3f} m, trial {place % TRIALS + 1} of study "
+            f"{place // TRIALS + 1}"
+        )
 
 
 def run(folder: Path, data: Path) -> str:
     """Passive leg, the paper's signal, and the optimiser's; `data` is not used."""
-    leg = Leg()
-    history: list[float] = []
-    best = optimise(leg.quick_jump, TRIALS, history)
-    jumps = {"passive": leg.jump(PASSIVE), "paper's signal": leg.jump(PAPERS), "optimised": leg.jump(best)}
+    found, leg = search(), Leg()
+    jumps = {"passive": leg.jump(PASSIVE), "paper's signal": leg.jump(PAPERS), "optimised": leg.jump(found.best)}
     checks = {
         "paper's, its own steps": leg.jump(PAPERS, PAPERS_STEP, scheme=BackwardEuler),
-        "optimised, half step": leg.jump(best, 0.5 * STEP),
+        "optimised, half step": leg.jump(found.best, 0.5 * STEP),
     }
-    _draw(folder / "leg.png", leg.mesh, jumps, history)
-    return table(jumps | checks, history)
+    _draw(folder / "leg.png", leg.mesh, jumps, found)
+    return f"{table(jumps | checks)}\n{found}"
 
 
-def optimise(jump: Callable[[Signal], Jump], trials: int, history: list[float], seed: int = 0) -> Signal:
-    """The best signal of some trials of optuna's tree-structured Parzen estimator, the first of them random. Their
-    heights are added to `history`; a jump that does not converge counts as none.
+def search(seed: int = 0) -> Search:
+    """Studies of their own seeds, each in a process, then the finalists.
+
+    Raises:
+        UsageError: optuna is not installed.
+    """
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        studies = list(pool.map(_study_of_the_leg, range(STUDIES * seed, STUDIES * (seed + 1))))
+        signals, rises = [each for study in studies for each in study[0]], np.concatenate([each[1] for each in studies])
+        finalists = np.argsort(-rises, kind="stable")[:FINALISTS]
+        heights = np.array(list(pool.map(_height_of_the_leg, [signals[place] for place in finalists])))
+    return Search(signals, rises, finalists, heights)
+
+
+def study(rise: Callable[[Signal], float], trials: int, seed: int) -> tuple[list[Signal], np.ndarray]:
+    """Signals that optuna's tree-structured Parzen estimator tries, the first of them at random, and what they give.
 
     Raises:
         UsageError: optuna is not installed.
@@ -199,38 +296,37 @@ def optimise(jump: Callable[[Signal], Jump], trials: int, history: list[float], 
     except ImportError as error:
         raise UsageError("the leg is optimised by optuna: pip install soft_twin[calibration]") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    signals: list[Signal] = []
 
-    def height(trial: "optuna.Trial") -> float:
-        result = jump(Signal(**{name: trial.suggest_float(name, *bounds) for name, bounds in RANGES.items()}))
-        history.append(result.height if result.finished else 0.0)
-        return history[-1]
+    def objective(trial: "optuna.Trial") -> float:
+        signals.append(Signal(**{name: trial.suggest_float(name, *bounds) for name, bounds in RANGES.items()}))
+        return rise(signals[-1])
 
-    sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, multivariate=True, seed=seed)
-    study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.optimize(height, n_trials=trials)
-    return Signal(**study.best_params)
+    sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, n_ei_candidates=CANDIDATES, seed=seed)
+    tried = optuna.create_study(direction="maximize", sampler=sampler)
+    tried.optimize(objective, n_trials=trials)
+    return signals, np.array([trial.value for trial in tried.trials])
 
 
-def table(jumps: dict[str, Jump], history: list[float]) -> str:
+def _study_of_the_leg(seed: int) -> tuple[list[Signal], np.ndarray]:
+    return study(Leg().take_off, TRIALS, seed)
+
+
+def _height_of_the_leg(signal: Signal) -> float:
+    jump = Leg().quick_jump(signal, lambda course: course.times[-1] > signal.end and course.sinks)
+    return trusted(jump, jump.course.height)
+
+
+def table(jumps: dict[str, Jump]) -> str:
     """Against the paper's height."""
     lines = [f"{'':23} {'height [m]':>10} {'penetration [mm]':>17} {'converged':>10} {'time [s]':>9}  signal"]
     for name, each in jumps.items():
         lines.append(
-            f"{name:23} {each.height:10.3f} {1e3 * each.penetration:17.1e} {'yes' if each.finished else 'no':>10} "
-            f"{each.seconds:9.1f}  {each.signal}"
+            f"{name:23} {each.course.height:10.3f} {1e3 * each.course.penetration:17.1e} "
+            f"{'yes' if each.finished else 'no':>10} {each.seconds:9.1f}  {each.signal}"
         )
     lines.append(f"{'reach':23} {f'> {PAPERS_HEIGHT}':>10} {'≤ 0.1':>17} {'yes':>10}")
-    return "\n".join([*lines, progress(history)])
-
-
-def progress(history: list[float]) -> str:
-    """How soon trials were above the paper's height, and the best of them."""
-    above = np.flatnonzero(np.array(history) > PAPERS_HEIGHT)
-    first = f", the first is number {above[0] + 1}" if len(above) else ""
-    return (
-        f"{len(history)} trials of optuna, {STARTUP} of them random: {len(above)} above {PAPERS_HEIGHT} m{first}; "
-        f"the best, {max(history):.3f} m, is number {int(np.argmax(history)) + 1}"
-    )
+    return "\n".join(lines)
 
 
 def _ramp(before: float, after: float, time: float) -> float:
@@ -239,28 +335,21 @@ def _ramp(before: float, after: float, time: float) -> float:
     return before + float(np.clip(0.5 * way + np.sign(way) * RAMP * time, min(way, 0.0), max(way, 0.0)))
 
 
-def _highest(lowest: np.ndarray) -> float:
-    met = np.flatnonzero(lowest < TOUCH)
-    return float(lowest[met[0] :].max()) if len(met) else 0.0
-
-
-def _sinks(lowest: np.ndarray) -> bool:
-    return lowest[-1] < _highest(lowest) - SUNK
-
-
-def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], history: list[float]) -> None:
+def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None:
     figure = Figure(figsize=(13.0, 7.0), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=[1.0, 1.1])
     course, progress = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
     for name, each in jumps.items():
-        course.plot(each.times, each.lowest, label=f"{name}: {each.height:.3f} m")
+        course.plot(each.course.times, each.course.lowest, label=f"{name}: {each.course.height:.3f} m")
     course.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8, label="paper's height")
     course.set(xlabel="time [s]", ylabel="lowest vertex [m]")
     course.legend(fontsize=8)
-    progress.plot(np.arange(1, len(history) + 1), history, "o", markersize=3, label="trial")
-    progress.plot(np.arange(1, len(history) + 1), np.maximum.accumulate(history), label="best so far")
+    progress.plot(np.arange(1, len(found.rises) + 1), found.rises, ".", markersize=4, label="centre of mass, trial")
+    progress.plot(found.finalists + 1, found.heights, "o", markersize=4, label="lowest vertex, finalist")
     progress.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8)
-    progress.set(xlabel="trial", ylabel="height [m]")
+    for begin in TRIALS * np.arange(1, STUDIES) + 0.5:
+        progress.axvline(begin, color="0.6", linewidth=0.8)
+    progress.set(xlabel="trial, one study after the other", ylabel="height [m]")
     progress.legend(fontsize=8)
     _draw_shapes(figure.add_subplot(grid[1, :]), mesh, jumps["optimised"])
     for axes in (course, progress):
@@ -271,7 +360,7 @@ def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], history: list[float]) 
 def _draw_shapes(axes: Axes, mesh: Mesh, jump: Jump) -> None:
     """Side views every 0.1 s, each shifted by 0.5 m: passive parts grey, ventral muscle red, dorsal one blue."""
     muscles = {"ventral": "#d55e00", "dorsal": "#0072b2"}
-    every = max(1, round(0.1 / jump.times[0]))
+    every = max(1, round(0.1 / jump.course.times[0]))
     colours = {None: "#bbbbbb", **muscles}
     for place, x in enumerate(jump.shapes[::every]):
         for name, colour in colours.items():
@@ -279,7 +368,7 @@ def _draw_shapes(axes: Axes, mesh: Mesh, jump: Jump) -> None:
             for face in _near_faces(mesh, cells):
                 along = x[face, 0] - x[:, 0].mean() + 0.5 * place
                 axes.fill(along, x[face, 2], colour, edgecolor="white", linewidth=0.3)
-        axes.text(0.5 * place, -0.08, f"{jump.times[place * every]:.2f} s", ha="center", fontsize=7)
+        axes.text(0.5 * place, -0.08, f"{jump.course.times[place * every]:.2f} s", ha="center", fontsize=7)
     axes.axhline(0.0, color="black", linewidth=1.0)
     axes.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8)
     axes.set(xticks=[], ylabel="z [m]", aspect="equal", title="optimised; ventral muscle red, dorsal blue")
