@@ -2,7 +2,9 @@
 
 Both have the same mesh, corotational material, nodal masses and clamped nodes, and are told the same gravity, which
 swings as for a control tick's measurement. A static step is one Newton step from where the body is; a time step is
-linearly implicit Euler. Times are the process's processor time, in which others' load counts little.
+linearly implicit Euler. Times are the process's processor time, in which others' load counts little. Each takes a run
+of steps before it is the other's turn, so that it has its caches as in a loop of its own; step by step in turn, each
+finds the other's data in them, which costs the smaller one more.
 
 Where we take a tetrahedron's rotation from the polar decomposition of its deformation gradient, SOFA takes it from a
 frame along three of its edges (method `large`, as in most scenes) or from those edges' own polar decomposition
@@ -36,6 +38,7 @@ from soft_twin.twin.solve import equilibrium, minimise  # noqa: E402
 ELEMENT, LAW = "tet4", "corotational"
 TIME_STEP = 0.01  # [s]
 WARM_UP = 5  # steps that are not counted
+RUN = 20  # steps of one before it is the other's turn
 SWING = 400  # steps in which gravity turns from along the body to against it and back
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 AT_REST = 1e-9  # [m] movement of a node in a Newton step, below which SOFA's body is in equilibrium
@@ -113,16 +116,11 @@ def _leave_standard_output() -> None:
 
 def _static_steps(robot: CableTube, repeats: int) -> list[Figure]:
     cells = len(build_cable_tube_body(robot, element=ELEMENT).mesh.cells)
-    times = alternately(
-        {
-            "ours": _newton_step(robot),
-            "cables": _cable_step(robot),
-            "tick": _control_tick(robot),
-            "scalars": SofaBody(robot, STATIC, matrix=SCALARS).step,
-            "sofa": SofaBody(robot, STATIC).step,
-        },
-        repeats,
-    )
+    ours, theirs = _newton_step(robot), SofaBody(robot, STATIC).step
+    with_cables, tick = _cable_step(robot), _control_tick(robot)
+    scalars = SofaBody(robot, STATIC, matrix=SCALARS).step
+    steps = {"ours": ours, "sofa": theirs, "cables": with_cables, "scalars": scalars, "tick": tick}
+    times, cold = alternately(steps, repeats), alternately({"ours": ours, "sofa": theirs}, repeats // 2, run=1)
     return [
         Figure("newton.ours_ms", f"static Newton step, {cells} {ELEMENT}: ours", times["ours"], "ms", "<= 8"),
         Figure("newton.cables_ms", "  ours with the sensitivities to six cables", times["cables"], "ms", "<= 8"),
@@ -130,6 +128,9 @@ def _static_steps(robot: CableTube, repeats: int) -> list[Figure]:
         Figure("newton.scalars_ratio", "    over ours", times["scalars"] / times["ours"], "", ">= 5"),
         Figure("newton.sofa_ms", "  the same with a matrix of 3 x 3 blocks", times["sofa"], "ms"),
         Figure("newton.ratio", "    over ours", times["sofa"] / times["ours"], "", ">= 5"),
+        Figure("newton.cold_ours_ms", "  step by step in turn: ours", cold["ours"], "ms"),
+        Figure("newton.cold_sofa_ms", "    SOFA's, blocks", cold["sofa"], "ms"),
+        Figure("newton.cold_ratio", "    over ours", cold["sofa"] / cold["ours"]),
         Figure("tick.ours_ms", "control tick, ours, inverse", times["tick"], "ms", "<= 8"),
         Figure("tick.ratio", "  SOFA's static step, without cables, over it", times["sofa"] / times["tick"]),
     ]
@@ -144,17 +145,22 @@ def _time_steps(robot: CableTube, repeats: int) -> list[Figure]:
     ]
 
 
-def alternately(steps: dict[str, Step], repeats: int) -> dict[str, float]:
-    """Median processor time [ms] of each step, taken in turn while gravity swings."""
+def alternately(steps: dict[str, Step], repeats: int, run: int = RUN) -> dict[str, float]:
+    """Median processor time [ms] of each step while gravity swings, taken in turn, `run` at a time."""
     times = {name: [] for name in steps}
-    for i in range(WARM_UP + repeats):
-        angle = 0.5 * np.pi * np.cos(2.0 * np.pi * i / SWING)
-        gravity = -9.81 * np.array([0.0, np.cos(angle), np.sin(angle)])
+    for first in range(0, WARM_UP + repeats, run):
         for name, step in steps.items():
-            start = time.process_time()
-            step(gravity)
-            times[name].append(1e3 * (time.process_time() - start))
+            times[name] += [_processor_time(step, i) for i in range(first, first + run)]
     return {name: float(np.median(values[WARM_UP:])) for name, values in times.items()}
+
+
+def _processor_time(step: Step, i: int) -> float:
+    """Of the i-th step [ms]."""
+    angle = 0.5 * np.pi * np.cos(2.0 * np.pi * i / SWING)
+    gravity = -9.81 * np.array([0.0, np.cos(angle), np.sin(angle)])
+    start = time.process_time()
+    step(gravity)
+    return 1e3 * (time.process_time() - start)
 
 
 def _equilibria(robot: CableTube) -> list[Figure]:
