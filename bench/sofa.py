@@ -4,7 +4,7 @@ Both have the same mesh, corotational material, nodal masses and clamped nodes, 
 swings as for a control tick's measurement. A static step is one Newton step from where the body is; a time step is
 linearly implicit Euler. Times are the process's processor time, in which others' load counts little. Each takes a run
 of steps before it is the other's turn, so that it has its caches as in a loop of its own; step by step in turn, each
-finds the other's data in them, which costs the smaller one more.
+finds the other's data in them, which costs the faster one more.
 
 Where we take a tetrahedron's rotation from the polar decomposition of its deformation gradient, SOFA takes it from a
 frame along three of its edges (method `large`, as in most scenes) or from those edges' own polar decomposition
