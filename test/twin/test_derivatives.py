@@ -5,6 +5,7 @@ import pytest
 from bodies import distorted_block
 
 from soft_twin.errors import InputError, UsageError
+from soft_twin.twin import solve
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.cables import Cables
 from soft_twin.twin.constraints import CableLength, Contact, Plane, RigidPlate, Sphere
@@ -150,3 +151,70 @@ def test_what_cannot_be_differentiated_is_refused():
 
     with pytest.raises(UsageError, match="Own has no young_modulus"):
         Elastic(Material(Own(), 1.0), "young_modulus").value  # noqa: B018
+
+
+FRICTION = {
+    "slips on a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.1),
+    "sticks to a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.8),
+    "slips on a ball": (Sphere([0.15, 0.26, 0.12], 0.085), 0.1),
+}
+
+
+@pytest.mark.parametrize("case", FRICTION)
+def test_friction_is_differentiated(case, monkeypatch):
+    monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
+    body, (obstacle, mu) = block(), FRICTION[case]
+    touch, gravity = Contact(obstacle, friction=mu), Gravity([20.0, 3.0, -9.81])
+    model = Model(body, [gravity], [touch])
+    solved = equilibrium(model)
+    assert any(slips(touch, solved)), "at least one node slips in each case"
+    parameters = [
+        Elastic(body.parts[0].material, "young_modulus"),
+        Attribute(gravity, "vector", 1),
+        Attribute(touch, "friction"),
+    ]
+    exact = sensitivities(model, solved, parameters)
+    objective = RNG.normal(size=solved.pose.points.shape)
+    adjoint = gradient(model, solved, objective, parameters)
+    for index, parameter in enumerate(parameters):
+        numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=2e-4)
+        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
+        assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
+@pytest.mark.parametrize("mu", [0.2, 3.0])
+def test_gradients_through_time_know_friction(scheme, mu, monkeypatch):
+    monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
+    body = block(law="corotational")
+    touch = Contact(Plane([0.302, 0.0, 0.0], [-1.0, 0.05, 0.1]), friction=mu)
+    model = Model(body, [Gravity([4.0, 0.0, -9.81])], [touch])
+    material = body.parts[0].material
+    parameters = [Elastic(material, "young_modulus"), Density(model, material), Attribute(touch, "friction")]
+
+    def run():
+        integrator = scheme(model, 0.004, velocities=[0.6, 0.3, 0.1], mass_damping=3.0, stiffness_damping=1e-3)
+        return integrator, record(integrator, 6)
+
+    integrator, moments = run()
+    assert all(slips(touch, moments[-1].solved)) == (mu < 1.0)
+    objective = np.random.default_rng(2).normal(size=(6, *body.mesh.nodes.shape))
+    exact = trajectory_gradient(integrator, moments, objective, parameters)
+
+    def value():
+        places = [moment.solved.pose.points for moment in run()[1]]
+        return float((objective * np.array(places)).sum())
+
+    for index, parameter in enumerate(parameters):
+        assert exact[index] == pytest.approx(differences(value, parameter), rel=2e-6)
+
+
+def slips(touch, solved) -> list[bool]:
+    """Of each node that is pressed, whether friction is at its bound in one direction."""
+    known = solved.multipliers[0]
+    pressed = {key: force for key, force in known.items() if touch.bound(key) is None and force > 1e-6}
+    bounded = {key: touch.bound(key)[0] for key in known if touch.bound(key) is not None}
+    return [
+        any(abs(known[key]) > 0.999999 * touch.friction * force for key, of in bounded.items() if of == normal)
+        for normal, force in pressed.items()
+    ]

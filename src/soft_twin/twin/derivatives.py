@@ -8,7 +8,11 @@ differentiating both by a parameter θ gives the symmetric system
 
 which is solved by the factorisation of K and one more right-hand side for each active row; an objective's gradient
 needs it once for all parameters (adjoint). ∂R/∂θ and ∂G/∂θ, at fixed positions, are taken by central differences of
-fourth order: R is smooth in θ, and they are good to about ten digits. Friction that slips counts as a constant force.
+fourth order: R is smooth in θ, and they are good to about ten digits.
+
+Friction makes the system unsymmetric. A row that slips, λ = ±μ λ' with λ' the normal force, adds ±μ J of its own to
+the row of λ' in the upper Jᵀ. And as the normal turns with the point of contact, so do the directions t of friction: K
+loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more.
 
 Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
 """
@@ -17,9 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.linalg import block_diag
+from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.twin.constraints.base import Rows
 from soft_twin.twin.integrators import BackwardEuler, Integrator
 from soft_twin.twin.model import Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
@@ -29,28 +35,64 @@ from soft_twin.twin.unknowns import Pose
 STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
 RELATIVE_STEP = 1e-3  # of a parameter's value; the error is of fourth order
 SMALLEST_STEP = 1e-4  # of parameters that are about zero
+TURNING_STEP = 1e-5  # of the body's size, for directions of friction
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
 
 
 @dataclass(frozen=True)
+class _Active:
+    """The rows of the linear system of one solution.
+
+    Attributes:
+        places: (m,) which of all rows they are.
+        jacobian, pushing: (m, size) the lower and the upper J.
+        held: (m, 3 n) J of rows of friction, zero for others.
+        compliance: (m,).
+        slipping: of each constraint, the keys of rows that slip, with 1 or −1.
+        touching: (3 p, size) coordinates of nodes that friction acts on, by the unknowns.
+        turning: (3 p, 3 p) the module's D of those.
+    """
+
+    places: np.ndarray
+    jacobian: np.ndarray
+    pushing: np.ndarray
+    held: np.ndarray
+    compliance: np.ndarray
+    slipping: list[dict[int, int]]
+    touching: np.ndarray
+    turning: np.ndarray
+
+
+@dataclass(frozen=True)
 class _System:
-    """The linear system of one solution, factorised: Jacobian (m, size) and compliance (m,) of the active rows."""
+    """The linear system of one solution, factorised: K⁻¹ times the transposes of its `jacobian`, `pushing` and
+    `touching`."""
 
     model: Model
     pose: Pose
     transform: csr_matrix
-    jacobian: np.ndarray
-    active: np.ndarray
-    solved_rows: np.ndarray
-    schur: np.ndarray
+    rows: _Active
+    solved_jacobian: np.ndarray
+    solved_pushing: np.ndarray
+    solved_touching: np.ndarray
 
     def solve(self, gradient: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(dq, dλ) for right-hand sides (size, p) and (m, p)."""
+        return self._solve(gradient, gaps, self.rows.jacobian, self.solved_pushing, self.rows.turning)
+
+    def solve_adjoint(self, gradient: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the transposed system."""
+        return self._solve(gradient, gaps, self.rows.pushing, self.solved_jacobian, self.rows.turning.T)
+
+    def _solve(self, gradient, gaps, lower, solved_upper, turning) -> tuple[np.ndarray, np.ndarray]:
         first = self.model.unknowns.matrix.solve(np.ascontiguousarray(gradient))
-        if not len(self.schur):
+        columns, turned = np.hstack([solved_upper, self.solved_touching]), turning @ self.rows.touching
+        if not columns.shape[1]:
             return first, np.zeros((0, gradient.shape[1]))
-        multipliers = np.linalg.solve(self.schur, -gaps - self.jacobian @ first)
-        return first + self.solved_rows @ multipliers, multipliers
+        dense = np.vstack([lower @ columns, -turned @ columns])
+        dense[np.diag_indices_from(dense)] += np.concatenate([self.rows.compliance, np.ones(len(turned))])
+        forces = np.linalg.solve(dense, np.vstack([-gaps - lower @ first, turned @ first]))
+        return first + columns @ forces, forces[: len(lower)]
 
 
 def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter]) -> np.ndarray:
@@ -129,6 +171,7 @@ def trajectory_gradient(
         nodal = (system.transform @ adjoint).reshape(shape)
         inertia = model.mass @ nodal
         by_position = -scale / dt * by_velocity - _by_start(integrator, moment, nodal, inertia, scale)
+        by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
         by_velocity = -keep * by_velocity + scale / dt * inertia
     integrator.restart(*end)
     return result
@@ -180,26 +223,118 @@ def _factorised(model: Model, pose: Pose, increment: Increment, multipliers: lis
 
     assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
     matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
-    rows = stacked(assembled.rows, transform)
-    jacobian, active, compliance = np.zeros((0, model.unknowns.size)), np.zeros(0, dtype=np.int64), np.zeros(0)
-    if rows is not None:
-        pairs = zip(assembled.rows, multipliers, strict=True)
-        values = np.concatenate([own.multipliers(known) for own, known in pairs if own is not None])
-        stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
-        wanted = values - stiffness * (rows.values + rows.compliance * values)
-        active = np.flatnonzero((wanted > rows.lower) & (wanted < rows.upper))
-        jacobian, compliance = rows.jacobian[active].toarray(), rows.compliance[active]
-    solved_rows = matrix.factorise_and_solve(assemble, np.ascontiguousarray(jacobian.T))
+    rows = _active(model, pose.points, multipliers, assembled.rows, transform)
+    m, alike = len(rows.places), rows.pushing is rows.jacobian
+    columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
+    solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
     if matrix.shift > 0.0:
         raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
-    schur = jacobian @ solved_rows + np.diag(compliance)
-    return _System(model, pose, transform, jacobian, active, solved_rows, schur)
+    pushed = solved[:, :m] if alike else solved[:, m : 2 * m]
+    return _System(model, pose, transform, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :])
+
+
+def _active(
+    model: Model, x: np.ndarray, multipliers: list[dict], separate: list[Rows | None], transform: csr_matrix
+) -> _Active:
+    rows, size = stacked(separate, transform), transform.shape[1]
+    if rows is None:
+        none = np.zeros((0, size))
+        slips: list[dict[int, int]] = [{} for _ in separate]
+        return _Active(np.zeros(0, int), none, none, np.zeros((0, x.size)), np.zeros(0), slips, none, np.zeros((0, 0)))
+    sides, (bounding, factors) = _sides(model, separate, rows, multipliers), _bounds(model, separate)
+    places = np.flatnonzero(sides == 0)
+    slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
+    jacobian = pushing = rows.jacobian[places].toarray()
+    held = np.zeros((len(places), x.size))
+    if (bounding >= 0).any():
+        own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
+        held = own[places].multiply((bounding >= 0)[places, None]).toarray()
+        jacobian = (_with_turning(model, x, multipliers, separate)[places] @ transform).toarray()
+        driven = slipping[np.isin(bounding[slipping], places)]
+        shares = (factors * sides)[driven, None] * rows.jacobian[driven].toarray()
+        np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
+    coordinates, turning = _turning(model, x, multipliers)
+    slips, touching = _by_constraint(separate, slipping, sides), transform[coordinates].toarray()
+    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, turning)
+
+
+def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: list[dict]) -> np.ndarray:
+    """(m,) −1 where a row's multiplier is at its lower bound, 1 at its upper one, 0 where the row is active."""
+    pairs = zip(separate, multipliers, strict=True)
+    values = np.concatenate([own.multipliers(known) for own, known in pairs if own is not None])
+    stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
+    wanted = values - stiffness * (rows.values + rows.compliance * values)
+    return (wanted >= rows.upper).astype(int) - (wanted <= rows.lower).astype(int) * (wanted < rows.upper)
+
+
+def _bounds(model: Model, separate: list[Rows | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Of all rows, the place (m,) of the row whose multiplier bounds theirs, −1 for none, and the factors μ (m,)."""
+    places, factors, start = [], [], 0
+    for constraint, own in zip(model.constraints, separate, strict=True):
+        keys = [] if own is None else own.keys.tolist()
+        place = {key: start + index for index, key in enumerate(keys)}
+        bounds = [constraint.bound(key) or (None, 0.0) for key in keys]
+        places += [place.get(key, -1) for key, _ in bounds]
+        factors += [factor for _, factor in bounds]
+        start += len(keys)
+    return np.array(places, dtype=np.int64), np.array(factors)
+
+
+def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.ndarray) -> list[dict[int, int]]:
+    """Of each constraint, the keys of the chosen rows with their sides."""
+    result, start, wanted = [], 0, set(chosen.tolist())
+    for own in separate:
+        keys = [] if own is None else own.keys.tolist()
+        result.append({key: int(side[start + i]) for i, key in enumerate(keys) if start + i in wanted})
+        start += len(keys)
+    return result
+
+
+def _turning(model: Model, x: np.ndarray, multipliers: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates (3 p,) of the nodes that friction acts on, and the module's D (3 p, 3 p) of them."""
+    touching = np.flatnonzero(np.abs(_friction(model, x, multipliers)).max(axis=1) > 0.0)
+    step = TURNING_STEP * float(np.linalg.norm(model.body.mesh.size))
+    columns = []
+    for shift in step * np.eye(3):
+        change = sum(weight * _friction(model, x + way * shift, multipliers)[touching] for way, weight in STENCIL)
+        columns.append(change / step)
+    coordinates = (3 * touching[:, None] + np.arange(3)).ravel()
+    blocks = np.stack(columns, axis=2) if len(touching) else []
+    return coordinates, block_diag(*blocks) if len(touching) else np.zeros((0, 0))
+
+
+def _with_turning(model: Model, x: np.ndarray, multipliers: list[dict], separate: list[Rows | None]) -> csr_matrix:
+    """∂g/∂x (m, 3 n) of all rows; those of friction with what the turning of their directions adds."""
+    step, jacobians = TURNING_STEP * float(np.linalg.norm(model.body.mesh.size)), []
+    for constraint, own, known in zip(model.constraints, separate, multipliers, strict=True):
+        if own is None or not len(own.keys):
+            continue
+        jacobian = own.jacobian.copy()
+        turned = [i for i, key in enumerate(own.keys.tolist()) if constraint.bound(key) is not None]
+        for axis, shift in enumerate(step * np.eye(3) if turned else ()):
+            slope = np.zeros(len(turned))
+            for way, weight in STENCIL:
+                moved = constraint.rows(x + way * shift, known)
+                values = dict(zip(moved.keys.tolist(), moved.values, strict=True))
+                slope += weight / step * np.array([values.get(int(own.keys[i]), np.nan) for i in turned])
+            jacobian.data[jacobian.indptr[turned] + axis] = slope
+        jacobians.append(jacobian)
+    return vstack(jacobians).tocsr()
+
+
+def _friction(model: Model, x: np.ndarray, multipliers: list[dict]) -> np.ndarray:
+    """Nodal forces (n, 3) [N] of those rows whose multipliers others bound."""
+    known = [
+        {key: value for key, value in own.items() if constraint.bound(key) is not None}
+        for constraint, own in zip(model.constraints, multipliers, strict=True)
+    ]
+    return reactions([c.rows(x, own) for c, own in zip(model.constraints, known, strict=True)], known, x)
 
 
 def _adjoint(system: _System, objective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Adjoint of the unknowns (size,) and of the active rows (m,) for ∂L/∂x (n, 3)."""
     right = (system.transform.T @ objective.ravel())[:, None]
-    adjoint, rows = system.solve(right, np.zeros((len(system.schur), 1)))
+    adjoint, rows = system.solve_adjoint(right, np.zeros((len(system.rows.places), 1)))
     return adjoint[:, 0], rows[:, 0]
 
 
@@ -208,26 +343,32 @@ def _by_parameters(
 ) -> tuple[np.ndarray, np.ndarray]:
     """∂R/∂θ (3 n, p) and ∂G/∂θ (m, p) at fixed positions and multipliers; `increment()` is made anew at each θ."""
     x = solved.pose.points
-    gradients, gaps = np.zeros((x.size, len(parameters))), np.zeros((len(system.active), len(parameters)))
+    gradients, gaps = np.zeros((x.size, len(parameters))), np.zeros((len(system.rows.places), len(parameters)))
     for column, parameter in enumerate(parameters):
         value = parameter.value
         step = max(RELATIVE_STEP * abs(value), SMALLEST_STEP * (abs(value) < SMALLEST_STEP))
         try:
             for shift, weight in STENCIL:
                 parameter.set(value + shift * step)
-                residual, gap = _equations(model, solved, increment())
+                residual, gap = _equations(model, solved, increment(), system.rows.slipping)
                 gradients[:, column] += weight / step * residual
-                gaps[:, column] += weight / step * gap[system.active]
+                gaps[:, column] += weight / step * gap[system.rows.places]
         finally:
             parameter.set(value)
     increment()
     return gradients, gaps
 
 
-def _equations(model: Model, solved: Solved, increment: Increment) -> tuple[np.ndarray, np.ndarray]:
-    """R (3 n,) and all rows' g (m,) at fixed positions and multipliers."""
+def _equations(
+    model: Model, solved: Solved, increment: Increment, slipping: list[dict[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """R (3 n,) and all rows' g (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
     assembled = model.assemble(solved.pose, increment, solved.multipliers)
-    residual = assembled.gradient - reactions(assembled.rows, solved.multipliers, solved.pose.points)
+    known = [dict(own) for own in solved.multipliers]
+    for own, rows, signs in zip(known, assembled.rows, slipping, strict=True):
+        bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if signs else {}
+        own.update({key: sign * bounds[key] for key, sign in signs.items()})
+    residual = assembled.gradient - reactions(assembled.rows, known, solved.pose.points)
     return residual.ravel(), np.concatenate(
         [np.zeros(0)] + [rows.values for rows in assembled.rows if rows is not None]
     )

@@ -75,6 +75,10 @@ class Constraint(ABC):
         """The rows that may matter near positions (n, 3), and the multipliers of the last iteration by key."""
         return None
 
+    def bound(self, key: int) -> tuple[int, float] | None:
+        """Of a row whose multiplier is bounded by that of another, |λ| ≤ μ λ': the other's key, and μ."""
+        return None
+
     @property
     def groups(self) -> np.ndarray | None:
         """(m, k) nodes that `stiffness` couples; None: the rows' curvature is left out."""

@@ -67,6 +67,9 @@ class Contact(Constraint):
         jacobian = coo_matrix((directions.ravel(), (rows, columns)), shape=(len(keys), x.size)).tocsr()
         return Rows(keys, values, jacobian, lower, upper, np.zeros(len(keys)))
 
+    def bound(self, key: int) -> tuple[int, float] | None:
+        return (key % len(self._nodes), self.friction) if key >= len(self._nodes) else None
+
     @property
     def groups(self) -> np.ndarray:
         return self._nodes[:, None]
