@@ -17,6 +17,7 @@ from soft_twin.validation.leg import (
     Leg,
     Search,
     Signal,
+    around,
     study,
     table,
     trusted,
@@ -121,11 +122,23 @@ def test_quick_jumps_that_went_astray_do_not_count():
     assert [trusted(fine, 0.3), trusted(fine, 122.0), trusted(failed, 0.3)] == [0.3, 0.0, 0.0]
 
 
-def test_the_highest_finalist_is_the_best():
+def test_last_studies_stay_around_a_signal_and_in_the_ranges():
+    near = around(Signal(1.0, 1.95, 0.5, 0.12))
+    assert near["a_v"] == pytest.approx((0.84, 1.16)) and near["a_d"] == pytest.approx((1.79, 2.0))
+    assert near["t_v"] == pytest.approx((0.436, 0.564)) and near["t_d"] == pytest.approx((0.1, 0.184))
+    pytest.importorskip("optuna")
+    signals, _ = study(lambda signal: signal.a_v, 20, 0, near)
+    assert all(low <= getattr(each, name) <= high for each in signals for name, (low, high) in near.items())
+
+
+def test_the_highest_jump_is_the_best():
     signals = [Signal(a_v=0.1 * i) for i in range(300)]
-    found = Search(signals, np.linspace(0.0, 1.0, 300), np.array([299, 153, 2]), np.array([0.4, 0.5, 0.47]))
-    assert found.best is signals[153]
-    assert "2 above 0.463 m, the best 0.500 m, trial 4 of study 3" in str(found)
+    tried = [signals[place] for place in (299, 153, 2)] + [Signal(a_d=0.1), Signal(a_d=0.2)]
+    heights = np.array([0.4, 0.48, 0.47, 0.3, 0.5])
+    found = Search(signals, np.linspace(0.0, 1.0, 300), np.array([299, 153, 2]), tried, heights)
+    assert found.best is tried[4]
+    assert "2 of 3 finalists jump above 0.463 m, the highest 0.480 m" in str(found)
+    assert "of 2 more trials around the highest 1, the best 0.500 m" in str(found)
 
 
 def test_the_table_says_what_did_not_converge():

@@ -20,8 +20,9 @@ The optimiser is optuna's tree-structured Parzen estimator, which is given no si
 one in a thousand of Table IV's ranges, so several studies start anew, each at random, on as many processors as there
 are. They look for the highest flight of the centre of mass, which has no plateaus and is known when the leg takes off:
 their simulations end there, and have one Newton step a time step (linearly implicit). The best dozen of all trials then
-jump until they sink again, and the one whose lowest vertex was highest is simulated to the end, with every step solved,
-and with half the step. Picture: leg.png.
+jump until they sink again, for the height of the lowest vertex, and around the two highest of them a last study each
+looks for more of it. The best of all is simulated to the end, with every step solved, and with half the step. Picture:
+leg.png.
 """
 
 import multiprocessing
@@ -59,6 +60,7 @@ YOUNG_MODULUS, POISSON_RATIO, DENSITY, MUSCLE_STIFFNESS = 0.5e6, 0.4, 1000.0, 0.
 START, VELOCITY, DURATION = 1.0, np.array([0.5, 0.5, 0.5]), 1.5  # [m], [m/s], [s]
 STEP, STIFFNESS_DAMPING, PAPERS_STEP = 2e-3, 0.8e-3, 0.8e-3  # [s]
 STUDIES, TRIALS, STARTUP, CANDIDATES, FINALISTS = 4, 75, 16, 200, 12  # the first STARTUP of TRIALS are random
+LAST_STUDIES, LAST_TRIALS, AROUND = 2, 40, 0.08  # of Table IV's ranges, to each side
 TOUCH, AIRBORNE, SUNK = 1e-4, 0.05, 0.1  # [m]: on the ground, above it, and below the highest: the jump is over
 WEIGHT = 9.81  # [m/s²]
 
@@ -196,6 +198,11 @@ class Leg:
         jump = self.quick_jump(signal, lambda course: course.takes_off)
         return trusted(jump, jump.course.rise)
 
+    def height(self, signal: Signal) -> float:
+        """How high the lowest vertex gets [m], from a quick jump until the leg sinks; see `trusted`."""
+        jump = self.quick_jump(signal, lambda course: course.times[-1] > signal.end and course.sinks)
+        return trusted(jump, jump.course.height)
+
     def _start(self) -> tuple[Pose, np.ndarray]:
         self.ventral.activation = self.dorsal.activation = 0.0
         raised = self.mesh.nodes + np.array([0.0, 0.0, START])
@@ -237,25 +244,27 @@ class Search:
 
     Attributes:
         signals, rises: of all trials, one study after the other; how high the centre of mass flies [m].
-        finalists, heights: indices of the highest trials, and how high the lowest vertex gets with them [m].
+        finalists: indices of those that jumped on.
+        tried, heights: the finalists' signals and those of the last studies; how high the lowest vertex gets [m].
     """
 
     signals: list[Signal]
     rises: np.ndarray
     finalists: np.ndarray
+    tried: list[Signal]
     heights: np.ndarray
 
     @property
     def best(self) -> Signal:
-        return self.signals[self.finalists[int(np.argmax(self.heights))]]
+        return self.tried[int(np.argmax(self.heights))]
 
     def __str__(self) -> str:
-        above = int((self.heights > PAPERS_HEIGHT).sum())
-        place = int(self.finalists[int(np.argmax(self.heights))])
+        finals, more = np.array_split(self.heights, [len(self.finalists)])
+        above = [int((heights > PAPERS_HEIGHT).sum()) for heights in (finals, more)]
         return (
-            f"{STUDIES} studies of {len(self.signals) // STUDIES} trials, {len(self.heights)} finalists: {above} above "
-            f"{PAPERS_HEIGHT} m, the best {self.heights.max():.3f} m, trial {place % TRIALS + 1} of study "
-            f"{place // TRIALS + 1}"
+            f"{len(self.signals)} trials of optuna; {above[0]} of {len(finals)} finalists jump above {PAPERS_HEIGHT} m, "
+            f"the highest {finals.max():.3f} m; of {len(more)} more trials around the highest {above[1]}, "
+            f"the best {self.heights.max():.3f} m"
         )
 
 
@@ -272,21 +281,28 @@ def run(folder: Path, data: Path) -> str:
 
 
 def search(seed: int = 0) -> Search:
-    """Studies of their own seeds, each in a process, then the finalists.
+    """Studies of their own seeds, each in a process, then the finalists, then the studies around the highest of them.
 
     Raises:
         UsageError: optuna is not installed.
     """
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        studies = list(pool.map(_study_of_the_leg, range(STUDIES * seed, STUDIES * (seed + 1))))
+        studies = list(pool.map(_wide_study, range(STUDIES * seed, STUDIES * (seed + 1))))
         signals, rises = [each for study in studies for each in study[0]], np.concatenate([each[1] for each in studies])
         finalists = np.argsort(-rises, kind="stable")[:FINALISTS]
-        heights = np.array(list(pool.map(_height_of_the_leg, [signals[place] for place in finalists])))
-    return Search(signals, rises, finalists, heights)
+        tried = [signals[place] for place in finalists]
+        heights = np.array(list(pool.map(_height, tried)))
+        highest = [tried[place] for place in np.argsort(-heights, kind="stable")[:LAST_STUDIES]]
+        last = list(pool.map(_last_study, highest, range(LAST_STUDIES)))
+    tried += [each for study in last for each in study[0]]
+    return Search(signals, rises, finalists, tried, np.concatenate([heights, *(each[1] for each in last)]))
 
 
-def study(rise: Callable[[Signal], float], trials: int, seed: int) -> tuple[list[Signal], np.ndarray]:
-    """Signals that optuna's tree-structured Parzen estimator tries, the first of them at random, and what they give.
+def study(
+    value: Callable[[Signal], float], trials: int, seed: int, ranges: dict[str, tuple[float, float]] = RANGES
+) -> tuple[list[Signal], np.ndarray]:
+    """Signals that optuna's tree-structured Parzen estimator tries, the first of them at random, and their values, of
+    which it looks for high ones.
 
     Raises:
         UsageError: optuna is not installed.
@@ -299,8 +315,8 @@ def study(rise: Callable[[Signal], float], trials: int, seed: int) -> tuple[list
     signals: list[Signal] = []
 
     def objective(trial: "optuna.Trial") -> float:
-        signals.append(Signal(**{name: trial.suggest_float(name, *bounds) for name, bounds in RANGES.items()}))
-        return rise(signals[-1])
+        signals.append(Signal(**{name: trial.suggest_float(name, *bounds) for name, bounds in ranges.items()}))
+        return value(signals[-1])
 
     sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP, n_ei_candidates=CANDIDATES, seed=seed)
     tried = optuna.create_study(direction="maximize", sampler=sampler)
@@ -308,13 +324,25 @@ def study(rise: Callable[[Signal], float], trials: int, seed: int) -> tuple[list
     return signals, np.array([trial.value for trial in tried.trials])
 
 
-def _study_of_the_leg(seed: int) -> tuple[list[Signal], np.ndarray]:
+def around(signal: Signal) -> dict[str, tuple[float, float]]:
+    """The part of Table IV's ranges that is near a signal."""
+    near = {}
+    for name, (low, high) in RANGES.items():
+        value, reach = getattr(signal, name), AROUND * (high - low)
+        near[name] = max(low, value - reach), min(high, value + reach)
+    return near
+
+
+def _wide_study(seed: int) -> tuple[list[Signal], np.ndarray]:
     return study(Leg().take_off, TRIALS, seed)
 
 
-def _height_of_the_leg(signal: Signal) -> float:
-    jump = Leg().quick_jump(signal, lambda course: course.times[-1] > signal.end and course.sinks)
-    return trusted(jump, jump.course.height)
+def _last_study(signal: Signal, seed: int) -> tuple[list[Signal], np.ndarray]:
+    return study(Leg().height, LAST_TRIALS, seed, around(signal))
+
+
+def _height(signal: Signal) -> float:
+    return Leg().height(signal)
 
 
 def table(jumps: dict[str, Jump]) -> str:
@@ -345,9 +373,11 @@ def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None
     course.set(xlabel="time [s]", ylabel="lowest vertex [m]")
     course.legend(fontsize=8)
     progress.plot(np.arange(1, len(found.rises) + 1), found.rises, ".", markersize=4, label="centre of mass, trial")
-    progress.plot(found.finalists + 1, found.heights, "o", markersize=4, label="lowest vertex, finalist")
+    finals, more = np.array_split(found.heights, [len(found.finalists)])
+    progress.plot(found.finalists + 1, finals, "o", markersize=4, label="lowest vertex, finalist")
+    progress.plot(len(found.rises) + np.arange(1, len(more) + 1), more, "o", markersize=4, label="last studies")
     progress.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8)
-    for begin in TRIALS * np.arange(1, STUDIES) + 0.5:
+    for begin in TRIALS * np.arange(1, STUDIES + 1) + 0.5:
         progress.axvline(begin, color="0.6", linewidth=0.8)
     progress.set(xlabel="trial, one study after the other", ylabel="height [m]")
     progress.legend(fontsize=8)
