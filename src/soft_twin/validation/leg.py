@@ -262,7 +262,7 @@ class Search:
         finals, more = np.array_split(self.heights, [len(self.finalists)])
         above = [int((heights > PAPERS_HEIGHT).sum()) for heights in (finals, more)]
         return (
-            f"{len(self.signals)} trials of optuna; {above[0]} of {len(finals)} finalists jump above {PAPERS_HEIGHT} m, "
+            f"{len(self.signals)} trials; {above[0]} of {len(finals)} finalists jump above {PAPERS_HEIGHT} m, "
             f"the highest {finals.max():.3f} m; of {len(more)} more trials around the highest {above[1]}, "
             f"the best {self.heights.max():.3f} m"
         )
