@@ -9,9 +9,10 @@ from soft_twin.validation.poke import REACH, cube, depth_at, poke, table, work
 COARSE = (4, 3)
 
 
-@pytest.fixture(scope="module", params=["floor", "clamped"])
+@pytest.fixture(scope="module", params=[("floor", 0.0), ("clamped", 0.0), ("clamped", 0.5)])
 def coarse(request):
-    return poke(request.param, COARSE, 0.05)
+    support, friction = request.param
+    return poke(support, COARSE, 0.05, friction)
 
 
 def test_the_cylinder_goes_in_and_out():

@@ -6,6 +6,7 @@ import numpy as np
 from soft_twin.errors import ConvergenceError
 
 INFINITE = 1e30
+PRIMAL_TOLERANCE = 1e-11  # by which DAQP may miss a bound; what it misses, the rows of contact are off by
 SOFT = 8  # DAQP's flag of a constraint that may be violated at a high price
 
 
@@ -39,6 +40,7 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
         np.minimum(upper, INFINITE),
         np.maximum(lower, -INFINITE),
         sense,
+        primal_tol=PRIMAL_TOLERANCE,
     )
     if status < 1 or not np.isfinite(x).all():
         raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")

@@ -97,6 +97,7 @@ def minimise(
         if iteration + 1 == steps:
             return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
         assembled = None
+    assembled = assembled or model.assemble(pose, increment, known)
     raise ConvergenceError(
         f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
         f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
