@@ -7,6 +7,7 @@ What their public scripts say of the segment (github.com/srl-ethz/diffPD_sim2rea
   outer wall 2.03 mm and the walls of a square hole 2.27 mm thick, the hole's faces |x| + |y| = 10.11 mm, the end at the
   tip 6.93 mm thick (soft1_arm_env.py); the other end is taken to be alike;
 * E 263.8 kPa, 1070 kg/m³ (soft1arm.py); ν 0.49;
+* these scripts belong to the recordings `segment-*`; the `_V3` ones used here are taken to be of the same arm;
 * how the tip's middle follows from its three markers: two are 9.645 mm beyond it, the third 28.2 mm on the other side
   (AC2_env.py). It hangs from its base.
 
