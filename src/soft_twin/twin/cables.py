@@ -83,7 +83,7 @@ class Cables:
         return lengths
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:
-        """(s, 3) from end to end of each piece [m]."""
+        """(s, 3) of each piece, along the cable and as long as its share of it [m]."""
         return np.einsum("sk,ski->si", self._weights, x[self._nodes]) + self._offsets
 
     def lengths_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

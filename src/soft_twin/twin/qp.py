@@ -6,7 +6,7 @@ import numpy as np
 from soft_twin.errors import ConvergenceError
 
 INFINITE = 1e30
-PRIMAL_TOLERANCE = 1e-11  # by which DAQP may miss a bound; what it misses, the rows of contact are off by
+PRIMAL_TOLERANCE = 1e-11  # by which DAQP may miss a bound, in its unit; what it misses, the rows of contact are off by
 SOFT = 8  # DAQP's flag of a constraint that may be violated at a high price
 
 
