@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from soft_twin.errors import MaterialError
 from soft_twin.twin.energies.fibres import Fibres
 from soft_twin.twin.energies.muscle import Muscle
 
@@ -30,3 +31,8 @@ def test_derivatives():
 def test_a_thread_in_one_direction_carries_force_over_area():
     stress = Fibres(3e5, [0.0, 0.0, 2.0]).stress(np.diag([0.7, 1.4, 1.1])[None])[0]
     assert stress == pytest.approx(np.diag([0.0, 0.0, 3e4]), abs=1e-9)
+
+
+def test_bad_fibres_are_called_fibres():
+    with pytest.raises(MaterialError, match="fibres: stiffness -1 Pa"):
+        Fibres(-1.0, np.array([0.0, 0.0, 1.0]))

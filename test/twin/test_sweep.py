@@ -72,3 +72,9 @@ def test_layers_that_do_not_meet_and_impossible_rings_are_refused():
         sweep_tube(0.005, 0.004, 0.1, (1, 6, 4))
     with pytest.raises(MeshError, match="not tet4"):
         sweep_tube(0.003, 0.004, 0.1, (1, 6, 4), "tet4")
+
+
+@pytest.mark.parametrize(("lengths", "along"), [((0.03, 0.03, 0.04), 2), ((0.1, -0.05), 4), ((0.0, 0.0), 4)])
+def test_segments_that_make_no_tube_are_named(lengths, along):
+    with pytest.raises(MeshError, match="segments of .* m are to be longer than 0 and have a cell each"):
+        sweep_tube(0.0018, 0.0045, lengths, (1, 6, along))

@@ -76,6 +76,11 @@ def sweep_tube(
     """
     radial, around, along = divisions
     lengths = np.atleast_1d(np.asarray(length, dtype=float))
+    if not (lengths > 0.0).all() or along < len(lengths):
+        raise MeshError(
+            f"swept tube: segments of {lengths.tolist()} m are to be longer than 0 and have a cell each, "
+            f"not {along} in all"
+        )
     counts = np.diff(np.round(along * np.cumsum(lengths) / lengths.sum()).astype(int), prepend=0)
     rings = [Ring(inner, outer, "tube", radial)]
     layers = [

@@ -13,6 +13,8 @@ class Fibres(Muscle):
     activation makes their natural length a share shorter, 0 is taut at rest.
     """
 
+    _name = "fibres"
+
     def tangent(self, F):
         m, n, length, stretch = self._fibres(F)
         along = n[:, :, None] * n[:, None, :]

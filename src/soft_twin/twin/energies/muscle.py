@@ -25,6 +25,8 @@ class Muscle(Energy):
         activation: a, one number or one of each cell of the mesh (m,); may be set at any time.
     """
 
+    _name = "muscle"
+
     def __init__(self, stiffness: float, direction: np.ndarray, activation: float | np.ndarray = 0.0):
         """`direction`: m (3,), or (m, 3) one of each cell of the mesh; its length does not matter.
 
@@ -34,9 +36,11 @@ class Muscle(Energy):
         direction = np.asarray(direction, dtype=float)
         length = np.linalg.norm(direction, axis=-1, keepdims=True)
         if not stiffness > 0.0:
-            raise MaterialError(f"muscle: stiffness {stiffness:g} Pa is not positive")
+            raise MaterialError(f"{self._name}: stiffness {stiffness:g} Pa is not positive")
         if direction.shape[-1:] != (3,) or direction.ndim > 2 or not (length > 0.0).all():
-            raise MaterialError(f"muscle: expected directions (3,) or (cells, 3) that are not zero, found {direction}")
+            raise MaterialError(
+                f"{self._name}: expected directions (3,) or (cells, 3) that are not zero, found {direction}"
+            )
         self.stiffness, self.direction = stiffness, direction / length
         self.activation = activation
 
@@ -47,7 +51,7 @@ class Muscle(Energy):
     @activation.setter
     def activation(self, value: float | np.ndarray) -> None:
         if not np.isfinite(value).all():
-            raise InputError(f"muscle: activation {value} is not finite")
+            raise InputError(f"{self._name}: activation {value} is not finite")
         self._activation = value
 
     @property

@@ -40,10 +40,10 @@ class NodalLoad(Force):
     def attach(self, body: Body) -> None:
         self._nodes = nodes_of(body, self.nodes, "nodal load")
         self._count = len(body.mesh.nodes)
-        if self.value.shape not in ((3,), (len(self._nodes), 3)) or not np.isfinite(self.value).all():
-            raise InputError(
-                f"nodal load: expected (3,) or ({len(self._nodes)}, 3) finite numbers, found {self.value.shape}"
-            )
+        if not np.isfinite(self.value).all():
+            raise InputError(f"nodal load: {self.value} N is not finite")
+        if self.value.shape not in ((3,), (len(self._nodes), 3)):
+            raise InputError(f"nodal load: expected (3,) or ({len(self._nodes)}, 3) numbers, found {self.value.shape}")
 
     def force(self, x: np.ndarray) -> np.ndarray:
         force = np.zeros((self._count, 3))
