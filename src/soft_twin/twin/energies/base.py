@@ -2,14 +2,20 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from soft_twin.errors import MaterialError
 from soft_twin.twin.energies.assembly import assemble_stiffness, assemble_stress, deformation_gradients
 
 COMPLEX_STEP = 1e-30
 REAL_STEP = 1e-5  # of deformation gradients, which are about one
+CHECK_STEP = 5e-4  # of deformation gradients
+AGREEMENT = 1e-5  # relative difference of complex and real steps
+DIRECTION = np.array([[0.6, -0.9, 0.4], [0.7, 0.8, -0.5], [-0.3, 0.2, 1.0]])
+TRIALS = np.eye(3) + np.random.default_rng(0).uniform(-0.15, 0.15, (20, 3, 3))
 NO_ADDRESSES, NO_DATA = np.empty((0, 0), np.int64), np.empty(0)
 
 
@@ -17,8 +23,8 @@ class Energy(ABC):
     """A strain energy density W(F) [J/m³] of deformation gradients.
 
     A new law is a class with `energy`; `stress` and `tangent` are optional. What is missing is differentiated
-    numerically: by complex steps, exact to round-off, where the formula takes complex numbers, else by central
-    differences. `check_derivatives` tells how good the derivatives are.
+    numerically: by complex steps, exact to round-off, where the formula takes complex numbers (which is tried), else by
+    central differences. `check_derivatives` tells how good the derivatives are.
     """
 
     @abstractmethod
@@ -49,12 +55,14 @@ class Energy(ABC):
         return float(np.abs(self.tangent(np.eye(3)[None])).max())
 
     def check_derivatives(self, F: np.ndarray | None = None) -> tuple[float, float]:
-        """Largest relative differences of stress and tangent from central differences, at F (p, 3, 3) or at random."""
+        """Largest relative differences of stress and tangent from differences of fourth order, with another step than
+        completed derivatives have, at F (p, 3, 3) or at random."""
         if F is None:
-            F = np.eye(3) + np.random.default_rng(0).uniform(-0.15, 0.15, (20, 3, 3))
+            F = TRIALS
         differences = []
         for function, derivative in ((self.energy, self.stress(F)), (self.stress, self.tangent(F))):
-            numeric = _central_difference(function, F)
+            near, far = (_central_difference(function, F, step) for step in (CHECK_STEP, 2.0 * CHECK_STEP))
+            numeric = (4.0 * near - far) / 3.0
             differences.append(float(np.abs(derivative - numeric).max() / np.abs(numeric).max()))
         return differences[0], differences[1]
 
@@ -136,25 +144,32 @@ class Sum(Energy):
 
 def _derivative(function, F: np.ndarray) -> np.ndarray:
     """∂f/∂F with the axes of F last: by complex steps where f keeps them, else by central differences."""
-    if np.iscomplexobj(F):
+    if np.iscomplexobj(F) or not _keeps_complex_steps(function, F.shape):
         return _central_difference(function, F)
-    try:
-        values = [_shifted(function, F, i, j, 1j * COMPLEX_STEP) for i in range(3) for j in range(3)]
-    except (TypeError, ValueError, np.linalg.LinAlgError):
-        return _central_difference(function, F)
-    if not all(np.iscomplexobj(value) for value in values):
-        return _central_difference(function, F)
+    values = [_shifted(function, F, i, j, 1j * COMPLEX_STEP) for i in range(3) for j in range(3)]
     stacked = np.stack([value.imag for value in values], axis=-1) / COMPLEX_STEP
     return stacked.reshape(*stacked.shape[:-1], 3, 3)
 
 
-def _central_difference(function, F: np.ndarray) -> np.ndarray:
+def _keeps_complex_steps(function, shape: tuple[int, ...]) -> bool:
+    """Whether a complex step along one direction at trial deformations, as many as `shape` says, finds what a real one
+    does: norms, absolute values, singular values and the like lose all or some of it."""
+    F = np.resize(TRIALS, shape)
+    try:
+        with catch_warnings():
+            simplefilter("error", ComplexWarning)
+            exact = np.imag(function(F + 1j * COMPLEX_STEP * DIRECTION)) / COMPLEX_STEP
+    except (TypeError, ValueError, np.linalg.LinAlgError, ComplexWarning):
+        return False
+    numeric = (function(F + REAL_STEP * DIRECTION) - function(F - REAL_STEP * DIRECTION)) / (2.0 * REAL_STEP)
+    return bool(np.abs(exact - numeric).max() <= AGREEMENT * np.abs(numeric).max())
+
+
+def _central_difference(function, F: np.ndarray, step: float = REAL_STEP) -> np.ndarray:
     differences = [
-        _shifted(function, F, i, j, REAL_STEP) - _shifted(function, F, i, j, -REAL_STEP)
-        for i in range(3)
-        for j in range(3)
+        _shifted(function, F, i, j, step) - _shifted(function, F, i, j, -step) for i in range(3) for j in range(3)
     ]
-    stacked = np.stack(differences, axis=-1) / (2.0 * REAL_STEP)
+    stacked = np.stack(differences, axis=-1) / (2.0 * step)
     return stacked.reshape(*stacked.shape[:-1], 3, 3)
 
 
