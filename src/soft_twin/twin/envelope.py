@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from soft_twin.twin.blas import factorise_columns, multiply, rank_update, solve_lower
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
+from soft_twin.twin.envelope_substitution import substitute
 
 PANEL = 24
 SMOOTHINGS = 20
@@ -115,6 +116,9 @@ class EnvelopeCholesky(Cholesky):
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         solution = self._columns(right_hand_sides)
+        if len(solution) == 1:
+            substitute(self._rows, self._ends, PANEL, solution[0])
+            return solution.reshape(right_hand_sides.shape)
         with one_blas_thread():
             _substitute_forward(self._rows, self._ends, solution)
             _substitute_back(self._rows, self._ends, solution)
