@@ -10,8 +10,10 @@ from bodies import body_of, dense, distorted_block
 from scipy.spatial.transform import Rotation
 
 import soft_twin
+from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import ENERGIES, energy_named
 from soft_twin.twin.energies.base import Energy
+from soft_twin.twin.energies.rotations import LANES
 
 YOUNG, POISSON = 2.0e5, 0.4
 LAWS = sorted(ENERGIES)
@@ -85,7 +87,7 @@ def test_assembled_force_and_stiffness_are_the_derivatives_of_the_energy(name):
     assert np.abs(exact - body.free_values(numeric)).max() < 1e-6 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("element", ["tet4", "hex8", "tet10"])
+@pytest.mark.parametrize("element", ["tet4", "hex8", "hex20", "hex20r", "tet10"])
 def test_the_corotational_kernel_agrees_with_singular_values_even_inverted(element):
     body = body_of(distorted_block(element))
     (part,), rng = body.parts, np.random.default_rng(7)
@@ -99,6 +101,13 @@ def test_the_corotational_kernel_agrees_with_singular_values_even_inverted(eleme
         results.append((energy, force, dense(matrix)))
     for kernels, generic in zip(*results, strict=True):
         np.testing.assert_allclose(kernels, generic, atol=1e-9 * np.abs(generic).max())
+    alone = np.zeros_like(x)
+    assert part.law.assemble(x, part.cells, part.gradients, part.volumes, alone)[0] == results[0][0]
+    np.testing.assert_array_equal(alone, results[0][1])
+
+
+def test_the_points_of_any_element_fit_into_the_lanes_of_the_corotational_kernel():
+    assert max(len(element.points) for element in ELEMENTS.values()) <= LANES
 
 
 class OnlyEnergy(Energy):

@@ -6,23 +6,14 @@ changes by R : dF, so that dP = 2μ dF + λ (R : dF) R + (λ tr(S − I) − 2μ
 turned into h = R g, this makes the exact block of the stiffness matrix between the nodes a and b
 
     Kₐᵦ = ∫ 2μ (gₐ·gᵦ) I + λ hₐ hᵦᵀ + (λ tr(S − I) − 2μ) [hₐ]×ᵀ R (tr(S) I − S)⁻¹ Rᵀ [hᵦ]× dV.
-
-The rotation needs neither eigenvectors nor an iteration of matrices. With the invariants I₁, I₂ of C = FᵀF, J = det F,
-t = tr(S) is the largest root of (t² − I₁)²/4 = I₂ + 2 J t (both sides are the square of S's second invariant), and
-R = ∂t/∂F; differentiating the root gives, with s = (t² − I₁)/2,
-
-    R = ((s + I₁) F − F C + t cof F) / (t s − J).
-
-It is a rotation for every F with t s > J, of inverted cells too.
 """
-
-import math
 
 import numpy as np
 from numba import njit
 
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, IsotropicEnergy
+from soft_twin.twin.energies.rotations import LANES, fill_rotations, matrix
 from soft_twin.twin.energies.tensors import IDENTITY, LEVI_CIVITA, outer, scaled
 
 
@@ -64,81 +55,84 @@ def _rotated_svd(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return U, s, Vt
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _cofactor(A, C):
-    """C = cofactor matrix of A (so that A⁻ᵀ = C / det A); returns det A."""
-    C[0, 0] = A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1]
-    C[0, 1] = A[1, 2] * A[2, 0] - A[1, 0] * A[2, 2]
-    C[0, 2] = A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0]
-    C[1, 0] = A[0, 2] * A[2, 1] - A[0, 1] * A[2, 2]
-    C[1, 1] = A[0, 0] * A[2, 2] - A[0, 2] * A[2, 0]
-    C[1, 2] = A[0, 1] * A[2, 0] - A[0, 0] * A[2, 1]
-    C[2, 0] = A[0, 1] * A[1, 2] - A[0, 2] * A[1, 1]
-    C[2, 1] = A[0, 2] * A[1, 0] - A[0, 0] * A[1, 2]
-    C[2, 2] = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
-    return A[0, 0] * C[0, 0] + A[0, 1] * C[0, 1] + A[0, 2] * C[0, 2]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _polar(F, R, C):
-    """R = rotation of F, see the module's docstring; returns det F. C is scratch.
-
-    Newton's method comes down to the root from √(3 I₁), as the quartic is convex above it: tr(S)² ≤ 3 tr(S²).
-    """
-    determinant = _cofactor(F, C)
-    c00 = F[0, 0] * F[0, 0] + F[1, 0] * F[1, 0] + F[2, 0] * F[2, 0]
-    c11 = F[0, 1] * F[0, 1] + F[1, 1] * F[1, 1] + F[2, 1] * F[2, 1]
-    c22 = F[0, 2] * F[0, 2] + F[1, 2] * F[1, 2] + F[2, 2] * F[2, 2]
-    c01 = F[0, 0] * F[0, 1] + F[1, 0] * F[1, 1] + F[2, 0] * F[2, 1]
-    c02 = F[0, 0] * F[0, 2] + F[1, 0] * F[1, 2] + F[2, 0] * F[2, 2]
-    c12 = F[0, 1] * F[0, 2] + F[1, 1] * F[1, 2] + F[2, 1] * F[2, 2]
-    first = c00 + c11 + c22
-    second = c00 * c11 + c00 * c22 + c11 * c22 - c01 * c01 - c02 * c02 - c12 * c12
-    t = math.sqrt(3.0 * first)
-    for _ in range(100):
-        s = 0.5 * (t * t - first)
-        change = 0.5 * (s * s - second - 2.0 * determinant * t) / (t * s - determinant)
-        t -= change
-        if change < 1e-9 * t:  # it converges quadratically: what is left is below round-off
-            break
-    s = 0.5 * (t * t - first)
-    scale = 1.0 / (t * s - determinant)
-    own, adjoint = (s + first) * scale, t * scale
-    for i in range(3):
-        f0, f1, f2 = F[i, 0], F[i, 1], F[i, 2]
-        R[i, 0] = own * f0 - scale * (f0 * c00 + f1 * c01 + f2 * c02) + adjoint * C[i, 0]
-        R[i, 1] = own * f1 - scale * (f0 * c01 + f1 * c11 + f2 * c12) + adjoint * C[i, 1]
-        R[i, 2] = own * f2 - scale * (f0 * c02 + f1 * c12 + f2 * c22) + adjoint * C[i, 2]
-    return determinant
-
-
 @njit(inline="always")
-def _stress(F, R, lam, mu, P):
-    """P = ∂W/∂F; returns W and tr(S)."""
-    trace, stretch = 0.0, 0.0
-    for i in range(3):
-        for j in range(3):
-            trace += R[i, j] * F[i, j]
-            difference = F[i, j] - R[i, j]
+def _fill_deformations(k, x, cells, gradients, F):
+    """Fill the lanes of F with Σ xₐ ⊗ gₐ at the points of some cells."""
+    lane = 0
+    for e in range(len(cells)):
+        for p in range(gradients.shape[1]):
+            g = gradients[e, p]
+            for i in range(3):
+                f0, f1, f2 = 0.0, 0.0, 0.0
+                for a in range(k):
+                    xa = x[cells[e, a], i]
+                    f0 += xa * g[a, 0]
+                    f1 += xa * g[a, 1]
+                    f2 += xa * g[a, 2]
+                F[3 * i * LANES + lane] = f0
+                F[(3 * i + 1) * LANES + lane] = f1
+                F[(3 * i + 2) * LANES + lane] = f2
+            lane += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _fill_stresses(n, F, R, traces, lam, mu, P, densities):
+    """Fill P = ∂W/∂F (9 LANES,) and W (LANES,) of the first n lanes."""
+    for l in range(n):
+        stretch, pressure = 0.0, lam * (traces[l] - 3.0)
+        for c in range(9):
+            difference = F[c * LANES + l] - R[c * LANES + l]
             stretch += difference * difference
-            P[i, j] = 2.0 * mu * difference
-    for i in range(3):
-        for j in range(3):
-            P[i, j] += lam * (trace - 3.0) * R[i, j]
-    return mu * stretch + 0.5 * lam * (trace - 3.0) ** 2, trace
+            P[c * LANES + l] = 2.0 * mu * difference + pressure * R[c * LANES + l]
+        densities[l] = mu * stretch + 0.5 * pressure * (traces[l] - 3.0)
 
 
 @njit(inline="always")
-def _turning(F, R, trace, scale, A, M):
-    """M = scale · R (tr(S) I − S)⁻¹ Rᵀ: the inverse of A = tr(S) I − F Rᵀ, as F Rᵀ = R S Rᵀ."""
-    for i in range(3):
-        for j in range(3):
-            A[i, j] = -(F[i, 0] * R[j, 0] + F[i, 1] * R[j, 1] + F[i, 2] * R[j, 2])
-        A[i, i] += trace
-    factor = scale / _cofactor(A, M)
-    for i in range(3):
-        for j in range(3):
-            M[i, j] *= factor
+def _add_force(k, nodes, g, v, P, lane, force):
+    """Add v P gₐ of one point to the forces of its cell's nodes."""
+    p00, p01, p02, p10, p11, p12, p20, p21, p22 = matrix(P, lane)
+    for a in range(k):
+        g0, g1, g2 = v * g[a, 0], v * g[a, 1], v * g[a, 2]
+        force[nodes[a], 0] += p00 * g0 + p01 * g1 + p02 * g2
+        force[nodes[a], 1] += p10 * g0 + p11 * g1 + p12 * g2
+        force[nodes[a], 2] += p20 * g0 + p21 * g1 + p22 * g2
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _fill_turnings(n, F, R, traces, lam, mu, M):
+    """Fill M (9 LANES,) = (λ tr(S − I) − 2μ) R (tr(S) I − S)⁻¹ Rᵀ of the first n lanes, by the cofactors of the
+    symmetric A = tr(S) I − F Rᵀ, as F Rᵀ = R S Rᵀ."""
+    for l in range(n):
+        f00, f01, f02, f10, f11, f12, f20, f21, f22 = matrix(F, l)
+        r00, r01, r02, r10, r11, r12, r20, r21, r22 = matrix(R, l)
+        a00 = traces[l] - (f00 * r00 + f01 * r01 + f02 * r02)
+        a11 = traces[l] - (f10 * r10 + f11 * r11 + f12 * r12)
+        a22 = traces[l] - (f20 * r20 + f21 * r21 + f22 * r22)
+        a01 = -(f00 * r10 + f01 * r11 + f02 * r12)
+        a02 = -(f00 * r20 + f01 * r21 + f02 * r22)
+        a12 = -(f10 * r20 + f11 * r21 + f12 * r22)
+        m00, m01, m02 = a11 * a22 - a12 * a12, a02 * a12 - a01 * a22, a01 * a12 - a02 * a11
+        m11, m12, m22 = a00 * a22 - a02 * a02, a01 * a02 - a00 * a12, a00 * a11 - a01 * a01
+        factor = (lam * (traces[l] - 3.0) - 2.0 * mu) / (a00 * m00 + a01 * m01 + a02 * m02)
+        M[l], M[LANES + l], M[2 * LANES + l] = factor * m00, factor * m01, factor * m02
+        M[3 * LANES + l], M[4 * LANES + l], M[5 * LANES + l] = factor * m01, factor * m11, factor * m12
+        M[6 * LANES + l], M[7 * LANES + l], M[8 * LANES + l] = factor * m02, factor * m12, factor * m22
+
+
+@njit(inline="always")
+def _turn(k, g, v, R, M, lane, h, B):
+    """h = R g and B = v M [h]× of one point, (k, 3) and (k, 3, 3)."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = matrix(R, lane)
+    for a in range(k):
+        h0 = r00 * g[a, 0] + r01 * g[a, 1] + r02 * g[a, 2]
+        h1 = r10 * g[a, 0] + r11 * g[a, 1] + r12 * g[a, 2]
+        h2 = r20 * g[a, 0] + r21 * g[a, 1] + r22 * g[a, 2]
+        h[a, 0], h[a, 1], h[a, 2] = h0, h1, h2
+        for i in range(3):
+            m0, m1, m2 = M[3 * i * LANES + lane], M[(3 * i + 1) * LANES + lane], M[(3 * i + 2) * LANES + lane]
+            B[a, i, 0] = v * (m1 * h2 - m2 * h1)
+            B[a, i, 1] = v * (m2 * h0 - m0 * h2)
+            B[a, i, 2] = v * (m0 * h1 - m1 * h0)
 
 
 @njit(inline="always")
@@ -191,54 +185,41 @@ def _move_blocks(packed, offsets, strides, data):
 
 
 def _kernel(k):
-    """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled. Cells of one
-    point add to the matrix at once, others sum the points up first."""
+    """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled. As many cells
+    are taken at a time as fill the lanes. Those of one point add to the matrix at once, others sum the points up first.
+    """
 
     @njit(cache=True, nogil=True, error_model="numpy")
     def _assemble(x, cells, gradients, volumes, lam, mu, force, offsets, strides, data):
-        with_stiffness, single = offsets.shape[0] > 0, volumes.shape[1] == 1
+        (m, q), with_stiffness = volumes.shape, offsets.shape[0] > 0
         energy, worst, worst_cell = 0.0, 1e300, 0
-        F, R, C, M = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-        P, A, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((k, 3))
+        F, R, P, M = np.empty(9 * LANES), np.empty(9 * LANES), np.empty(9 * LANES), np.empty(9 * LANES)
+        determinants, traces, densities = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         h, B, packed = np.empty((k, 3)), np.empty((k, 3, 3)), np.zeros(9 * k * (k + 1) // 2)
-        for e in range(cells.shape[0]):
-            for a in range(k):
-                for i in range(3):
-                    X[a, i] = x[cells[e, a], i]
-            for p in range(volumes.shape[1]):
-                g = gradients[e, p]
-                v = volumes[e, p]
-                for i in range(3):
-                    for j in range(3):
-                        total = 0.0
-                        for a in range(k):
-                            total += X[a, i] * g[a, j]
-                        F[i, j] = total
-                determinant = _polar(F, R, C)
-                if determinant < worst:
-                    worst, worst_cell = determinant, e
-                density, trace = _stress(F, R, lam, mu, P)
-                energy += v * density
-                for a in range(k):
-                    node = cells[e, a]
-                    for i in range(3):
-                        force[node, i] += v * (P[i, 0] * g[a, 0] + P[i, 1] * g[a, 1] + P[i, 2] * g[a, 2])
+        for first in range(0, m, LANES // q):
+            last = min(first + LANES // q, m)
+            n = (last - first) * q
+            _fill_deformations(k, x, cells[first:last], gradients[first:last], F)
+            fill_rotations(n, F, R, determinants, traces)
+            _fill_stresses(n, F, R, traces, lam, mu, P, densities)
+            if with_stiffness:
+                _fill_turnings(n, F, R, traces, lam, mu, M)
+            for lane in range(n):
+                e, p = first + lane // q, lane % q
+                g, v = gradients[e, p], volumes[e, p]
+                if determinants[lane] < worst:
+                    worst, worst_cell = determinants[lane], e
+                energy += v * densities[lane]
+                _add_force(k, cells[e], g, v, P, lane, force)
                 if not with_stiffness:
                     continue
-                _turning(F, R, trace, v * (lam * (trace - 3.0) - 2.0 * mu), A, M)
-                for a in range(k):
-                    for i in range(3):
-                        h[a, i] = R[i, 0] * g[a, 0] + R[i, 1] * g[a, 1] + R[i, 2] * g[a, 2]
-                    for i in range(3):
-                        B[a, i, 0] = M[i, 1] * h[a, 2] - M[i, 2] * h[a, 1]
-                        B[a, i, 1] = M[i, 2] * h[a, 0] - M[i, 0] * h[a, 2]
-                        B[a, i, 2] = M[i, 0] * h[a, 1] - M[i, 1] * h[a, 0]
-                if single:
+                _turn(k, g, v, R, M, lane, h, B)
+                if q == 1:
                     _add_blocks(k, g, h, B, v * lam, v * mu, False, offsets[e], strides[e], data)
                 else:
                     _add_blocks(k, g, h, B, v * lam, v * mu, True, offsets[e], strides[e], packed)
-            if with_stiffness and not single:
-                _move_blocks(packed, offsets[e], strides[e], data)
+                    if p == q - 1:
+                        _move_blocks(packed, offsets[e], strides[e], data)
         return energy, worst, worst_cell
 
     return _assemble
