@@ -11,7 +11,7 @@ from soft_twin.twin.cholesky import Cholesky
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.twin.energies.mean_dilatation import MeanDilatation
 from soft_twin.twin.envelope import slender_order
-from soft_twin.twin.mesh import Mesh, jacobians
+from soft_twin.twin.mesh import Mesh, checked_indices, jacobians
 from soft_twin.twin.sparse_cholesky import cholesky_for
 
 
@@ -22,7 +22,7 @@ class Material:
     Attributes:
         energy: strain energy.
         density: [kg/m³].
-        volume: name of one of the mesh's volumes, or (m,) indices of cells; None is the whole mesh.
+        volume: name of one of the mesh's volumes, indices of cells (m,), or a mask of them; None is the whole mesh.
     """
 
     energy: Energy
@@ -77,19 +77,20 @@ class Body:
         attached: (n,) masses hung on nodes [kg], in `node_masses` and `mass` too.
     """
 
-    def __init__(self, mesh: Mesh, materials: Material | Sequence[Material], clamped: np.ndarray | None = None):
-        """`clamped`: (n,) bool, nodes that do not move, if any.
+    def __init__(self, mesh: Mesh, materials: Material | Sequence[Material], clamped: str | np.ndarray | None = None):
+        """`clamped`: nodes that do not move, if any: a mask (n,), indices (k,), or a name.
 
         Raises:
-            MeshError: `clamped` is given, and it is no node, or every node; or a material's volume is not there.
-            MaterialError: no material, a negative density, or cells that no material fills.
+            MeshError: every node is clamped, or names, indices or masks are none of the mesh's.
+            InputError: `clamped` is given, and it is no node.
+            MaterialError: no material, a density that is negative or not finite, or cells that no material fills.
         """
-        if clamped is not None and (not clamped.any() or clamped.all()):
-            raise MeshError(
-                f"{int(clamped.sum())} of {len(clamped)} nodes are clamped: a body needs some clamped, some free"
-            )
         self.mesh = mesh
-        free = np.ones(len(mesh.nodes), dtype=bool) if clamped is None else ~clamped
+        free = np.ones(len(mesh.nodes), dtype=bool)
+        if clamped is not None:
+            free[nodes_of(self, clamped, "clamped")] = False
+        if not free.any():
+            raise MeshError(f"all {len(free)} nodes are clamped: a body needs some that are free")
         self.place = slender_order([mesh.cells], free)
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
         self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
@@ -125,26 +126,31 @@ class Body:
         return energy, self._force, worst, cell
 
     def set_density(self, material: Material, density: float) -> None:
-        """Change what one of the body's materials weighs [kg/m³]."""
-        material.density = density
-        self._weigh()
-
-    def attach_mass(self, nodes: np.ndarray, mass: float) -> None:
-        """Hang a mass [kg] on nodes (k,), in equal parts: it has weight and inertia. Before a model is made of the
-        body, else the model's `update_mass` is called.
+        """Change what one of the body's materials weighs [kg/m³].
 
         Raises:
-            InputError: a negative mass, or no nodes.
+            MaterialError: the density is negative or not finite.
         """
-        nodes = np.asarray(nodes)
-        if not (mass >= 0.0 and len(nodes)):
-            raise InputError(f"attached mass: {mass:g} kg on {len(nodes)} nodes: it is positive, on at least one node")
-        np.add.at(self.attached, nodes, mass / len(nodes))
+        material.density = _checked_density(density)
+        self._weigh()
+
+    def attach_mass(self, nodes: str | np.ndarray, mass: float) -> None:
+        """Hang a mass [kg] on nodes (a name, indices (k,), or a mask (n,)), in equal parts: it has weight and inertia.
+        Before a model is made of the body, else the model's `update_mass` is called.
+
+        Raises:
+            InputError: a mass that is negative or not finite, or no nodes.
+            MeshError: nodes that are none of the mesh's.
+        """
+        chosen = nodes_of(self, nodes, "attached mass")
+        if not 0.0 <= mass < np.inf:
+            raise InputError(f"attached mass: {mass:g} kg is not a finite positive number")
+        self.attached[chosen] += mass / len(chosen)
         self._weigh()
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""
-        return np.multiply.outer(self.node_masses, gravity)
+        return np.dot(self.node_masses[:, None], gravity[None])
 
     def lumped_masses(self) -> np.ndarray:
         """Positive nodal masses (n,) [kg]: the diagonal of the consistent mass matrix, scaled cell by cell to the
@@ -163,13 +169,13 @@ class Body:
 
     def free_values(self, field: np.ndarray) -> np.ndarray:
         """The free nodes' part of (n, 3) or (n, 3, c), in the band's order: (dof,) or (dof, c)."""
-        return field[self._order].reshape(self.degrees_of_freedom, *field.shape[2:])
+        return field.take(self._order, axis=0).reshape(self.degrees_of_freedom, *field.shape[2:])
 
     def spread(self, unknowns: np.ndarray) -> np.ndarray:
         """(n, 3) or (n, 3, c) from the unknowns, zero at clamped nodes."""
-        field = np.zeros((len(self.mesh.nodes), 3, *unknowns.shape[1:]))
-        field[self._order] = unknowns.reshape(-1, 3, *unknowns.shape[1:])
-        return field
+        blocks = np.zeros((len(self._order) + 1, 3, *unknowns.shape[1:]))
+        blocks[:-1] = unknowns.reshape(-1, 3, *unknowns.shape[1:])
+        return blocks.take(self.place, axis=0, mode="wrap")  # the last one, which is zero, where the place is −1
 
     def _parts(self, materials: list[Material]) -> list[Part]:
         """Cells are kept in the band's order: the matrix's memory is then written from one end to the other."""
@@ -180,8 +186,7 @@ class Body:
         first = np.where(self.place < 0, len(self.place), self.place)[mesh.cells].min(axis=1)
         parts, filled = [], np.zeros(len(mesh.cells), dtype=bool)
         for material in materials:
-            if not material.density >= 0.0:
-                raise MaterialError(f"density {material.density:g} kg/m³ is negative")
+            _checked_density(material.density)
             numbers = self._cells_of(material.volume)
             numbers = numbers[np.argsort(first[numbers], kind="stable")]
             filled[numbers] = True
@@ -197,7 +202,7 @@ class Body:
             return np.arange(len(self.mesh.cells))
         if isinstance(volume, str):
             return self.mesh.volume(volume)
-        return np.asarray(volume, dtype=np.int64)
+        return checked_indices(volume, len(self.mesh.cells), "material's volume")
 
     def _weigh(self) -> None:
         self.node_masses = sum(self._node_masses(part) for part in self.parts) + self.attached
@@ -231,18 +236,28 @@ def add_parts(
 
 
 def nodes_of(body: Body, nodes: str | np.ndarray, what: str) -> np.ndarray:
-    """Node indices (k,) by the name of a group or of a surface, by indices, or by a mask.
+    """Node indices (k,) by the name of a group or of a surface, by indices, whose order is kept, or by a mask (n,).
 
     Raises:
-        MeshError: no such group.
-        InputError: none at all.
+        MeshError: no such group, or no nodes of the mesh.
+        InputError: none at all, or one of them twice.
     """
+    mesh = body.mesh
     if isinstance(nodes, str):
-        mesh = body.mesh
         chosen = np.unique(mesh.surfaces[nodes]) if nodes in mesh.surfaces else mesh.group(nodes)
     else:
-        chosen = np.asarray(nodes)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    if len(chosen) == 0:
+        chosen = np.atleast_1d(nodes)
+    if chosen.dtype == bool and chosen.shape == (len(mesh.nodes),):
+        chosen = np.flatnonzero(chosen)
+    if not chosen.size:
         raise InputError(f"{what}: no nodes")
+    checked = checked_indices(chosen, len(mesh.nodes), what)
+    if len(checked) < chosen.size:
+        raise InputError(f"{what}: {chosen.size - len(checked)} of {chosen.size} nodes are given twice")
     return chosen
+
+
+def _checked_density(density: float) -> float:
+    if not 0.0 <= density < np.inf:
+        raise MaterialError(f"density {density:g} kg/m³ is negative or not finite")
+    return density
