@@ -10,6 +10,7 @@ from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import ENERGIES, energy_named
 from soft_twin.twin.forces import Gravity, NodalLoad
 from soft_twin.twin.integrators import CrankNicolson
+from soft_twin.twin.mesh import make_mesh
 from soft_twin.twin.model import Model
 
 STRETCH = np.array([[0.05, 0.02, -0.01], [0.0, -0.03, 0.04], [0.03, 0.01, 0.02]]) + np.eye(3)
@@ -28,6 +29,48 @@ def body(request):
 
 def outer_nodes(mesh):
     return ((mesh.nodes == 0) | (mesh.nodes == mesh.nodes.max(axis=0))).any(axis=1)
+
+
+def block_of_two():
+    mesh = distorted_block("hex8")
+    return mesh, Material(energy_named("neo_hookean", 1e5, 0.3), 1000.0)
+
+
+def test_clamps_and_hung_masses_take_names_indices_and_masks():
+    mesh, material = block_of_two()
+    low = mesh.nodes[:, 2] < 1e-9
+    named = make_mesh(mesh.nodes, mesh.cells, mesh.element, groups={"low": low})
+    for given in (low, np.flatnonzero(low), np.flatnonzero(low).tolist(), "low"):
+        body = Body(named, material, given)
+        np.testing.assert_array_equal(body.place < 0, low)
+        body.attach_mass(given, 2.0)
+        assert body.attached[low] == pytest.approx(2.0 / low.sum()) and body.attached.sum() == pytest.approx(2.0)
+
+
+def test_a_material_fills_the_cells_of_a_mask():
+    mesh, material = block_of_two()
+    low = mesh.nodes[mesh.cells][:, :, 2].mean(axis=1) < 1.0
+    halves = [Material(material.energy, 1000.0, low), Material(material.energy, 3000.0, ~low)]
+    body = Body(mesh, halves)
+    np.testing.assert_array_equal(np.sort(body.parts[0].numbers), np.flatnonzero(low))
+
+
+def test_nodes_cells_and_densities_that_are_none_are_said():
+    mesh, material = block_of_two()
+    n, m = len(mesh.nodes), len(mesh.cells)
+    low = mesh.nodes[:, 2] < 1e-9
+    for wrong in ([n], [-1], low[:-1], [0.5]):
+        with pytest.raises(MeshError, match=f"clamped: expected indices below {n} or a mask"):
+            Body(mesh, material, wrong)
+        with pytest.raises(MeshError, match=f"attached mass: expected indices below {n}"):
+            Body(mesh, material).attach_mass(wrong, 1.0)
+    with pytest.raises(InputError, match="1 of 3 nodes are given twice"):
+        Model(Body(mesh, material, low), [NodalLoad([3, 4, 3], [0.0, 0.0, 1.0])])
+    with pytest.raises(MeshError, match=f"material's volume: expected indices below {m}"):
+        Body(mesh, [material, Material(material.energy, 1.0, [m])])
+    for density in (-1.0, np.inf, np.nan):
+        with pytest.raises(MaterialError, match="density"):
+            Body(mesh, material).set_density(material, density)
 
 
 def test_patch_a_homogeneous_deformation_is_in_equilibrium_inside(body):
@@ -101,8 +144,8 @@ def test_an_unknown_law_is_named_with_those_there_are():
 
 def test_a_body_that_floats_or_cannot_move_is_refused():
     mesh = distorted_block("hex8")
-    for clamped in (np.zeros(len(mesh.nodes), bool), np.ones(len(mesh.nodes), bool)):
-        with pytest.raises(MeshError, match="clamped"):
+    for clamped, error in ((np.zeros(len(mesh.nodes), bool), InputError), (np.ones(len(mesh.nodes), bool), MeshError)):
+        with pytest.raises(error, match="clamped"):
             Body(mesh, Material(energy_named("corotational", 1.0, 0.3), 1.0), clamped)
 
 

@@ -96,8 +96,10 @@ def make_mesh(
     cells = renumbered.reshape(cells.shape)
     volumes, surfaces, groups = volumes or {}, surfaces or {}, groups or {}
     _check_names([*volumes, *surfaces, *groups], name)
-    chosen_cells = {key: _indices(value, len(cells), f"{name}: volume '{key}'") for key, value in volumes.items()}
-    chosen_nodes = {key: _indices(value, len(nodes), f"{name}: group '{key}'") for key, value in groups.items()}
+    chosen_cells = {
+        key: checked_indices(value, len(cells), f"{name}: volume '{key}'") for key, value in volumes.items()
+    }
+    chosen_nodes = {key: checked_indices(value, len(nodes), f"{name}: group '{key}'") for key, value in groups.items()}
     faces = {
         key: _own_faces(value, place, cells, element, f"{name}: surface '{key}'") for key, value in surfaces.items()
     }
@@ -224,6 +226,24 @@ _FACE_TRIANGLES = {
 }
 
 
+def checked_indices(values: np.ndarray, count: int, what: str) -> np.ndarray:
+    """Sorted indices without repetition, from indices or a mask.
+
+    Raises:
+        MeshError: neither, or indices that are not below `count`.
+    """
+    values = np.asarray(values)
+    if values.dtype == bool and values.shape == (count,):
+        return np.flatnonzero(values)
+    if not values.size:
+        return np.empty(0, np.int64)
+    if values.dtype.kind not in "iu" or values.ndim != 1 or values.min() < 0 or values.max() >= count:
+        found = f"{values.dtype} of shape {values.shape}"
+        found += f", {values.min()}…{values.max()}" if values.dtype.kind in "iu" else ""
+        raise MeshError(f"{what}: expected indices below {count} or a mask of that length, found {found}")
+    return np.unique(values.astype(np.int64))
+
+
 def _named(parts: Mapping[str, np.ndarray], name: str, what: str) -> np.ndarray:
     if name not in parts:
         raise MeshError(f"no {what} '{name}' in the mesh: there are {', '.join(sorted(parts)) or 'none'}")
@@ -243,17 +263,6 @@ def _check_arrays(nodes: np.ndarray, cells: np.ndarray, element: Element, name: 
         )
     if cells.min() < 0 or cells.max() >= len(nodes):
         raise MeshError(f"{name}: cells name nodes {cells.min()}…{cells.max()}, there are {len(nodes)}")
-
-
-def _indices(values: np.ndarray, count: int, what: str) -> np.ndarray:
-    """Sorted indices without repetition, from indices or a mask."""
-    values = np.asarray(values)
-    if values.dtype == bool and values.shape == (count,):
-        return np.flatnonzero(values)
-    indices = np.unique(values.astype(np.int64)) if values.size else np.empty(0, np.int64)
-    if values.dtype == bool or len(indices) and (indices[0] < 0 or indices[-1] >= count):
-        raise MeshError(f"{what}: expected indices below {count} or a mask of that length, found {values.shape}")
-    return indices
 
 
 def _check_names(names: list[str], mesh: str) -> None:
