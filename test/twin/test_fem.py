@@ -111,6 +111,20 @@ def test_cable_gradients_and_stiffness_against_finite_differences(coarse):
     np.testing.assert_allclose(np.einsum("nic,ni->c", gradients, direction), numeric, rtol=1e-6)
 
 
+def test_changes_and_pull_of_cables_are_products_with_their_gradients(coarse):
+    rng, cables, shape = np.random.default_rng(0), coarse.cables, coarse.points.shape
+    x = coarse.body.mesh.nodes + rng.normal(0, 2e-4, shape)
+    lengths, gradients = cables.lengths_and_gradients(x)
+    same, directions = cables.lengths_and_directions(x)
+    np.testing.assert_array_equal(same, lengths)
+    movements, tensions, force = rng.normal(size=(*shape, 2)), rng.uniform(size=cables.count), rng.normal(size=shape)
+    expected = np.einsum("nic,nir->cr", gradients, movements)
+    np.testing.assert_allclose(cables.changes(directions, movements), expected, rtol=1e-12, atol=1e-12)
+    expected = force - gradients @ tensions
+    cables.add_pull(directions, tensions, force)
+    np.testing.assert_allclose(force, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_cables_start_at_their_drawn_lengths(coarse, slender):
     np.testing.assert_allclose(coarse.cables.rest_lengths, [cable.length for cable in slender.cables], rtol=1e-12)
 

@@ -71,16 +71,14 @@ class Cables:
         self.count = int(owners.max()) + 1
         self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
-        self._ones = np.ones(len(self._owners))
+        self._ones, self._node_count = np.ones(len(owners)), len(rest)
         places = np.column_stack([owners, nodes])
         self._last = np.append((places[1:] != places[:-1]).any(axis=1), True)  # of a cable's pieces in a cell
         self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
         """(c,) lengths at positions (n, 3) [m]."""
-        lengths = np.zeros(self.count)
-        _lengths(x, self._nodes, self._weights, self._offsets, self._owners, lengths)
-        return lengths
+        return self.lengths_and_directions(x)[0]
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:
         """(s, 3) of each piece, along the cable and as long as its share of it [m]."""
@@ -88,9 +86,24 @@ class Cables:
 
     def lengths_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,) and their gradients by the nodes' positions, (n, 3, c)."""
-        lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
-        _gradients(x, self._nodes, self._weights, self._offsets, self._owners, self._ones, lengths, gradients)
-        return lengths, gradients
+        lengths, directions = self.lengths_and_directions(x)
+        return lengths, self._gradients(directions, self._ones)
+
+    def lengths_and_directions(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths (c,), and the unit vectors d/ℓ (s, 3) of the pieces: what the two below need of the positions."""
+        lengths, directions = np.zeros(self.count), np.empty((len(self._nodes), 3))
+        _fill_directions(x, self._nodes, self._weights, self._offsets, self._owners, lengths, directions)
+        return lengths, directions
+
+    def add_pull(self, directions: np.ndarray, tensions: np.ndarray, force: np.ndarray) -> None:
+        """Add −Σ T ∂ℓ/∂x of tensions (c,) [N] to nodal forces (n, 3) [N]."""
+        _add_pull(self._nodes, self._weights, self._owners, directions, tensions, force)
+
+    def changes(self, directions: np.ndarray, movements: np.ndarray) -> np.ndarray:
+        """Changes (c, r) of the lengths, to first order, in movements (n, 3, r) of the nodes."""
+        changes = np.zeros((self.count, movements.shape[2]))
+        _add_changes(self._nodes, self._weights, self._owners, directions, movements, changes)
+        return changes
 
     @property
     def nodes(self) -> np.ndarray:
@@ -112,8 +125,7 @@ class Cables:
 
     def jacobian(self, x: np.ndarray) -> csr_matrix:
         """∂ℓ/∂x (c, 3 n) at positions (n, 3)."""
-        pieces = self._pieces(x)
-        directions = pieces / np.linalg.norm(pieces, axis=1)[:, None]
+        directions = self.lengths_and_directions(x)[1]
         values = np.einsum("sk,si->ski", self._weights, directions)
         rows = np.broadcast_to(self._owners[:, None, None], values.shape)
         columns = 3 * self._nodes[:, :, None] + np.arange(3)
@@ -122,14 +134,16 @@ class Cables:
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
-        lengths, gradients = np.zeros(self.count), np.zeros((len(x), 3, self.count))
-        _gradients(x, self._nodes, self._weights, self._offsets, self._owners, factors, lengths, gradients)
+        return self._gradients(self.lengths_and_directions(x)[1], factors)
+
+    def _gradients(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        gradients = np.zeros((self._node_count, 3, self.count))
+        _add_gradients(self._nodes, self._weights, self._owners, directions, factors, gradients)
         return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
         """(s,) angle [rad] that each cable has turned from the base, where it enters along +z, to each piece."""
-        pieces = self._pieces(x)
-        directions = pieces / np.linalg.norm(pieces, axis=1)[:, None]
+        directions = self.lengths_and_directions(x)[1]
         first = np.searchsorted(self._owners, np.arange(self.count))
         before = np.roll(directions, 1, axis=0)
         before[first] = [0.0, 0.0, 1.0]
@@ -142,29 +156,47 @@ class Cables:
         return self._owners
 
 
-@njit(cache=True, nogil=True)
-def _lengths(x, nodes, weights, apart, owners, lengths):
-    d = np.empty(3)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_directions(x, nodes, weights, apart, owners, lengths, directions):
     for s in range(len(nodes)):
-        for i in range(3):
-            d[i] = apart[s, i]
-            for a in range(nodes.shape[1]):
-                d[i] += weights[s, a] * x[nodes[s, a], i]
-        lengths[owners[s]] += np.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
-
-
-@njit(cache=True, nogil=True)
-def _gradients(x, nodes, weights, apart, owners, factors, lengths, gradients):
-    for s in range(len(nodes)):
-        d = apart[s].copy()
+        d0, d1, d2 = apart[s, 0], apart[s, 1], apart[s, 2]
         for a in range(nodes.shape[1]):
-            for i in range(3):
-                d[i] += weights[s, a] * x[nodes[s, a], i]
-        length = np.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+            n, w = nodes[s, a], weights[s, a]
+            d0 += w * x[n, 0]
+            d1 += w * x[n, 1]
+            d2 += w * x[n, 2]
+        length = np.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
         lengths[owners[s]] += length
+        directions[s, 0], directions[s, 1], directions[s, 2] = d0 / length, d1 / length, d2 / length
+
+
+@njit(cache=True, nogil=True)
+def _add_gradients(nodes, weights, owners, directions, factors, gradients):
+    for s in range(len(nodes)):
         for a in range(nodes.shape[1]):
+            share = factors[s] * weights[s, a]
             for i in range(3):
-                gradients[nodes[s, a], i, owners[s]] += factors[s] * weights[s, a] * d[i] / length
+                gradients[nodes[s, a], i, owners[s]] += share * directions[s, i]
+
+
+@njit(cache=True, nogil=True)
+def _add_pull(nodes, weights, owners, directions, tensions, force):
+    for s in range(len(nodes)):
+        for a in range(nodes.shape[1]):
+            pull = tensions[owners[s]] * weights[s, a]
+            for i in range(3):
+                force[nodes[s, a], i] -= pull * directions[s, i]
+
+
+@njit(cache=True, nogil=True)
+def _add_changes(nodes, weights, owners, directions, movements, changes):
+    for s in range(len(nodes)):
+        change = changes[owners[s]]
+        for a in range(nodes.shape[1]):
+            w, u = weights[s, a], movements[nodes[s, a]]
+            w0, w1, w2 = w * directions[s, 0], w * directions[s, 1], w * directions[s, 2]
+            for r in range(len(change)):
+                change[r] += w0 * u[0, r] + w1 * u[1, r] + w2 * u[2, r]
 
 
 @njit(cache=True, nogil=True)

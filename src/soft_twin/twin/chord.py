@@ -24,22 +24,29 @@ class Chord:
 
     Attributes:
         pull: (n, 3, c) step for a newton of tension, negative [m/N].
-        pull_unknowns: (dof, c) the same of the unknowns.
-        fall: (dof, 3) step of the unknowns for each component of gravity [s²].
+        fall: (n, 3, 3) step for each component of gravity [s²].
         gravity: (3,) of the last step [m/s²].
         used: whether it has been good for a step.
     """
 
     pull: np.ndarray
-    pull_unknowns: np.ndarray
     fall: np.ndarray
     gravity: np.ndarray
     used: bool = False
 
     def left_undone(self, correction: np.ndarray, gravity: np.ndarray) -> float:
-        """Largest node movement [m] of what of a correction (dof,) is not the change of gravity's doing."""
-        left = (correction - self.fall @ (gravity - self.gravity)).reshape(-1, 3)
-        return float(np.sqrt((left**2).sum(axis=1).max()))
+        """Largest node movement [m] of what of a correction (n, 3) is not the change of gravity's doing."""
+        return largest_movement(correction - product(self.fall, gravity - self.gravity))
+
+
+def product(steps: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """steps (n, 3, c) times factors (c,): (n, 3). It is one product, not one for each node."""
+    return (steps.reshape(-1, len(factors)) @ factors).reshape(-1, 3)
+
+
+def largest_movement(step: np.ndarray) -> float:
+    """The length [m] of the longest of (n, 3)."""
+    return float(np.sqrt(np.einsum("ni,ni->n", step, step).max()))
 
 
 def is_good(left: float, moved: float, length: float) -> bool:

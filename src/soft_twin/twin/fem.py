@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from soft_twin.twin.base import Linearisation, checked_vector
 from soft_twin.twin.body import Body
 from soft_twin.twin.cables import Cables
-from soft_twin.twin.chord import PAUSE, Chord, is_good
+from soft_twin.twin.chord import PAUSE, Chord, is_good, largest_movement, product
 from soft_twin.twin.mesh import surface_triangles
 from soft_twin.twin.sections import section_normal, section_weights
 from soft_twin.twin.statics import StaticTwin
@@ -96,20 +96,22 @@ class FemTwin(StaticTwin):
         self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
         if self._pause > 0:
             return self.linearise(gravity)
-        fall = np.multiply.outer(self.body.node_masses, np.eye(3))
-        step, solution = self._newton_step(gravity, self.body.free_values(fall))
-        first_fall = 1 + self.cable_count
-        self._chord = Chord(step.pull, solution[:, 1:first_fall], solution[:, first_fall:], gravity)
+        masses = np.multiply.outer(self.body.node_masses, np.eye(3))
+        step, fall = self._newton_step(gravity, self.body.free_values(masses))
+        self._chord = Chord(step.pull, self.body.spread(fall), gravity)
         return step
 
     def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[Linearisation, np.ndarray]:
-        """The step, and K⁻¹ of (dof, 1 + c + …): the unbalanced forces, the cables' gradients, `further` columns."""
+        """The step, and K⁻¹ of `further` columns (dof, r)."""
         energy, force = self._assemble_tangent()
-        rest, pulls, lengths = self._forces(force, gravity)
+        lengths, gradients = self.cables.lengths_and_gradients(self.points)
+        rest = self.body.free_values(self.body.weight(gravity) - force)
+        pulls = self.body.free_values(gradients)
         right = np.column_stack([rest, pulls, further])
         solution = self._matrix.factorise_and_solve(self._assemble_tangent, right)
-        sensitivities = pulls.T @ solution[:, : 1 + self.cable_count]
-        steps = self.body.spread(solution[:, : 1 + self.cable_count])
+        solved, further = np.split(solution, [1 + self.cable_count], axis=1)
+        sensitivities = pulls.T @ solved
+        steps = self.body.spread(solved)
         step = Linearisation(
             drift=steps[:, :, 0],
             pull=np.ascontiguousarray(steps[:, :, 1:]),
@@ -119,37 +121,36 @@ class FemTwin(StaticTwin):
             residual=float(np.linalg.norm(rest - pulls @ self.tensions)),
             energy=energy,
         )
-        return step, solution
+        return step, further
 
     def _chord_step(self, chord: Chord, gravity: np.ndarray) -> Linearisation | None:
         """The step with what was factorised before, or None where that is too old."""
         energy, force, _, _ = self.body.assemble(self.points)
-        rest, pulls, lengths = self._forces(force, gravity)
-        unbalanced = rest - pulls @ self.tensions
-        correction = self._matrix.solve(unbalanced)
+        lengths, directions = self.cables.lengths_and_directions(self.points)
+        unbalanced = self._unbalanced(gravity, force, directions, self.tensions)
+        correction = self.body.spread(self._matrix.solve(unbalanced))
         if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
             return None
-        drift = correction + chord.pull_unknowns @ self.tensions
+        drift = correction + product(chord.pull, self.tensions)
         return Linearisation(
-            drift=self.body.spread(drift),
+            drift=drift,
             pull=chord.pull,
             displacements=self.rest_lengths - lengths,
-            drift_displacements=-(pulls.T @ drift),
-            compliance=pulls.T @ chord.pull_unknowns + self.give * np.eye(self.cable_count),
+            drift_displacements=-self.cables.changes(directions, drift[:, :, None])[:, 0],
+            compliance=self.cables.changes(directions, chord.pull) + self.give * np.eye(self.cable_count),
             residual=float(np.linalg.norm(unbalanced)),
             energy=energy,
         )
 
-    def _forces(self, force: np.ndarray, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weight less elastic forces (dof,), the cables' gradients (dof, c), and their lengths (c,)."""
-        lengths, gradients = self.cables.lengths_and_gradients(self.points)
+    def _unbalanced(self, gravity, force, directions, tensions) -> np.ndarray:
+        """Weight less elastic forces (n, 3) and what cables of these directions pull with: (dof,) [N]."""
         unbalanced = self.body.weight(gravity) - force
-        return self.body.free_values(unbalanced), self.body.free_values(gradients), lengths
+        self.cables.add_pull(directions, tensions, unbalanced)
+        return self.body.free_values(unbalanced)
 
     def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
-        pulled = step.pull.reshape(-1, self.cable_count) @ tensions  # one product, not one for each node
-        move = step.drift - pulled.reshape(step.drift.shape)
-        largest = float(np.sqrt((move**2).sum(axis=1).max()))
+        move = step.drift - product(step.pull, tensions)
+        largest = largest_movement(move)
         fraction = min(1.0, largest_step / max(largest, 1e-300))
         self.points = self.points + fraction * move
         self.tensions = self.tensions + fraction * (tensions - self.tensions)
@@ -157,9 +158,8 @@ class FemTwin(StaticTwin):
         return largest
 
     def residual(self, gravity: np.ndarray, tensions: np.ndarray) -> float:
-        unbalanced = self.body.weight(gravity) - self.body.assemble(self.points)[1]
-        unbalanced -= self.cables.lengths_and_gradients(self.points)[1] @ tensions
-        return float(np.linalg.norm(self.body.free_values(unbalanced)))
+        force, directions = self.body.assemble(self.points)[1], self.cables.lengths_and_directions(self.points)[1]
+        return float(np.linalg.norm(self._unbalanced(gravity, force, directions, tensions)))
 
     @property
     def weakness(self) -> str:
