@@ -27,7 +27,8 @@ class Cholesky(ABC):
 
     @abstractmethod
     def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the blocks of groups of nodes (m, k) stand: offsets and strides (m, k (k + 1) / 2), b ≤ a in row order.
+        """Where the blocks of groups of nodes (m, k) stand: offsets and strides (m, k (k + 1) / 2), b ≤ a in row order,
+        both C-contiguous: kernels are then compiled once, for these and for none.
 
         The entry (i, j) of a block stands at data[offset + i + j stride]; where the offset is below DROPPED, that of
         the transposed block does at TRANSPOSED − offset; where it is DROPPED, a node is no unknown. Diagonal blocks

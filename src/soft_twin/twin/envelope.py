@@ -112,7 +112,7 @@ class EnvelopeCholesky(Cholesky):
         width = self._rows.shape[1]
         offsets = 3 * low * width + 3 * (high - low)
         offsets = np.where(low < 0, DROPPED, np.where(rows < columns, TRANSPOSED - offsets, offsets))
-        return offsets, np.full(offsets.shape, width - 1)
+        return np.ascontiguousarray(offsets), np.full(offsets.shape, width - 1)
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         solution = self._columns(right_hand_sides)

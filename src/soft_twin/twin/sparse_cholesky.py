@@ -100,7 +100,7 @@ class SparseCholesky(Cholesky):
         rows, columns = (np.where(unknown, self._position[places[:, side]], 0) for side in (a, b))
         offsets = self._blocks.offsets(np.maximum(rows, columns), np.minimum(rows, columns))
         offsets = np.where(rows < columns, TRANSPOSED - offsets, offsets)
-        return np.where(unknown, offsets, DROPPED), np.full(offsets.shape, 3)
+        return np.ascontiguousarray(np.where(unknown, offsets, DROPPED)), np.full(offsets.shape, 3)
 
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         """As of Cholesky.
