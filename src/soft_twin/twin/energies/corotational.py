@@ -186,8 +186,9 @@ def _move_blocks(packed, offsets, strides, data):
 
 def _kernel(k):
     """The assembly for cells of k nodes: with k a constant of the machine code, its loops are unrolled. As many cells
-    are taken at a time as fill the lanes. Those of one point add to the matrix at once, others sum the points up first.
-    """
+    are taken at a time as fill the lanes. Those of four nodes, which have one point, add to the matrix at once, others
+    sum the points up first."""
+    at_once = k == 4
 
     @njit(cache=True, nogil=True, error_model="numpy")
     def _assemble(x, cells, gradients, volumes, lam, mu, force, offsets, strides, data):
@@ -214,7 +215,7 @@ def _kernel(k):
                 if not with_stiffness:
                     continue
                 _turn(k, g, v, R, M, lane, h, B)
-                if q == 1:
+                if at_once:
                     _add_blocks(k, g, h, B, v * lam, v * mu, False, offsets[e], strides[e], data)
                 else:
                     _add_blocks(k, g, h, B, v * lam, v * mu, True, offsets[e], strides[e], packed)
