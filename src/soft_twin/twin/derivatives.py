@@ -12,13 +12,14 @@ fourth order: R is smooth in θ, and they are good to about ten digits.
 
 Friction makes the system unsymmetric. A row that slips, λ = ±μ λ' with λ' the normal force, adds ±μ J of its own to
 the row of λ' in the upper Jᵀ. And as the normal turns with the point of contact, so do the directions t of friction: K
-loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more.
+loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more. So it does for
+forces whose stiffness leaves something out (`Force.remainder`): pressure on a rim that moves, cables with friction.
 
 Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -27,7 +28,7 @@ from scipy.sparse import csr_matrix, vstack
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin.constraints.base import Rows
 from soft_twin.twin.integrators import BackwardEuler, Integrator
-from soft_twin.twin.model import Increment, Model, reactions, stacked
+from soft_twin.twin.model import Assembled, Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
 from soft_twin.twin.solve import Solved
 from soft_twin.twin.unknowns import Pose
@@ -36,6 +37,7 @@ STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.
 RELATIVE_STEP = 1e-3  # of a parameter's value; the error is of fourth order
 SMALLEST_STEP = 1e-4  # of parameters that are about zero
 TURNING_STEP = 1e-5  # of the body's size, for directions of friction
+UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
 
 
@@ -49,8 +51,8 @@ class _Active:
         held: (m, 3 n) J of rows of friction, zero for others.
         compliance: (m,).
         slipping: of each constraint, the keys of rows that slip, with 1 or −1.
-        touching: (3 p, size) coordinates of nodes that friction acts on, by the unknowns.
-        turning: (3 p, 3 p) the module's D of those.
+        touching: (d, size) coordinates that friction or what forces leave out acts on, by the unknowns.
+        turning: (d, d) the module's D of those.
     """
 
     places: np.ndarray
@@ -95,24 +97,31 @@ class _System:
         return first + columns @ forces, forces[: len(lower)]
 
 
-def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter]) -> np.ndarray:
-    """dx/dθ (n, 3, p) of a static equilibrium by each parameter: positions of all nodes, multipliers free to follow."""
-    system = _factorised(model, solved.pose, Increment(), solved.multipliers)
-    gradients, gaps = _by_parameters(model, solved, system, parameters, lambda: Increment())
-    step, _ = system.solve(-(system.transform.T @ gradients), gaps)
-    return (system.transform @ step).reshape(*solved.pose.points.shape, len(parameters))
-
-
-def gradient(model: Model, solved: Solved, objective: np.ndarray, parameters: Sequence[Parameter]) -> np.ndarray:
-    """dL/dθ (p,) of a static equilibrium, for an objective with ∂L/∂x (n, 3), by the adjoint method.
+def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter], time: float = 0.0) -> np.ndarray:
+    """dx/dθ (n, 3, p) of a static equilibrium by each parameter: positions of all nodes, multipliers free to follow.
 
     Raises:
-        InputError: `objective` has another shape.
+        InputError: the model has changed since it was solved.
     """
-    system = _factorised(model, solved.pose, Increment(), solved.multipliers)
-    gradients, gaps = _by_parameters(model, solved, system, parameters, lambda: Increment())
-    adjoint, rows = _adjoint(system, checked_field(objective, solved.pose.points))
-    return -(adjoint @ (system.transform.T @ gradients)) + rows @ gaps
+    system = _factorised(model, solved, Increment())
+    slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
+    step, _ = system.solve(-(system.transform.T @ slopes.gradients), slopes.gaps)
+    return (system.transform @ step + slopes.moves).reshape(*solved.pose.points.shape, len(parameters))
+
+
+def gradient(
+    model: Model, solved: Solved, objective: np.ndarray, parameters: Sequence[Parameter], time: float = 0.0
+) -> np.ndarray:
+    """dL/dθ (p,) of a static equilibrium, for an objective with ∂L/∂x (n, 3), by the adjoint method; `time` [s] is that
+    of the equilibrium, where nodes follow prescribed motions.
+
+    Raises:
+        InputError: `objective` has another shape, or the model has changed since it was solved.
+    """
+    objective = checked_field(objective, solved.pose.points)
+    system = _factorised(model, solved, Increment())
+    slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
+    return _along(system, slopes, *_adjoint(system, objective), objective)
 
 
 @dataclass
@@ -140,12 +149,17 @@ def trajectory_gradient(
 ) -> np.ndarray:
     """dL/dθ (p,) through recorded steps, for an objective with ∂L/∂x (steps, n, 3) at the end of each.
 
-    The state before the first step is held fixed. The integrator is left at the last state.
+    The state before the first step is held fixed, the parameters are those of all steps. The integrator is left at the
+    last state.
 
     Raises:
-        InputError: `objective` has another shape.
-        UsageError: of this kind of integrator no gradients are known.
+        InputError: `objective` has another shape, or the model is not as it was in one of the steps.
+        UsageError: of this kind of integrator no gradients are known, or steps are not solved to their end.
     """
+    if integrator.newton_steps is not None:
+        raise UsageError(
+            f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
+        )
     if not integrator.differentiable:
         plates = " with rigid plates" if integrator.model.unknowns.plates else ""
         raise UsageError(f"no gradients through the steps of a {type(integrator).__name__}{plates} are known")
@@ -164,10 +178,11 @@ def trajectory_gradient(
             return integrator.increment(moment.dt)
 
         model.begin(moment.pose.points)
-        system = _factorised(model, solved.pose, increment(), solved.multipliers)
-        gradients, gaps = _by_parameters(model, solved, system, parameters, increment)
-        adjoint, rows = _adjoint(system, by_position + loss + scale / dt * by_velocity)
-        result += -(adjoint @ (system.transform.T @ gradients)) + rows @ gaps
+        system = _factorised(model, solved, increment())
+        slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)
+        wanted = by_position + loss + scale / dt * by_velocity
+        adjoint, rows = _adjoint(system, wanted)
+        result += _along(system, slopes, adjoint, rows, wanted)
         nodal = (system.transform @ adjoint).reshape(shape)
         inertia = model.mass @ nodal
         by_position = -scale / dt * by_velocity - _by_start(integrator, moment, nodal, inertia, scale)
@@ -175,6 +190,11 @@ def trajectory_gradient(
         by_velocity = -keep * by_velocity + scale / dt * inertia
     integrator.restart(*end)
     return result
+
+
+def _along(system: "_System", slopes: "_Slopes", adjoint: np.ndarray, rows: np.ndarray, objective: np.ndarray):
+    """dL/dθ (p,) of one solution from its adjoint (size,) and (m,), for an objective with ∂L/∂x (n, 3)."""
+    return rows @ slopes.gaps - adjoint @ (system.transform.T @ slopes.gradients) + objective.ravel() @ slopes.moves
 
 
 def checked_field(field: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -203,7 +223,7 @@ def _by_start(
 
 
 def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of the elastic forces and the loads (n, 3) along a nodal field (n, 3)."""
+    """∂/∂x, transposed, of the elastic forces and the loads times a nodal field (n, 3): (n, 3) each."""
     largest = float(np.abs(direction).max())
     if largest == 0.0:
         return np.zeros_like(x), np.zeros_like(x)
@@ -214,16 +234,23 @@ def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> t
         assembled = model.assemble(moved, Increment(), [{} for _ in model.constraints])
         elastic += weight / step * assembled.elastic
         loads += weight / step * assembled.loads
+    remainder = model.remainder(x)
+    loads += ((remainder - remainder.T) @ direction.ravel()).reshape(x.shape)
     return elastic, loads
 
 
-def _factorised(model: Model, pose: Pose, increment: Increment, multipliers: list[dict]) -> _System:
+def _factorised(model: Model, solved: Solved, increment: Increment) -> _System:
+    pose, multipliers = solved.pose, solved.multipliers
+
     def assemble() -> None:
         model.assemble(pose, increment, multipliers, with_matrix=True)
 
     assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
     matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
+    _check_unchanged(model, solved, increment, assembled, transform)
     rows = _active(model, pose.points, multipliers, assembled.rows, transform)
+    _check_stiffness(model, pose.points)
+    rows = _with_remainder(rows, increment.load * model.remainder(pose.points), transform)
     m, alike = len(rows.places), rows.pushing is rows.jacobian
     columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
     solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
@@ -231,6 +258,48 @@ def _factorised(model: Model, pose: Pose, increment: Increment, multipliers: lis
         raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
     pushed = solved[:, :m] if alike else solved[:, m : 2 * m]
     return _System(model, pose, transform, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :])
+
+
+def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembled: Assembled, transform) -> None:
+    """Refuse a solution that is none of the model as it is now.
+
+    Raises:
+        InputError: its forces do not balance.
+    """
+    pushes = reactions(assembled.rows, solved.multipliers, solved.pose.points)
+    residual = float(np.linalg.norm(transform.T @ (assembled.gradient - pushes).ravel()))
+    inertia = increment.mass * float(np.linalg.norm(model.mass @ (solved.pose.points - model.rest.points)))
+    forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.linalg.norm(pushes) + inertia
+    if not residual <= UNCHANGED * forces + 10.0 * solved.residual:
+        raise InputError(
+            f"no derivatives: the model is not as it was when it was solved, its residual now is {residual:.3g} N, "
+            f"not {solved.residual:.3g} N"
+        )
+
+
+def _check_stiffness(model: Model, x: np.ndarray) -> None:
+    """Refuse forces that change with the positions and say no stiffness.
+
+    Raises:
+        UsageError: with their class.
+    """
+    moved = x + POSITION_STEP * float(np.linalg.norm(model.body.mesh.size)) * np.cos(np.arange(x.size)).reshape(x.shape)
+    for force in model.forces:
+        if force.groups is None and not np.array_equal(force.force(x), force.force(moved)):
+            raise UsageError(
+                f"no derivatives: a {type(force).__name__} changes with the positions and has no stiffness"
+            )
+
+
+def _with_remainder(rows: _Active, remainder: csr_matrix, transform: csr_matrix) -> _Active:
+    """The rows with −`remainder` (3 n, 3 n) in the module's D."""
+    remainder = remainder.tocsr()
+    remainder.eliminate_zeros()
+    if not remainder.nnz:
+        return rows
+    places = np.union1d(*remainder.nonzero())
+    touching = np.vstack([rows.touching, transform[places].toarray()])
+    return replace(rows, touching=touching, turning=block_diag(rows.turning, -remainder[places][:, places].toarray()))
 
 
 def _active(
@@ -338,25 +407,40 @@ def _adjoint(system: _System, objective: np.ndarray) -> tuple[np.ndarray, np.nda
     return adjoint[:, 0], rows[:, 0]
 
 
-def _by_parameters(
-    model: Model, solved: Solved, system: _System, parameters, increment
-) -> tuple[np.ndarray, np.ndarray]:
-    """∂R/∂θ (3 n, p) and ∂G/∂θ (m, p) at fixed positions and multipliers; `increment()` is made anew at each θ."""
-    x = solved.pose.points
-    gradients, gaps = np.zeros((x.size, len(parameters))), np.zeros((len(system.rows.places), len(parameters)))
+@dataclass(frozen=True)
+class _Slopes:
+    """∂R/∂θ (3 n, p) and ∂G/∂θ (m, p) at fixed unknowns and multipliers, and ∂x/∂θ (3 n, p) of prescribed nodes."""
+
+    gradients: np.ndarray
+    gaps: np.ndarray
+    moves: np.ndarray
+
+
+def _by_parameters(model: Model, solved: Solved, system: _System, parameters, increment, time: float) -> _Slopes:
+    """`increment()` is made anew at each θ."""
+    x, count = solved.pose.points, len(parameters)
+    if np.abs(model.prescribe(solved.pose, time).points - x).max() > 1e-9 * float(np.linalg.norm(model.body.mesh.size)):
+        raise InputError(f"no derivatives: prescribed nodes are not where they are to be at {time:g} s")
+    gradients, moves, gaps = (
+        np.zeros((x.size, count)),
+        np.zeros((x.size, count)),
+        np.zeros((len(system.rows.places), count)),
+    )
     for column, parameter in enumerate(parameters):
         value = parameter.value
         step = max(RELATIVE_STEP * abs(value), SMALLEST_STEP * (abs(value) < SMALLEST_STEP))
         try:
             for shift, weight in STENCIL:
                 parameter.set(value + shift * step)
-                residual, gap = _equations(model, solved, increment(), system.rows.slipping)
+                pose = model.prescribe(solved.pose, time)
+                residual, gap = _equations(model, replace(solved, pose=pose), increment(), system.rows.slipping)
                 gradients[:, column] += weight / step * residual
+                moves[:, column] += weight / step * pose.points.ravel()
                 gaps[:, column] += weight / step * gap[system.rows.places]
         finally:
             parameter.set(value)
     increment()
-    return gradients, gaps
+    return _Slopes(gradients, gaps, moves)
 
 
 def _equations(

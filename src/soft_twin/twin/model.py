@@ -145,6 +145,14 @@ class Model:
             total += force.force(x)
         return self.load_factor * total
 
+    def remainder(self, x: np.ndarray) -> csr_matrix:
+        """What the forces' stiffness leaves out of −∂(loads)/∂x (3 n, 3 n) [N/m]."""
+        total = csr_matrix((x.size, x.size))
+        for force in self.forces:
+            own = force.remainder(x)
+            total = total if own is None else total + own
+        return self.load_factor * total
+
     def potential(
         self, x: np.ndarray, increment: Increment, frozen: list[np.ndarray], elastic: float | None = None
     ) -> float:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from soft_twin.twin.body import Body
 
@@ -38,3 +39,7 @@ class Force(ABC):
     def stiffness(self, x: np.ndarray) -> np.ndarray:
         """Blocks −∂f/∂x (m, k, k, 3, 3) [N/m] for `groups`, symmetric as a whole."""
         raise NotImplementedError
+
+    def remainder(self, x: np.ndarray) -> csr_matrix | None:
+        """What `stiffness` leaves out of −∂f/∂x (3 n, 3 n) [N/m], which exact derivatives ask for; None: nothing."""
+        return None

@@ -7,11 +7,14 @@ add up to a symmetric matrix, so that the symmetric half of each may be taken.
 """
 
 import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import Body
 from soft_twin.twin.faces import area_vectors, face_rule
 from soft_twin.twin.forces.base import Force
+
+ROUND_OFF = 1e-12  # of a face's stiffness, for what faces side by side leave over
 
 
 class Pressure(Force):
@@ -20,8 +23,8 @@ class Pressure(Force):
     Args:
         surface: name of one of the mesh's surfaces, or (f, k) nodes of faces, outward from the material.
         pressure: [Pa], positive pushes on the material.
-        open_rim: allow a surface with a rim that moves: its force is right, but it has no potential, and Newton's
-            method only has the symmetric part of its stiffness.
+        open_rim: allow a surface with a rim that moves: it has no potential, and Newton's method only has the
+            symmetric part of its stiffness; derivatives have all of it.
     """
 
     def __init__(self, surface: str | np.ndarray, pressure: float = 0.0, open_rim: bool = False):
@@ -63,12 +66,29 @@ class Pressure(Force):
         return self._faces
 
     def stiffness(self, x: np.ndarray) -> np.ndarray:
+        blocks = self._blocks(x)
+        return 0.5 * (blocks + blocks.transpose(0, 2, 1, 4, 3))
+
+    def remainder(self, x: np.ndarray) -> csr_matrix | None:
+        """The antisymmetric half, which only a rim that moves leaves over."""
+        if self._closed:
+            return None
+        blocks = self._blocks(x)
+        half = 0.5 * (blocks - blocks.transpose(0, 2, 1, 4, 3)).transpose(0, 1, 3, 2, 4)
+        places = 3 * self._faces[:, :, None] + np.arange(3)
+        rows = np.broadcast_to(places[:, :, :, None, None], half.shape)
+        columns = np.broadcast_to(places[:, None, None], half.shape)
+        summed = coo_matrix((half.ravel(), (rows.ravel(), columns.ravel())), shape=(x.size, x.size)).tocsr()
+        summed.data[np.abs(summed.data) <= ROUND_OFF * np.abs(half).max()] = 0.0
+        return summed
+
+    def _blocks(self, x: np.ndarray) -> np.ndarray:
+        """−∂f/∂x (f, k, k, 3, 3) [N/m] of each face."""
         first, second, _ = area_vectors(self._rule, x[self._faces])
         N, dN, w = self._rule.values, self._rule.gradients, self.pressure * self._rule.weights
         along = np.einsum("q,qa,qb,fqi->fabi", w, N, dN[:, :, 1], first)
         along -= np.einsum("q,qa,qb,fqi->fabi", w, N, dN[:, :, 0], second)
-        blocks = np.einsum("jik,fabk->fabij", _CROSS, along)
-        return 0.5 * (blocks + blocks.transpose(0, 2, 1, 4, 3))
+        return np.einsum("jik,fabk->fabij", _CROSS, along)
 
 
 _CROSS = np.zeros((3, 3, 3))  # ([v]×)ᵢⱼ = ε_jik v_k
