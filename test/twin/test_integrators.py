@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twin.body import Body, Material
-from soft_twin.twin.constraints import Contact, Plane
+from soft_twin.twin.constraints import Contact, Plane, Prescribed
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import Gravity
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
@@ -100,6 +100,33 @@ def test_adaptive_steps_are_as_good_as_they_are_told():
     assert errors[1] < errors[0] / 3.0 and counts[1] > counts[0]
 
 
+def test_adaptive_steps_end_whatever_is_asked_of_them():
+    """A tolerance that no step meets: none is shorter than a thousandth of the first, but what is left at the end."""
+    model, mode = oscillator()
+    integrator = CrankNicolson(model, 1e-4 / OMEGA, velocities=0.01 * mode)
+    assert integrator.advance(1e-5 / OMEGA, 1e-40) <= 120
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_prescribed_nodes_start_with_the_speed_of_their_motion(consistent):
+    """Else Crank–Nicolson's velocities of these nodes would go to and fro between 0 and twice theirs for ever."""
+    mesh = block().body.mesh
+    low = np.flatnonzero(mesh.nodes[:, 2] < 1e-9)
+
+    def swing(time):
+        return mesh.nodes[low] + [0.003 * np.sin(10.0 * time), 0.0, 0.0]
+
+    model = block(constraints=[Prescribed(low, motion=swing)], consistent_mass=consistent)
+    for scheme in SCHEMES.values():
+        integrator = scheme(model, 0.001)
+        assert integrator.velocities[low, 0] == pytest.approx(0.03, rel=1e-9)
+        assert np.count_nonzero(integrator.velocities) == len(low)
+    rough = CrankNicolson(model, 0.001)
+    for _ in range(10):
+        rough.step()
+        assert rough.velocities[low, 0] == pytest.approx(0.03 * np.cos(10.0 * rough.time), rel=1e-3)
+
+
 def test_no_node_passes_more_than_half_a_cell_in_an_adaptive_step():
     integrator = BackwardEuler(block(), 0.1, velocities=[2.0, 0.0, 0.0])
     steps = integrator.advance(0.1, 1.0)
@@ -145,5 +172,14 @@ def test_a_step_that_fails_leaves_the_state_and_adaptive_steps_get_shorter():
 def test_what_makes_no_sense_is_named():
     with pytest.raises(InputError, match="time step: 0"):
         BackwardEuler(block(), 0.0)
+    for velocities in ([0.0, 1.0], np.zeros((3, 3)), [np.nan, 0.0, 0.0]):
+        with pytest.raises(InputError, match="velocities: expected finite numbers"):
+            BackwardEuler(block(), 0.01, velocities=velocities)
+    with pytest.raises(InputError, match="time step: -0.1 s is not positive"):
+        BackwardEuler(block(), 0.01).step(-0.1)
+    with pytest.raises(InputError, match="duration: nan s is negative or not finite"):
+        BackwardEuler(block(), 0.01).advance(np.nan)
+    with pytest.raises(InputError, match="tolerance: 0.0 m is not positive"):
+        BackwardEuler(block(), 0.01).advance(1.0, 0.0)
     with pytest.raises(InputError, match="damping: -1 1/s"):
         CrankNicolson(block(), 0.01, mass_damping=-1.0)

@@ -53,23 +53,22 @@ class Integrator(ABC):
         stiffness_damping: float = 0.0,
         newton_steps: int | None = None,
     ):
-        """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]. Damping: α [1/s], β [s]. `newton_steps`:
-        take just so many in each step, see `minimise`.
+        """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]; prescribed nodes have those of their motion.
+        Damping: α [1/s], β [s]. `newton_steps`: take just so many in each step, see `minimise`.
 
         Raises:
             InputError: a step or damping that makes no sense, or velocities of another shape.
         """
-        if not (dt > 0.0 and np.isfinite(dt)):
-            raise InputError(f"time step: {dt} s is not positive")
+        _check_positive(dt, "time step", "s")
         if not (mass_damping >= 0.0 and stiffness_damping >= 0.0):
             raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
         self.model, self.dt, self.time = model, dt, 0.0
         self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
         self.newton_steps = newton_steps
         self.pose = model.rest if pose is None else pose
-        self.velocities = np.zeros_like(self.pose.points)
-        if velocities is not None:
-            self.velocities += np.asarray(velocities, dtype=float)
+        self.velocities = _checked_velocities(velocities, self.pose.points)
+        self._set_prescribed_velocities()
+        self._smallest = SMALLEST_STEP * dt
         self.solved: Solved | None = None
         self._multipliers: list[dict[int, float]] | None = None
         self._acceleration: np.ndarray | None = None
@@ -93,9 +92,11 @@ class Integrator(ABC):
         """Advance by one step, of `dt` or the integrator's own.
 
         Raises:
+            InputError: `dt` is not positive.
             ConvergenceError: the step was not found; the state is the one before it.
         """
         dt = self.dt if dt is None else dt
+        _check_positive(dt, "time step", "s")
         model, time = self.model, self.time + dt
         model.begin(self.pose.points)
         solved = self._solve(self.increment(dt), dt, time)
@@ -115,8 +116,13 @@ class Integrator(ABC):
             The number of steps taken.
 
         Raises:
+            InputError: a duration that is negative, or a tolerance that is not positive.
             ConvergenceError: a step failed, in spite of halving where steps are adaptive.
         """
+        if not 0.0 <= duration < np.inf:
+            raise InputError(f"duration: {duration} s is negative or not finite")
+        if tolerance is not None:
+            _check_positive(tolerance, "tolerance", "m")
         end, steps = self.time + duration, 0
         while self.time < end - 1e-9 * self.dt:
             dt = min(self.dt, end - self.time)
@@ -153,17 +159,17 @@ class Integrator(ABC):
 
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
-        smallest, acceleration = SMALLEST_STEP * dt, self._acceleration
+        acceleration = self._acceleration
         while True:
             try:
                 error = self._try_step(dt, tolerance)
             except ConvergenceError:
-                if dt <= smallest:
+                if dt <= self._smallest:
                     raise
                 error = np.inf
             factor = SAFETY * (tolerance / max(error, 1e-300)) ** (1.0 / (self.order + 1))
-            self.dt = dt * float(np.clip(factor, 0.5, GROWTH))
-            if error <= tolerance or dt <= smallest:
+            self.dt = max(dt * float(np.clip(factor, 0.5, GROWTH)), self._smallest)
+            if error <= tolerance or dt <= self._smallest:
                 return
             (self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads) = state
             self._acceleration = acceleration
@@ -180,6 +186,13 @@ class Integrator(ABC):
         local = dt**2 * float(np.abs(change).max()) / (2.0 if self.order == 1 else 12.0)
         return max(local, tolerance * moved / (CELLS_A_STEP * self._smallest_cell()))
 
+    def _set_prescribed_velocities(self) -> None:
+        """Those of the motion's start, by one-sided differences of second order."""
+        step = 1e-3 * self.dt
+        now, soon, later = (self.model.prescribe(self.pose, self.time + k * step).points for k in range(3))
+        nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.model.constraints])
+        self.velocities[nodes] = (4.0 * (soon - now) - (later - now))[nodes] / (2.0 * step)
+
     def _smallest_cell(self) -> float:
         mesh = self.model.body.mesh
         return float(np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1).min())
@@ -188,6 +201,19 @@ class Integrator(ABC):
         none: list[dict[int, float]] = [{} for _ in self.model.constraints]
         assembled = self.model.assemble(self.pose, Increment(), none)
         self._elastic, self._loads = assembled.elastic, assembled.loads
+
+
+def _check_positive(value: float, what: str, unit: str) -> None:
+    if not 0.0 < value < np.inf:
+        raise InputError(f"{what}: {value} {unit} is not positive")
+
+
+def _checked_velocities(velocities: np.ndarray | None, like: np.ndarray) -> np.ndarray:
+    """(n, 3) [m/s], zero where none are given."""
+    given = np.zeros(3) if velocities is None else np.asarray(velocities, dtype=float)
+    if given.shape not in ((3,), like.shape) or not np.isfinite(given).all():
+        raise InputError(f"velocities: expected finite numbers, (3,) or {like.shape}, found {given.shape}")
+    return np.zeros_like(like) + given
 
 
 class BackwardEuler(Integrator):
