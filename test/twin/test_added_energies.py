@@ -208,6 +208,10 @@ def test_impossible_parameters_are_refused():
         Muscle(1.0, [0.0, 0.0, 0.0])
     with pytest.raises(InputError, match="activation nan"):
         Muscle(1.0, [1.0, 0.0, 0.0]).activation = np.nan
+    with pytest.raises(InputError, match="2 activations for a mesh with a cell 4"):
+        Muscle(1.0, [1.0, 0.0, 0.0], np.zeros(2)).at(np.arange(5))
+    with pytest.raises(InputError, match="3 directions for a mesh with a cell 4"):
+        Muscle(1.0, np.eye(3)).at(np.arange(5))
 
 
 @pytest.mark.parametrize("element", ["tet4", "tet10", "hex8", "hex20r"])

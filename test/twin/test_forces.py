@@ -8,11 +8,12 @@ from scipy.optimize import brentq
 from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.cables import Cables
-from soft_twin.twin.constraints import Prescribed
+from soft_twin.twin.constraints import CableLength, Prescribed
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.twin.model import Model
 from soft_twin.twin.solve import equilibrium
+from soft_twin.twin.voxels import voxel_mesh
 
 RNG = np.random.default_rng(2)
 
@@ -45,6 +46,50 @@ def stiffness_times(force, x, direction):
     groups = force.groups
     np.add.at(result, groups, np.einsum("mabij,mbj->mai", force.stiffness(x), direction[groups]))
     return result
+
+
+def some_cable(body):
+    return Cables(body.mesh, np.array([[0.4, 0.6, 0.0]]), np.array([[0.4, 0.6, 2.0]]))
+
+
+def test_values_may_be_set_as_lists_and_are_checked_each_time():
+    body = body_of_block()
+    gravity, load = Gravity(), NodalLoad("top", [0.0, 0.0, 1.0])
+    load.nodes = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
+    pull, pressure = CableTension(some_cable(body), [1.0]), Pressure(outer_faces(body.mesh), 10.0)
+    wound = CableLength(some_cable(body))
+    model = Model(body, [gravity, load, pull, pressure], [wound])
+    gravity.vector, load.value, pull.tensions, wound.displacements = [0, 0, 1.0], [0, 1.0, 0], [2.0], [0.01]
+    assert equilibrium(model).multipliers[0][0] > 0.0
+    for owner, name, wrong in (
+        (gravity, "vector", [0.0, 1.0]),
+        (gravity, "vector", [0.0, 1.0, np.nan]),
+        (load, "value", [0.0, 1.0]),
+        (load, "value", np.zeros((2, 3))),
+        (load, "value", [0.0, 0.0, np.inf]),
+        (pull, "tensions", [-1.0]),
+        (pull, "tensions", [1.0, 2.0]),
+        (pull, "tensions", [np.nan]),
+        (pressure, "pressure", np.nan),
+        (wound, "displacements", [0.0, 0.0]),
+        (wound, "displacements", [np.nan]),
+    ):
+        before = getattr(owner, name)
+        with pytest.raises(InputError):
+            setattr(owner, name, wrong)
+        assert getattr(owner, name) is before
+
+
+def test_parts_of_another_mesh_are_refused():
+    body, small = body_of_block(), voxel_mesh(np.ones((1, 1, 1)), 3.0, "hex8")
+    small = Body(small, Material(energy_named("linear", 1e5, 0.3), 1.0), "base")
+    for part in (CableTension(some_cable(body)), CableLength(some_cable(body))):
+        with pytest.raises(InputError, match="threaded through another mesh"):
+            part.attach(small)
+    with pytest.raises(MeshError, match="pressure's faces: expected indices below 8"):
+        Pressure(outer_faces(body.mesh), 1.0).attach(small)
+    with pytest.raises(InputError, match="prescribed velocity: expected 3 numbers"):
+        Prescribed("base", velocity=[0.0, 1.0])
 
 
 def test_gravity_pulls_with_the_body_s_weight_and_may_change():

@@ -14,6 +14,7 @@ from soft_twin.twin.cables import Cables
 from soft_twin.twin.constraints import CableLength, Contact, Plane, Prescribed, RigidPlate, Sphere
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.twin.mesh import make_mesh
 from soft_twin.twin.model import Increment, Model, reactions, stacked
 from soft_twin.twin.solve import equilibrium, minimise
 
@@ -157,11 +158,22 @@ def test_round_off_of_the_merit_function_does_not_stop_the_last_steps(seed):
     np.testing.assert_allclose(again.pose.points, found.pose.points, atol=1e-9)
 
 
+def test_a_piece_that_floats_is_named_and_a_plate_holds_it():
+    mesh, n = distorted_block("hex8"), len(distorted_block("hex8").nodes)
+    nodes, cells = np.vstack([mesh.nodes, mesh.nodes + [5.0, 0.0, 0.0]]), np.vstack([mesh.cells, mesh.cells + n])
+    twins = make_mesh(nodes, cells, mesh.element, check=False)
+    body = Body(twins, Material(energy_named("neo_hookean", 1e5, 0.3), 10.0), np.flatnonzero(mesh.nodes[:, 2] < 1e-9))
+    with pytest.raises(MeshError, match=rf"floats: nothing of the {n} nodes around \(6494, 1002, 1005\) mm"):
+        equilibrium(Model(body, [Gravity()]))
+    top = np.flatnonzero(nodes[:, 2] > 2.0 - 1e-9)
+    assert equilibrium(Model(body, [Gravity()], [RigidPlate(top)])).shift == 0.0
+
+
 def test_what_floats_or_is_held_twice_is_said():
     with pytest.raises(MeshError, match="floats"):
         equilibrium(Model(body_of_block(clamped=False), [Gravity()]))
     body = body_of_block()
-    with pytest.raises(InputError, match="prescribed and clamped"):
+    with pytest.raises(InputError, match="0 nodes are prescribed twice, 12 are prescribed and clamped"):
         Model(body, [], [Prescribed(body.place < 0)])
     with pytest.raises(MeshError, match="shares nodes"):
         Model(body, [], [RigidPlate(body.mesh.nodes[:, 0] < 1e-9)])

@@ -10,9 +10,11 @@ SORS, eqs. 1–10.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, diags, vstack
+from scipy.sparse.csgraph import connected_components
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import Body, Target, add_parts
@@ -211,8 +213,9 @@ class Model:
 
     def _prescribed_nodes(self) -> np.ndarray:
         nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.constraints])
-        if len(np.unique(nodes)) < len(nodes) or self._clamped[nodes].any():
-            raise InputError("a node is prescribed twice, or prescribed and clamped")
+        twice, clamped = len(nodes) - len(np.unique(nodes)), int(self._clamped[nodes].sum())
+        if twice or clamped:
+            raise InputError(f"{twice} nodes are prescribed twice, {clamped} are prescribed and clamped")
         return nodes
 
     def update_mass(self) -> None:
@@ -240,13 +243,34 @@ class Model:
             self._mass_blocks.append((cells[..., None, None] * eye, Coupling(self.unknowns, part.cells)))
 
     def check_held(self) -> None:
-        """Refuse a body that statics cannot hold: nothing of it is clamped, prescribed, or held by a row.
+        """Refuse a body that statics cannot hold: a piece of it is not clamped, prescribed, or held by a row.
 
         Raises:
-            MeshError: it floats.
+            MeshError: it floats, with its place.
         """
-        if not self._clamped.any() and len(self._prescribed) == 0 and not any(map(_has_rows, self.constraints)):
-            raise MeshError("the body floats: nothing is clamped, prescribed or in contact, so it has no static shape")
+        if any(map(_has_rows, self.constraints)):
+            return
+        for piece in self._pieces:
+            if self._movable[3 * piece].all():
+                x, y, z = 1e3 * self.body.mesh.nodes[piece].mean(axis=0)
+                raise MeshError(
+                    f"the body floats: nothing of the {len(piece)} nodes around ({x:.4g}, {y:.4g}, {z:.4g}) mm is "
+                    "clamped, prescribed or in contact, so it has no static shape"
+                )
+
+    @cached_property
+    def _pieces(self) -> list[np.ndarray]:
+        """The nodes of each part that hangs together, by cells or by plates."""
+        count = len(self.body.mesh.nodes)
+        groups = [self.body.mesh.cells, *(plate[None] for plate in self.unknowns.plates)]
+        links = [
+            np.column_stack([np.repeat(group[:, :1], group.shape[1], axis=1).ravel(), group.ravel()])
+            for group in groups
+        ]
+        first, second = np.vstack(links).T
+        joined = coo_matrix((np.ones(len(first)), (first, second)), shape=(count, count))
+        labels = connected_components(joined.tocsr(), directed=False)[1]
+        return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
 
 def reactions(rows: Sequence[Rows | None], multipliers: list[dict], x: np.ndarray) -> np.ndarray:

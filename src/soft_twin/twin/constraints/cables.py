@@ -23,14 +23,27 @@ class CableLength(Constraint):
 
     def __init__(self, cables: Cables, displacements: Sequence[float | None] | None = None, stiffness=None):
         self.cables = cables
-        self.displacements = [0.0] * cables.count if displacements is None else list(displacements)
+        self.displacements = [0.0] * cables.count if displacements is None else displacements
         if stiffness is not None and not stiffness > 0.0:
             raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive")
         self._give = 0.0 if stiffness is None else 1.0 / stiffness
 
+    @property
+    def displacements(self) -> list[float | None]:
+        return self._displacements
+
+    @displacements.setter
+    def displacements(self, values: Sequence[float | None]) -> None:
+        given = list(np.atleast_1d(np.asarray(values, dtype=object)))
+        if len(given) != self.cables.count:
+            raise InputError(f"cables: {self.cables.count} displacements are needed, not {len(given)}")
+        if not all(value is None or np.isfinite(value) for value in given):
+            raise InputError(f"cables: displacements {given} are not finite")
+        self._displacements = given
+
     def attach(self, body: Body) -> None:
-        if len(self.displacements) != self.cables.count:
-            raise InputError(f"cables: {self.cables.count} displacements are needed, not {len(self.displacements)}")
+        if self.cables.nodes.max() >= len(body.mesh.nodes):
+            raise InputError("cables: they were threaded through another mesh, which has more nodes")
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows:
         held = self._held()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from soft_twin.errors import InputError
+from soft_twin.twin.base import checked_vector
 from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint
 
@@ -19,7 +20,8 @@ class Prescribed(Constraint):
     """
 
     def __init__(self, nodes, velocity=(0.0, 0.0, 0.0), motion: Callable[[float], np.ndarray] | None = None):
-        self.nodes, self.velocity, self.motion = nodes, np.asarray(velocity, dtype=float), motion
+        self.nodes, self.motion = nodes, motion
+        self.velocity = checked_vector(velocity, 3, "prescribed velocity")
 
     def attach(self, body: Body) -> None:
         self._nodes = nodes_of(body, self.nodes, "prescribed positions")

@@ -37,7 +37,7 @@ class Muscle(Energy):
         length = np.linalg.norm(direction, axis=-1, keepdims=True)
         if not stiffness > 0.0:
             raise MaterialError(f"{self._name}: stiffness {stiffness:g} Pa is not positive")
-        if direction.shape[-1:] != (3,) or direction.ndim > 2 or not (length > 0.0).all():
+        if direction.shape[-1:] != (3,) or direction.ndim > 2 or not ((length > 0.0) & (length < np.inf)).all():
             raise MaterialError(
                 f"{self._name}: expected directions (3,) or (cells, 3) that are not zero, found {direction}"
             )
@@ -64,10 +64,15 @@ class Muscle(Energy):
             return self
         own = copy.copy(self)
         if self.direction.ndim == 2:
-            own.direction = self.direction[cells]
+            own.direction = self._of_cells("directions", self.direction, cells)
         if np.ndim(self._activation) == 1:
-            own.activation = np.asarray(self._activation)[cells]
+            own.activation = self._of_cells("activations", np.asarray(self._activation), cells)
         return own
+
+    def _of_cells(self, what: str, values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        if len(cells) and len(values) <= cells.max():
+            raise InputError(f"{self._name}: {len(values)} {what} for a mesh with a cell {cells.max()}")
+        return values[cells]
 
     def energy(self, F):
         return 0.5 * self.stiffness * self._fibres(F)[3] ** 2

@@ -27,16 +27,25 @@ class CableTension(Force):
 
     def __init__(self, cables: Cables, tensions: Sequence[float] | None = None, friction: float = 0.0):
         self.cables = cables
-        self.tensions = (
-            np.zeros(cables.count) if tensions is None else checked_vector(tensions, cables.count, "tensions")
-        )
-        if (self.tensions < 0.0).any() or not friction >= 0.0:
-            raise InputError(
-                f"cables: tensions {self.tensions.tolist()} and friction {friction:g} must not be negative"
-            )
+        self.tensions = np.zeros(cables.count) if tensions is None else tensions
+        if not friction >= 0.0:
+            raise InputError(f"cables: friction {friction:g} must not be negative")
         self.friction = friction
 
+    @property
+    def tensions(self) -> np.ndarray:
+        return self._tensions
+
+    @tensions.setter
+    def tensions(self, values: Sequence[float]) -> None:
+        tensions = checked_vector(values, self.cables.count, "tensions")
+        if (tensions < 0.0).any():
+            raise InputError(f"cables: tensions {tensions.tolist()} must not be negative")
+        self._tensions = tensions
+
     def attach(self, body: Body) -> None:
+        if self.cables.nodes.max() >= len(body.mesh.nodes):
+            raise InputError("cables: they were threaded through another mesh, which has more nodes")
         self._shape = body.mesh.nodes.shape
 
     def force(self, x: np.ndarray) -> np.ndarray:

@@ -14,13 +14,21 @@ class Gravity(Force):
     """The weight of all nodes. `vector` (3,) [m/s²] may be set at any time, at no cost."""
 
     def __init__(self, vector: Sequence[float] = (0.0, 0.0, -9.81)):
-        self.vector = checked_vector(vector, 3, "gravity")
+        self.vector = vector
+
+    @property
+    def vector(self) -> np.ndarray:
+        return self._vector
+
+    @vector.setter
+    def vector(self, value: Sequence[float]) -> None:
+        self._vector = checked_vector(value, 3, "gravity")
 
     def attach(self, body: Body) -> None:
         self._body = body
 
     def force(self, x: np.ndarray) -> np.ndarray:
-        return self._body.weight(np.asarray(self.vector, dtype=float))
+        return self._body.weight(self._vector)
 
     def energy(self, x: np.ndarray) -> float:
         return -float((self.force(x) * x).sum())
@@ -35,20 +43,31 @@ class NodalLoad(Force):
     """
 
     def __init__(self, nodes: str | np.ndarray, value: Sequence):
-        self.nodes, self.value = nodes, np.asarray(value, dtype=float)
+        self.nodes, self._nodes = nodes, None
+        self.value = value
+
+    @property
+    def value(self) -> np.ndarray:
+        return self._value
+
+    @value.setter
+    def value(self, value: Sequence) -> None:
+        value = np.asarray(value, dtype=float)
+        if not np.isfinite(value).all():
+            raise InputError(f"nodal load: {value} N is not finite")
+        count = "k" if self._nodes is None else len(self._nodes)
+        if value.shape != (3,) and (value.ndim != 2 or value.shape[1] != 3 or count not in ("k", len(value))):
+            raise InputError(f"nodal load: expected (3,) or ({count}, 3) numbers, found {value.shape}")
+        self._value = value
 
     def attach(self, body: Body) -> None:
         self._nodes = nodes_of(body, self.nodes, "nodal load")
         self._count = len(body.mesh.nodes)
-        if not np.isfinite(self.value).all():
-            raise InputError(f"nodal load: {self.value} N is not finite")
-        if self.value.shape not in ((3,), (len(self._nodes), 3)):
-            raise InputError(f"nodal load: expected (3,) or ({len(self._nodes)}, 3) numbers, found {self.value.shape}")
+        self.value = self._value
 
     def force(self, x: np.ndarray) -> np.ndarray:
         force = np.zeros((self._count, 3))
-        share = self.value if self.value.ndim == 2 else self.value / len(self._nodes)
-        np.add.at(force, self._nodes, share)
+        force[self._nodes] = self._value if self._value.ndim == 2 else self._value / len(self._nodes)
         return force
 
     def energy(self, x: np.ndarray) -> float:

@@ -13,6 +13,7 @@ from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import Body
 from soft_twin.twin.faces import area_vectors, face_rule
 from soft_twin.twin.forces.base import Force
+from soft_twin.twin.mesh import checked_indices
 
 ROUND_OFF = 1e-12  # of a face's stiffness, for what faces side by side leave over
 
@@ -28,14 +29,24 @@ class Pressure(Force):
     """
 
     def __init__(self, surface: str | np.ndarray, pressure: float = 0.0, open_rim: bool = False):
-        if not np.isfinite(pressure):
-            raise InputError(f"pressure: {pressure} is not finite")
-        self.surface, self.pressure, self.open_rim = surface, float(pressure), open_rim
+        self.surface, self.pressure, self.open_rim = surface, pressure, open_rim
+
+    @property
+    def pressure(self) -> float:
+        return self._pressure
+
+    @pressure.setter
+    def pressure(self, value: float) -> None:
+        value = float(value)
+        if not np.isfinite(value):
+            raise InputError(f"pressure: {value} is not finite")
+        self._pressure = value
 
     def attach(self, body: Body) -> None:
         faces = body.mesh.surface(self.surface) if isinstance(self.surface, str) else np.asarray(self.surface)
         if faces.ndim != 2 or not len(faces):
             raise MeshError(f"pressure: expected faces (f, k), found an array of shape {faces.shape}")
+        checked_indices(faces.ravel(), len(body.mesh.nodes), "pressure's faces")
         self._faces, self._rule, self._count = faces, face_rule(faces.shape[1]), len(body.mesh.nodes)
         self._closed = _moving_rim(faces, body.place >= 0) == 0
         if not self._closed and not self.open_rim:
