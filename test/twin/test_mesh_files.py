@@ -123,6 +123,20 @@ def test_missing_broken_and_empty_files_are_named(tmp_path):
         write_mesh(distorted_block("hex8"), tmp_path / "block.jelly")
 
 
+def test_cells_of_several_kinds_are_refused_not_dropped(tmp_path):
+    mesh = distorted_block("hex8")
+    wedge = np.array([[0, 1, 2, 9, 10, 11]])
+    meshio.Mesh(mesh.nodes, [("hexahedron", mesh.cells), ("wedge", wedge)]).write(tmp_path / "mixed.vtu")
+    for element in (None, mesh.element):
+        with pytest.raises(MeshError, match="several kinds: besides hexahedron 1 wedge"):
+            read_mesh(tmp_path / "mixed.vtu", element)
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(MeshError, match="cannot write"):
+        write_mesh(distorted_block("hex8"), tmp_path / "no such folder" / "mesh.vtu")
+
+
 def test_the_documented_example_works(tmp_path, monkeypatch, capsys):
     text = (Path(__file__).parents[2] / "docs" / "meshes.md").read_text()
     monkeypatch.chdir(tmp_path)

@@ -66,6 +66,10 @@ def test_a_stack_is_one_body_of_named_materials():
 def test_layers_that_do_not_meet_and_impossible_rings_are_refused():
     with pytest.raises(MeshError, match="2 parts"):
         sweep_stack([Layer(0.1, [Ring(0.001, 0.002, "a")], 2), Layer(0.1, [Ring(0.003, 0.004, "b")], 2)], 6)
+    with pytest.raises(MeshError, match="share edges but no faces"):
+        sweep_stack([Layer(0.1, [Ring(0.001, 0.004, "a")], 2), Layer(0.1, [Ring(0.003, 0.004, "b")], 2)], 6)
+    with pytest.raises(MeshError, match="no layers with rings"):
+        sweep_stack([], 6)
     with pytest.raises(MeshError, match="multiple of 4 cells around, not 6"):
         sweep_tube(0.0, 0.004, 0.1, (1, 6, 4))
     with pytest.raises(MeshError, match="has no volume"):

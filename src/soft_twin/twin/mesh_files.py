@@ -35,7 +35,7 @@ def read_mesh(path: str | Path, element: Element | None = None, check: bool = Tr
         check: whether the cells' quality is checked.
 
     Raises:
-        MeshError: missing, unreadable, without such cells, or broken (see `check_mesh`).
+        MeshError: missing, unreadable, without such cells or with others too, or broken (see `check_mesh`).
     """
     path = Path(path)
     content = _content(path)
@@ -44,6 +44,14 @@ def read_mesh(path: str | Path, element: Element | None = None, check: bool = Tr
     if not any(block.type == element.cell_type for block in content.cells):
         found = ", ".join(sorted({block.type for block in content.cells})) or "nothing"
         raise MeshError(f"mesh '{path}' has no {element.cell_type} cells for element {element.name}: it has {found}")
+    others = {
+        block.type: len(block.data) for block in content.cells if block.dim == 3 and block.type != element.cell_type
+    }
+    if others:
+        found = ", ".join(f"{count} {kind}" for kind, count in others.items())
+        raise MeshError(
+            f"mesh '{path}' has cells of several kinds: besides {element.cell_type} {found}; a mesh has one"
+        )
     cells = np.vstack([block.data for block in content.cells if block.type == element.cell_type])
     volumes, surfaces, groups = _named_blocks(content, element)
     _add_arrays(content, element, cells, volumes, surfaces, groups)
@@ -54,7 +62,7 @@ def write_mesh(mesh: Mesh, path: str | Path) -> None:
     """Write the mesh and its names in the format of the path's suffix.
 
     Raises:
-        MeshError: the format is unknown, or a name means two things in a .msh file.
+        MeshError: the file cannot be written, its format is unknown, or a name means two things in a .msh file.
     """
     path = Path(path)
     try:
@@ -62,7 +70,7 @@ def write_mesh(mesh: Mesh, path: str | Path) -> None:
             _with_physical_names(mesh).write(path, file_format="gmsh22")
         else:
             _with_arrays(mesh).write(path)
-    except (meshio.WriteError, meshio.ReadError) as error:  # the latter where no format has the suffix
+    except (meshio.WriteError, meshio.ReadError, OSError, ImportError) as error:  # ReadError: no format has the suffix
         raise MeshError(f"cannot write '{path}': {' '.join(str(error).split())}") from error
 
 

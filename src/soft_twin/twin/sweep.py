@@ -11,7 +11,7 @@ import numpy as np
 
 from soft_twin.errors import MeshError
 from soft_twin.twin.elements import Element, element_named
-from soft_twin.twin.mesh import Mesh, make_mesh
+from soft_twin.twin.mesh import Mesh, bonded_pieces, make_mesh
 from soft_twin.twin.selection import surfaces_around_z
 
 CORE = 0.5  # half diagonal of the square in a disc's middle, in the disc's radius
@@ -106,6 +106,8 @@ def sweep_stack(layers: Sequence[Layer], around: int, element: str = "hex20r") -
 
 def _sweep(layers: Sequence[Layer], around: int, element: str, name: str) -> Mesh:
     hexahedron, cells, names, z = element_named(element), [], [], 0.0
+    if not any(layer.rings for layer in layers):
+        raise MeshError(f"{name}: no layers with rings")
     for layer in layers:
         for ring in layer.rings:
             _check(ring, layer, around)
@@ -117,6 +119,8 @@ def _sweep(layers: Sequence[Layer], around: int, element: str, name: str) -> Mes
     nodes, numbers = merged(points.reshape(-1, 3), 1e-7 * z)
     volumes = {key: np.array(names) == key for key in dict.fromkeys(names)}
     mesh = make_mesh(nodes, numbers.reshape(points.shape[:2]), hexahedron, name, volumes)
+    if bonded_pieces(mesh) > 1:
+        raise MeshError(f"{name}: layers or rings that meet share edges but no faces: cut them at the same radii")
     return Mesh(mesh.nodes, mesh.cells, hexahedron, mesh.volumes, surfaces_around_z(mesh))
 
 
