@@ -6,7 +6,11 @@ from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import InputError, UsageError
 from soft_twin.inverse.controller import CableController
+from soft_twin.twin import build_cable_tube_body
 from soft_twin.twin import rod as kernels
+from soft_twin.twin.forces import NodalLoad
+from soft_twin.twin.model import Model
+from soft_twin.twin.solve import equilibrium
 
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 L, E = 0.1, 0.8e6
@@ -103,6 +107,43 @@ def test_it_is_the_elastica(rod, slender):
         tol=1e-8,
     )
     assert -rod.equilibrium(SIDEWAYS).tip[1] == pytest.approx(trapezoid(np.sin(result.sol(s)[0]), s), rel=0.006)
+
+
+def test_a_load_on_the_tip_is_in_its_energy_and_derivatives(bent):
+    bent.tip_force, gravity, h = [0.05, -0.02, 0.03], np.array([1.0, -9.0, 3.0]), 1e-5
+    state = bent.state()
+    direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
+    _, gradient, hessian, _, _ = bent._assemble(gravity)
+    values, slopes = [], []
+    for step in (h, -h):
+        bent.restore((state[0] + step * direction, state[1]))
+        values.append(bent.potential(gravity)[0])
+        slopes.append(bent._assemble(gravity)[1])
+    assert gradient @ direction.ravel() == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-7)
+    exact = hessian @ direction.ravel()
+    assert np.abs((slopes[0] - slopes[1]) / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
+
+
+def test_a_load_across_the_tip_bends_it_as_the_elastica(rod, slender):
+    """EI θ'' = −F cos θ, inextensible; and the same as a three-dimensional body within its own stiffening."""
+    outer, inner = 0.5 * slender.body.outer_diameter, 0.5 * slender.body.lumen_diameter
+    ratio = 0.04 / (E * np.pi / 4 * (outer**4 - inner**4))
+    s = np.linspace(0, L, 200)
+    result = solve_bvp(
+        lambda s, y: np.vstack([y[1], -ratio * np.cos(y[0])]),
+        lambda a, b: np.array([a[0], b[1]]),
+        s,
+        np.zeros((2, s.size)),
+        tol=1e-8,
+    )
+    rod.tip_force = [0.04, 0.0, 0.0]
+    expected = trapezoid(np.sin(result.sol(s)[0]), s)
+    tip = rod.equilibrium(np.zeros(3)).tip
+    assert tip[0] == pytest.approx(expected, rel=0.006) and expected > 0.02
+    body = build_cable_tube_body(slender)
+    solid = equilibrium(Model(body, [NodalLoad("tip", rod.tip_force)]))
+    end = np.unique(body.mesh.surfaces["tip"])
+    np.testing.assert_allclose(solid.pose.points[end].mean(axis=0), tip, atol=1e-3)
 
 
 @pytest.mark.parametrize("gravity", [SIDEWAYS, [0.0, 0.0, -9.81], [3.0, 4.0, 8.0]])

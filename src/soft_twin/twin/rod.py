@@ -9,7 +9,8 @@ and a strain turns all that follows by θ = h R₀ V(φ) δκ. The elastic energ
 the weight hangs at the middle of each element. As what follows turns rigidly, the second derivative of the potential
 of gravity by the strains of two elements i before j is −g · (θᵢ × Gⱼ), with Gⱼ the first moments that the strains of j
 move: exact and O(e²). A cable at (a, b) in the section has in each element the exact length h √(w² + τ² (a² + b²)),
-w = 1 + ε + κx b − κy a. Shear and the stiffening of the clamp are left out.
+w = 1 + ε + κx b − κy a. A force on the tip is as the weight of a mass there. Shear and the stiffening of the clamp are
+left out.
 """
 
 from bisect import bisect_left
@@ -66,6 +67,7 @@ class RodTwin(StaticTwin):
 
     Attributes:
         strains: (e, 4) κx, κy, τ [1/m], ε.
+        tip_force: (3,) load on the tip in base_link [N], which keeps its direction; may be set at any time.
     """
 
     def __init__(
@@ -97,8 +99,17 @@ class RodTwin(StaticTwin):
         self.round_off = ROUND_OFF * section.axial
         self._scale = np.tile(np.array([1.0, 1.0, 1.0, self.length]) / self.length**2, len(self._steps))
         angle = 2.0 * np.pi * np.arange(RING) / RING
+        self.tip_force = np.zeros(3)
         self._ring = section.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RING)])
         self.reset()
+
+    @property
+    def tip_force(self) -> np.ndarray:
+        return self._tip_force
+
+    @tip_force.setter
+    def tip_force(self, force: Sequence[float]) -> None:
+        self._tip_force = checked_vector(force, 3, "tip force")
 
     def reset(self) -> None:
         self.restore((np.zeros((len(self._steps), 4)), np.zeros(self.cable_count)))
@@ -149,11 +160,12 @@ class RodTwin(StaticTwin):
         return float(np.linalg.norm(self._scale * (gradient + tensions @ pulls)))
 
     def weight_norm(self, gravity: np.ndarray) -> float:
-        return float(self._masses.sum() * np.linalg.norm(gravity))
+        return float(self._masses.sum() * np.linalg.norm(gravity) + np.linalg.norm(self._tip_force))
 
     def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
         elastic, sagging = _energies(self.strains, self._steps, self._stiffness, self._masses, gravity)
         worst = int(self.strains[:, 3].argmin())
+        sagging -= float(self._tip_force @ self.points[len(self._steps)])
         return elastic + sagging, 1.0 + self.strains[worst, 3] > SMALLEST_STRETCH, worst
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
@@ -184,7 +196,14 @@ class RodTwin(StaticTwin):
 
     def _assemble(self, gravity: np.ndarray):
         """Elastic energy, gradient (4 e,) and Hessian (4 e, 4 e) of the potential energy, and what strains move."""
-        return _assemble(self.strains, self._steps, self._stiffness, self._masses, gravity)
+        energy, gradient, hessian, turns, moves = _assemble(
+            self.strains, self._steps, self._stiffness, self._masses, gravity
+        )
+        if self._tip_force.any():
+            none = 0.0 * self._stiffness, 0.0 * self._masses
+            _, pull, curvature, _, _ = _assemble(self.strains, self._steps, *none, self._tip_force, 1.0)
+            gradient, hessian = gradient + pull, hessian + curvature
+        return energy, gradient, hessian, turns, moves
 
 
 def _diagonal(section: Section) -> np.ndarray:
@@ -320,14 +339,15 @@ def _energies(q, steps, stiffness, masses, gravity):
 
 
 @njit(cache=True, nogil=True)
-def _assemble(q, steps, stiffness, masses, gravity):
+def _assemble(q, steps, stiffness, masses, gravity, tip=0.0):
+    """`tip`: mass at the end."""
     e = len(steps)
     frames, points = _shape(q, steps)
     middles = _middles(q, steps, frames, points)
     gradient, hessian = (stiffness * q).ravel(), np.diag(stiffness.ravel())
     turns, moves = np.zeros((e, 4, 3)), np.zeros((e, 4, 3))
     moments = np.empty((e, 4, 3))
-    following, hanging = 0.0, np.zeros(3)  # mass after the element, and its first moment about its end, in the world
+    following, hanging = tip, np.zeros(3)  # mass after the element, and its first moment about its end, in the world
     for i in range(e - 1, -1, -1):
         R, h = frames[i], steps[i]
         local, local_gravity = frames[i + 1].T @ hanging, R.T @ gravity
