@@ -95,5 +95,11 @@ def test_what_makes_no_sense_is_refused():
         by_gradients(recorded, START, {"density": (3.0, 1.0)})
     with pytest.raises(InputError, match="start of density: 1200.0 is not within"):
         by_gradients(recorded, START, {"density": (1.0, 2.0)})
+    with pytest.raises(InputError, match="no parameter youngs: there are .*young_modulus"):
+        by_gradients(recorded, {"youngs": 1.5}, {"youngs": (1.0, 2.0)})
+    with pytest.raises(InputError, match="no parameter youngs"):
+        by_search(recorded, {"youngs": (1.0, 2.0)}, 1)
+    with pytest.raises(InputError, match="start of density: None is not within"):
+        by_gradients(recorded, {}, {"density": (1.0, 2.0)})
     with pytest.raises(InputError, match="measured markers"):
         Hanging(recorded[0].model, recorded[0].markers, np.zeros((1, 2, 3)), {})

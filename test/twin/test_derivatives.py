@@ -213,6 +213,12 @@ def test_what_cannot_be_differentiated_is_refused():
     with pytest.raises(InputError, match="objective"):
         gradient(model, solved, np.zeros(3), parameters)
 
+    gravity = model.forces[0]
+    for owner, name, index in ((gravity, "vectr", 0), (gravity, "vector", None), (gravity, "vector", 3)):
+        for use in (lambda which: which.value, lambda which: which.set(1.0)):
+            with pytest.raises(UsageError, match=f"a Gravity has no number '{name}"):
+                use(Attribute(owner, name, index))
+
     class Follower(NodalLoad):
         def force(self, x):
             return super().force(x) * (1.0 + x[-1, 0])

@@ -118,10 +118,12 @@ def by_gradients(
     """The parameters named in `domains` from `start`, by exact derivatives; at most `iterations` evaluations.
 
     Raises:
-        InputError: a domain that is not positive or not in order, or a start outside of it.
+        InputError: a domain that no experiment has a parameter for, or that is not positive or not in order, or a start
+            outside of it.
         ConvergenceError: a simulation failed.
     """
-    _check(domains, start)
+    experiments = list(experiments)
+    _check(experiments, domains, start)
     search = _Search(experiments, domains)
     first = np.log([start[name] for name in search.names])
     if all(isinstance(each, Hanging) for each in search.experiments):
@@ -142,10 +144,12 @@ def by_search(
     a bad trial.
 
     Raises:
-        InputError: a domain that is not positive or not in order, or a start outside of it.
+        InputError: a domain that no experiment has a parameter for, or that is not positive or not in order, or a start
+            outside of it.
         UsageError: optuna is not installed.
     """
-    _check(domains, start or {})
+    experiments = list(experiments)
+    _check(experiments, domains, start)
     try:
         import optuna
     except ImportError:
@@ -185,9 +189,15 @@ class _Memory:
         return self._pair
 
 
-def _check(domains: Domains, start: Mapping[str, float]) -> None:
+def _check(experiments: Sequence[Experiment], domains: Domains, start: Mapping[str, float] | None) -> None:
+    there = {name for each in experiments for name in each.parameters}
+    strange = [name for name in domains if name not in there]
+    if strange or not domains or not experiments:
+        raise InputError(
+            f"no parameter {', '.join(strange) or 'at all'}: there are {', '.join(sorted(there)) or 'none'}"
+        )
     for name, (low, high) in domains.items():
         if not 0.0 < low < high:
             raise InputError(f"domain of {name}: {low:g}…{high:g} is not positive and in order")
-        if start and not low <= start.get(name, np.nan) <= high:
+        if start is not None and not low <= start.get(name, np.nan) <= high:
             raise InputError(f"start of {name}: {start.get(name)} is not within {low:g}…{high:g}")

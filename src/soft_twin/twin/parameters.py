@@ -26,7 +26,11 @@ class Parameter(ABC):
 @dataclass
 class Attribute(Parameter):
     """An attribute of a force, constraint or law, or one entry of it: Attribute(pressure, "pressure"),
-    Attribute(gravity, "vector", 2), Attribute(cables, "displacements", 0)."""
+    Attribute(gravity, "vector", 2), Attribute(cables, "displacements", 0).
+
+    Raises:
+        UsageError: when used, where there is no such number.
+    """
 
     owner: Any
     name: str
@@ -34,10 +38,16 @@ class Attribute(Parameter):
 
     @property
     def value(self) -> float:
-        value = getattr(self.owner, self.name)
-        return float(value if self.index is None else value[self.index])
+        try:
+            value = getattr(self.owner, self.name)
+            return float(value if self.index is None else value[self.index])
+        except (AttributeError, IndexError, TypeError) as error:
+            entry = "" if self.index is None else f"[{self.index}]"
+            owner = type(self.owner).__name__
+            raise UsageError(f"a {owner} has no number '{self.name}{entry}' to take as a parameter: {error}") from error
 
     def set(self, value: float) -> None:
+        _ = self.value  # or there is none
         if self.index is None:
             setattr(self.owner, self.name, value)
         else:
