@@ -1,5 +1,7 @@
 """Derivatives by parameters: against central differences of whole solutions, forward and adjoint."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from bodies import distorted_block
@@ -13,6 +15,7 @@ from soft_twin.twin.derivatives import gradient, record, sensitivities, trajecto
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.energies.base import Energy
+from soft_twin.twin.energies.muscle import Muscle
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
 from soft_twin.twin.mesh import make_mesh
@@ -160,16 +163,50 @@ def test_prescribed_motions_are_differentiated(scheme):
     assert gradient_through_time_is_exact(scheme, model, parameter)
 
 
-def gradient_through_time_is_exact(scheme, model, parameter):
+@dataclass
+class Ramp:
+    """What a robot does in time: its pressure, muscle and wall follow a few numbers."""
+
+    chamber: Pressure
+    muscle: Muscle
+    wall: Sphere
+    pressure_rate: float = 4e5
+    activation_rate: float = 20.0
+    wall_speed: float = -1.0
+
+    def __call__(self, time):
+        self.chamber.pressure = self.pressure_rate * time
+        self.muscle.activation = self.activation_rate * time**2
+        self.wall.position = np.array([0.4 + self.wall_speed * time, 0.1, 0.1])
+
+
+@pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
+def test_actuation_that_changes_from_step_to_step_is_differentiated(scheme, monkeypatch):
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    mesh = block().mesh
+    solid, muscle = Material(energy_named("neo_hookean", 2e5, 0.4), 1100.0), Muscle(5e4, [0.1, 0.0, 1.0])
+    body = Body(mesh, [solid, Material(muscle, 0.0)], mesh.nodes[:, 2] < 1e-9)
+    faces = [cell[list(face)] for cell in mesh.cells for face in mesh.element.faces]
+    chamber = Pressure(np.array([face for face in faces if (mesh.nodes[face, 2] > 0.2 - 1e-9).all()]), open_rim=True)
+    wall = Sphere([0.4, 0.1, 0.1], 0.09)
+    ramp, touch = Ramp(chamber, muscle, wall), Contact(wall)
+    model = Model(body, [chamber], [touch])
+    for name in ("pressure_rate", "activation_rate", "wall_speed"):
+        assert gradient_through_time_is_exact(scheme, model, Attribute(ramp, name), ramp)
+    integrator = scheme(model, 0.004)
+    assert record(integrator, 4, ramp)[-1].solved.multipliers[0], "the wall is reached"
+
+
+def gradient_through_time_is_exact(scheme, model, parameter, actuate=lambda time: None):
     """Whether that of a random objective over four steps is what differences of whole motions say."""
 
     def run():
         integrator = scheme(model, 0.004, mass_damping=3.0, stiffness_damping=1e-3)
-        return integrator, record(integrator, 4)
+        return integrator, record(integrator, 4, actuate)
 
     integrator, moments = run()
     objective = np.random.default_rng(1).normal(size=(4, *model.body.mesh.nodes.shape))
-    exact = trajectory_gradient(integrator, moments, objective, [parameter])[0]
+    exact = trajectory_gradient(integrator, moments, objective, [parameter], actuate)[0]
 
     def value():
         return float((objective * np.array([moment.solved.pose.points for moment in run()[1]])).sum())

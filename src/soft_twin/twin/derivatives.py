@@ -18,7 +18,7 @@ forces whose stiffness leaves something out (`Force.remainder`): pressure on a r
 Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -124,6 +124,13 @@ def gradient(
     return _along(system, slopes, *_adjoint(system, objective), objective)
 
 
+Actuate = Callable[[float], None]
+
+
+def _steady(time: float) -> None:
+    """Nothing changes."""
+
+
 @dataclass
 class Moment:
     """The state before a step: pose, velocities (n, 3) [m/s], time [s]; and the step [s] and how it ended."""
@@ -135,22 +142,32 @@ class Moment:
     solved: Solved
 
 
-def record(integrator: Integrator, steps: int) -> list[Moment]:
-    """Take some steps and keep what their derivatives need."""
+def record(integrator: Integrator, steps: int, actuate: Actuate = _steady) -> list[Moment]:
+    """Take some steps and keep what their derivatives need. `actuate(time)` sets what forces, constraints and muscles
+    do at a time [s], where that changes."""
     moments = []
+    if actuate is not _steady:
+        actuate(integrator.time)
+        integrator.restart(integrator.pose, integrator.velocities, integrator.time)
     for _ in range(steps):
+        actuate(integrator.time + integrator.dt)
         before = integrator.pose, integrator.velocities, integrator.time
         moments.append(Moment(*before, integrator.dt, integrator.step()))
     return moments
 
 
 def trajectory_gradient(
-    integrator: Integrator, moments: Sequence[Moment], objective: np.ndarray, parameters: Sequence[Parameter]
+    integrator: Integrator,
+    moments: Sequence[Moment],
+    objective: np.ndarray,
+    parameters: Sequence[Parameter],
+    actuate: Actuate = _steady,
 ) -> np.ndarray:
     """dL/dθ (p,) through recorded steps, for an objective with ∂L/∂x (steps, n, 3) at the end of each.
 
-    The state before the first step is held fixed, the parameters are those of all steps. The integrator is left at the
-    last state.
+    The state before the first step is held fixed. Parameters are those of all steps. What changes from step to step is
+    set by the `actuate` that the steps were recorded with: parameters are then the numbers that it makes it of. The
+    integrator is left at the last state.
 
     Raises:
         InputError: `objective` has another shape, or the model is not as it was in one of the steps.
@@ -174,10 +191,14 @@ def trajectory_gradient(
         dt, solved = moment.dt, moment.solved
 
         def increment(moment=moment) -> Increment:
+            actuate(moment.time)
             integrator.restart(moment.pose, moment.velocities, moment.time)
+            actuate(moment.time + moment.dt)
             return integrator.increment(moment.dt)
 
-        model.begin(moment.pose.points)
+        for time in (moment.time, moment.time + dt):
+            actuate(time)
+            model.begin(moment.pose.points)
         system = _factorised(model, solved, increment())
         slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)
         wanted = by_position + loss + scale / dt * by_velocity
@@ -185,9 +206,11 @@ def trajectory_gradient(
         result += _along(system, slopes, adjoint, rows, wanted)
         nodal = (system.transform @ adjoint).reshape(shape)
         inertia = model.mass @ nodal
+        actuate(moment.time)
         by_position = -scale / dt * by_velocity - _by_start(integrator, moment, nodal, inertia, scale)
         by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
         by_velocity = -keep * by_velocity + scale / dt * inertia
+    actuate(end[2])
     integrator.restart(*end)
     return result
 
