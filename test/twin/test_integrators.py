@@ -134,6 +134,20 @@ def test_no_node_passes_more_than_half_a_cell_in_an_adaptive_step():
     assert integrator.pose.points[:, 0].max() == pytest.approx(0.1 + 0.2)
 
 
+def test_what_sticks_is_carried_along_by_steps_that_are_tried_again():
+    """A block on a floor that moves by 1 mm before a step which is too long and taken back."""
+    floor = Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    model = block(forces=[Gravity()], constraints=[Contact(floor, friction=3.0)])
+    integrator = BackwardEuler(model, 0.01, mass_damping=20.0)
+    integrator.advance(0.1)
+    low = model.rest.points[:, 2] < 1e-9
+    before = integrator.pose.points[low, 0]
+    floor.position = np.array([1e-3, 0.0, 0.0])
+    fail_above(integrator, 0.006)
+    assert integrator.advance(0.01, 1e-2) > 1
+    assert integrator.pose.points[low, 0] - before == pytest.approx(1e-3, rel=1e-3)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 def test_a_bounce_does_not_penetrate_and_gains_nothing(scheme):
     floor = Contact(Plane([0.0, 0.0, -0.05], [0.0, 0.0, 1.0]))
@@ -149,19 +163,24 @@ def test_a_bounce_does_not_penetrate_and_gains_nothing(scheme):
     assert max(highest) < start * (1.0 + 1e-6)
 
 
-def test_a_step_that_fails_leaves_the_state_and_adaptive_steps_get_shorter():
-    model, mode = oscillator("neo_hookean")
-    integrator = BackwardEuler(model, 0.01)
-    failures = []
-    original = integrator.increment
+def fail_above(integrator, longest: float) -> list[float]:
+    """Let steps longer than `longest` [s] fail; those that did."""
+    failures, original = [], integrator.increment
 
     def only_short(dt):
-        if dt > 0.003:
+        if dt > longest:
             failures.append(dt)
             raise ConvergenceError("too long", (), 0)
         return original(dt)
 
     integrator.increment = only_short
+    return failures
+
+
+def test_a_step_that_fails_leaves_the_state_and_adaptive_steps_get_shorter():
+    model, mode = oscillator("neo_hookean")
+    integrator = BackwardEuler(model, 0.01)
+    failures = fail_above(integrator, 0.003)
     with pytest.raises(ConvergenceError):
         integrator.step()
     assert integrator.time == 0.0 and integrator.pose.points == pytest.approx(model.rest.points)

@@ -97,8 +97,12 @@ class Integrator(ABC):
         """
         dt = self.dt if dt is None else dt
         _check_positive(dt, "time step", "s")
-        model, time = self.model, self.time + dt
-        model.begin(self.pose.points)
+        self.model.begin(self.pose.points)
+        return self._step(dt)
+
+    def _step(self, dt: float) -> Solved:
+        """A step of `dt` that constraints know of."""
+        time = self.time + dt
         solved = self._solve(self.increment(dt), dt, time)
         self.velocities = self.velocities_after(solved.pose.points, dt)
         self.pose, self.time, self.solved, self._multipliers = solved.pose, time, solved, solved.multipliers
@@ -160,6 +164,7 @@ class Integrator(ABC):
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
         acceleration = self._acceleration
+        self.model.begin(self.pose.points)  # once: steps that are tried again start where obstacles were before
         while True:
             try:
                 error = self._try_step(dt, tolerance)
@@ -178,7 +183,7 @@ class Integrator(ABC):
     def _try_step(self, dt: float, tolerance: float) -> float:
         """Error of a step [m], in units in which `tolerance` is just allowed."""
         before, speeds = self.pose.points, self.velocities
-        self.step(dt)
+        self._step(dt)
         moved = float(np.abs(self.pose.points - before).max())
         now = (self.velocities - speeds) / dt
         last, self._acceleration = self._acceleration, now
