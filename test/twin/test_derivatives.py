@@ -256,6 +256,9 @@ def test_what_cannot_be_differentiated_is_refused():
             with pytest.raises(UsageError, match=f"a Gravity has no number '{name}"):
                 use(Attribute(owner, name, index))
 
+    with pytest.raises(UsageError, match="a Material's density: take Density"):
+        Attribute(model.body.parts[0].material, "density").set(5.0)
+
     class Follower(NodalLoad):
         def force(self, x):
             return super().force(x) * (1.0 + x[-1, 0])

@@ -150,6 +150,13 @@ def test_completed_derivatives_are_not_checked_against_themselves():
     assert min(OnlyEnergy(True).check_derivatives()) > 0.0
 
 
+@pytest.mark.parametrize("name", ENERGIES)
+def test_lame_constants_may_be_set(name):
+    law, twice = energy_named(name, YOUNG, POISSON), energy_named(name, 2.0 * YOUNG, POISSON)
+    law.mu, law.lam = 2.0 * law.mu, 2.0 * law.lam
+    np.testing.assert_allclose(law.energy(some_deformations()), twice.energy(some_deformations()))
+
+
 def test_wrong_derivatives_are_found():
     class Wrong(OnlyEnergy):
         def stress(self, F):

@@ -199,6 +199,7 @@ def test_equilibria_do_not_depend_on_the_past(coarse):
         ({"gravity": SIDEWAYS, "tensions": [-1, 0, 0, 0, 0, 0]}, "never pushes"),
         ({"gravity": SIDEWAYS, "tensions": [1, 0]}, "tensions: expected 6"),
         ({"gravity": SIDEWAYS, "displacements": [0.001] * 5}, "displacements: expected 6"),
+        ({"gravity": SIDEWAYS, "displacements": 0.001}, "displacements: expected 6"),
         ({"gravity": SIDEWAYS, "displacements": [0.0] * 6, "tensions": [0.0] * 6}, "not both"),
     ],
 )

@@ -38,6 +38,8 @@ class Attribute(Parameter):
 
     @property
     def value(self) -> float:
+        if isinstance(self.owner, Material):
+            raise UsageError(f"a Material's {self.name}: take Density, Elastic, or an Attribute of its energy")
         try:
             value = getattr(self.owner, self.name)
             return float(value if self.index is None else value[self.index])

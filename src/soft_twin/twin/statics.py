@@ -114,7 +114,7 @@ class StaticTwin(Twin):
         loads = np.zeros(c) if tensions is None else checked_vector(tensions, c, "tensions")
         if (loads < 0.0).any():
             raise InputError(f"tensions: {loads.tolist()} has a negative one, a cable never pushes")
-        given = [None] * c if displacements is None else list(displacements)
+        given = [None] * c if displacements is None else list(np.atleast_1d(np.asarray(displacements, dtype=object)))
         held = np.array([value is not None for value in given], dtype=bool)
         targets = checked_vector([0.0 if value is None else value for value in given], c, "displacements")
         return Actuation(held, targets, loads)

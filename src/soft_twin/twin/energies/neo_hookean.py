@@ -24,13 +24,10 @@ class StableNeoHookean(InvariantEnergy, IsotropicEnergy):
     inverted ones too (Smith, de Goes, Kim 2018, with their μ̂ = 4/3 μ, λ̂ = λ + 5/6 μ that make it Hooke's for small
     strains). The constant is chosen so that W(I) = 0."""
 
-    def __init__(self, young_modulus: float, poisson_ratio: float):
-        super().__init__(young_modulus, poisson_ratio)
-        self._mu, self._lam = 4.0 / 3.0 * self.mu, self.lam + 5.0 / 6.0 * self.mu
-        self._alpha = 1.0 + 0.75 * self._mu / self._lam
-        self._rest = 0.5 * self._lam * (1.0 - self._alpha) ** 2 - 0.5 * self._mu * np.log(4.0)
-
     def response(self, I, J):
-        W = 0.5 * self._mu * (I - 3.0 - np.log(I + 1.0)) + 0.5 * self._lam * (J - self._alpha) ** 2 - self._rest
-        by_I = 0.5 * self._mu * (1.0 - 1.0 / (I + 1.0))
-        return Response(W, by_I, self._lam * (J - self._alpha), II=0.5 * self._mu / (I + 1.0) ** 2, JJ=self._lam)
+        mu, lam = 4.0 / 3.0 * self.mu, self.lam + 5.0 / 6.0 * self.mu
+        alpha = 1.0 + 0.75 * mu / lam
+        rest = 0.5 * lam * (1.0 - alpha) ** 2 - 0.5 * mu * np.log(4.0)
+        W = 0.5 * mu * (I - 3.0 - np.log(I + 1.0)) + 0.5 * lam * (J - alpha) ** 2 - rest
+        by_I = 0.5 * mu * (1.0 - 1.0 / (I + 1.0))
+        return Response(W, by_I, lam * (J - alpha), II=0.5 * mu / (I + 1.0) ** 2, JJ=lam)
