@@ -74,6 +74,19 @@ def test_static_sensitivities_and_gradients_are_those_of_finite_differences():
         assert adjoint[index] == pytest.approx((objective * numeric).sum(), rel=1e-6)
 
 
+@pytest.mark.parametrize("poisson_ratio", [0.45, 0.49, 0.499, 0.4999])
+def test_derivatives_by_poisson_s_ratio_are_exact_where_it_is_nearly_a_half(poisson_ratio):
+    body = block(element="hex20r")
+    material = body.parts[0].material
+    material.energy = energy_named("neo_hookean", 2e5, poisson_ratio)
+    model, parameter = Model(body, [Gravity([5.0, 0.0, -9.81])]), Elastic(material, "poisson_ratio")
+    solved = equilibrium(model)
+    exact = sensitivities(model, solved, [parameter])[..., 0]
+    relative = 0.003 * (0.5 - poisson_ratio) / poisson_ratio
+    numeric = differences(lambda: equilibrium(model, solved.pose).pose.points, parameter, relative)
+    assert np.abs(exact - numeric).max() < 1e-6 * np.abs(numeric).max()
+
+
 def test_sensitivities_know_plates_cables_that_pull_and_contact():
     body = block()
     nodes = body.mesh.nodes

@@ -34,8 +34,6 @@ from soft_twin.twin.solve import Solved
 from soft_twin.twin.unknowns import Pose
 
 STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
-RELATIVE_STEP = 1e-3  # of a parameter's value; the error is of fourth order
-SMALLEST_STEP = 1e-4  # of parameters that are about zero
 TURNING_STEP = 1e-5  # of the body's size, for directions of friction
 UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
@@ -451,7 +449,7 @@ def _by_parameters(model: Model, solved: Solved, system: _System, parameters, in
     )
     for column, parameter in enumerate(parameters):
         value = parameter.value
-        step = max(RELATIVE_STEP * abs(value), SMALLEST_STEP * (abs(value) < SMALLEST_STEP))
+        step = parameter.step
         try:
             for shift, weight in STENCIL:
                 parameter.set(value + shift * step)

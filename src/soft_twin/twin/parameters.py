@@ -4,10 +4,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from soft_twin.errors import UsageError
 from soft_twin.twin.body import Material
 from soft_twin.twin.energies.base import IsotropicEnergy
 from soft_twin.twin.model import Model
+
+NEAR_HALF = 2e-3  # of the distance to ν = ½
+RELATIVE_STEP = 1e-3  # of a parameter's value; the error of differences is of fourth order in it
+SMALLEST_STEP = 1e-4  # of parameters that are about zero
 
 
 class Parameter(ABC):
@@ -21,6 +27,12 @@ class Parameter(ABC):
     @abstractmethod
     def set(self, value: float) -> None:
         """Set it."""
+
+    @property
+    def step(self) -> float:
+        """By how much it is changed for differences; twice as much has to be in its range, too."""
+        size = abs(self.value)
+        return SMALLEST_STEP if size < SMALLEST_STEP else RELATIVE_STEP * size
 
 
 @dataclass
@@ -74,6 +86,12 @@ class Elastic(Parameter):
     def set(self, value: float) -> None:
         constants = self._constants() | {self.name: value}
         self.material.energy = type(self.material.energy)(**constants)
+
+    @property
+    def step(self) -> float:
+        """Small beside what is left to ν = ½, where the bulk modulus grows without bounds."""
+        left = 0.5 - self.value if self.name == "poisson_ratio" else np.inf
+        return min(super().step, NEAR_HALF * left)
 
     def _constants(self) -> dict[str, float]:
         law = self.material.energy
