@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -79,6 +80,13 @@ def test_a_mesh_is_described_and_refused_when_broken(tmp_path, capsys):
     printed = capsys.readouterr()
     assert "1 inverted" in printed.out
     assert "1 of 48 cells are inverted or flat, the first is 0" in printed.err
+
+
+@pytest.mark.parametrize(("scale", "guess"), [(1e3, "20 m, .* in millimetres"), (1e-3, "2e-05 m, .* scaled twice")])
+def test_a_mesh_of_an_implausible_size_is_refused(tmp_path, capsys, scale, guess):
+    write_mesh(voxel_mesh(np.ones((2, 2, 2), bool), scale * 0.01, "hex8"), tmp_path / "mesh.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "mesh.vtu")]) == 2
+    assert re.search(f"measures {guess}", capsys.readouterr().err)
 
 
 def test_a_benchmark_prints_a_table_and_ends_with_json(monkeypatch, capsys, tmp_path):

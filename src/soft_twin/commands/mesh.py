@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from soft_twin.errors import UsageError
+from soft_twin.errors import MeshError, UsageError
 from soft_twin.resources import folder
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import Body, MeshChoice
@@ -12,6 +12,8 @@ from soft_twin.twin.mesh import Mesh, check_mesh
 from soft_twin.twin.mesh_files import read_mesh, write_mesh
 from soft_twin.twin.quality import quality
 from soft_twin.twin.sweep import sweep_tube
+
+SMALLEST, LARGEST = 1e-3, 10.0  # [m] that a soft robot measures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,4 +60,8 @@ def _check(path: Path, element: str | None) -> int:
     mesh = read_mesh(path, element_named(element) if element else None, check=False)
     print(quality(mesh).table())
     check_mesh(mesh, f"mesh '{path}'")
+    largest = float(mesh.size.max())
+    if not SMALLEST <= largest <= LARGEST:
+        guess = "most likely it is in millimetres, scale it" if largest > LARGEST else "was it scaled twice?"
+        raise MeshError(f"mesh '{path}': measures {largest:.4g} m, and lengths are metres: {guess}")
     return 0
