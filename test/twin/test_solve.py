@@ -17,6 +17,7 @@ from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.twin.mesh import make_mesh
 from soft_twin.twin.model import Increment, Model, reactions, stacked
 from soft_twin.twin.solve import equilibrium, minimise
+from soft_twin.twin.voxels import voxel_mesh
 
 RNG = np.random.default_rng(4)
 
@@ -131,6 +132,18 @@ def test_prescribed_nodes_go_where_they_are_told_in_load_steps_if_need_be():
     solved = equilibrium(Model(body, [], [Prescribed(top, motion=lambda time: turned)]))
     assert np.array_equal(solved.pose.points[top], turned)
     assert solved.assembled.worst > 0.1
+
+
+@pytest.mark.parametrize("element", ["hex8", "hex8f", "hex20r"])
+def test_prescribed_nodes_that_pass_whole_cells_at_once_compress_the_body(element):
+    """The first guess, in which only they have moved, is inverted."""
+    mesh = voxel_mesh(np.ones((2, 2, 8)), 0.01, element)
+    body = Body(mesh, Material(energy_named("neo_hookean", 1e5, 0.3), 1000.0), "base")
+    top = mesh.group("tip")
+    solved = equilibrium(Model(body, [], [Prescribed(top, velocity=[0.0, 0.0, -0.02])]), time=1.0)
+    middle = np.abs(mesh.nodes[:, 2] - 0.04) < 1e-9
+    assert solved.pose.points[middle, 2] == pytest.approx(0.03, rel=0.03)
+    assert solved.assembled.worst > 0.5 and np.isfinite(solved.assembled.energy)
 
 
 def test_several_materials_share_a_mesh_and_the_softer_one_gives_more():

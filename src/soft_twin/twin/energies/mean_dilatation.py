@@ -53,11 +53,12 @@ class MeanDilatation(Energy):
         return MeanDilatation(self.law.at(cells))
 
     def assemble(self, x, cells, gradients, volumes, force, offsets=NO_ADDRESSES, strides=NO_ADDRESSES, data=NO_DATA):
-        """See `Energy.assemble`; the energy is infinite where a cell is inverted."""
+        """See `Energy.assemble`; where a cell is inverted, the energy is infinite and its forces are no numbers."""
         F = np.empty((*volumes.shape, 3, 3))
         determinants = deformation_gradients(x, cells, gradients, F)
         worst = int(determinants.min(axis=1).argmin())
         if not determinants[worst].min() > 0.0:
+            force[cells[worst]] = np.nan
             return np.inf, float(determinants[worst].min()), worst
         shares = volumes / volumes.sum(axis=1, keepdims=True)
         means = np.broadcast_to((shares * determinants).sum(axis=1, keepdims=True), volumes.shape).ravel()
