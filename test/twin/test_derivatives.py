@@ -131,7 +131,7 @@ def test_pressure_on_a_rim_that_moves_is_differentiated_too(monkeypatch):
 
 
 def test_cables_with_friction_are_differentiated():
-    """Angles of cables that are nearly straight are good to 1e-8 rad only."""
+    """A force without a potential, whose stiffness has no symmetry."""
     body, gravity = block(), Gravity([20.0, 3.0, -9.81])
     cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
     pull = CableTension(cables, [60.0], friction=0.4)
@@ -143,7 +143,7 @@ def test_cables_with_friction_are_differentiated():
     adjoint = gradient(model, solved, objective, parameters)
     for index, parameter in enumerate(parameters):
         numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=1e-2)
-        assert np.abs(exact[..., index] - numeric).max() < 1e-4 * np.abs(numeric).max()
+        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
         assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
 
 

@@ -11,6 +11,7 @@ from soft_twin.twin.cables import Cables
 from soft_twin.twin.constraints import CableLength, Prescribed
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.twin.integrators import BackwardEuler
 from soft_twin.twin.model import Model
 from soft_twin.twin.solve import equilibrium
 from soft_twin.twin.voxels import voxel_mesh
@@ -198,3 +199,22 @@ def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
     last = pull._factors(x)[-1]
     assert last * 50.0 == pytest.approx(end, rel=0.02)
     assert np.linalg.norm(total) < 50.0
+
+
+def test_the_turning_of_a_nearly_straight_cable_is_exact():
+    """Turned as a whole by a tiny angle, a straight cable turns where it enters, and nowhere else."""
+    body = body_of_block()
+    cables, angle = some_cable(body), 1e-10
+    x = body.mesh.nodes.copy()
+    x[:, 0] += angle * body.mesh.nodes[:, 2]
+    np.testing.assert_allclose(cables.turning(x), np.full(len(cables.owners), angle), rtol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [0.5, 1.5])
+def test_steps_with_a_nearly_straight_cable_with_friction_converge(friction):
+    mesh = voxel_mesh(np.ones((3, 3, 6), int), 0.01, "hex8")
+    body = Body(mesh, Material(energy_named("neo_hookean", 2e5, 0.4), 1000.0), mesh.nodes[:, 2] < 1e-9)
+    cables = Cables(mesh, np.array([[0.004, 0.012, 0.0]]), np.array([[0.004, 0.012, 0.06]]))
+    model = Model(body, [Gravity([3.0, -2.0, -9.81]), CableTension(cables, [1.5], friction)])
+    scheme = BackwardEuler(model, 0.005, mass_damping=1.0)
+    assert max(scheme.step().iterations for _ in range(20)) <= 10

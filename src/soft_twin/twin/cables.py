@@ -147,7 +147,8 @@ class Cables:
         first = np.searchsorted(self._owners, np.arange(self.count))
         before = np.roll(directions, 1, axis=0)
         before[first] = [0.0, 0.0, 1.0]
-        total = np.cumsum(np.arccos(np.clip((directions * before).sum(axis=1), -1.0, 1.0)))
+        across = np.linalg.norm(np.cross(directions, before), axis=1)
+        total = np.cumsum(np.arctan2(across, (directions * before).sum(axis=1)))
         return total - np.append(0.0, total)[first][self._owners]
 
     @property
