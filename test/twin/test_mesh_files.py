@@ -10,6 +10,7 @@ from bodies import distorted_block
 
 from soft_twin.errors import MeshError
 from soft_twin.twin.elements import ELEMENTS
+from soft_twin.twin.gmsh_tube import initialised_gmsh
 from soft_twin.twin.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.twin.mesh_files import read_mesh, write_mesh
 from soft_twin.twin.selection import centres_and_normals
@@ -73,10 +74,9 @@ def test_the_element_of_a_file_is_found(tmp_path):
 
 def test_gmshs_own_physical_names_are_read(tmp_path):
     """A box by Gmsh in second order: two volumes, their end, and a point; names of one cell may be two."""
-    gmsh = pytest.importorskip("gmsh", exc_type=ImportError)
-    gmsh.initialize(interruptible=False)
+    pytest.importorskip("gmsh", exc_type=ImportError)
+    gmsh = initialised_gmsh()
     try:
-        gmsh.option.setNumber("General.Terminal", 0)
         low, high = gmsh.model.occ.addBox(0, 0, 0, 1, 1, 1), gmsh.model.occ.addBox(0, 0, 1, 1, 1, 1)
         gmsh.model.occ.fragment([(3, low)], [(3, high)])
         gmsh.model.occ.synchronize()

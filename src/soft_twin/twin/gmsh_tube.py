@@ -1,5 +1,8 @@
 """Tetrahedral meshes of tubes by Gmsh (optional: `pip install soft_twin[mesh]`)."""
 
+import ctypes
+import signal
+
 import numpy as np
 
 from soft_twin.errors import UsageError
@@ -17,15 +20,8 @@ def tube_tetrahedra(inner: float, outer: float, length: float, size: float, orde
     Raises:
         UsageError: Gmsh is not installed or cannot be loaded.
     """
+    gmsh = initialised_gmsh()
     try:
-        import gmsh
-    except (ImportError, OSError) as error:
-        raise UsageError(
-            f"Gmsh is needed for tetrahedral meshes and cannot be loaded ({error}): pip install gmsh"
-        ) from error
-    gmsh.initialize(interruptible=False)
-    try:
-        gmsh.option.setNumber("General.Terminal", 0)
         gmsh.option.setNumber("General.NumThreads", 1)
         gmsh.option.setNumber("Mesh.MeshSizeMin", size)
         gmsh.option.setNumber("Mesh.MeshSizeMax", size)
@@ -51,3 +47,31 @@ def tube_tetrahedra(inner: float, outer: float, length: float, size: float, orde
         mesh = straightened(mesh)
         check_mesh(mesh, "Gmsh tube")
     return Mesh(mesh.nodes, mesh.cells, element, surfaces=surfaces_around_z(mesh))
+
+
+def initialised_gmsh():
+    """The module gmsh, ready, with nothing printed and the process's signals as they were.
+
+    Gmsh undoes that Python ignores SIGPIPE, and a write to a closed pipe would end the process. The handler is put back
+    by C's own address, since `signal.signal` refuses threads other than the main one.
+
+    Raises:
+        UsageError: Gmsh is not installed or cannot be loaded.
+    """
+    try:
+        import gmsh
+    except (ImportError, OSError) as error:
+        raise UsageError(
+            f"Gmsh is needed for tetrahedral meshes and cannot be loaded ({error}): pip install gmsh"
+        ) from error
+    handler = _get_handler(signal.SIGPIPE)
+    try:
+        gmsh.initialize(interruptible=False)
+    finally:
+        _set_handler(signal.SIGPIPE, handler)
+    gmsh.option.setNumber("General.Terminal", 0)
+    return gmsh
+
+
+_get_handler = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(("PyOS_getsig", ctypes.pythonapi))
+_set_handler = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(("PyOS_setsig", ctypes.pythonapi))
