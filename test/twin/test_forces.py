@@ -12,6 +12,7 @@ from soft_twin.twin.constraints import CableLength, Prescribed
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.twin.integrators import BackwardEuler
+from soft_twin.twin.mesh import Mesh
 from soft_twin.twin.model import Model
 from soft_twin.twin.solve import equilibrium
 from soft_twin.twin.voxels import voxel_mesh
@@ -178,6 +179,58 @@ def test_a_cable_s_end_off_the_plate_is_refused():
     top = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
     with pytest.raises(MeshError, match="cable 0 is 500 mm off the plane"):
         Cables.outside(body.mesh, np.zeros((1, 3)), top, np.array([[0.0, 0.0, 2.5]]))
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ([0.4, 0.6, 2.0], r"ends .*\(c, 3\).* shape \(3,\)"),
+        (np.zeros((0, 3)), r"ends .* shape \(0, 3\)"),
+        ([[0.4, 0.6]], r"ends .* shape \(1, 2\)"),
+        ([["a", "b", "c"]], "ends .* found .*'a'"),
+        ([[0.4, 0.6, 2.0], [0.4, 0.6]], "ends .* found "),
+        ([[0.4, np.nan, 2.0]], r"cable 0 .* \[0.4, nan, 2.0\]"),
+        ([[0.4, 0.6, 2.0], [0.7, 0.6, 2.0]], "1 (starts|anchors) but 2 ends"),
+        ([[0.4, 0.6, 0.0]], "cable 0 starts where it ends"),
+    ],
+)
+def test_cables_of_ends_that_are_none_are_refused(ends, message):
+    mesh, start = body_of_block().mesh, [[0.4, 0.6, 0.0]]
+    with pytest.raises(InputError, match=message):
+        Cables(mesh, start, ends)
+    with pytest.raises(InputError, match=message):
+        Cables.outside(mesh, start, mesh.nodes[:, 2] > 2.0 - 1e-9, ends)
+
+
+def test_cables_of_starts_that_are_none_are_refused():
+    mesh, ends = body_of_block().mesh, [[0.4, 0.6, 2.0]]
+    with pytest.raises(InputError, match=r"starts .* shape \(3,\)"):
+        Cables(mesh, [0.4, 0.6, 0.0], ends)
+    with pytest.raises(InputError, match="2 anchors but 1 ends"):
+        Cables.outside(mesh, np.zeros((2, 3)), mesh.nodes[:, 2] > 2.0 - 1e-9, ends)
+
+
+def test_a_cable_s_nodes_are_indices_a_mask_or_a_name():
+    block = body_of_block().mesh
+    mask = block.nodes[:, 2] > 2.0 - 1e-9
+    mesh = Mesh(block.nodes, block.cells, block.element, groups={"top": np.flatnonzero(mask)})
+    anchors, ends = [[-1.0, 0.0, 0.0]], [[-0.5, 1.0, 2.0]]
+    x = moved(body_of_block())
+    expected = Cables.outside(mesh, np.array(anchors), np.flatnonzero(mask), np.array(ends)).lengths(x)
+    for nodes in (mask, "top", np.flatnonzero(mask).tolist()):
+        np.testing.assert_array_equal(Cables.outside(mesh, anchors, nodes, ends).lengths(x), expected)
+    with pytest.raises(MeshError, match="no node group 'tip'"):
+        Cables.outside(mesh, anchors, "tip", ends)
+    with pytest.raises(InputError, match="cables outside: no nodes"):
+        Cables.outside(mesh, anchors, [], ends)
+    with pytest.raises(MeshError, match="cables outside: expected indices below"):
+        Cables.outside(mesh, anchors, [len(mesh.nodes)], ends)
+
+
+def test_cables_may_be_lists():
+    body = body_of_block()
+    same = Cables(body.mesh, [[0.4, 0.6, 0.0]], [[0.4, 0.6, 2.0]])
+    np.testing.assert_array_equal(same.rest_lengths, some_cable(body).rest_lengths)
 
 
 def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():

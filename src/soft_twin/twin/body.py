@@ -236,13 +236,17 @@ def add_parts(
 
 
 def nodes_of(body: Body, nodes: str | np.ndarray, what: str) -> np.ndarray:
+    """Node indices (k,) of the body's mesh, see `nodes_in`."""
+    return nodes_in(body.mesh, nodes, what)
+
+
+def nodes_in(mesh: Mesh, nodes: str | np.ndarray, what: str) -> np.ndarray:
     """Node indices (k,) by the name of a group or of a surface, by indices, whose order is kept, or by a mask (n,).
 
     Raises:
         MeshError: no such group, or no nodes of the mesh.
         InputError: none at all, or one of them twice.
     """
-    mesh = body.mesh
     if isinstance(nodes, str):
         chosen = np.unique(mesh.surfaces[nodes]) if nodes in mesh.surfaces else mesh.group(nodes)
     else:

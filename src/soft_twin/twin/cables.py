@@ -7,14 +7,19 @@ point is exact in linear tetrahedra, where cables are polylines; in cells that b
 Of a cable that runs outside the body to an anchor p, d = Σ wₐ xₐ − p is all of it.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix
 
-from soft_twin.errors import MeshError
+from soft_twin.errors import InputError, MeshError
+from soft_twin.twin.body import nodes_in
 from soft_twin.twin.embedding import cut_lines, slopes
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.mesh import Mesh
+
+SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction
 
 
 class Cables:
@@ -29,8 +34,10 @@ class Cables:
         cell that it passes; one in linear tetrahedra, otherwise two if not given.
 
         Raises:
+            InputError: ends of a wrong shape or number, not finite, or at one place.
             MeshError: a cable leaves the body.
         """
+        starts, ends = _checked_ends(starts, ends, "starts")
         points, shares = np.polynomial.legendre.leggauss(points_per_cell or (1 if mesh.cells.shape[1] == 4 else 2))
         cells, weights, owners = [], [], []
         for index, (passed, cuts) in enumerate(cut_lines(mesh, starts, ends)):
@@ -45,15 +52,19 @@ class Cables:
         self._set(nodes, weights, np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)
 
     @classmethod
-    def outside(cls, mesh: Mesh, anchors: np.ndarray, nodes: np.ndarray, ends: np.ndarray) -> "Cables":
-        """Straight cables from fixed `anchors` (c, 3) to `ends` (c, 3) [m] that move with some nodes (k,), such as a
-        plate's: the ends follow by least-norm weights that are right for every affine motion of the nodes.
+    def outside(cls, mesh: Mesh, anchors: np.ndarray, nodes: str | np.ndarray, ends: np.ndarray) -> "Cables":
+        """Straight cables from fixed `anchors` (c, 3) to `ends` (c, 3) [m] that move with some nodes (a name, indices
+        (k,) or a mask), such as a plate's: the ends follow by least-norm weights that are right for every affine motion
+        of the nodes.
 
         Raises:
-            MeshError: an end does not lie where the nodes, all in a plane perhaps, can carry it.
+            InputError: ends of a wrong shape or number, not finite, or at one place; no nodes, or one twice.
+            MeshError: no such nodes, or an end does not lie where the nodes, all in a plane perhaps, can carry it.
         """
+        anchors, ends = _checked_ends(anchors, ends, "anchors")
+        nodes = nodes_in(mesh, nodes, "cables outside")
         centre = mesh.nodes[nodes].mean(axis=0)
-        arms, wanted = (mesh.nodes[nodes] - centre).T, (np.asarray(ends, dtype=float) - centre).T
+        arms, wanted = (mesh.nodes[nodes] - centre).T, (ends - centre).T
         weights = np.linalg.lstsq(arms, wanted, rcond=None)[0]
         miss = np.linalg.norm(arms @ weights - wanted, axis=0)
         weights += (1.0 - weights.sum(axis=0)) / len(nodes)
@@ -63,8 +74,8 @@ class Cables:
                 f"{len(nodes)} nodes that shall carry it"
             )
         cables = cls.__new__(cls)
-        groups = np.tile(np.asarray(nodes), (len(ends), 1))
-        cables._set(groups, weights.T, -np.asarray(anchors, dtype=float), np.arange(len(ends)), mesh.nodes)
+        groups = np.tile(nodes, (len(ends), 1))
+        cables._set(groups, weights.T, -anchors, np.arange(len(ends)), mesh.nodes)
         return cables
 
     def _set(self, nodes, weights, offsets, owners, rest: np.ndarray) -> None:
@@ -155,6 +166,35 @@ class Cables:
     def owners(self) -> np.ndarray:
         """(s,) cable that each piece belongs to, in order from base to end."""
         return self._owners
+
+
+def _checked_ends(starts: Sequence, ends: Sequence, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends (c, 3) of c ≥ 1 cables; `name` is what the starts are called.
+
+    Raises:
+        InputError: other shapes, unequal numbers, not finite, or no length.
+    """
+    starts, ends = _checked_points(starts, name), _checked_points(ends, "ends")
+    if len(starts) != len(ends):
+        raise InputError(f"cables: {len(starts)} {name} but {len(ends)} ends")
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if np.linalg.norm(end - start) < SHORTEST:
+            raise InputError(f"cable {index} starts where it ends, at {end.tolist()} m: it has no direction")
+    return starts, ends
+
+
+def _checked_points(values: Sequence, name: str) -> np.ndarray:
+    wanted = f"cables: {name} must be numbers (c, 3), three for each cable"
+    try:
+        points = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{wanted}, found {values!r}") from error
+    if points.ndim != 2 or points.shape[1] != 3 or not len(points):
+        raise InputError(f"{wanted}, found an array of shape {points.shape}")
+    for index, point in enumerate(points):
+        if not np.isfinite(point).all():
+            raise InputError(f"{name} of cables: that of cable {index} is not finite, {point.tolist()}")
+    return points
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
