@@ -271,3 +271,20 @@ def test_steps_with_a_nearly_straight_cable_with_friction_converge(friction):
     model = Model(body, [Gravity([3.0, -2.0, -9.81]), CableTension(cables, [1.5], friction)])
     scheme = BackwardEuler(model, 0.005, mass_damping=1.0)
     assert max(scheme.step().iterations for _ in range(20)) <= 10
+
+
+@pytest.mark.parametrize("bend", [1e-5, 1e-1])
+def test_the_stiffness_of_cables_with_friction_is_the_slope_of_their_force(bend):
+    """Two cables that are nearly straight, or bent."""
+    body = body_of_block()
+    starts, ends = [[0.4, 0.6, 0.0], [2.3, 1.2, 0.0]], [[0.7, 0.9, 2.0], [2.3, 1.2, 2.0]]
+    pull = CableTension(Cables(body.mesh, starts, ends), [50.0, 80.0], friction=0.7)
+    pull.attach(body)
+    x, direction = (
+        body.mesh.nodes + bend * RNG.normal(size=body.mesh.nodes.shape),
+        RNG.normal(size=body.mesh.nodes.shape),
+    )
+    turned = (pull.remainder(x) @ direction.ravel()).reshape(x.shape)
+    numeric = -slope(pull.force, x, direction, step=1e-3 * bend)
+    assert np.abs(turned).max() > 1.0
+    assert np.abs(stiffness_times(pull, x, direction) + turned - numeric).max() < 1e-4 * np.abs(numeric).max()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import block_diag, coo_matrix, csr_matrix
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import nodes_in
@@ -82,6 +82,7 @@ class Cables:
         self.count = int(owners.max()) + 1
         self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
+        self._first = np.searchsorted(owners, np.arange(self.count))
         self._ones, self._node_count = np.ones(len(owners)), len(rest)
         places = np.column_stack([owners, nodes])
         self._last = np.append((places[1:] != places[:-1]).any(axis=1), True)  # of a cable's pieces in a cell
@@ -136,12 +137,20 @@ class Cables:
 
     def jacobian(self, x: np.ndarray) -> csr_matrix:
         """∂ℓ/∂x (c, 3 n) at positions (n, 3)."""
-        directions = self.lengths_and_directions(x)[1]
-        values = np.einsum("sk,si->ski", self._weights, directions)
-        rows = np.broadcast_to(self._owners[:, None, None], values.shape)
+        return self._spread(self.lengths_and_directions(x)[1], self._owners, (self.count, x.size))
+
+    def piece_jacobian(self, x: np.ndarray) -> csr_matrix:
+        """∂ℓ/∂x (s, 3 n) of each piece by itself."""
+        count = len(self._owners)
+        return self._spread(self.lengths_and_directions(x)[1], np.arange(count), (count, x.size))
+
+    def _spread(self, slopes: np.ndarray, rows: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
+        """Slopes (s, 3) by the pieces d as those by the positions, each added to its row of a matrix (r, 3 n)."""
+        values = np.einsum("sk,si->ski", self._weights, slopes)
+        rows = np.broadcast_to(rows[:, None, None], values.shape)
         columns = 3 * self._nodes[:, :, None] + np.arange(3)
         entries = values.ravel(), (rows.ravel(), columns.ravel())
-        return coo_matrix(entries, shape=(self.count, x.size)).tocsr()
+        return coo_matrix(entries, shape=shape).tocsr()
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
@@ -155,12 +164,34 @@ class Cables:
     def turning(self, x: np.ndarray) -> np.ndarray:
         """(s,) angle [rad] that each cable has turned from the base, where it enters along +z, to each piece."""
         directions = self.lengths_and_directions(x)[1]
-        first = np.searchsorted(self._owners, np.arange(self.count))
+        before = self._before(directions)
+        across = np.linalg.norm(np.cross(before, directions), axis=1)
+        total = np.cumsum(np.arctan2(across, (before * directions).sum(axis=1)))
+        return total - np.append(0.0, total)[self._first][self._owners]
+
+    def turning_jacobian(self, x: np.ndarray) -> csr_matrix:
+        """∂θ/∂x (s, 3 n) of those angles θ. Where a cable is straight they have a kink, and no slope is taken.
+
+        Of the angle α between unit vectors b and d about n = b × d/|b × d|, ∂α/∂d = n × d and ∂α/∂b = b × n.
+        """
+        pieces, counts = self._pieces(x), np.bincount(self._owners)
+        rows, shape = np.arange(len(pieces)), (len(pieces), x.size)
+        lengths = np.linalg.norm(pieces, axis=1, keepdims=True)
+        directions = pieces / lengths
+        before = self._before(directions)
+        axes = np.cross(before, directions)
+        size = np.linalg.norm(axes, axis=1, keepdims=True)
+        axes /= np.where(size > 0.0, size, 1.0)
+        with_it = self._spread(np.cross(axes, directions) / lengths, rows, shape)
+        with_next = self._spread(np.roll(np.cross(before, axes), -1, axis=0) / lengths, rows, shape)
+        up_to, earlier = (block_diag([np.tri(n, k=last) for n in counts], format="csr") for last in (0, -1))
+        return up_to @ with_it + earlier @ with_next
+
+    def _before(self, directions: np.ndarray) -> np.ndarray:
+        """(s, 3) direction before each piece: the last piece's, or +z where a cable begins."""
         before = np.roll(directions, 1, axis=0)
-        before[first] = [0.0, 0.0, 1.0]
-        across = np.linalg.norm(np.cross(directions, before), axis=1)
-        total = np.cumsum(np.arctan2(across, (directions * before).sum(axis=1)))
-        return total - np.append(0.0, total)[first][self._owners]
+        before[self._first] = [0.0, 0.0, 1.0]
+        return before
 
     @property
     def owners(self) -> np.ndarray:

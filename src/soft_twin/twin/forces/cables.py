@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from soft_twin.errors import InputError
 from soft_twin.twin.base import checked_vector
 from soft_twin.twin.body import Body
 from soft_twin.twin.cables import Cables
 from soft_twin.twin.forces.base import Force
-
-TURNING_STEP = 1e-5  # of the body's size
-STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
 
 
 class CableTension(Force):
@@ -64,23 +61,11 @@ class CableTension(Force):
         return self.cables.blocks(x, self._factors(x) * self.tensions[self.cables.owners])
 
     def remainder(self, x: np.ndarray) -> csr_matrix | None:
-        """How friction changes as the cables turn, by differences of fourth order."""
+        """How friction changes as the cables turn: the sum of −μ T ∂ℓ/∂x ∂θ/∂x over the pieces."""
         if self.friction == 0.0:
             return None
-        step = TURNING_STEP * float(np.linalg.norm(np.ptp(x, axis=0)))
-        nodes = np.unique(self.cables.nodes)
-        columns = []
-        for node in nodes:
-            for shift in step * np.eye(3):
-                change = np.zeros(len(self.cables.owners))
-                for way, weight in STENCIL:
-                    moved = x.copy()
-                    moved[node] += way * shift
-                    change += weight / step * self._factors(moved)
-                columns.append((self.cables.scaled_gradients(x, change) @ self.tensions).ravel())
-        places = (3 * nodes[:, None] + np.arange(3)).ravel()
-        spread = coo_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), x.size))
-        return csr_matrix(np.array(columns).T) @ spread.tocsr()
+        falls = -self.friction * self._factors(x) * self.tensions[self.cables.owners]
+        return (self.cables.piece_jacobian(x).T @ diags(falls) @ self.cables.turning_jacobian(x)).tocsr()
 
     def _factors(self, x: np.ndarray) -> np.ndarray:
         """(s,) tension of each piece relative to the base."""
