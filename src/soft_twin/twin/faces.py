@@ -8,6 +8,70 @@ from soft_twin.errors import MeshError
 
 _THIRD, _SIXTH = 2.0 / 3.0, 1.0 / 6.0
 _GAUSS = np.sqrt(0.6)
+_TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+_SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+_POWERS = {
+    3: [[0, 0], [1, 0], [0, 1]],
+    4: [[0, 0], [1, 0], [0, 1], [1, 1]],
+    6: [[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 2]],
+    8: [[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 2], [2, 1], [1, 2]],
+}
+
+
+class FaceShape:
+    """Shape functions of faces with k = 3, 4, 6 or 8 nodes: corners first, then the middles of the sides.
+
+    Attributes:
+        middle: (2,) coordinates of the face's middle.
+        powers: (k, 2) of the two coordinates in each term of their polynomials.
+    """
+
+    def __init__(self, nodes: int):
+        """
+        Raises:
+            MeshError: there is no such face.
+        """
+        if nodes not in _POWERS:
+            raise MeshError(f"faces have {', '.join(str(k) for k in _POWERS)} nodes, not {nodes}")
+        self.powers = np.array(_POWERS[nodes])
+        corners = _TRIANGLE if nodes in (3, 6) else _SQUARE
+        after = np.roll(corners, -1, axis=0)
+        self.middle = corners.mean(axis=0)
+        self._corners, self._along = corners, after - corners
+        places = corners if nodes < 6 else np.vstack([corners, 0.5 * (corners + after)])
+        self._nodal = np.linalg.inv(self._monomials(places, (0, 0)))
+
+    def values(self, places: np.ndarray) -> np.ndarray:
+        """(p, k) at coordinates (p, 2)."""
+        return self._monomials(places, (0, 0)) @ self._nodal
+
+    def polynomials(self, corners: np.ndarray) -> np.ndarray:
+        """Coefficients (f, k, 3) of the positions on faces with nodes at (f, k, 3), by the terms of `powers`."""
+        return self._nodal @ corners
+
+    def gradients(self, places: np.ndarray) -> np.ndarray:
+        """First derivatives (p, k, 2)."""
+        return np.stack([self._monomials(places, orders) @ self._nodal for orders in ((1, 0), (0, 1))], axis=2)
+
+    def bends(self, places: np.ndarray) -> np.ndarray:
+        """Second derivatives (p, k, 2, 2)."""
+        first, mixed, second = (self._monomials(places, orders) @ self._nodal for orders in ((2, 0), (1, 1), (0, 2)))
+        return np.stack([np.stack([first, mixed], axis=2), np.stack([mixed, second], axis=2)], axis=3)
+
+    def outside(self, places: np.ndarray) -> np.ndarray:
+        """(p,) how far coordinates (p, 2) lie outside of the face, negative inside, in shares of its height."""
+        away = places[:, None, :] - self._corners
+        beyond = away[..., 0] * self._along[:, 1] - away[..., 1] * self._along[:, 0]
+        size = self._along[0, 0] * self._along[1, 1] - self._along[0, 1] * self._along[1, 0]
+        return beyond.max(axis=1) / size
+
+    def _monomials(self, places: np.ndarray, orders: tuple[int, int]) -> np.ndarray:
+        result = np.ones((len(places), len(self.powers)))
+        for coordinate, order, powers in zip(places.T, orders, self.powers.T, strict=True):
+            for lost in range(order):
+                result = result * (powers - lost)
+            result = result * coordinate[:, None] ** np.maximum(powers - order, 0)
+        return result
 
 
 @dataclass(frozen=True)
@@ -36,45 +100,21 @@ def area_vectors(rule: FaceRule, corners: np.ndarray) -> tuple[np.ndarray, np.nd
     return tangents[0], tangents[1], np.cross(tangents[0], tangents[1])
 
 
-def _triangle(quadratic: bool) -> FaceRule:
+def _triangle(nodes: int) -> FaceRule:
     points = np.array([[_SIXTH, _SIXTH], [_THIRD, _SIXTH], [_SIXTH, _THIRD]])
-    weights = np.full(3, _SIXTH)
-    if quadratic:
-        points, weights = _DUNAVANT_4
-    L = np.column_stack([1.0 - points.sum(axis=1), points])
-    dL = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
-    if not quadratic:
-        return FaceRule(L, np.broadcast_to(dL, (len(L), 3, 2)).copy(), weights)
-    edges = ((0, 1), (1, 2), (2, 0))
-    values = np.column_stack([L * (2.0 * L - 1.0), *(4.0 * L[:, a] * L[:, b] for a, b in edges)])
-    corner = (4.0 * L - 1.0)[:, :, None] * dL
-    middle = [4.0 * (L[:, a, None] * dL[b] + L[:, b, None] * dL[a]) for a, b in edges]
-    return FaceRule(values, np.concatenate([corner, np.stack(middle, axis=1)], axis=1), weights)
+    points, weights = (points, np.full(3, _SIXTH)) if nodes == 3 else _DUNAVANT_4
+    return _rule(nodes, points, weights)
 
 
-def _quadrangle(quadratic: bool) -> FaceRule:
-    line, share = ([-_GAUSS, 0.0, _GAUSS], [5 / 9, 8 / 9, 5 / 9]) if quadratic else ([-(3**-0.5), 3**-0.5], [1.0, 1.0])
+def _quadrangle(nodes: int) -> FaceRule:
+    line, share = ([-(3**-0.5), 3**-0.5], [1.0, 1.0]) if nodes == 4 else ([-_GAUSS, 0.0, _GAUSS], [5 / 9, 8 / 9, 5 / 9])
     points = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 2)
-    weights = np.outer(share, share).ravel()
-    nodes = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-    x = points[:, None, :]
-    factors = 1.0 + x * nodes
-    values = factors.prod(axis=2) / 4.0
-    gradients = nodes * factors[:, :, ::-1] / 4.0
-    if not quadratic:
-        return FaceRule(values, gradients, weights)
-    tail = (x * nodes).sum(axis=2) - 1.0
-    corner = values * tail
-    corner_gradients = gradients * tail[:, :, None] + values[:, :, None] * nodes
-    middles = np.array([[0.0, -1.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    along = middles == 0.0
-    parts = np.where(along, 1.0 - x**2, 1.0 + x * middles)
-    slopes = np.where(along, -2.0 * x, middles)
-    middle_values = parts.prod(axis=2) / 2.0
-    middle_gradients = slopes * parts[:, :, ::-1] / 2.0
-    return FaceRule(
-        np.hstack([corner, middle_values]), np.concatenate([corner_gradients, middle_gradients], axis=1), weights
-    )
+    return _rule(nodes, points, np.outer(share, share).ravel())
+
+
+def _rule(nodes: int, points: np.ndarray, weights: np.ndarray) -> FaceRule:
+    shape = FaceShape(nodes)
+    return FaceRule(shape.values(points), shape.gradients(points), weights)
 
 
 def _six_points() -> tuple[np.ndarray, np.ndarray]:
@@ -88,4 +128,4 @@ def _six_points() -> tuple[np.ndarray, np.ndarray]:
 
 
 _DUNAVANT_4 = _six_points()
-_RULES = {3: _triangle(False), 4: _quadrangle(False), 6: _triangle(True), 8: _quadrangle(True)}
+_RULES = {3: _triangle(3), 4: _quadrangle(4), 6: _triangle(6), 8: _quadrangle(8)}
