@@ -43,6 +43,20 @@ def test_normals_are_the_gradients_of_distances(name):
     assert np.abs(obstacle.distance(foot)[0]).max() < 1e-12
 
 
+@pytest.mark.parametrize("name", OBSTACLES)
+def test_gaps_have_their_derivatives_and_the_sign_of_the_distance(name):
+    obstacle, step = OBSTACLES[name], 1e-6
+    points = RNG.uniform(-0.8, 0.8, (200, 3))
+    gaps, normals = obstacle.gap(points)
+    distances = obstacle.distance(points)[0]
+    assert (np.sign(gaps) == np.sign(distances)).all() and (gaps <= distances + 1e-12).all()
+    curvature = obstacle.curvature(points)
+    for axis, shift in enumerate(step * np.eye(3)):
+        (ahead, lean), (behind, back) = obstacle.gap(points + shift), obstacle.gap(points - shift)
+        assert (ahead - behind) / (2.0 * step) == pytest.approx(normals[:, axis], abs=1e-6)
+        assert (lean - back) / (2.0 * step) == pytest.approx(curvature[:, :, axis], abs=1e-4)
+
+
 @pytest.mark.parametrize("name", ["sphere", "cylinder", "box"])
 def test_solid_obstacles_are_negative_inside_and_positive_outside(name):
     obstacle = OBSTACLES[name]

@@ -57,6 +57,11 @@ class Cholesky(ABC):
         """Add (size,) values, or one to all."""
         self.data[self.diagonal_indices] += values
 
+    def solve_definite(self, right_hand_sides: np.ndarray) -> np.ndarray | None:
+        """Factorise `data` as it is and solve, or None where it is indefinite or not finite."""
+        self.shift = 0.0
+        return self._try(right_hand_sides) if np.isfinite(self.diagonal.sum()) else None
+
     def factorise(self, assemble: Callable[[], object]) -> None:
         """Factorise `data` as it is; where it is indefinite, `assemble` writes it anew and its diagonal is shifted,
         further and further.

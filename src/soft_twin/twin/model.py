@@ -116,8 +116,24 @@ class Model:
                 points[nodes] += fraction * (constraint.positions(time) - points[nodes])
         return Pose(points, pose.centres, pose.rotations)
 
-    def assemble(self, pose: Pose, increment: Increment, multipliers: list[dict], with_matrix: bool = False):
-        """Φ's parts at a pose; with_matrix: its Hessian in the unknowns too, the rows' curvature with it."""
+    def assemble(
+        self,
+        pose: Pose,
+        increment: Increment,
+        multipliers: list[dict],
+        with_matrix: bool = False,
+        price: float | None = None,
+        support: float = 0.0,
+    ) -> Assembled:
+        """Φ's parts at a pose; with_matrix: its Hessian in the unknowns too, the rows' curvature with it.
+
+        Args:
+            pose, increment: Φ's.
+            multipliers: of each constraint, by key [N].
+            with_matrix: assemble the Hessian.
+            price: [N/m] of broken rows; given, inequalities bend by the augmented Lagrangian's multipliers.
+            support: [N/m] that the `supported` rows add along their gradients.
+        """
         x, matrix = pose.points, self.unknowns.matrix
         if with_matrix:
             matrix.data[:] = 0.0
@@ -136,8 +152,13 @@ class Model:
             gradient -= increment.linear
         rows = self.rows(x, multipliers)
         if with_matrix:
-            balance = gradient - reactions(rows, multipliers, x)
-            self._add_stiffness(pose, increment, multipliers, balance)
+            pushing = [
+                own.by_key(own.pushing(known, price)) if own else {}
+                for own, known in zip(rows, multipliers, strict=True)
+            ]
+            self._add_stiffness(pose, increment, pushing, gradient - reactions(rows, pushing, x))
+            if support:
+                self._add_support(pose, rows, multipliers, price, support)
         return Assembled(energy, elastic, loads, gradient, rows, worst, cell)
 
     def loads(self, x: np.ndarray) -> np.ndarray:
@@ -210,6 +231,23 @@ class Model:
             for blocks, coupling in self._mass_blocks:
                 coupling.add(increment.mass * blocks, pose)
         self.unknowns.add_plate_curvature(balance, pose)
+
+    def supported(
+        self, rows: Sequence[Rows | None], multipliers: list[dict], price: float | None
+    ) -> list[np.ndarray | None]:
+        """Of each constraint's rows, which (m,) are inequalities that push, and of a constraint with a `support`."""
+        parts = zip(self.constraints, rows, multipliers, strict=True)
+        return [
+            own and each.supports & own.inequalities & (own.pushing(known, price) > 0.0) for each, own, known in parts
+        ]
+
+    def _add_support(self, pose: Pose, rows, multipliers: list[dict], price: float | None, support: float) -> None:
+        supported = self.supported(rows, multipliers, price)
+        chosen = {id(part): (own, which) for part, own, which in zip(self.constraints, rows, supported, strict=True)}
+        for part, coupling in zip(self._coupled, self._couplings, strict=True):
+            own, which = chosen.get(id(part), (None, None))
+            if own is not None and which.any():
+                coupling.add(support * part.support(own.take(which)), pose)
 
     def _prescribed_nodes(self) -> np.ndarray:
         nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.constraints])

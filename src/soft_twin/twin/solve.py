@@ -4,9 +4,15 @@ SORS, Algorithm 1, with what it lacks: a merit function, checked statuses, and t
 With the Hessian K and r = −∂Φ/∂q, a step is dq = K⁻¹ r + K⁻¹ Jᵀ λ, so that the rows' new values are
 g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bounds that complement them minimise
 ½ λᵀ W λ + (g + J K⁻¹ r)ᵀ λ. One factorisation and one right-hand side a row; the program is as small as the contact.
+
+K is the Hessian of the merit function but for s JᵀJ of the rows that push, where s is the price of broken rows. K alone
+may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step is of
+K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still push (Bertsekas, *Constrained Optimization and
+Lagrange Multiplier Methods*, 1982).
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +26,8 @@ TOLERANCE = 1e-9  # of the forces at work, for the residual
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
-REGULARISATION = 1e-9  # of W's mean diagonal: rows may repeat each other
+SUPPORT = 10.0  # of the price of broken rows: what pushing rows add to an indefinite Hessian
+REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: rows may repeat each other
 MAX_ITERATIONS = 100
 HALVINGS = 25
 NOISE = 1e-13  # of the merit function: smaller rises are round-off, as are those of the body's own
@@ -73,11 +80,12 @@ def minimise(
     known = [{} for _ in model.constraints] if multipliers is None else multipliers
     history: list[float] = []
     size = float(np.linalg.norm(model.body.mesh.size))
-    stiffness = model.body.modulus * size
+    known = _still_pushing(model.rows(pose.points, known), known, _stiff(model))
+    price: float | None = None
     assembled = None
     for iteration in range(MAX_ITERATIONS):
         if assembled is None:
-            assembled = model.assemble(pose, increment, known, with_matrix=True)
+            assembled = model.assemble(pose, increment, known, with_matrix=True, price=price)
         if not np.isfinite(assembled.gradient).all():
             break
         transform = model.unknowns.transform(pose)
@@ -86,24 +94,44 @@ def minimise(
         values = _known(assembled.rows, known)
         history.append(_residual(rest, rows, values))
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
-        if balanced and _broken(rows, values, stiffness) <= GAP_TOLERANCE * size:
+        if balanced and _broken(rows, values, price or _stiff(model)) <= GAP_TOLERANCE * size:
+            _check_sound(assembled, increment, history)
             return Solved(pose, known, history[-1], history, iteration, assembled, model.unknowns.matrix.shift)
-        step, values, stiffness = _step(model, pose, increment, known, rest, rows)
+        step, values, price = _step(model, pose, increment, known, rest, rows, assembled.rows, price)
         known = _by_constraint(assembled.rows, values)
         if steps is None:
-            pose, assembled = _search(model, pose, step, increment, known, stiffness, assembled)
+            pose, assembled = _search(model, pose, step, increment, known, price, assembled)
             continue
         pose = model.unknowns.move(pose, step)
         if iteration + 1 == steps:
             return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
         assembled = None
     assembled = assembled or model.assemble(pose, increment, known)
-    raise ConvergenceError(
-        f"no minimum after {len(history)} steps: the residual is {history[-1] if history else np.nan:.3g} N, "
-        f"cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
+    raise _failure(assembled, history, model.unknowns.matrix.shift)
+
+
+def _failure(assembled: Assembled, history: list[float], shift: float) -> ConvergenceError:
+    if not np.isfinite(assembled.gradient).all():
+        what = f"forces are not finite after {len(history)} steps: a load is not a number, or the body is inverted"
+    else:
+        what = f"no minimum after {len(history)} steps: the residual is {history[-1]:.3g} N"
+    loose = ", the body is free to move or unstable" if shift > 0.0 else ""
+    return ConvergenceError(
+        f"{what}{loose}, cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
         tuple(history),
         assembled.cell,
     )
+
+
+def _check_sound(assembled: Assembled, increment: Increment, history: list[float]) -> None:
+    """Refuse forces that balance without an energy or, at rest, in inverted cells."""
+    if not np.isfinite(assembled.energy) or (increment.mass == 0.0 and assembled.worst <= 0.0):
+        raise ConvergenceError(
+            f"the forces balance in a body that is inverted: det F = {assembled.worst:.3g} in cell {assembled.cell}, "
+            f"elastic energy {assembled.energy:.3g} J",
+            tuple(history),
+            assembled.cell,
+        )
 
 
 def _known(separate: list[Rows | None], known: list[dict]) -> np.ndarray:
@@ -119,23 +147,51 @@ def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assemble
     return TOLERANCE * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
 
 
-def _step(model, pose, increment, known, rest: np.ndarray, rows: Rows | None) -> tuple[np.ndarray, np.ndarray, float]:
+def _step(
+    model: Model,
+    pose: Pose,
+    increment: Increment,
+    known: list[dict],
+    rest: np.ndarray,
+    rows: Rows | None,
+    separate: list[Rows | None],
+    price: float | None,
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]."""
     matrix = model.unknowns.matrix
-
-    def assemble() -> None:
-        model.assemble(pose, increment, known, with_matrix=True)
-
+    assemble = partial(model.assemble, pose, increment, known, with_matrix=True, price=price)
     if rows is None:
         return matrix.factorise_and_solve(assemble, rest), np.zeros(0), 1.0
     right = np.column_stack([rest, rows.jacobian.T.toarray()])
-    solution = matrix.factorise_and_solve(assemble, right)
+    solution = matrix.solve_definite(right)
+    supported = solution is None
+    if supported:
+        support = SUPPORT * (price or _stiff(model))
+        which = np.concatenate([own for own in model.supported(separate, known, price) if own is not None])
+        right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
+        assemble(support=support)
+        solution = matrix.factorise_and_solve(partial(assemble, support=support), right)
     reaction = rows.jacobian @ solution
     W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
     compliance = float(np.trace(W)) / len(W)
-    W[np.diag_indices_from(W)] += rows.compliance + REGULARISATION * compliance
-    values = solve_box_qp(W, rows.values + reaction[:, 0], rows.lower, rows.upper)
-    return solution[:, 0] + solution[:, 1:] @ values, values, 1.0 / compliance
+    slack = REGULARISATION * compliance
+    W[np.diag_indices_from(W)] += rows.compliance + slack
+    gaps = rows.values + reaction[:, 0] - slack * _known(separate, known)
+    values = solve_box_qp(W, gaps, rows.lower, rows.upper)
+    return solution[:, 0] + solution[:, 1:] @ values, values, support / SUPPORT if supported else 1.0 / compliance
+
+
+def _stiff(model: Model) -> float:
+    """A price of broken rows [N/m] as long as none is known."""
+    return model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
+
+
+def _still_pushing(separate: list[Rows | None], known: list[dict], price: float) -> list[dict]:
+    """Multipliers to start from: those known, less where a row has opened since."""
+    return [
+        {} if own is None else own.by_key(np.minimum(own.multipliers(of), own.pushing(of, price)))
+        for own, of in zip(separate, known, strict=True)
+    ]
 
 
 def _residual(rest: np.ndarray, rows: Rows | None, values: np.ndarray) -> float:
@@ -151,14 +207,9 @@ def _broken(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
 
 
 def _by_constraint(separate: list[Rows | None], values: np.ndarray) -> list[dict[int, float]]:
-    result, start = [], 0
-    for rows in separate:
-        count = 0 if rows is None else len(rows.keys)
-        keys = [] if rows is None else rows.keys
-        own = values[start : start + count]
-        result.append({int(key): float(value) for key, value in zip(keys, own, strict=True) if value != 0.0})
-        start += count
-    return result
+    counts = [0 if rows is None else len(rows.keys) for rows in separate]
+    own = np.split(values, np.cumsum(counts))[:-1]
+    return [{} if rows is None else rows.by_key(of) for rows, of in zip(separate, own, strict=True)]
 
 
 def _search(
@@ -168,18 +219,23 @@ def _search(
     and everything there with the matrix, where the first try was good.
 
     It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/(2 price):
-    smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
+    smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from. Friction, which
+    has no potential, keeps its directions and its bounds during the step.
     """
     frozen = [force.force(pose.points) for force in model.forces]
+    friction = [own and own.take(np.isfinite(own.upper)) for own in now.rows]
 
     def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
         value = model.potential(trial.points, increment, frozen, elastic)
         if not np.isfinite(value):
             return np.inf
         rows = model.rows(trial.points, known) if rows is None else rows
-        return value + sum(
-            _merit_of(own, own.multipliers(of), price) for own, of in zip(rows, known, strict=True) if own
-        )
+        moved = (trial.points - pose.points).ravel()
+        for own, rubbing, of in zip(rows, friction, known, strict=True):
+            if own is not None:
+                value += _merit_of(own.take(np.isinf(own.upper)), of, price)
+                value += _merit_of(rubbing.moved(moved), of, price)
+        return value
 
     whole = model.unknowns.move(pose, step)
     longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
@@ -187,7 +243,7 @@ def _search(
     before = merit(pose, now.energy)
     noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
     trial = model.unknowns.move(pose, fraction * step)
-    there = model.assemble(trial, increment, known, with_matrix=True)
+    there = model.assemble(trial, increment, known, with_matrix=True, price=price)
     if merit(trial, there.energy, there.rows) <= before + noise:
         return trial, there
     for _ in range(HALVINGS - 1):
@@ -198,8 +254,8 @@ def _search(
     return trial, None
 
 
-def _merit_of(rows: Rows, values: np.ndarray, price: float) -> float:
-    best = np.clip((values / price - rows.values) / (rows.compliance + 1.0 / price), rows.lower, rows.upper)
+def _merit_of(rows: Rows, known: dict, price: float) -> float:
+    best, values = rows.estimates(known, price), rows.multipliers(known)
     elastic = 0.5 * rows.compliance * best**2
     return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / price).sum())
 

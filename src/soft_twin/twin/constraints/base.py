@@ -10,7 +10,7 @@ With a compliance c the row gives way by c λ: g + c λ takes the place of g, as
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -42,13 +42,43 @@ class Rows:
         arrays = (self.keys, self.values, self.jacobian, self.lower, self.upper, self.compliance)
         return self if chosen.all() else Rows(*(values[chosen] for values in arrays))
 
+    def moved(self, step: np.ndarray) -> "Rows":
+        """The rows after a step (3 n,) [m], as their Jacobian has it."""
+        return replace(self, values=self.values + self.jacobian @ step)
+
+    @property
+    def inequalities(self) -> np.ndarray:
+        """(m,) bool: g ≥ 0."""
+        return (self.lower == 0.0) & np.isinf(self.upper)
+
     def multipliers(self, known: dict[int, float]) -> np.ndarray:
         """(m,) of these rows, 0 where none is known."""
         return np.array([known.get(int(key), 0.0) for key in self.keys])
 
+    def by_key(self, values: np.ndarray) -> dict[int, float]:
+        """Multipliers (m,) as they are known, without those that are 0."""
+        return {int(key): float(value) for key, value in zip(self.keys, values, strict=True) if value != 0.0}
+
+    def estimates(self, known: dict[int, float], price: float) -> np.ndarray:
+        """(m,) what the augmented Lagrangian with a `price` of broken rows [N/m] takes for the multipliers: less than
+        those known where g is more than zero, more where it is less."""
+        wanted = self.multipliers(known) / price - self.values
+        return np.clip(wanted / (self.compliance + 1.0 / price), self.lower, self.upper)
+
+    def pushing(self, known: dict[int, float], price: float | None) -> np.ndarray:
+        """(m,) the multipliers known, of inequalities the estimates where there is a `price` [N/m]."""
+        values = self.multipliers(known)
+        return values if price is None else np.where(self.inequalities, self.estimates(known, price), values)
+
 
 class Constraint(ABC):
-    """A constraint at the level of the whole body. A new one is a class with `attach`, and `rows` where it has some."""
+    """A constraint at the level of the whole body. A new one is a class with `attach`, and `rows` where it has some.
+
+    Attributes:
+        supports: whether there is a `support`.
+    """
+
+    supports = False
 
     @abstractmethod
     def attach(self, body: Body) -> None:
@@ -86,4 +116,8 @@ class Constraint(ABC):
 
     def stiffness(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
         """Blocks −Σ λ ∂²g/∂x² (m, k, k, 3, 3) for `groups`."""
+        raise NotImplementedError
+
+    def support(self, rows: Rows) -> np.ndarray:
+        """Blocks Σ ∂g/∂x ⊗ ∂g/∂x (m, k, k, 3, 3) of some of the inequalities among its rows, for `groups`."""
         raise NotImplementedError

@@ -1,91 +1,139 @@
-"""Contact of a body's nodes with a rigid obstacle (SORS, eqs. 18 and 19), with Coulomb friction.
+"""Contact of a body's surface with a rigid obstacle (SORS, eqs. 18 and 19), with Coulomb friction.
 
-Every node near the obstacle has a row g = distance ≥ 0, refreshed in each iteration; with friction two more for its
-slip along the surface since the step began, relative to the obstacle, whose multipliers are bounded by μ times the
-normal force of the iteration before: a pyramid in place of Coulomb's cone, exact once the iteration has settled.
+Every node near the obstacle has a row g = distance ≥ 0. So has every point of the obstacle's edges and round sides that
+a face of the body is near to (outline.py), or a face whose nodes are all outside would be cut by the obstacle. They are
+found anew in each iteration; with friction each has two rows more for its slip along the surface since the step began,
+relative to the obstacle, whose multipliers are bounded by μ times the normal force of the iteration before: a pyramid
+in place of Coulomb's cone, exact once the iteration has settled.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.sparse import coo_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import InputError
 from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint, Rows
 from soft_twin.twin.constraints.obstacles import Obstacle
-from soft_twin.twin.mesh import surface_triangles
+from soft_twin.twin.constraints.outline import Outline
+from soft_twin.twin.mesh import boundary_faces, surface_triangles
 
 MARGIN = 0.03  # of the body's size: nodes nearer than this have a row
+FINENESS = 4.0  # points of the obstacle along the edge of a face
+
+
+@dataclass(frozen=True)
+class _Touching:
+    """Points of the body near the obstacle: keys (p,), gaps (p,) [m], the shares (p, n) of the nodes in each, the
+    directions (p, 3) in which the gaps grow, 1 newton of a multiplier pushing with as many as they are long."""
+
+    keys: np.ndarray
+    gaps: np.ndarray
+    shares: csr_matrix
+    directions: np.ndarray
 
 
 class Contact(Constraint):
     """See the module's docstring.
 
     Args:
-        obstacle: what the nodes shall not enter; it may be moved between steps.
-        nodes: name of a group or of a surface, indices, or a mask; None: all nodes of the body's surface.
+        obstacle: what the body shall not enter; it may be moved between steps.
+        nodes: name of a group or of a surface, indices, or a mask; None: all nodes of the body's surface. Faces between
+            them are watched, too.
         friction: Coulomb's coefficient μ.
         margin: distance [m] from which a node is watched; it need not be more than a node may move in one iteration.
+        spacing: distance [m] between points of the obstacle's outline; infinite: nodes alone are watched; None: a
+            quarter of the watched faces' edges, or infinite with friction: where several points share a force, what
+            each may rub with is ambiguous, and steps may fail.
     """
 
-    def __init__(self, obstacle: Obstacle, nodes=None, friction: float = 0.0, margin: float | None = None):
+    supports = True
+
+    def __init__(
+        self,
+        obstacle: Obstacle,
+        nodes=None,
+        friction: float = 0.0,
+        margin: float | None = None,
+        spacing: float | None = None,
+    ):
         if not friction >= 0.0:
             raise InputError(f"contact: friction {friction:g} is negative")
-        self.obstacle, self.nodes, self.friction, self.margin = obstacle, nodes, friction, margin
+        if spacing is not None and not spacing > 0.0:
+            raise InputError(f"contact: spacing {spacing:g} m is not positive")
+        self.obstacle, self.nodes, self.friction, self.margin, self.spacing = obstacle, nodes, friction, margin, spacing
 
     def attach(self, body: Body) -> None:
         surface = np.unique(surface_triangles(body.mesh)) if self.nodes is None else self.nodes
         self._nodes = nodes_of(body, surface, "contact")
         self._margin = MARGIN * float(np.linalg.norm(body.mesh.size)) if self.margin is None else self.margin
+        self._watch_faces(body)
         self._seen = self.obstacle.position.copy(), self.obstacle.rotation.copy()
         self.begin(body.mesh.nodes)
 
     def begin(self, x: np.ndarray) -> None:
         before, now = self._seen, (self.obstacle.position.copy(), self.obstacle.rotation.copy())
-        own = (x[self._nodes] - before[0]) @ before[1]
+        own = (x - before[0]) @ before[1]
         self._start = now[0] + own @ now[1].T  # where the nodes were, carried by the obstacle
         self._seen = now
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows:
-        distances, normals = self.obstacle.distance(x[self._nodes])
-        near = np.flatnonzero(distances < self._margin)
-        m = len(near)
-        keys, values, directions = near, distances[near], normals[near]
+        touching = self._touching(x)
+        keys, values, m = touching.keys, touching.gaps, len(touching.keys)
+        jacobian = _along(touching.shares, touching.directions)
         lower, upper = np.zeros(m), np.full(m, np.inf)
-        nodes = self._nodes[near]
         if self.friction > 0.0 and m:
-            tangents = _tangents(directions)
-            count = len(self._nodes)
-            slips = np.einsum("psi,pi->sp", tangents, (x[self._nodes] - self._start)[near])
-            bounds = self.friction * np.array([max(multipliers.get(int(key), 0.0), 0.0) for key in near])
-            keys = np.concatenate([keys, count + near, 2 * count + near])
+            tangents = _tangents(touching.directions)
+            slips = np.einsum("psi,pi->sp", tangents, touching.shares @ (x - self._start))
+            bounds = self.friction * np.array([max(multipliers.get(int(key), 0.0), 0.0) for key in keys])
+            keys = np.concatenate([keys, self._count + keys, 2 * self._count + keys])
             values = np.concatenate([values, *slips])
-            directions = np.concatenate([directions, tangents[:, 0], tangents[:, 1]])
+            across = [_along(touching.shares, tangents[:, axis]) for axis in range(2)]
+            jacobian = vstack([jacobian, *across], format="csr")
             lower, upper = np.concatenate([lower, -bounds, -bounds]), np.concatenate([upper, bounds, bounds])
-            nodes = np.tile(nodes, 3)
-        rows = np.repeat(np.arange(len(keys)), 3)
-        columns = (3 * nodes[:, None] + np.arange(3)).ravel()
-        jacobian = coo_matrix((directions.ravel(), (rows, columns)), shape=(len(keys), x.size)).tocsr()
         return Rows(keys, values, jacobian, lower, upper, np.zeros(len(keys)))
 
     def bound(self, key: int) -> tuple[int, float] | None:
-        return (key % len(self._nodes), self.friction) if key >= len(self._nodes) else None
+        return (key % self._count, self.friction) if key >= self._count else None
 
     @property
     def groups(self) -> np.ndarray:
-        return self._nodes[:, None]
+        return self._groups
 
     def stiffness(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
-        blocks = np.zeros((len(self._nodes), 1, 1, 3, 3))
-        pressed = [key for key in multipliers if key < len(self._nodes)]
-        if pressed:
-            forces = np.array([multipliers[key] for key in pressed])
-            curvature = self.obstacle.curvature(x[self._nodes[pressed]])
-            blocks[pressed, 0, 0] = -forces[:, None, None] * curvature
+        n, blocks = len(self._nodes), self._no_blocks()
+        pressed = np.array([key for key in multipliers if key < self._count], dtype=np.int64)
+        at_nodes = pressed[pressed < n]
+        forces = np.array([multipliers[int(key)] for key in at_nodes])
+        curvature = self.obstacle.curvature(x[self._nodes[at_nodes]])
+        blocks[at_nodes, 0, 0] = -forces[:, None, None] * curvature
+        if len(at_nodes) == len(pressed):
+            return blocks
+        met = self._outline.meet(x)
+        met = met.take(np.isin(n + self._outline.keys(met), pressed))
+        forces = np.array([multipliers[int(key)] for key in n + self._outline.keys(met)])
+        curvature = self._outline.curvature(met, x)
+        np.add.at(blocks, n + met.faces, -forces[:, None, None, None, None] * curvature)
         return blocks
 
+    def support(self, rows: Rows) -> np.ndarray:
+        n, blocks = len(self._nodes), self._no_blocks()
+        at_nodes = rows.keys < n
+        places = np.where(at_nodes, rows.keys, n + self._outline.face_of(rows.keys - n))
+        columns = (3 * self._groups[places][:, :, None] + np.arange(3)).reshape(len(places), -1)
+        slopes = rows.jacobian[np.arange(len(places))[:, None], columns].toarray().reshape(len(places), -1, 3)
+        slopes[at_nodes, 1:] = 0.0  # a node's group repeats it
+        np.add.at(blocks, places, np.einsum("mai,mbj->mabij", slopes, slopes))
+        return blocks
+
+    def _no_blocks(self) -> np.ndarray:
+        k = self._groups.shape[1]
+        return np.zeros((len(self._groups), k, k, 3, 3))
+
     def penetration(self, x: np.ndarray) -> float:
-        """How deep the deepest node is in the obstacle [m], 0 outside."""
-        return float(np.maximum(-self.obstacle.distance(x[self._nodes])[0], 0.0).max(initial=0.0))
+        """How deep the obstacle is in the body [m], 0 outside: at the nodes, and at the points of its outline."""
+        return float(np.maximum(-self._touching(x).gaps, 0.0).max(initial=0.0))
 
     def forces(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
         """(3,) what the obstacle pushes the body with [N]."""
@@ -93,10 +141,53 @@ class Contact(Constraint):
         values = np.array([multipliers.get(int(key), 0.0) for key in rows.keys])
         return (rows.jacobian.T @ values).reshape(-1, 3).sum(axis=0)
 
+    def _watch_faces(self, body: Body) -> None:
+        """The obstacle's outline before the faces between the nodes, and groups: the nodes, then the faces."""
+        watched = np.zeros(len(body.mesh.nodes), dtype=bool)
+        watched[self._nodes] = True
+        faces = boundary_faces(body.mesh)
+        faces = faces[watched[faces].all(axis=1)]
+        corners = body.mesh.nodes[faces[:, : body.mesh.element.corners_per_face]]
+        edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
+        fitting = float(np.median(edges)) / FINENESS if len(faces) and self.friction == 0.0 else np.inf
+        spacing = fitting if self.spacing is None else self.spacing
+        self._outline = Outline(self.obstacle, faces, spacing, self._margin)
+        self._count = len(self._nodes) + self._outline.count
+        alone = np.repeat(self._nodes[:, None], faces.shape[1] if self._outline.count else 1, axis=1)
+        self._groups = np.vstack([alone, self._outline.faces]) if self._outline.count else alone
 
-def _tangents(normals: np.ndarray) -> np.ndarray:
-    """(p, 2, 3) orthonormal directions across normals (p, 3)."""
-    axis = np.eye(3)[np.abs(normals).argmin(axis=1)]
-    first = np.cross(normals, axis)
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    return np.stack([first, np.cross(normals, first)], axis=1)
+    def _touching(self, x: np.ndarray) -> _Touching:
+        distances, normals = self.obstacle.gap(x[self._nodes])
+        near = np.flatnonzero(distances < self._margin)
+        columns, values = self._nodes[near], np.ones(len(near))
+        met = self._outline.meet(x)
+        met = met.take(met.gaps < self._outline.spacing)
+        k = met.values.shape[1]
+        starts = np.concatenate([np.arange(len(near)), len(near) + k * np.arange(len(met.gaps) + 1)])
+        entries = np.concatenate([values, met.values.ravel()])
+        columns = np.concatenate([columns, self._outline.faces[met.faces].ravel()])
+        return _Touching(
+            np.concatenate([near, len(self._nodes) + self._outline.keys(met)]),
+            np.concatenate([distances[near], met.gaps]),
+            csr_matrix((entries, columns, starts), shape=(len(starts) - 1, len(x))),
+            np.concatenate([normals[near], met.leaning]),
+        )
+
+
+def _along(shares: csr_matrix, directions: np.ndarray) -> csr_matrix:
+    """(p, 3 n) how far points with `shares` (p, n) of the nodes move along directions (p, 3)."""
+    rows = np.repeat(np.arange(len(directions)), np.diff(shares.indptr))
+    values = shares.data[:, None] * directions[rows]
+    columns = 3 * shares.indices[:, None] + np.arange(3)
+    return csr_matrix(
+        (values.ravel(), columns.ravel(), 3 * shares.indptr), shape=(len(directions), 3 * shares.shape[1])
+    )
+
+
+def _tangents(directions: np.ndarray) -> np.ndarray:
+    """(p, 2, 3) across directions (p, 3), orthogonal, and as long as they are."""
+    axis = np.eye(3)[np.abs(directions).argmin(axis=1)]
+    first = np.cross(directions, axis)
+    lengths = np.linalg.norm(directions, axis=1)[:, None]
+    first *= lengths / np.linalg.norm(first, axis=1)[:, None]
+    return np.stack([first, np.cross(directions, first) / lengths], axis=1)
