@@ -87,7 +87,8 @@ def test_derivatives_by_poisson_s_ratio_are_exact_where_it_is_nearly_a_half(pois
     assert np.abs(exact - numeric).max() < 1e-6 * np.abs(numeric).max()
 
 
-def test_sensitivities_know_plates_cables_that_pull_and_contact():
+def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
+    monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
     body = block()
     nodes = body.mesh.nodes
     cables = Cables.outside(
@@ -190,18 +191,19 @@ class Ramp:
     def __call__(self, time):
         self.chamber.pressure = self.pressure_rate * time
         self.muscle.activation = self.activation_rate * time**2
-        self.wall.position = np.array([0.4 + self.wall_speed * time, 0.1, 0.1])
+        self.wall.position = np.array([0.4 + self.wall_speed * time, 0.113, 0.087])
 
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
 def test_actuation_that_changes_from_step_to_step_is_differentiated(scheme, monkeypatch):
     monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
     mesh = block().mesh
     solid, muscle = Material(energy_named("neo_hookean", 2e5, 0.4), 1100.0), Muscle(5e4, [0.1, 0.0, 1.0])
     body = Body(mesh, [solid, Material(muscle, 0.0)], mesh.nodes[:, 2] < 1e-9)
     faces = [cell[list(face)] for cell in mesh.cells for face in mesh.element.faces]
     chamber = Pressure(np.array([face for face in faces if (mesh.nodes[face, 2] > 0.2 - 1e-9).all()]), open_rim=True)
-    wall = Sphere([0.4, 0.1, 0.1], 0.09)
+    wall = Sphere([0.4, 0.113, 0.087], 0.09)
     ramp, touch = Ramp(chamber, muscle, wall), Contact(wall)
     model = Model(body, [chamber], [touch])
     for name in ("pressure_rate", "activation_rate", "wall_speed"):
@@ -224,7 +226,7 @@ def gradient_through_time_is_exact(scheme, model, parameter, actuate=lambda time
     def value():
         return float((objective * np.array([moment.solved.pose.points for moment in run()[1]])).sum())
 
-    return exact == pytest.approx(differences(value, parameter), rel=1e-6)
+    return exact == pytest.approx(differences(value, parameter, relative=1e-3), rel=1e-6)
 
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
@@ -309,20 +311,21 @@ def test_solutions_of_a_model_that_has_changed_since_are_refused():
 
 
 FRICTION = {
-    "slips on a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.1),
-    "sticks to a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.8),
-    "slips on a ball": (Sphere([0.15, 0.26, 0.12], 0.085), 0.1),
+    "slips on a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.1, None),
+    "sticks to a plane": (Plane([0.15, 0.199, 0.12], [0.1, -1.0, 0.05]), 0.8, None),
+    "slips on a ball": (Sphere([0.15, 0.26, 0.12], 0.085), 0.1, None),
+    "slips on a ball between nodes": (Sphere([0.15, 0.26, 0.12], 0.085), 0.1, 0.025),
 }
 
 
 @pytest.mark.parametrize("case", FRICTION)
 def test_friction_is_differentiated(case, monkeypatch):
     monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
-    body, (obstacle, mu) = block(), FRICTION[case]
-    touch, gravity = Contact(obstacle, friction=mu), Gravity([20.0, 3.0, -9.81])
+    body, (obstacle, mu, spacing) = block(), FRICTION[case]
+    touch, gravity = Contact(obstacle, friction=mu, spacing=spacing), Gravity([20.0, 3.0, -9.81])
     model = Model(body, [gravity], [touch])
     solved = equilibrium(model)
-    assert any(slips(touch, solved)), "at least one node slips in each case"
+    assert any(slips(touch, solved)), "at least one point slips in each case"
     parameters = [
         Elastic(body.parts[0].material, "young_modulus"),
         Attribute(gravity, "vector", 1),

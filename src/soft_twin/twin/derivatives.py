@@ -30,11 +30,11 @@ from soft_twin.twin.constraints.base import Rows
 from soft_twin.twin.integrators import BackwardEuler, Integrator
 from soft_twin.twin.model import Assembled, Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
+from soft_twin.twin.rubbing import STENCIL, Rubbing, values_of
 from soft_twin.twin.solve import Solved
 from soft_twin.twin.unknowns import Pose
 
-STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
-TURNING_STEP = 1e-5  # of the body's size, for directions of friction
+DEPENDENT = 1e-11  # singular values below this, of the largest, are of rows that repeat each other
 UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
 
@@ -91,7 +91,7 @@ class _System:
             return first, np.zeros((0, gradient.shape[1]))
         dense = np.vstack([lower @ columns, -turned @ columns])
         dense[np.diag_indices_from(dense)] += np.concatenate([self.rows.compliance, np.ones(len(turned))])
-        forces = np.linalg.solve(dense, np.vstack([-gaps - lower @ first, turned @ first]))
+        forces = np.linalg.lstsq(dense, np.vstack([-gaps - lower @ first, turned @ first]), rcond=DEPENDENT)[0]
         return first + columns @ forces, forces[: len(lower)]
 
 
@@ -331,6 +331,7 @@ def _active(
         none = np.zeros((0, size))
         slips: list[dict[int, int]] = [{} for _ in separate]
         return _Active(np.zeros(0, int), none, none, np.zeros((0, x.size)), np.zeros(0), slips, none, np.zeros((0, 0)))
+    rubbing = Rubbing(model, x, multipliers, separate)
     sides, (bounding, factors) = _sides(model, separate, rows, multipliers), _bounds(model, separate)
     places = np.flatnonzero(sides == 0)
     slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
@@ -339,13 +340,13 @@ def _active(
     if (bounding >= 0).any():
         own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
         held = own[places].multiply((bounding >= 0)[places, None]).toarray()
-        jacobian = (_with_turning(model, x, multipliers, separate)[places] @ transform).toarray()
+        jacobian = (rubbing.jacobian()[places] @ transform).toarray()
         driven = slipping[np.isin(bounding[slipping], places)]
         shares = (factors * sides)[driven, None] * rows.jacobian[driven].toarray()
         np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
-    coordinates, turning = _turning(model, x, multipliers)
+    coordinates = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
     slips, touching = _by_constraint(separate, slipping, sides), transform[coordinates].toarray()
-    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, turning)
+    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning())
 
 
 def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: list[dict]) -> np.ndarray:
@@ -378,47 +379,6 @@ def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.nda
         result.append({key: int(side[start + i]) for i, key in enumerate(keys) if start + i in wanted})
         start += len(keys)
     return result
-
-
-def _turning(model: Model, x: np.ndarray, multipliers: list[dict]) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates (3 p,) of the nodes that friction acts on, and the module's D (3 p, 3 p) of them."""
-    touching = np.flatnonzero(np.abs(_friction(model, x, multipliers)).max(axis=1) > 0.0)
-    step = TURNING_STEP * float(np.linalg.norm(model.body.mesh.size))
-    columns = []
-    for shift in step * np.eye(3):
-        change = sum(weight * _friction(model, x + way * shift, multipliers)[touching] for way, weight in STENCIL)
-        columns.append(change / step)
-    coordinates = (3 * touching[:, None] + np.arange(3)).ravel()
-    blocks = np.stack(columns, axis=2) if len(touching) else []
-    return coordinates, block_diag(*blocks) if len(touching) else np.zeros((0, 0))
-
-
-def _with_turning(model: Model, x: np.ndarray, multipliers: list[dict], separate: list[Rows | None]) -> csr_matrix:
-    """∂g/∂x (m, 3 n) of all rows; those of friction with what the turning of their directions adds."""
-    step, jacobians = TURNING_STEP * float(np.linalg.norm(model.body.mesh.size)), []
-    for constraint, own, known in zip(model.constraints, separate, multipliers, strict=True):
-        if own is None or not len(own.keys):
-            continue
-        jacobian = own.jacobian.copy()
-        turned = [i for i, key in enumerate(own.keys.tolist()) if constraint.bound(key) is not None]
-        for axis, shift in enumerate(step * np.eye(3) if turned else ()):
-            slope = np.zeros(len(turned))
-            for way, weight in STENCIL:
-                moved = constraint.rows(x + way * shift, known)
-                values = dict(zip(moved.keys.tolist(), moved.values, strict=True))
-                slope += weight / step * np.array([values.get(int(own.keys[i]), np.nan) for i in turned])
-            jacobian.data[jacobian.indptr[turned] + axis] = slope
-        jacobians.append(jacobian)
-    return vstack(jacobians).tocsr()
-
-
-def _friction(model: Model, x: np.ndarray, multipliers: list[dict]) -> np.ndarray:
-    """Nodal forces (n, 3) [N] of those rows whose multipliers others bound."""
-    known = [
-        {key: value for key, value in own.items() if constraint.bound(key) is not None}
-        for constraint, own in zip(model.constraints, multipliers, strict=True)
-    ]
-    return reactions([c.rows(x, own) for c, own in zip(model.constraints, known, strict=True)], known, x)
 
 
 def _adjoint(system: _System, objective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -474,6 +434,4 @@ def _equations(
         bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if signs else {}
         own.update({key: sign * bounds[key] for key, sign in signs.items()})
     residual = assembled.gradient - reactions(assembled.rows, known, solved.pose.points)
-    return residual.ravel(), np.concatenate(
-        [np.zeros(0)] + [rows.values for rows in assembled.rows if rows is not None]
-    )
+    return residual.ravel(), values_of(assembled.rows, solved.assembled.rows)
