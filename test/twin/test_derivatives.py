@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bodies import distorted_block
 
-from soft_twin.errors import InputError, UsageError
+from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin import solve
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.cables import Cables
@@ -308,6 +308,19 @@ def test_solutions_of_a_model_that_has_changed_since_are_refused():
     hurried = BackwardEuler(model, 0.004, newton_steps=1)
     with pytest.raises(UsageError, match="steps of 1 Newton steps"):
         trajectory_gradient(hurried, record(hurried, 3), objective, parameters)
+
+
+def test_a_contact_that_is_lost_within_a_difference_is_named():
+    """A thousandth of a coordinate of 200 m is more than the contact reaches."""
+    near = block().mesh
+    mesh = make_mesh(near.nodes + [200.0, 0.0, 0.0], near.cells, near.element)
+    body = Body(mesh, Material(energy_named("neo_hookean", 2e5, 0.4), 1100.0), mesh.nodes[:, 2] < 1e-9)
+    wall = Plane([200.302, 0.0, 0.0], [-1.0, 0.0, 0.0])
+    model = Model(body, [Gravity([20.0, 0.0, -9.81])], [Contact(wall)])
+    solved = equilibrium(model)
+    assert max(solved.multipliers[0].values()) > 0.1
+    with pytest.raises(ConvergenceError, match="a contact is lost"):
+        sensitivities(model, solved, [Attribute(wall, "position", 0)])
 
 
 FRICTION = {

@@ -421,6 +421,8 @@ def _by_parameters(model: Model, solved: Solved, system: _System, parameters, in
         finally:
             parameter.set(value)
     increment()
+    if not np.isfinite(gaps).all():
+        raise ConvergenceError("no derivatives: a contact is lost within the difference that one of them is taken by")
     return _Slopes(gradients, gaps, moves)
 
 
