@@ -6,6 +6,8 @@ an eighth as often; only their triangles are left to be solved number by number.
 
 from numba import njit
 
+from soft_twin.twin.triangles import solve_transposed_triangle, solve_triangle
+
 GROUP = 8  # columns
 
 
@@ -16,32 +18,14 @@ def substitute(rows, ends, panel, x):
     band = rows.reshape(-1)
     for j in range(0, n, GROUP):
         width = min(GROUP, n - j)
-        _solve_triangle(band, j, b, width, x)
+        solve_triangle(band, j * b, b - 1, x[j : j + width])
         if width == GROUP:  # below the last, narrower group there is nothing
             _take_columns(band, j * b + GROUP, b - 1, x[j : j + GROUP], x[j + GROUP : ends[j // panel]])
     for j in range((n - 1) // GROUP * GROUP, -1, -GROUP):
         width = min(GROUP, n - j)
         if width == GROUP:
             _take_rows(band, j * b + GROUP, b - 1, x[j : j + GROUP], x[j + GROUP : ends[j // panel]])
-        _solve_transposed_triangle(band, j, b, width, x)
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _solve_triangle(band, j, b, width, x):
-    """Overwrite x[j : j + width] by L⁻¹ of it, L the triangle there."""
-    for c in range(j, j + width):
-        x[c] /= band[c * b]
-        for i in range(1, j + width - c):
-            x[c + i] -= band[c * b + i] * x[c]
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _solve_transposed_triangle(band, j, b, width, x):
-    """As `_solve_triangle`, by L⁻ᵀ of it."""
-    for c in range(j + width - 1, j - 1, -1):
-        x[c] /= band[c * b]
-        for i in range(1, c - j + 1):
-            x[c - i] -= band[(c - i) * b + i] * x[c]
+        solve_transposed_triangle(band, j * b, b - 1, x[j : j + width])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from soft_twin.twin.frontal_layout import front_of
+from soft_twin.twin.triangles import solve_transposed_triangle, solve_triangle
 
 PANEL = 24  # columns whose triangle is solved at a time
 STRIP = 512  # rows that stay in the cache while right-hand sides are taken in
@@ -24,7 +25,8 @@ def substitute_forward(fronts, panels, columns, first, last):
         for j in range(0, width, PANEL):
             k = min(PANEL, width - j)
             corner = panel + j * (height + 1)
-            _solve_triangle(panels, corner, height, k, values, j)
+            for c in range(count):
+                solve_triangle(panels, corner, height, values[c, j : j + k])
             _take_columns(panels, corner + k, height, k, height - j - k, values, j)
         columns[:, start : start + width] = values[:, :width]
         rows = fronts.rows[fronts.row_starts[s] : fronts.row_starts[s + 1]]
@@ -70,32 +72,9 @@ def substitute_back(fronts, panels, columns, first, last):
             k = min(PANEL, width - j)
             corner = panel + j * (height + 1)
             _take_rows(panels, corner + k, height, k, height - j - k, values, j)
-            _solve_transposed_triangle(panels, corner, height, k, values, j)
+            for c in range(count):
+                solve_transposed_triangle(panels, corner, height, values[c, j : j + k])
         columns[:, start : start + width] = values[:, :width]
-
-
-@njit(cache=True, nogil=True)
-def _solve_triangle(panels, corner, ld, k, values, first):
-    """Overwrite k of the values (c, …), from `first` on, by L⁻¹ of them, L the triangle at `corner`."""
-    for c in range(len(values)):
-        x = values[c, first : first + k]
-        for j in range(k):
-            column = panels[corner + j * ld : corner + j * ld + k]
-            x[j] /= column[j]
-            for i in range(j + 1, k):
-                x[i] -= column[i] * x[j]
-
-
-@njit(cache=True, nogil=True)
-def _solve_transposed_triangle(panels, corner, ld, k, values, first):
-    """As `_solve_triangle`, by L⁻ᵀ of them."""
-    for c in range(len(values)):
-        x = values[c, first : first + k]
-        for j in range(k - 1, -1, -1):
-            column = panels[corner + j * ld : corner + j * ld + k]
-            for i in range(j + 1, k):
-                x[j] -= column[i] * x[i]
-            x[j] /= column[j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
