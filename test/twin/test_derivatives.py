@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from bodies import distorted_block
+from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin import solve
@@ -146,6 +147,38 @@ def test_cables_with_friction_are_differentiated():
         numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=1e-2)
         assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
         assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("touches", [False, True])
+def test_gradients_through_time_with_a_plate_that_turns(touches, monkeypatch):
+    """In steps of Crank–Nicolson its forces balance midway."""
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    body = block(law="stable_neo_hookean")
+    nodes = body.mesh.nodes
+    top = nodes[:, 2] > 0.2 - 1e-9
+    body.attach_mass(np.flatnonzero(top), 3.0)
+    cables = Cables.outside(body.mesh, np.array([[0.4, 0.1, 0.0]]), np.flatnonzero(top), np.array([[0.32, 0.1, 0.2]]))
+    pull = CableTension(cables, [20.0])
+    ball = Contact(Sphere([0.15, 0.1, 0.31], 0.1))
+    model = Model(body, [Gravity([4.0, 3.0, -9.81]), pull], [RigidPlate(top), *[ball] * touches])
+    parameters = [Elastic(body.parts[0].material, "young_modulus"), Attribute(pull, "tensions", 0)]
+
+    def run():
+        spinning = np.cross([2.0, -9.0, 12.0], nodes) * (nodes[:, 2:] > 1e-9)
+        integrator = CrankNicolson(model, 0.02, velocities=spinning, mass_damping=3.0, stiffness_damping=1e-3)
+        return integrator, record(integrator, 2)
+
+    integrator, moments = run()
+    turned = Rotation.from_matrix(moments[-1].solved.pose.rotations[0]).magnitude()
+    assert turned > 0.2 and bool(moments[-1].solved.multipliers[-1]) == touches
+    objective = RNG.normal(size=(2, *nodes.shape))
+    exact = trajectory_gradient(integrator, moments, objective, parameters)
+
+    def value():
+        return float((objective * np.array([moment.solved.pose.points for moment in run()[1]])).sum())
+
+    for parameter, found in zip(parameters, exact, strict=True):
+        assert found == pytest.approx(differences(value, parameter, relative=1e-3), rel=1e-6)
 
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from soft_twin.errors import UsageError
-from soft_twin.twin.derivatives import trajectory_gradient
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
 from soft_twin.validation import dynamics
 from soft_twin.validation.dynamics import beam, energies, euler_rotation, first_mode, study, table
@@ -58,14 +56,6 @@ def test_a_plate_that_swings_on_a_beam_keeps_energy_to_second_order():
     result = study(dynamics.plate_energy_error, (4e-3, 2e-3))
     assert result.errors[0] < 2e-3
     assert result.orders[0] > 1.8
-
-
-def test_gradients_through_plates_and_crank_nicolson_are_refused():
-    model = beam(rigid_above=0.07)
-    integrator = CrankNicolson(model, 1e-3)
-    with pytest.raises(UsageError, match="CrankNicolson with rigid plates"):
-        trajectory_gradient(integrator, [], np.zeros((0, *model.rest.points.shape)), [])
-    assert BackwardEuler(model, 1e-3).differentiable
 
 
 def test_eulers_equations_about_a_principal_axis():

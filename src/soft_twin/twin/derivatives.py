@@ -15,6 +15,8 @@ the row of λ' in the upper Jᵀ. And as the normal turns with the point of cont
 loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more. So it does for
 forces whose stiffness leaves something out (`Force.remainder`): pressure on a rim that moves, cables with friction.
 
+So do rigid plates in steps of Crank–Nicolson, whose forces balance midway (midway.py).
+
 Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
 """
 
@@ -27,7 +29,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin.constraints.base import Rows
-from soft_twin.twin.integrators import BackwardEuler, Integrator
+from soft_twin.twin.integrators import BackwardEuler, CrankNicolson, Integrator
+from soft_twin.twin.midway import Midway
 from soft_twin.twin.model import Assembled, Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
 from soft_twin.twin.rubbing import STENCIL, Rubbing, values_of
@@ -66,11 +69,14 @@ class _Active:
 @dataclass(frozen=True)
 class _System:
     """The linear system of one solution, factorised: K⁻¹ times the transposes of its `jacobian`, `pushing` and
-    `touching`."""
+    `touching`. Nodes move with `transform`, forces balance with `testing`, both (3 n, size); `midway`: where that is
+    not the same."""
 
     model: Model
     pose: Pose
     transform: csr_matrix
+    testing: csr_matrix
+    midway: Midway | None
     rows: _Active
     solved_jacobian: np.ndarray
     solved_pushing: np.ndarray
@@ -103,7 +109,7 @@ def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter],
     """
     system = _factorised(model, solved, Increment())
     slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
-    step, _ = system.solve(-(system.transform.T @ slopes.gradients), slopes.gaps)
+    step, _ = system.solve(-(system.testing.T @ slopes.gradients), slopes.gaps)
     return (system.transform @ step + slopes.moves).reshape(*solved.pose.points.shape, len(parameters))
 
 
@@ -176,8 +182,7 @@ def trajectory_gradient(
             f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
         )
     if not integrator.differentiable:
-        plates = " with rigid plates" if integrator.model.unknowns.plates else ""
-        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__}{plates} are known")
+        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
     model, end = integrator.model, (integrator.pose, integrator.velocities, integrator.time)
     result = np.zeros(len(parameters))
     shape = integrator.pose.points.shape
@@ -197,16 +202,19 @@ def trajectory_gradient(
         for time in (moment.time, moment.time + dt):
             actuate(time)
             model.begin(moment.pose.points)
-        system = _factorised(model, solved, increment())
+        midway = isinstance(integrator, CrankNicolson) and bool(model.unknowns.plates)
+        system = _factorised(model, solved, increment(), moment.pose if midway else None)
         slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)
         wanted = by_position + loss + scale / dt * by_velocity
         adjoint, rows = _adjoint(system, wanted)
         result += _along(system, slopes, adjoint, rows, wanted)
-        nodal = (system.transform @ adjoint).reshape(shape)
+        nodal = (system.testing @ adjoint).reshape(shape)
         inertia = model.mass @ nodal
         actuate(moment.time)
         by_position = -scale / dt * by_velocity - _by_start(integrator, moment, nodal, inertia, scale)
         by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
+        if system.midway is not None:
+            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
         by_velocity = -keep * by_velocity + scale / dt * inertia
     actuate(end[2])
     integrator.restart(*end)
@@ -215,7 +223,7 @@ def trajectory_gradient(
 
 def _along(system: "_System", slopes: "_Slopes", adjoint: np.ndarray, rows: np.ndarray, objective: np.ndarray):
     """dL/dθ (p,) of one solution from its adjoint (size,) and (m,), for an objective with ∂L/∂x (n, 3)."""
-    return rows @ slopes.gaps - adjoint @ (system.transform.T @ slopes.gradients) + objective.ravel() @ slopes.moves
+    return rows @ slopes.gaps - adjoint @ (system.testing.T @ slopes.gradients) + objective.ravel() @ slopes.moves
 
 
 def checked_field(field: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -260,7 +268,8 @@ def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> t
     return elastic, loads
 
 
-def _factorised(model: Model, solved: Solved, increment: Increment) -> _System:
+def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose | None = None) -> _System:
+    """`before`: where a step began whose plates' forces balance midway."""
     pose, multipliers = solved.pose, solved.multipliers
 
     def assemble() -> None:
@@ -268,27 +277,45 @@ def _factorised(model: Model, solved: Solved, increment: Increment) -> _System:
 
     assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
     matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
-    _check_unchanged(model, solved, increment, assembled, transform)
-    rows = _active(model, pose.points, multipliers, assembled.rows, transform)
+    balance = assembled.gradient - reactions(assembled.rows, multipliers, pose.points)
+    midway = None if before is None else Midway(model, before, pose, balance)
+    testing = transform if midway is None else midway.testing
+    _check_unchanged(model, solved, increment, assembled, testing)
+    rubbing = Rubbing(model, pose.points, multipliers, assembled.rows)
+    rows = _active(model, multipliers, assembled.rows, rubbing, transform, testing)
     _check_stiffness(model, pose.points)
     rows = _with_remainder(rows, increment.load * model.remainder(pose.points), transform)
+    if midway is not None:
+        products = np.array([_hessian_product(model, solved, increment, rubbing, each) for each in midway.turned])
+        rows = _with_lost(rows, midway.rotations, midway.lost(products))
     m, alike = len(rows.places), rows.pushing is rows.jacobian
     columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
     solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
     if matrix.shift > 0.0:
         raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
     pushed = solved[:, :m] if alike else solved[:, m : 2 * m]
-    return _System(model, pose, transform, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :])
+    return _System(
+        model, pose, transform, testing, midway, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :]
+    )
 
 
-def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembled: Assembled, transform) -> None:
+def _hessian_product(model: Model, solved: Solved, increment: Increment, rubbing: Rubbing, direction: np.ndarray):
+    """(∂b/∂x)ᵀ times a nodal field (n, 3), with b = ∂Φ/∂x − Jᵀ λ."""
+    elastic, loads = _stiffness_products(model, solved.pose.points, direction)
+    result = increment.mass * (model.mass @ direction) + increment.elastic * elastic - increment.load * loads
+    turned = rubbing.turning().T @ direction[rubbing.nodes].ravel()
+    result[rubbing.nodes] -= turned.reshape(-1, 3)
+    return result - rubbing.bending(direction)
+
+
+def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembled: Assembled, testing) -> None:
     """Refuse a solution that is none of the model as it is now.
 
     Raises:
         InputError: its forces do not balance.
     """
     pushes = reactions(assembled.rows, solved.multipliers, solved.pose.points)
-    residual = float(np.linalg.norm(transform.T @ (assembled.gradient - pushes).ravel()))
+    residual = float(np.linalg.norm(testing.T @ (assembled.gradient - pushes).ravel()))
     inertia = increment.mass * float(np.linalg.norm(model.mass @ (solved.pose.points - model.rest.points)))
     forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.linalg.norm(pushes) + inertia
     if not residual <= UNCHANGED * forces + 10.0 * solved.residual:
@@ -323,29 +350,41 @@ def _with_remainder(rows: _Active, remainder: csr_matrix, transform: csr_matrix)
     return replace(rows, touching=touching, turning=block_diag(rows.turning, -remainder[places][:, places].toarray()))
 
 
+def _with_lost(rows: _Active, left: np.ndarray, right: np.ndarray) -> _Active:
+    """The rows where K loses leftᵀ right, (k, size) each, too."""
+    none = np.zeros((len(left), len(left)))
+    lost = np.block([[none, np.eye(len(left))], [none, none]])
+    touching = np.vstack([rows.touching, left, right])
+    return replace(rows, touching=touching, turning=block_diag(rows.turning, lost))
+
+
 def _active(
-    model: Model, x: np.ndarray, multipliers: list[dict], separate: list[Rows | None], transform: csr_matrix
+    model: Model, multipliers: list[dict], separate: list[Rows | None], rubbing: Rubbing, transform, testing
 ) -> _Active:
-    rows, size = stacked(separate, transform), transform.shape[1]
+    rows, (coordinates, size) = stacked(separate, transform), transform.shape
     if rows is None:
         none = np.zeros((0, size))
         slips: list[dict[int, int]] = [{} for _ in separate]
-        return _Active(np.zeros(0, int), none, none, np.zeros((0, x.size)), np.zeros(0), slips, none, np.zeros((0, 0)))
-    rubbing = Rubbing(model, x, multipliers, separate)
+        held = np.zeros((0, coordinates))
+        return _Active(np.zeros(0, int), none, none, held, np.zeros(0), slips, none, np.zeros((0, 0)))
     sides, (bounding, factors) = _sides(model, separate, rows, multipliers), _bounds(model, separate)
     places = np.flatnonzero(sides == 0)
     slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
     jacobian = pushing = rows.jacobian[places].toarray()
-    held = np.zeros((len(places), x.size))
+    tested = rows.jacobian
+    if testing is not transform:
+        tested = stacked(separate, testing).jacobian
+        pushing = tested[places].toarray()
+    held = np.zeros((len(places), coordinates))
     if (bounding >= 0).any():
         own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
         held = own[places].multiply((bounding >= 0)[places, None]).toarray()
         jacobian = (rubbing.jacobian()[places] @ transform).toarray()
         driven = slipping[np.isin(bounding[slipping], places)]
-        shares = (factors * sides)[driven, None] * rows.jacobian[driven].toarray()
+        shares = (factors * sides)[driven, None] * tested[driven].toarray()
         np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
-    coordinates = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
-    slips, touching = _by_constraint(separate, slipping, sides), transform[coordinates].toarray()
+    rubbed = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
+    slips, touching = _by_constraint(separate, slipping, sides), transform[rubbed].toarray()
     return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning())
 
 

@@ -249,10 +249,6 @@ class CrankNicolson(Integrator):
 
     order = 2
 
-    @property
-    def differentiable(self) -> bool:
-        return not self.model.unknowns.plates
-
     def increment(self, dt: float) -> Increment:
         inertia, damping = 2.0 / dt**2, self.mass_damping / dt
         viscous = self.stiffness_damping / dt

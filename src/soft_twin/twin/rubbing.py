@@ -9,6 +9,7 @@ from itertools import count
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, vstack
 
+from soft_twin.errors import ConvergenceError
 from soft_twin.twin.constraints.base import Rows
 from soft_twin.twin.model import Model, reactions
 
@@ -50,6 +51,31 @@ class Rubbing:
                 change = self._difference(moved, axis, self._forces)
                 result[place[pushed], :, place[by], axis] = change[pushed]
         return result.reshape(3 * len(self.nodes), 3 * len(self.nodes))
+
+    def bending(self, direction: np.ndarray) -> np.ndarray:
+        """(Σ λ ∂²g/∂x²) of all other rows times a nodal field (n, 3): (n, 3) [N].
+
+        Raises:
+            ConvergenceError: a contact is lost within the difference that it is taken by.
+        """
+        others = [
+            {key: value for key, value in known.items() if key not in own}
+            for known, own in zip(self._known, self._multipliers, strict=True)
+        ]
+        total, largest = np.zeros_like(direction), float(np.abs(direction).max())
+        if largest == 0.0 or not any(others):
+            return total
+        for way, weight in STENCIL:
+            x = self._x + way * self._step / largest * direction
+            rows = self._rows_at(x, others)
+            if any(
+                own is None or not set(known) <= set(own.keys.tolist())
+                for own, known in zip(rows, others, strict=True)
+                if known
+            ):
+                raise ConvergenceError("no derivatives: a contact is lost within the difference that one is taken by")
+            total += weight * largest / self._step * reactions(rows, others, x)
+        return total
 
     def jacobian(self) -> csr_matrix:
         """∂g/∂x (m, 3 n) of all rows of all constraints, those of friction with all that moving nodes does to them."""

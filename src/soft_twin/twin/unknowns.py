@@ -65,6 +65,11 @@ class Unknowns:
         centres = np.array([self._rest[plate].mean(axis=0) for plate in self.plates]).reshape(-1, 3)
         return Pose(self._rest.copy(), centres, np.tile(np.eye(3), (len(self.plates), 1, 1)))
 
+    @property
+    def rotations(self) -> np.ndarray:
+        """(p, 3) which of the unknowns are the plates' rotations."""
+        return 3 * self._place[len(self._rest) + 1 :: 2, None] + np.arange(3)
+
     def transform(self, pose: Pose) -> csr_matrix:
         """T (3 n, size) at a pose."""
         if not self.plates:
