@@ -6,10 +6,12 @@ from bodies import body_of, distorted_block
 from scipy.integrate import solve_ivp
 
 from soft_twin.errors import InputError, UsageError
+from soft_twin.twin import solve
 from soft_twin.twin.derivatives import record, trajectory_gradient
 from soft_twin.twin.forces import NodalLoad
 from soft_twin.twin.integrators import CrankNicolson
 from soft_twin.twin.model import Model
+from soft_twin.twin.parameters import Attribute, Elastic
 from soft_twin.twin.relaxation import RelaxingCrankNicolson
 from soft_twin.twin.solve import equilibrium
 
@@ -80,6 +82,37 @@ def test_what_a_relaxing_body_cannot_do_is_refused():
     integrator = RelaxingCrankNicolson(model, 0.01, SHARE, TIME)
     with pytest.raises(UsageError, match="no tolerance"):
         integrator.advance(0.1, tolerance=1e-3)
-    moments = record(integrator, 2)
-    with pytest.raises(UsageError, match="RelaxingCrankNicolson"):
-        trajectory_gradient(integrator, moments, np.zeros((2, *model.rest.points.shape)), [])
+
+
+def test_gradients_through_time(monkeypatch):
+    """By the load, and by what the material and its relaxation are, one step as long as the relaxation."""
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    model = loaded("neo_hookean")
+    integrator = RelaxingCrankNicolson(model, 0.1, SHARE, TIME, mass_damping=2.0, stiffness_damping=1e-3)
+    start = integrator.pose, integrator.velocities, 0.0
+    parameters = [
+        Attribute(model.forces[0], "value", 2),
+        Elastic(model.body.parts[0].material, "young_modulus"),
+        Attribute(integrator, "share"),
+        Attribute(integrator, "relaxation_time"),
+    ]
+    objective = np.random.default_rng(2).normal(size=(4, *model.rest.points.shape))
+
+    def value():
+        integrator.restart(*start)
+        return float((objective * np.array([moment.solved.pose.points for moment in record(integrator, 4)])).sum())
+
+    expected = [parameter.differences(value) for parameter in parameters]
+    integrator.restart(*start)
+    moments = record(integrator, 4)
+    overstress = integrator.overstress
+    assert trajectory_gradient(integrator, moments, objective, parameters) == pytest.approx(expected, rel=1e-6)
+    assert np.array_equal(integrator.overstress, overstress)
+
+
+def test_gradients_through_time_of_another_integrator_are_refused():
+    class Other(CrankNicolson):
+        pass
+
+    with pytest.raises(UsageError, match="the steps of a Other"):
+        trajectory_gradient(Other(loaded(), 0.01), [], np.zeros((0, 1, 3)), [])

@@ -33,10 +33,12 @@ from soft_twin.twin.integrators import BackwardEuler, CrankNicolson, Integrator
 from soft_twin.twin.midway import Midway
 from soft_twin.twin.model import Assembled, Increment, Model, reactions, stacked
 from soft_twin.twin.parameters import Parameter
+from soft_twin.twin.relaxation import RelaxingCrankNicolson
 from soft_twin.twin.rubbing import STENCIL, Rubbing, values_of
 from soft_twin.twin.solve import Solved
 from soft_twin.twin.unknowns import Pose
 
+INTEGRATORS = (BackwardEuler, CrankNicolson, RelaxingCrankNicolson)  # whose steps are differentiated
 DEPENDENT = 1e-11  # singular values below this, of the largest, are of rows that repeat each other
 UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
@@ -137,11 +139,13 @@ def _steady(time: float) -> None:
 
 @dataclass
 class Moment:
-    """The state before a step: pose, velocities (n, 3) [m/s], time [s]; and the step [s] and how it ended."""
+    """The state before a step: pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any;
+    and the step [s] and how it ended."""
 
     pose: Pose
     velocities: np.ndarray
     time: float
+    overstress: np.ndarray | None
     dt: float
     solved: Solved
 
@@ -155,7 +159,8 @@ def record(integrator: Integrator, steps: int, actuate: Actuate = _steady) -> li
         integrator.restart(integrator.pose, integrator.velocities, integrator.time)
     for _ in range(steps):
         actuate(integrator.time + integrator.dt)
-        before = integrator.pose, integrator.velocities, integrator.time
+        overstress = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
+        before = integrator.pose, integrator.velocities, integrator.time, overstress
         moments.append(Moment(*before, integrator.dt, integrator.step()))
     return moments
 
@@ -181,21 +186,25 @@ def trajectory_gradient(
         raise UsageError(
             f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
         )
-    if not integrator.differentiable:
+    if type(integrator) not in INTEGRATORS:
         raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
     model, end = integrator.model, (integrator.pose, integrator.velocities, integrator.time)
+    fading = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
     result = np.zeros(len(parameters))
     shape = integrator.pose.points.shape
-    by_position, by_velocity = np.zeros(shape), np.zeros(shape)
+    by_position, by_velocity, by_overstress = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     if np.shape(objective) != (len(moments), *shape):
         raise InputError(f"objective: expected {(len(moments), *shape)}, found {np.shape(objective)}")
     scale, keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
+    relaxing = isinstance(integrator, RelaxingCrankNicolson)
     for moment, loss in zip(reversed(moments), reversed(objective), strict=True):
         dt, solved = moment.dt, moment.solved
 
         def increment(moment=moment) -> Increment:
             actuate(moment.time)
             integrator.restart(moment.pose, moment.velocities, moment.time)
+            if relaxing:
+                integrator.overstress = moment.overstress
             actuate(moment.time + moment.dt)
             return integrator.increment(moment.dt)
 
@@ -206,6 +215,9 @@ def trajectory_gradient(
         system = _factorised(model, solved, increment(), moment.pose if midway else None)
         slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)
         wanted = by_position + loss + scale / dt * by_velocity
+        if relaxing:
+            result += _by_fading(integrator, moment, parameters, actuate, by_overstress)
+            wanted += integrator.factors(dt)[1] * _stiffness_products(model, solved.pose.points, by_overstress)[0]
         adjoint, rows = _adjoint(system, wanted)
         result += _along(system, slopes, adjoint, rows, wanted)
         nodal = (system.testing @ adjoint).reshape(shape)
@@ -215,10 +227,32 @@ def trajectory_gradient(
         by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
         if system.midway is not None:
             by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
+        if relaxing:
+            kept, gained = integrator.factors(dt)
+            changed = gained * (0.5 * nodal - by_overstress)
+            by_position += _stiffness_products(model, moment.pose.points, changed)[0]
+            by_overstress = kept * by_overstress - 0.5 * (1.0 + kept) * nodal
         by_velocity = -keep * by_velocity + scale / dt * inertia
     actuate(end[2])
     integrator.restart(*end)
+    if relaxing:
+        integrator.overstress = fading
     return result
+
+
+def _by_fading(
+    integrator: RelaxingCrankNicolson, moment: Moment, parameters, actuate: Actuate, by_overstress: np.ndarray
+) -> np.ndarray:
+    """dL/dθ (p,) by the overstress after a step, for ∂L/∂q (n, 3), at fixed positions."""
+
+    def loss() -> float:
+        forces = []
+        for time, pose in ((moment.time, moment.pose), (moment.time + moment.dt, moment.solved.pose)):
+            actuate(time)
+            forces.append(integrator.elastic_forces(pose))
+        return float((by_overstress * integrator.overstress_after(*forces, moment.dt)).sum())
+
+    return np.array([parameter.differences(loss) for parameter in parameters])
 
 
 def _along(system: "_System", slopes: "_Slopes", adjoint: np.ndarray, rows: np.ndarray, objective: np.ndarray):
@@ -438,28 +472,19 @@ class _Slopes:
 
 def _by_parameters(model: Model, solved: Solved, system: _System, parameters, increment, time: float) -> _Slopes:
     """`increment()` is made anew at each θ."""
-    x, count = solved.pose.points, len(parameters)
+    x = solved.pose.points
     if np.abs(model.prescribe(solved.pose, time).points - x).max() > 1e-9 * float(np.linalg.norm(model.body.mesh.size)):
         raise InputError(f"no derivatives: prescribed nodes are not where they are to be at {time:g} s")
-    gradients, moves, gaps = (
-        np.zeros((x.size, count)),
-        np.zeros((x.size, count)),
-        np.zeros((len(system.rows.places), count)),
-    )
-    for column, parameter in enumerate(parameters):
-        value = parameter.value
-        step = parameter.step
-        try:
-            for shift, weight in STENCIL:
-                parameter.set(value + shift * step)
-                pose = model.prescribe(solved.pose, time)
-                residual, gap = _equations(model, replace(solved, pose=pose), increment(), system.rows.slipping)
-                gradients[:, column] += weight / step * residual
-                moves[:, column] += weight / step * pose.points.ravel()
-                gaps[:, column] += weight / step * gap[system.rows.places]
-        finally:
-            parameter.set(value)
+
+    def equations() -> np.ndarray:
+        pose = model.prescribe(solved.pose, time)
+        residual, gaps = _equations(model, replace(solved, pose=pose), increment(), system.rows.slipping)
+        return np.concatenate([residual, pose.points.ravel(), gaps[system.rows.places]])
+
+    columns = np.array([parameter.differences(equations) for parameter in parameters])
     increment()
+    slopes = columns.reshape(len(parameters), 2 * x.size + len(system.rows.places)).T
+    gradients, moves, gaps = np.split(slopes, [x.size, 2 * x.size])
     if not np.isfinite(gaps).all():
         raise ConvergenceError("no derivatives: a contact is lost within the difference that one of them is taken by")
     return _Slopes(gradients, gaps, moves)

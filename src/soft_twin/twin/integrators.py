@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.twin.model import Increment, Model, reactions
+from soft_twin.twin.model import Assembled, Increment, Model, reactions
 from soft_twin.twin.solve import Solved, minimise
 from soft_twin.twin.unknowns import Pose
 
@@ -41,7 +41,6 @@ class Integrator(ABC):
     """
 
     order: int
-    differentiable = True
 
     def __init__(
         self,
@@ -203,9 +202,11 @@ class Integrator(ABC):
         return float(np.ptp(mesh.nodes[mesh.cells], axis=1).max(axis=1).min())
 
     def _note_forces(self) -> None:
-        none: list[dict[int, float]] = [{} for _ in self.model.constraints]
-        assembled = self.model.assemble(self.pose, Increment(), none)
+        assembled = self._at(self.pose)
         self._elastic, self._loads = assembled.elastic, assembled.loads
+
+    def _at(self, pose: Pose) -> Assembled:
+        return self.model.assemble(pose, Increment(), [{} for _ in self.model.constraints])
 
 
 def _check_positive(value: float, what: str, unit: str) -> None:

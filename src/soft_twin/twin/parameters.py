@@ -1,6 +1,7 @@
 """Numbers of a model that derivatives are taken by: a material's, a load's, a cable's."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from soft_twin.errors import UsageError
 from soft_twin.twin.body import Material
 from soft_twin.twin.energies.base import IsotropicEnergy
 from soft_twin.twin.model import Model
+from soft_twin.twin.rubbing import STENCIL
 
 NEAR_HALF = 2e-3  # of the distance to ν = ½
 RELATIVE_STEP = 1e-3  # of a parameter's value; the error of differences is of fourth order in it
@@ -33,6 +35,17 @@ class Parameter(ABC):
         """By how much it is changed for differences; twice as much has to be in its range, too."""
         size = abs(self.value)
         return SMALLEST_STEP if size < SMALLEST_STEP else RELATIVE_STEP * size
+
+    def differences(self, values: Callable[[], np.ndarray | float]) -> np.ndarray | float:
+        """Derivative of an array or a number by this one, by central differences of fourth order."""
+        value, step, total = self.value, self.step, 0.0
+        try:
+            for shift, weight in STENCIL:
+                self.set(value + shift * step)
+                total = total + weight / step * values()
+        finally:
+            self.set(value)
+        return total
 
 
 @dataclass

@@ -18,14 +18,12 @@ class RelaxingCrankNicolson(CrankNicolson):
 
     so that W is the energy of slow changes and (1 + γ) W that of fast ones, with losses in between. As with Rayleigh's
     damping, q is kept at the nodes in fixed directions: rotations within the time τ are to be moderate. Steps are of
-    one size, and gradients through time are not taken.
+    one size.
 
     Attributes:
         overstress: q (n, 3) [N]; zero at the start and after `restart`.
         share, relaxation_time: γ, and τ [s].
     """
-
-    differentiable = False
 
     def __init__(self, model: Model, dt: float, share: float, relaxation_time: float, **options):
         """`options`: those of the other integrators.
@@ -46,15 +44,24 @@ class RelaxingCrankNicolson(CrankNicolson):
         self.overstress = np.zeros_like(pose.points)
 
     def increment(self, dt: float) -> Increment:
-        elastic, (kept, gained) = super().increment(dt), self._factors(dt)
+        elastic, (kept, gained) = super().increment(dt), self.factors(dt)
         linear = elastic.linear + 0.5 * gained * self._elastic - 0.5 * (1.0 + kept) * self.overstress
         return replace(elastic, elastic=elastic.elastic + 0.5 * gained, linear=linear)
 
     def step(self, dt: float | None = None) -> Solved:
-        before, (kept, gained) = self._elastic.copy(), self._factors(self.dt if dt is None else dt)
+        dt, before = self.dt if dt is None else dt, self._elastic
         solved = super().step(dt)
-        self.overstress = kept * self.overstress + gained * (self._elastic - before)
+        self.overstress = self.overstress_after(before, self._elastic, dt)
         return solved
+
+    def elastic_forces(self, pose: Pose) -> np.ndarray:
+        """f (n, 3) [N] at a pose."""
+        return self._at(pose).elastic
+
+    def overstress_after(self, before: np.ndarray, after: np.ndarray, dt: float) -> np.ndarray:
+        """q (n, 3) [N] after a step of `dt` through which elastic forces go from `before` to `after` (n, 3) [N]."""
+        kept, gained = self.factors(dt)
+        return kept * self.overstress + gained * (after - before)
 
     def advance(self, duration: float, tolerance: float | None = None) -> int:
         """As the other integrators do, without adaptive steps.
@@ -66,7 +73,7 @@ class RelaxingCrankNicolson(CrankNicolson):
             raise UsageError("a body that relaxes takes steps of one size: no tolerance")
         return super().advance(duration)
 
-    def _factors(self, dt: float) -> tuple[float, float]:
-        """a and b."""
+    def factors(self, dt: float) -> tuple[float, float]:
+        """a and b of a step of `dt` [s]."""
         whole = 2.0 * self.relaxation_time + dt
         return (2.0 * self.relaxation_time - dt) / whole, 2.0 * self.relaxation_time * self.share / whole
