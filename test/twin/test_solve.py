@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bodies import dense, distorted_block
+from scipy.special import ellipe, ellipk
 from test_forces import outer_faces
 
 from soft_twin.errors import ConvergenceError, InputError, MaterialError, MeshError
@@ -137,13 +138,32 @@ def test_prescribed_nodes_go_where_they_are_told_in_load_steps_if_need_be():
 @pytest.mark.parametrize("element", ["hex8", "hex8f", "hex20r"])
 def test_prescribed_nodes_that_pass_whole_cells_at_once_compress_the_body(element):
     """The first guess, in which only they have moved, is inverted."""
-    mesh = voxel_mesh(np.ones((2, 2, 8)), 0.01, element)
+    mesh = voxel_mesh(np.ones((3, 3, 8)), 0.01, element)
     body = Body(mesh, Material(energy_named("neo_hookean", 1e5, 0.3), 1000.0), "base")
     top = mesh.group("tip")
     solved = equilibrium(Model(body, [], [Prescribed(top, velocity=[0.0, 0.0, -0.02])]), time=1.0)
     middle = np.abs(mesh.nodes[:, 2] - 0.04) < 1e-9
     assert solved.pose.points[middle, 2] == pytest.approx(0.03, rel=0.03)
     assert solved.assembled.worst > 0.5 and np.isfinite(solved.assembled.energy)
+
+
+@pytest.mark.parametrize("walled", [False, True])
+def test_a_column_beyond_its_critical_load_buckles_as_the_elastica_does(walled):
+    """Straight, its forces balance, too, but at a saddle. Between walls, at its tip, it does not."""
+    mesh = voxel_mesh(np.ones((2, 2, 20)), 0.01, "hex20r")
+    body = Body(mesh, Material(energy_named("stable_neo_hookean", 1e5, 0.3), 1000.0), "base")
+    tip, m = mesh.group("tip"), np.sin(np.radians(40.0)) ** 2  # its end leans by 80 degrees
+    stiffness = 1e5 * 0.02**4 / 12.0
+    force = stiffness * (ellipk(m) / 0.2) ** 2
+    walls = [Plane([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]), Plane([0.02, 0.0, 0.0], [-1.0, 0.0, 0.0])] if walled else []
+    walls += [Plane([0.0, 0.0, 0.0], [0.0, 1.0, 0.0]), Plane([0.0, 0.02, 0.0], [0.0, -1.0, 0.0])] if walled else []
+    model = Model(body, [NodalLoad(tip, [0.0, 0.0, -force])], [Contact(wall, nodes=tip) for wall in walls])
+    moved = (equilibrium(model).pose.points - mesh.nodes)[tip].mean(axis=0)
+    if walled:
+        assert np.abs(moved[:2]).max() < 1e-3 * 0.2 and -moved[2] < 0.02 * 0.2
+    else:
+        assert np.hypot(*moved[:2]) == pytest.approx(2.0 * np.sqrt(m * stiffness / force), rel=0.01)
+        assert 0.2 + moved[2] == pytest.approx(0.2 * (2.0 * ellipe(m) / ellipk(m) - 1.0), rel=0.01)
 
 
 def test_several_materials_share_a_mesh_and_the_softer_one_gives_more():

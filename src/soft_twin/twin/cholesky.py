@@ -1,7 +1,7 @@
 """What a stiffness matrix that is factorised in place must be able to do, and what is done when it is indefinite."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -17,12 +17,14 @@ class Cholesky(ABC):
         size: number of unknowns.
         data: the matrix, see `addresses`.
         diagonal_indices: (size,) of the diagonal's entries in `data`.
+        shifts: exponents of 10 of what is tried to make a matrix positive definite, of its diagonal's mean.
         shift: what was added to the diagonal to make the last matrix positive definite.
     """
 
     size: int
     data: np.ndarray
     diagonal_indices: np.ndarray
+    shifts: Sequence[int] = range(-4, 5)
     shift: float = 0.0
 
     @abstractmethod
@@ -79,7 +81,7 @@ class Cholesky(ABC):
         """
         self.shift = 0.0
         diagonal = self.diagonal
-        for exponent in range(-4, 5):
+        for exponent in self.shifts:
             if not np.isfinite(diagonal.sum()):
                 break
             solution = self._try(right_hand_sides)

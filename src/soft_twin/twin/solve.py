@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.twin.constraints.base import Rows
 from soft_twin.twin.model import Assembled, Increment, Model, stacked
 from soft_twin.twin.qp import solve_box_qp
+from soft_twin.twin.stability import falling
 from soft_twin.twin.unknowns import Pose
 
 TOLERANCE = 1e-9  # of the forces at work, for the residual
@@ -29,6 +31,7 @@ ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
 SUPPORT = 10.0  # of the price of broken rows: what pushing rows add to an indefinite Hessian
 REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: rows may repeat each other
 MAX_ITERATIONS = 100
+MORE_ITERATIONS = 200  # for a body that falls from a saddle
 HALVINGS = 25
 NOISE = 1e-13  # of the merit function: smaller rises are round-off, as are those of the body's own
 
@@ -83,7 +86,8 @@ def minimise(
     known = _still_pushing(model.rows(pose.points, known), known, _stiff(model))
     price: float | None = None
     assembled = None
-    for iteration in range(MAX_ITERATIONS):
+    allowed = MAX_ITERATIONS
+    while len(history) < allowed:
         if assembled is None:
             assembled = model.assemble(pose, increment, known, with_matrix=True, price=price)
         if not np.isfinite(assembled.gradient).all():
@@ -96,14 +100,20 @@ def minimise(
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
         if balanced and _broken(rows, values, price or _stiff(model)) <= GAP_TOLERANCE * size:
             _check_sound(assembled, increment, history)
-            return Solved(pose, known, history[-1], history, iteration, assembled, model.unknowns.matrix.shift)
+            fall = _fall(model, pose, increment, known, price, rows, values)
+            if fall is None:
+                taken = len(history) - 1
+                return Solved(pose, known, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
+            pose, assembled = _search(model, pose, size * fall, increment, known, price or _stiff(model), assembled)
+            allowed = MAX_ITERATIONS + MORE_ITERATIONS
+            continue
         step, values, price = _step(model, pose, increment, known, rest, rows, assembled.rows, price)
         known = _by_constraint(assembled.rows, values)
         if steps is None:
             pose, assembled = _search(model, pose, step, increment, known, price, assembled)
             continue
         pose = model.unknowns.move(pose, step)
-        if iteration + 1 == steps:
+        if len(history) == steps:
             return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
         assembled = None
     assembled = assembled or model.assemble(pose, increment, known)
@@ -132,6 +142,25 @@ def _check_sound(assembled: Assembled, increment: Increment, history: list[float
             tuple(history),
             assembled.cell,
         )
+
+
+def _fall(
+    model: Model,
+    pose: Pose,
+    increment: Increment,
+    known: list[dict],
+    price: float | None,
+    rows: Rows | None,
+    values: np.ndarray,
+) -> np.ndarray | None:
+    """Where a body at rest falls that is at a saddle, (size,) with 1 as the largest entry; else None."""
+    matrix = model.unknowns.matrix
+    if increment.mass > 0.0 or matrix.shift == 0.0:
+        return None
+    jacobian = csr_matrix((0, matrix.size))
+    if rows is not None:
+        jacobian = rows.jacobian[(values > rows.lower) & (values < rows.upper)]
+    return falling(matrix, partial(model.assemble, pose, increment, known, with_matrix=True, price=price), jacobian)
 
 
 def _known(separate: list[Rows | None], known: list[dict]) -> np.ndarray:

@@ -20,6 +20,8 @@ from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.envelope import slender_order
 from soft_twin.twin.sparse_cholesky import cholesky_for
 
+SHIFTS = (-8, -6, *range(-4, 5))  # of the matrix: slender bodies fall slowly where more is added to it
+
 
 @dataclass(frozen=True)
 class Pose:
@@ -57,6 +59,7 @@ class Unknowns:
         extended = [self.extended(group) for group in groups]
         self._place = slender_order(extended, free)
         self.matrix = cholesky_for(extended, self._place)
+        self.matrix.shifts = SHIFTS
         self.size = 3 * int(free.sum())
         self._constant = self._selection()
 
