@@ -6,8 +6,10 @@ numbers of `item` bytes: 8 or 4.
 
 import llvmlite.binding
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import get_cython_function_address
+
+from soft_twin.twin.compiled import part
 
 
 def _routine(module: str, name: str, arguments: int):
@@ -26,14 +28,14 @@ _LETTERS = np.frombuffer(b"LRTN", np.uint8)
 _FACTORS, _FACTORS_32 = np.array([-1.0, 1.0]), np.array([-1.0, 1.0], np.float32)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def _factors(item):
     """Addresses of −1 and of 1."""
     address = _FACTORS_32.ctypes.data if item == 4 else _FACTORS.ctypes.data
     return address, address + item
 
 
-@njit(cache=True, nogil=True)
+@part()
 def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
     """C −= op(A) op(B), C of m × n; matrices are addresses with leading dimensions."""
     sizes, letters, (minus, one) = np.array([m, n, k, lda, ldb, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
@@ -44,7 +46,7 @@ def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
         dgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def rank_update(item, n, k, a, lda, c, ldc):
     """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
     sizes, letters, (minus, one) = np.array([n, k, lda, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
@@ -55,21 +57,21 @@ def rank_update(item, n, k, a, lda, c, ldc):
         dsyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def solve_lower(item, transpose, n, columns, triangle, ldt, b, ldb):
     """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
     sizes, letters = np.array([n, columns, ldt, ldb], np.int32), _LETTERS.ctypes.data
     _solve(item, letters, letters + (2 if transpose else 3), sizes.ctypes.data, triangle, b)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def solve_lower_from_right(item, rows, n, triangle, ldt, b, ldb):
     """B = B L⁻ᵀ of a lower triangle L (n × n), B of rows × n."""
     sizes, letters = np.array([rows, n, ldt, ldb], np.int32), _LETTERS.ctypes.data
     _solve(item, letters + 1, letters + 2, sizes.ctypes.data, triangle, b)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def _solve(item, side, transposed, sizes, triangle, b):
     """The triangular solutions; `sizes` holds the rows and columns of B, and two leading dimensions."""
     lower, not_unit, one = _LETTERS.ctypes.data, _LETTERS.ctypes.data + 3, _factors(item)[1]
@@ -79,7 +81,7 @@ def _solve(item, side, transposed, sizes, triangle, b):
         dtrsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"})
 def factorise_columns(data, origin, ld, width, height):
     """Factorise the first columns (`width`) of a column-major matrix that starts at `origin`, down to row `height`;
     returns whether they are those of a definite matrix.

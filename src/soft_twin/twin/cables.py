@@ -10,11 +10,11 @@ Of a cable that runs outside the body to an anchor p, d = Σ wₐ xₐ − p is 
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from scipy.sparse import block_diag, coo_matrix, csr_matrix
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import nodes_in
+from soft_twin.twin.compiled import kernel
 from soft_twin.twin.embedding import cut_lines, slopes
 from soft_twin.twin.energies.assembly import scatter_blocks
 from soft_twin.twin.mesh import Mesh
@@ -228,7 +228,7 @@ def _checked_points(values: Sequence, name: str) -> np.ndarray:
     return points
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _fill_directions(x, nodes, weights, apart, owners, lengths, directions):
     for s in range(len(nodes)):
         d0, d1, d2 = apart[s, 0], apart[s, 1], apart[s, 2]
@@ -242,7 +242,7 @@ def _fill_directions(x, nodes, weights, apart, owners, lengths, directions):
         directions[s, 0], directions[s, 1], directions[s, 2] = d0 / length, d1 / length, d2 / length
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_gradients(nodes, weights, owners, directions, factors, gradients):
     for s in range(len(nodes)):
         for a in range(nodes.shape[1]):
@@ -251,7 +251,7 @@ def _add_gradients(nodes, weights, owners, directions, factors, gradients):
                 gradients[nodes[s, a], i, owners[s]] += share * directions[s, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_pull(nodes, weights, owners, directions, tensions, force):
     for s in range(len(nodes)):
         for a in range(nodes.shape[1]):
@@ -260,7 +260,7 @@ def _add_pull(nodes, weights, owners, directions, tensions, force):
                 force[nodes[s, a], i] -= pull * directions[s, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_changes(nodes, weights, owners, directions, movements, changes):
     for s in range(len(nodes)):
         change = changes[owners[s]]
@@ -271,7 +271,7 @@ def _add_changes(nodes, weights, owners, directions, movements, changes):
                 change[r] += w0 * u[0, r] + w1 * u[1, r] + w2 * u[2, r]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _stiffness(x, nodes, weights, apart, last, tensions, offsets, strides, data):
     k = nodes.shape[1]
     K, across = np.zeros((k, k, 3, 3)), np.empty((3, 3))

@@ -9,12 +9,12 @@ of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from soft_twin.twin.blas import factorise_columns, multiply, rank_update, solve_lower
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
+from soft_twin.twin.compiled import kernel, part
 from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.envelope_substitution import substitute
 
@@ -138,7 +138,7 @@ class EnvelopeCholesky(Cholesky):
         return np.array(right_hand_sides.reshape(self.size, -1).T, order="C")
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _factorise(rows, ends, solution):
     """Overwrite `rows` by the factor L and `solution` (c, n) by L⁻¹ of it; returns whether the matrix is definite."""
     n, b = rows.shape
@@ -154,7 +154,7 @@ def _factorise(rows, ends, solution):
     return True
 
 
-@njit(cache=True, nogil=True)
+@part()
 def _panel(panel, ends, n):
     """First column, width, and rows below the diagonal block."""
     j = panel * PANEL
@@ -162,7 +162,7 @@ def _panel(panel, ends, n):
     return j, width, ends[panel] - j - width
 
 
-@njit(cache=True, nogil=True)
+@part()
 def _eliminate(base, b, j, width, below, solution):
     """Forward substitution of (c, n) right-hand sides through one panel of the factor."""
     count, n = solution.shape
@@ -171,14 +171,14 @@ def _eliminate(base, b, j, width, below, solution):
     multiply(8, False, False, below, count, width, diagonal + 8 * width, b - 1, here, n, here + 8 * width, n)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _substitute_forward(rows, ends, solution):
     for panel in range(len(ends)):
         j, width, below = _panel(panel, ends, rows.shape[0])
         _eliminate(rows.ctypes.data, rows.shape[1], j, width, below, solution)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _substitute_back(rows, ends, solution):
     """Solve Lᵀ x = y in place; `solution` is the C-ordered transpose (c, n) of column-major right-hand sides."""
     count, n = solution.shape

@@ -1,12 +1,13 @@
 """Kernels that add up the cells of a body, for any strain energy."""
 
 import numpy as np
-from numba import njit
+
+from soft_twin.twin.compiled import kernel, part
 
 DROPPED, TRANSPOSED = -1, -2  # offsets of blocks with a fixed node; those below are TRANSPOSED − offset
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def deformation_gradients(x, cells, gradients, F):
     """Fill F (m, q, 3, 3) = Σ xₐ ⊗ ∂Nₐ/∂X; its determinants (m, q)."""
     m, q, k, _ = gradients.shape
@@ -27,7 +28,7 @@ def deformation_gradients(x, cells, gradients, F):
     return determinants
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def assemble_stress(cells, gradients, volumes, stress, force):
     """Add Σ V P ∂N/∂X of stresses P (m, q, 3, 3) to force (n, 3)."""
     m, q, k, _ = gradients.shape
@@ -41,7 +42,7 @@ def assemble_stress(cells, gradients, volumes, stress, force):
                     force[cells[e, a], i] += volumes[e, p] * total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def assemble_stiffness(gradients, volumes, tangent, offsets, strides, data):
     """Add Σ V ∂N/∂X · ∂P/∂F · ∂N/∂X of tangents (m, q, 3, 3, 3, 3) to a matrix."""
     m, q, k, _ = gradients.shape
@@ -65,7 +66,7 @@ def assemble_stiffness(gradients, volumes, tangent, offsets, strides, data):
         scatter_blocks(K, offsets[e], strides[e], data)
 
 
-@njit(cache=True, nogil=True)
+@part()
 def scatter_blocks(K, offsets, strides, data):
     """Add the blocks K[a, b], b ≤ a, of one cell to a matrix; `offsets`, `strides`: see `addresses` of the matrix."""
     block = 0

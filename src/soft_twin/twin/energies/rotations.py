@@ -15,13 +15,14 @@ vector (9 LANES,). Each loop over lanes is then arithmetic on vectors, which pro
 import math
 
 import numpy as np
-from numba import njit
+
+from soft_twin.twin.compiled import part
 
 LANES = 32  # at least as many as an element has quadrature points
 SETTLED = 1e-9  # relative change of t: as it converges quadratically, what is left is below round-off
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"})
 def fill_rotations(n, F, R, determinants, traces):
     """Fill R (9 LANES,), det F and tr(S) (LANES,) of the first n of F (9 LANES,)."""
     first, second = np.empty(LANES), np.empty(LANES)
@@ -45,7 +46,7 @@ def fill_rotations(n, F, R, determinants, traces):
         R[8 * LANES + l] = own * f22 - scale * (f20 * c02 + f21 * c12 + f22 * c22) + adjoint * (f00 * f11 - f01 * f10)
 
 
-@njit(inline="always")
+@part(error_model="numpy", fastmath={"contract"})
 def matrix(F, l):
     """The nine entries of the matrix in a lane, row by row."""
     return (
@@ -61,7 +62,7 @@ def matrix(F, l):
     )
 
 
-@njit(inline="always")
+@part(error_model="numpy", fastmath={"contract"})
 def _squares(f00, f01, f02, f10, f11, f12, f20, f21, f22):
     """C₀₀, C₀₁, C₀₂, C₁₁, C₁₂, C₂₂ of C = FᵀF."""
     return (
@@ -74,7 +75,7 @@ def _squares(f00, f01, f02, f10, f11, f12, f20, f21, f22):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"})
 def _fill_invariants(n, F, first, second, determinants):
     for l in range(n):
         f00, f01, f02, f10, f11, f12, f20, f21, f22 = matrix(F, l)
@@ -84,7 +85,7 @@ def _fill_invariants(n, F, first, second, determinants):
         determinants[l] = f00 * (f11 * f22 - f12 * f21) + f01 * (f12 * f20 - f10 * f22) + f02 * (f10 * f21 - f11 * f20)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"})
 def _fill_traces(n, first, second, determinants, traces):
     """Newton's method comes down to the root from √(3 I₁), as the quartic is convex above it: tr(S)² ≤ 3 tr(S²)."""
     for l in range(n):
