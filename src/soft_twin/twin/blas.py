@@ -6,8 +6,10 @@ numbers of `item` bytes: 8 or 4.
 
 import llvmlite.binding
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import get_cython_function_address
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
 
 from soft_twin.twin.compiled import part
 
@@ -28,6 +30,20 @@ _LETTERS = np.frombuffer(b"LRTN", np.uint8)
 _FACTORS, _FACTORS_32 = np.array([-1.0, 1.0]), np.array([-1.0, 1.0], np.float32)
 
 
+@intrinsic
+def _address(context, numbers):
+    """Of a tuple's numbers as 32-bit integers, one behind the other: valid until the caller returns."""
+
+    def code(context, builder, signature, arguments):
+        numbers = cgutils.unpack_tuple(builder, arguments[0])
+        place = cgutils.alloca_once(builder, ir.IntType(32), len(numbers))
+        for i, number in enumerate(numbers):
+            builder.store(builder.trunc(number, ir.IntType(32)), builder.gep(place, [ir.IntType(32)(i)]))
+        return builder.ptrtoint(place, context.get_value_type(types.intp))
+
+    return types.intp(types.UniTuple(types.int64, len(numbers))), code
+
+
 @part()
 def _factors(item):
     """Addresses of −1 and of 1."""
@@ -38,8 +54,8 @@ def _factors(item):
 @part()
 def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
     """C −= op(A) op(B), C of m × n; matrices are addresses with leading dimensions."""
-    sizes, letters, (minus, one) = np.array([m, n, k, lda, ldb, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
-    at, of_a, of_b = sizes.ctypes.data, letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3)
+    at, letters, (minus, one) = _address((m, n, k, lda, ldb, ldc)), _LETTERS.ctypes.data, _factors(item)
+    of_a, of_b = letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3)
     if item == 4:
         sgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
     else:
@@ -49,8 +65,7 @@ def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
 @part()
 def rank_update(item, n, k, a, lda, c, ldc):
     """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
-    sizes, letters, (minus, one) = np.array([n, k, lda, ldc], np.int32), _LETTERS.ctypes.data, _factors(item)
-    at = sizes.ctypes.data
+    at, letters, (minus, one) = _address((n, k, lda, ldc)), _LETTERS.ctypes.data, _factors(item)
     if item == 4:
         ssyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
     else:
@@ -60,20 +75,20 @@ def rank_update(item, n, k, a, lda, c, ldc):
 @part()
 def solve_lower(item, transpose, n, columns, triangle, ldt, b, ldb):
     """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
-    sizes, letters = np.array([n, columns, ldt, ldb], np.int32), _LETTERS.ctypes.data
-    _solve(item, letters, letters + (2 if transpose else 3), sizes.ctypes.data, triangle, b)
+    letters = _LETTERS.ctypes.data
+    _solve(item, letters, letters + (2 if transpose else 3), _address((n, columns, ldt, ldb)), triangle, b)
 
 
 @part()
 def solve_lower_from_right(item, rows, n, triangle, ldt, b, ldb):
     """B = B L⁻ᵀ of a lower triangle L (n × n), B of rows × n."""
-    sizes, letters = np.array([rows, n, ldt, ldb], np.int32), _LETTERS.ctypes.data
-    _solve(item, letters + 1, letters + 2, sizes.ctypes.data, triangle, b)
+    letters = _LETTERS.ctypes.data
+    _solve(item, letters + 1, letters + 2, _address((rows, n, ldt, ldb)), triangle, b)
 
 
 @part()
 def _solve(item, side, transposed, sizes, triangle, b):
-    """The triangular solutions; `sizes` holds the rows and columns of B, and two leading dimensions."""
+    """The triangular solutions; `sizes` is where the rows and columns of B stand, and two leading dimensions."""
     lower, not_unit, one = _LETTERS.ctypes.data, _LETTERS.ctypes.data + 3, _factors(item)[1]
     if item == 4:
         strsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
