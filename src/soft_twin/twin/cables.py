@@ -16,7 +16,7 @@ from soft_twin.errors import InputError, MeshError
 from soft_twin.twin.body import nodes_in
 from soft_twin.twin.compiled import kernel
 from soft_twin.twin.embedding import cut_lines, slopes
-from soft_twin.twin.energies.assembly import scatter_blocks
+from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.mesh import Mesh
 
 SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction
@@ -84,8 +84,6 @@ class Cables:
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
         self._first = np.searchsorted(owners, np.arange(self.count))
         self._ones, self._node_count = np.ones(len(owners)), len(rest)
-        places = np.column_stack([owners, nodes])
-        self._last = np.append((places[1:] != places[:-1]).any(axis=1), True)  # of a cable's pieces in a cell
         self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
@@ -103,8 +101,12 @@ class Cables:
 
     def lengths_and_directions(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,), and the unit vectors d/ℓ (s, 3) of the pieces: what the two below need of the positions."""
-        lengths, directions = np.zeros(self.count), np.empty((len(self._nodes), 3))
-        _fill_directions(x, self._nodes, self._weights, self._offsets, self._owners, lengths, directions)
+        return self._lengths_and_directions(x, self._owners, self.count)
+
+    def _lengths_and_directions(self, x: np.ndarray, owners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """As above, of `count` owners (s,) of the pieces."""
+        lengths, directions = np.zeros(count), np.empty((len(self._nodes), 3))
+        _fill_directions(x, self._nodes, self._weights, self._offsets, owners, lengths, directions)
         return lengths, directions
 
     def add_pull(self, directions: np.ndarray, tensions: np.ndarray, force: np.ndarray) -> None:
@@ -124,8 +126,8 @@ class Cables:
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
-        pulls = tensions[self._owners]
-        _stiffness(x, self._nodes, self._weights, self._offsets, self._last, pulls, offsets, strides, data)
+        lengths, directions = self._lengths_and_directions(x, np.arange(len(self._nodes)), len(self._nodes))
+        _add_stiffness(self._weights, directions, tensions[self._owners] / lengths, offsets, strides, data)
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
         """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
@@ -271,27 +273,27 @@ def _add_changes(nodes, weights, owners, directions, movements, changes):
                 change[r] += w0 * u[0, r] + w1 * u[1, r] + w2 * u[2, r]
 
 
-@kernel()
-def _stiffness(x, nodes, weights, apart, last, tensions, offsets, strides, data):
-    k = nodes.shape[1]
-    K, across = np.zeros((k, k, 3, 3)), np.empty((3, 3))
-    for s in range(len(nodes)):
-        if tensions[s] == 0.0:
+@kernel(error_model="numpy")
+def _add_stiffness(weights, directions, pulls, offsets, strides, data):
+    """Add wₐ wᵦ T/ℓ (I − d dᵀ/ℓ²) to the blocks of each piece's nodes a, b ≤ a, which are symmetric; pulls are T/ℓ."""
+    for s in range(len(pulls)):
+        if pulls[s] == 0.0:
             continue
-        d = apart[s].copy()
-        for a in range(k):
-            for i in range(3):
-                d[i] += weights[s, a] * x[nodes[s, a], i]
-        square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-        for i in range(3):
-            for j in range(3):
-                across[i, j] = tensions[s] / np.sqrt(square) * ((1.0 if i == j else 0.0) - d[i] * d[j] / square)
-        for a in range(k):
+        d0, d1, d2 = directions[s, 0], directions[s, 1], directions[s, 2]
+        block = -1
+        for a in range(weights.shape[1]):
             for b in range(a + 1):
-                share = weights[s, a] * weights[s, b]
-                for i in range(3):
-                    for j in range(3):
-                        K[a, b, i, j] += share * across[i, j]
-        if last[s]:
-            scatter_blocks(K, offsets[s], strides[s], data)
-            K[:] = 0.0
+                block += 1
+                offset, stride = offsets[s, block], strides[s, block]
+                if offset == DROPPED:
+                    continue
+                if offset < 0:
+                    offset = TRANSPOSED - offset
+                share = pulls[s] * weights[s, a] * weights[s, b]
+                for j in range(3):
+                    along = share * directions[s, j]
+                    at = offset + j * stride
+                    data[at] -= along * d0
+                    data[at + 1] -= along * d1
+                    data[at + 2] -= along * d2
+                    data[at + j] += share
