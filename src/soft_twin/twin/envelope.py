@@ -103,6 +103,7 @@ class EnvelopeCholesky(Cholesky):
         width = max(int((self._ends - starts).max()), PANEL) + 2
         self._rows = np.zeros((self.size, width))
         self.data = self._rows.reshape(-1)
+        self._band = self.data, width, self._ends
         self.diagonal_indices = width * np.arange(self.size)
 
     def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,17 +121,17 @@ class EnvelopeCholesky(Cholesky):
             substitute(self._rows, self._ends, PANEL, solution[0])
             return solution.reshape(right_hand_sides.shape)
         with one_blas_thread():
-            _substitute_forward(self._rows, self._ends, solution)
-            _substitute_back(self._rows, self._ends, solution)
+            _substitute_forward(*self._band, solution)
+            _substitute_back(*self._band, solution)
         return solution.T.reshape(right_hand_sides.shape)
 
     def _try(self, right_hand_sides: np.ndarray) -> np.ndarray | None:
         """As of Cholesky, with the forward substitution done while each panel is in the cache."""
         solution = self._columns(right_hand_sides)
         with one_blas_thread():
-            if not _factorise(self._rows, self._ends, solution):
+            if not _factorise(*self._band, solution):
                 return None
-            _substitute_back(self._rows, self._ends, solution)
+            _substitute_back(*self._band, solution)
         return solution.T.reshape(right_hand_sides.shape)
 
     def _columns(self, right_hand_sides: np.ndarray) -> np.ndarray:
@@ -139,13 +140,12 @@ class EnvelopeCholesky(Cholesky):
 
 
 @kernel()
-def _factorise(rows, ends, solution):
-    """Overwrite `rows` by the factor L and `solution` (c, n) by L⁻¹ of it; returns whether the matrix is definite."""
-    n, b = rows.shape
-    ld = b - 1
-    band, base = rows.reshape(-1), rows.ctypes.data
+def _factorise(band, b, ends, solution):
+    """Overwrite a band of b rows by the factor L and `solution` (c, n) by L⁻¹ of it; returns whether the matrix is
+    definite."""
+    ld, base = b - 1, band.ctypes.data
     for panel in range(len(ends)):
-        j, width, below = _panel(panel, ends, n)
+        j, width, below = _panel(panel, ends, solution.shape[1])
         if not factorise_columns(band, j * b, ld, width, width + below):
             return False
         _eliminate(base, b, j, width, below, solution)
@@ -172,19 +172,19 @@ def _eliminate(base, b, j, width, below, solution):
 
 
 @kernel()
-def _substitute_forward(rows, ends, solution):
+def _substitute_forward(band, b, ends, solution):
     for panel in range(len(ends)):
-        j, width, below = _panel(panel, ends, rows.shape[0])
-        _eliminate(rows.ctypes.data, rows.shape[1], j, width, below, solution)
+        j, width, below = _panel(panel, ends, solution.shape[1])
+        _eliminate(band.ctypes.data, b, j, width, below, solution)
 
 
 @kernel()
-def _substitute_back(rows, ends, solution):
+def _substitute_back(band, b, ends, solution):
     """Solve Lᵀ x = y in place; `solution` is the C-ordered transpose (c, n) of column-major right-hand sides."""
     count, n = solution.shape
-    ld = rows.shape[1] - 1
+    ld = b - 1
     for panel in range(len(ends) - 1, -1, -1):
         j, width, below = _panel(panel, ends, n)
-        diagonal, here = rows.ctypes.data + 8 * j * (ld + 1), solution.ctypes.data + 8 * j
+        diagonal, here = band.ctypes.data + 8 * j * b, solution.ctypes.data + 8 * j
         multiply(8, True, False, width, count, below, diagonal + 8 * width, ld, here + 8 * width, n, here, n)
         solve_lower(8, True, width, count, diagonal, ld, here, n)
