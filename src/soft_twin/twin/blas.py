@@ -105,25 +105,30 @@ def factorise_columns(data, origin, ld, width, height):
     """
     one = data.dtype.type(1.0)
     for c in range(width):
-        column = data[origin + c * ld + c : origin + c * ld + height]
-        rows = len(column)
+        column = _column(data, origin, ld, c, c, height)
         fours = c - c % 4
         for p in range(0, fours, 4):
-            c0 = data[origin + p * ld + c : origin + p * ld + height]
-            c1 = data[origin + (p + 1) * ld + c : origin + (p + 1) * ld + height]
-            c2 = data[origin + (p + 2) * ld + c : origin + (p + 2) * ld + height]
-            c3 = data[origin + (p + 3) * ld + c : origin + (p + 3) * ld + height]
+            c0 = _column(data, origin, ld, p, c, height)
+            c1 = _column(data, origin, ld, p + 1, c, height)
+            c2 = _column(data, origin, ld, p + 2, c, height)
+            c3 = _column(data, origin, ld, p + 3, c, height)
             a0, a1, a2, a3 = c0[0], c1[0], c2[0], c3[0]
-            for i in range(rows):
+            for i in range(len(column)):
                 column[i] -= a0 * c0[i] + a1 * c1[i] + a2 * c2[i] + a3 * c3[i]
         for p in range(fours, c):
-            c0 = data[origin + p * ld + c : origin + p * ld + height]
+            c0 = _column(data, origin, ld, p, c, height)
             a0 = c0[0]
-            for i in range(rows):
+            for i in range(len(column)):
                 column[i] -= a0 * c0[i]
         if not column[0] > 0.0:  # NaN too
             return False
         scale = one / np.sqrt(column[0])
-        for i in range(rows):
+        for i in range(len(column)):
             column[i] *= scale
     return True
+
+
+@part()
+def _column(data, origin, ld, column, first, last):
+    """Rows first … last of a column of a column-major matrix."""
+    return data[origin + column * ld + first : origin + column * ld + last]
