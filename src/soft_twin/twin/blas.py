@@ -31,17 +31,19 @@ _FACTORS, _FACTORS_32 = np.array([-1.0, 1.0]), np.array([-1.0, 1.0], np.float32)
 
 
 @intrinsic
-def _address(context, numbers):
-    """Of a tuple's numbers as 32-bit integers, one behind the other: valid until the caller returns."""
+def _addresses(context, numbers):
+    """Of a tuple's numbers, which are put on the stack as 32-bit integers: valid until the caller returns."""
+    count = len(numbers)
 
     def code(context, builder, signature, arguments):
-        numbers = cgutils.unpack_tuple(builder, arguments[0])
-        place = cgutils.alloca_once(builder, ir.IntType(32), len(numbers))
-        for i, number in enumerate(numbers):
-            builder.store(builder.trunc(number, ir.IntType(32)), builder.gep(place, [ir.IntType(32)(i)]))
-        return builder.ptrtoint(place, context.get_value_type(types.intp))
+        places = []
+        for number in cgutils.unpack_tuple(builder, arguments[0]):
+            places.append(cgutils.alloca_once(builder, ir.IntType(32)))
+            builder.store(builder.trunc(number, ir.IntType(32)), places[-1])
+        addresses = [builder.ptrtoint(place, context.get_value_type(types.intp)) for place in places]
+        return context.make_tuple(builder, signature.return_type, addresses)
 
-    return types.intp(types.UniTuple(types.int64, len(numbers))), code
+    return types.UniTuple(types.intp, count)(types.UniTuple(types.int64, count)), code
 
 
 @part()
@@ -54,46 +56,48 @@ def _factors(item):
 @part()
 def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
     """C −= op(A) op(B), C of m × n; matrices are addresses with leading dimensions."""
-    at, letters, (minus, one) = _address((m, n, k, lda, ldb, ldc)), _LETTERS.ctypes.data, _factors(item)
+    letters, (minus, one) = _LETTERS.ctypes.data, _factors(item)
     of_a, of_b = letters + (2 if transpose_a else 3), letters + (2 if transpose_b else 3)
+    m, n, k, lda, ldb, ldc = _addresses((m, n, k, lda, ldb, ldc))
     if item == 4:
-        sgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
+        sgemm(of_a, of_b, m, n, k, minus, a, lda, b, ldb, one, c, ldc)
     else:
-        dgemm(of_a, of_b, at, at + 4, at + 8, minus, a, at + 12, b, at + 16, one, c, at + 20)
+        dgemm(of_a, of_b, m, n, k, minus, a, lda, b, ldb, one, c, ldc)
 
 
 @part()
 def rank_update(item, n, k, a, lda, c, ldc):
     """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
-    at, letters, (minus, one) = _address((n, k, lda, ldc)), _LETTERS.ctypes.data, _factors(item)
+    lower, (minus, one) = _LETTERS.ctypes.data, _factors(item)
+    n, k, lda, ldc = _addresses((n, k, lda, ldc))
     if item == 4:
-        ssyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
+        ssyrk(lower, lower + 3, n, k, minus, a, lda, one, c, ldc)
     else:
-        dsyrk(letters, letters + 3, at, at + 4, minus, a, at + 8, one, c, at + 12)
+        dsyrk(lower, lower + 3, n, k, minus, a, lda, one, c, ldc)
 
 
 @part()
 def solve_lower(item, transpose, n, columns, triangle, ldt, b, ldb):
     """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
-    letters = _LETTERS.ctypes.data
-    _solve(item, letters, letters + (2 if transpose else 3), _address((n, columns, ldt, ldb)), triangle, b)
+    _solve(item, 0, 2 if transpose else 3, n, columns, triangle, ldt, b, ldb)
 
 
 @part()
 def solve_lower_from_right(item, rows, n, triangle, ldt, b, ldb):
     """B = B L⁻ᵀ of a lower triangle L (n × n), B of rows × n."""
-    letters = _LETTERS.ctypes.data
-    _solve(item, letters + 1, letters + 2, _address((rows, n, ldt, ldb)), triangle, b)
+    _solve(item, 1, 2, rows, n, triangle, ldt, b, ldb)
 
 
 @part()
-def _solve(item, side, transposed, sizes, triangle, b):
-    """The triangular solutions; `sizes` is where the rows and columns of B stand, and two leading dimensions."""
-    lower, not_unit, one = _LETTERS.ctypes.data, _LETTERS.ctypes.data + 3, _factors(item)[1]
+def _solve(item, side, transposed, rows, columns, triangle, ldt, b, ldb):
+    """The triangular solutions, B of rows × columns; `side` and `transposed` say which letter."""
+    lower, one = _LETTERS.ctypes.data, _factors(item)[1]
+    side, transposed, not_unit = lower + side, lower + transposed, lower + 3
+    rows, columns, ldt, ldb = _addresses((rows, columns, ldt, ldb))
     if item == 4:
-        strsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
+        strsm(side, lower, transposed, not_unit, rows, columns, one, triangle, ldt, b, ldb)
     else:
-        dtrsm(side, lower, transposed, not_unit, sizes, sizes + 4, one, triangle, sizes + 8, b, sizes + 12)
+        dtrsm(side, lower, transposed, not_unit, rows, columns, one, triangle, ldt, b, ldb)
 
 
 @part(error_model="numpy", fastmath={"contract"})
