@@ -131,9 +131,9 @@ def _turn(k, g, v, R, M, lane, h, B):
         h[a, 0], h[a, 1], h[a, 2] = h0, h1, h2
         for i in range(3):
             m0, m1, m2 = M[3 * i * LANES + lane], M[(3 * i + 1) * LANES + lane], M[(3 * i + 2) * LANES + lane]
-            B[a, i, 0] = v * (m1 * h2 - m2 * h1)
-            B[a, i, 1] = v * (m2 * h0 - m0 * h2)
-            B[a, i, 2] = v * (m0 * h1 - m1 * h0)
+            B[a, 3 * i] = v * (m1 * h2 - m2 * h1)
+            B[a, 3 * i + 1] = v * (m2 * h0 - m0 * h2)
+            B[a, 3 * i + 2] = v * (m0 * h1 - m1 * h0)
 
 
 @njit(inline="always")
@@ -156,9 +156,9 @@ def _add_blocks(k, g, h, B, lam, mu, packed, offsets, strides, data):
             diagonal = 2.0 * mu * (g[a, 0] * g[b, 0] + g[a, 1] * g[b, 1] + g[a, 2] * g[b, 2])
             for j in range(3):
                 hb = lam * h[b, j]
-                k0 = h0 * hb + h2 * B[b, 1, j] - h1 * B[b, 2, j]
-                k1 = h1 * hb + h0 * B[b, 2, j] - h2 * B[b, 0, j]
-                k2 = h2 * hb + h1 * B[b, 0, j] - h0 * B[b, 1, j]
+                k0 = h0 * hb + h2 * B[b, 3 + j] - h1 * B[b, 6 + j]
+                k1 = h1 * hb + h0 * B[b, 6 + j] - h2 * B[b, j]
+                k2 = h2 * hb + h1 * B[b, j] - h0 * B[b, 3 + j]
                 if j == 0:
                     k0 += diagonal
                 elif j == 1:
@@ -197,7 +197,8 @@ def _kernel(k):
         energy, worst, worst_cell = 0.0, 1e300, 0
         F, R, P, M = np.empty(9 * LANES), np.empty(9 * LANES), np.empty(9 * LANES), np.empty(9 * LANES)
         determinants, traces, densities = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-        h, B, packed = np.empty((k, 3)), np.empty((k, 3, 3)), np.zeros(9 * k * (k + 1) // 2)
+        h, B, packed = np.empty((k, 3)), np.empty((k, 9)), np.empty(9 * k * (k + 1) // 2)
+        packed[:] = 0.0
         for first in range(0, m, LANES // q):
             last = min(first + LANES // q, m)
             n = (last - first) * q
