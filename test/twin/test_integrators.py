@@ -148,6 +148,30 @@ def test_what_sticks_is_carried_along_by_steps_that_are_tried_again():
     assert integrator.pose.points[low, 0] - before == pytest.approx(1e-3, rel=1e-3)
 
 
+def test_what_sticks_is_carried_from_where_the_last_found_step_left_it():
+    """A floor moves by 1 mm in a step that fails, which is tried again in halves, and then back."""
+    floor = Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    model = block(forces=[Gravity()], constraints=[Contact(floor, friction=3.0)])
+    integrator = BackwardEuler(model, 0.01, mass_damping=20.0)
+    integrator.advance(0.1)
+    low = model.rest.points[:, 2] < 1e-9
+    before = integrator.pose.points[low, 0]
+    fail_above(integrator, 0.006)
+    floor.position = np.array([1e-3, 0.0, 0.0])
+    with pytest.raises(ConvergenceError, match="too long"):
+        integrator.step()
+    for place in (0.5e-3, 1e-3):
+        floor.position = np.array([place, 0.0, 0.0])
+        integrator.step(0.005)
+        assert integrator.pose.points[low, 0] - before == pytest.approx(place, rel=1e-3)
+    start = integrator.pose, integrator.velocities, integrator.time
+    floor.position = np.array([2e-3, 0.0, 0.0])
+    integrator.restart(*start)
+    floor.position = np.array([1.5e-3, 0.0, 0.0])
+    integrator.step(0.005)
+    assert integrator.pose.points[low, 0] - start[0].points[low, 0] == pytest.approx(-0.5e-3, rel=1e-3)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 def test_a_bounce_does_not_penetrate_and_gains_nothing(scheme):
     floor = Contact(Plane([0.0, 0.0, -0.05], [0.0, 0.0, 1.0]))

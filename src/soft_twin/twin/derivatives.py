@@ -208,9 +208,10 @@ def trajectory_gradient(
             actuate(moment.time + moment.dt)
             return integrator.increment(moment.dt)
 
-        for time in (moment.time, moment.time + dt):
-            actuate(time)
-            model.begin(moment.pose.points)
+        actuate(moment.time)
+        model.accept()
+        actuate(moment.time + dt)
+        model.begin(moment.pose.points)
         midway = isinstance(integrator, CrankNicolson) and bool(model.unknowns.plates)
         system = _factorised(model, solved, increment(), moment.pose if midway else None)
         slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)

@@ -74,9 +74,10 @@ class Integrator(ABC):
         self._note_forces()
 
     def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
-        """Go on from another state: pose, velocities (n, 3) [m/s], time [s]."""
+        """Go on from another state: pose, velocities (n, 3) [m/s], time [s]; obstacles are where they are now."""
         self.pose, self.velocities, self.time = pose, velocities, time
         self.solved, self._multipliers, self._acceleration = None, None, None
+        self.model.accept()
         self._note_forces()
 
     @abstractmethod
@@ -97,7 +98,9 @@ class Integrator(ABC):
         dt = self.dt if dt is None else dt
         _check_positive(dt, "time step", "s")
         self.model.begin(self.pose.points)
-        return self._step(dt)
+        solved = self._step(dt)
+        self.model.accept()
+        return solved
 
     def _step(self, dt: float) -> Solved:
         """A step of `dt` that constraints know of."""
@@ -163,7 +166,7 @@ class Integrator(ABC):
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads
         acceleration = self._acceleration
-        self.model.begin(self.pose.points)  # once: steps that are tried again start where obstacles were before
+        self.model.begin(self.pose.points)
         while True:
             try:
                 error = self._try_step(dt, tolerance)
@@ -174,6 +177,7 @@ class Integrator(ABC):
             factor = SAFETY * (tolerance / max(error, 1e-300)) ** (1.0 / (self.order + 1))
             self.dt = max(dt * float(np.clip(factor, 0.5, GROWTH)), self._smallest)
             if error <= tolerance or dt <= self._smallest:
+                self.model.accept()
                 return
             (self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads) = state
             self._acceleration = acceleration

@@ -209,6 +209,11 @@ class Model:
         for constraint in self.constraints:
             constraint.begin(x)
 
+    def accept(self) -> None:
+        """Tell the constraints that the step which was begun is found."""
+        for constraint in self.constraints:
+            constraint.accept()
+
     def _elastic_energy(self, x: np.ndarray) -> float:
         return add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
 

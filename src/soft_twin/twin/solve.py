@@ -317,6 +317,7 @@ def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_
                     raise
                 continue
             if aim == 1.0:
+                model.accept()
                 return solved
             reached, pose, multipliers = aim, solved.pose, solved.multipliers
     finally:

@@ -99,7 +99,10 @@ class Constraint(ABC):
         return None
 
     def begin(self, x: np.ndarray) -> None:  # noqa: B027, most constraints do not care
-        """A step starts at positions (n, 3)."""
+        """A step starts at positions (n, 3). One that is not found is begun again."""
+
+    def accept(self) -> None:  # noqa: B027
+        """The step that was begun is found: obstacles and the like are now where the next one finds them."""
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows | None:
         """The rows that may matter near positions (n, 3), and the multipliers of the last iteration by key."""

@@ -69,14 +69,16 @@ class Contact(Constraint):
         self._nodes = nodes_of(body, surface, "contact")
         self._margin = MARGIN * float(np.linalg.norm(body.mesh.size)) if self.margin is None else self.margin
         self._watch_faces(body)
-        self._seen = self.obstacle.position.copy(), self.obstacle.rotation.copy()
+        self.accept()
         self.begin(body.mesh.nodes)
 
     def begin(self, x: np.ndarray) -> None:
-        before, now = self._seen, (self.obstacle.position.copy(), self.obstacle.rotation.copy())
-        own = (x - before[0]) @ before[1]
-        self._start = now[0] + own @ now[1].T  # where the nodes were, carried by the obstacle
-        self._seen = now
+        position, rotation = self._accepted
+        own = (x - position) @ rotation
+        self._start = self.obstacle.position + own @ self.obstacle.rotation.T  # where nodes were, carried along
+
+    def accept(self) -> None:
+        self._accepted = self.obstacle.position.copy(), self.obstacle.rotation.copy()
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows:
         touching = self._touching(x)
