@@ -29,6 +29,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.twin.constraints.base import Rows
+from soft_twin.twin.coulomb import bounds_of
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson, Integrator
 from soft_twin.twin.midway import Midway
 from soft_twin.twin.model import Assembled, Increment, Model, reactions, stacked
@@ -402,7 +403,8 @@ def _active(
         slips: list[dict[int, int]] = [{} for _ in separate]
         held = np.zeros((0, coordinates))
         return _Active(np.zeros(0, int), none, none, held, np.zeros(0), slips, none, np.zeros((0, 0)))
-    sides, (bounding, factors) = _sides(model, separate, rows, multipliers), _bounds(model, separate)
+    sides = _sides(model, separate, rows, multipliers)
+    bounding, factors = bounds_of(model.constraints, separate)
     places = np.flatnonzero(sides == 0)
     slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
     jacobian = pushing = rows.jacobian[places].toarray()
@@ -430,19 +432,6 @@ def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: l
     stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
     wanted = values - stiffness * (rows.values + rows.compliance * values)
     return (wanted >= rows.upper).astype(int) - (wanted <= rows.lower).astype(int) * (wanted < rows.upper)
-
-
-def _bounds(model: Model, separate: list[Rows | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Of all rows, the place (m,) of the row whose multiplier bounds theirs, −1 for none, and the factors μ (m,)."""
-    places, factors, start = [], [], 0
-    for constraint, own in zip(model.constraints, separate, strict=True):
-        keys = [] if own is None else own.keys.tolist()
-        place = {key: start + index for index, key in enumerate(keys)}
-        bounds = [constraint.bound(key) or (None, 0.0) for key in keys]
-        places += [place.get(key, -1) for key, _ in bounds]
-        factors += [factor for _, factor in bounds]
-        start += len(keys)
-    return np.array(places, dtype=np.int64), np.array(factors)
 
 
 def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.ndarray) -> list[dict[int, int]]:

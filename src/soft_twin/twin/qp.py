@@ -45,3 +45,29 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     if status < 1 or not np.isfinite(x).all():
         raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")
     return np.minimum(np.maximum(x, lower[:c]), upper[:c])
+
+
+def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors) -> np.ndarray:
+    """As `solve_box_qp`, and |x[bounded]| ≤ factors x[by], for places and factors (r,).
+
+    Raises:
+        ConvergenceError: no solution was found.
+    """
+    c, r = len(f), len(bounded)
+    scale, each = float(np.trace(H)) / c, np.arange(r)
+    A = np.zeros((2 * r, c))
+    A[each, bounded], A[each, by] = 1.0, -factors
+    A[r + each, bounded], A[r + each, by] = -1.0, -factors
+    x, _, status, _ = daqp.solve(
+        np.ascontiguousarray(H / scale),
+        np.ascontiguousarray(f / scale),
+        A,
+        np.concatenate([np.minimum(high, INFINITE), np.zeros(2 * r)]),
+        np.concatenate([np.maximum(low, -INFINITE), np.full(2 * r, -INFINITE)]),
+        primal_tol=PRIMAL_TOLERANCE,
+    )
+    if status < 1 or not np.isfinite(x).all():
+        raise ConvergenceError(f"the quadratic program of friction has no solution (DAQP status {status})")
+    x = np.minimum(np.maximum(x, low), high)
+    x[bounded] = np.clip(x[bounded], -factors * x[by], factors * x[by])
+    return x

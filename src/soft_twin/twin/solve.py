@@ -8,7 +8,7 @@ g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bou
 K is the Hessian of the merit function but for s JᵀJ of the rows that push, where s is the price of broken rows. K alone
 may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step is of
 K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still push (Bertsekas, *Constrained Optimization and
-Lagrange Multiplier Methods*, 1982).
+Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
 """
 
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ from scipy.sparse import csr_matrix
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.twin.constraints.base import Rows
+from soft_twin.twin.coulomb import bounds_of, solve_coulomb
 from soft_twin.twin.model import Assembled, Increment, Model, stacked
-from soft_twin.twin.qp import solve_box_qp
 from soft_twin.twin.stability import falling
 from soft_twin.twin.unknowns import Pose
 
@@ -29,6 +29,7 @@ GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
 SUPPORT = 10.0  # of the price of broken rows: what pushing rows add to an indefinite Hessian
+GIVING = 0.5  # what pushing rows add, at most, of what they give way by
 REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: rows may repeat each other
 MAX_ITERATIONS = 100
 MORE_ITERATIONS = 200  # for a body that falls from a saddle
@@ -192,21 +193,24 @@ def _step(
     if rows is None:
         return matrix.factorise_and_solve(assemble, rest), np.zeros(0), 1.0
     right = np.column_stack([rest, rows.jacobian.T.toarray()])
-    solution = matrix.solve_definite(right)
+    solution, given = matrix.solve_definite(right), np.ones(len(rows.keys))
     supported = solution is None
     if supported:
-        support = SUPPORT * (price or _stiff(model))
         which = np.concatenate([own for own in model.supported(separate, known, price) if own is not None])
+        support = min(SUPPORT * (price or _stiff(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300))
+        given -= support * which * rows.compliance
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
         assemble(support=support)
         solution = matrix.factorise_and_solve(partial(assemble, support=support), right)
-    reaction = rows.jacobian @ solution
+    solution[:, 1:] *= given
+    reaction = given[:, None] * (rows.jacobian @ solution)
     W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
     compliance = float(np.trace(W)) / len(W)
     slack = REGULARISATION * compliance
-    W[np.diag_indices_from(W)] += rows.compliance + slack
-    gaps = rows.values + reaction[:, 0] - slack * _known(separate, known)
-    values = solve_box_qp(W, gaps, rows.lower, rows.upper)
+    W[np.diag_indices_from(W)] += given * rows.compliance + slack
+    before = _known(separate, known)
+    gaps = given * rows.values + reaction[:, 0] - slack * before
+    values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
     return solution[:, 0] + solution[:, 1:] @ values, values, support / SUPPORT if supported else 1.0 / compliance
 
 
@@ -252,7 +256,7 @@ def _search(
     has no potential, keeps its directions and its bounds during the step.
     """
     frozen = [force.force(pose.points) for force in model.forces]
-    friction = [own and own.take(np.isfinite(own.upper)) for own in now.rows]
+    friction = [own and own.take(np.isfinite(own.upper)) for own in model.rows(pose.points, known)]
 
     def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
         value = model.potential(trial.points, increment, frozen, elastic)

@@ -3,8 +3,11 @@
 Every node near the obstacle has a row g = distance ≥ 0. So has every point of the obstacle's edges and round sides that
 a face of the body is near to (outline.py), or a face whose nodes are all outside would be cut by the obstacle. They are
 found anew in each iteration; with friction each has two rows more for its slip along the surface since the step began,
-relative to the obstacle, whose multipliers are bounded by μ times the normal force of the iteration before: a pyramid
-in place of Coulomb's cone, exact once the iteration has settled.
+relative to the obstacle, whose multipliers are bounded by μ times its normal force: a pyramid in place of Coulomb's
+cone.
+
+Points of the outline may share a force in more than one way. What rubs depends on how: with friction they give way a
+little, a thousandth of what a cube of the body as large as a face does, and share it in one way alone.
 """
 
 from dataclasses import dataclass
@@ -21,6 +24,8 @@ from soft_twin.twin.mesh import boundary_faces, surface_triangles
 
 MARGIN = 0.03  # of the body's size: nodes nearer than this have a row
 FINENESS = 4.0  # points of the obstacle along the edge of a face
+NEAR_X = 0.9  # cosine: of directions nearer to x, friction is along z and across; a number that they rarely are at
+SOFTNESS = 1e-3  # of a face's: how points of the outline give way where they rub
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,7 @@ class Contact(Constraint):
         friction: Coulomb's coefficient μ.
         margin: distance [m] from which a node is watched; it need not be more than a node may move in one iteration.
         spacing: distance [m] between points of the obstacle's outline; infinite: nodes alone are watched; None: a
-            quarter of the watched faces' edges, or infinite with friction: where several points share a force, what
-            each may rub with is ambiguous, and steps may fail.
+            quarter of the watched faces' edges.
     """
 
     supports = True
@@ -94,7 +98,9 @@ class Contact(Constraint):
             across = [_along(touching.shares, tangents[:, axis]) for axis in range(2)]
             jacobian = vstack([jacobian, *across], format="csr")
             lower, upper = np.concatenate([lower, -bounds, -bounds]), np.concatenate([upper, bounds, bounds])
-        return Rows(keys, values, jacobian, lower, upper, np.zeros(len(keys)))
+        shared = (keys >= len(self._nodes)) & (keys < self._count) & (self.friction > 0.0)
+        compliance = np.where(shared, self._softness, 0.0)
+        return Rows(keys, values, jacobian, lower, upper, compliance)
 
     def bound(self, key: int) -> tuple[int, float] | None:
         return (key % self._count, self.friction) if key >= self._count else None
@@ -151,8 +157,9 @@ class Contact(Constraint):
         faces = faces[watched[faces].all(axis=1)]
         corners = body.mesh.nodes[faces[:, : body.mesh.element.corners_per_face]]
         edges = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2)
-        fitting = float(np.median(edges)) / FINENESS if len(faces) and self.friction == 0.0 else np.inf
-        spacing = fitting if self.spacing is None else self.spacing
+        size = float(np.median(edges)) if len(faces) else np.inf
+        self._softness = SOFTNESS / (body.modulus * size)
+        spacing = size / FINENESS if self.spacing is None else self.spacing
         self._outline = Outline(self.obstacle, faces, spacing, self._margin)
         self._count = len(self._nodes) + self._outline.count
         alone = np.repeat(self._nodes[:, None], faces.shape[1] if self._outline.count else 1, axis=1)
@@ -188,8 +195,8 @@ def _along(shares: csr_matrix, directions: np.ndarray) -> csr_matrix:
 
 def _tangents(directions: np.ndarray) -> np.ndarray:
     """(p, 2, 3) across directions (p, 3), orthogonal, and as long as they are."""
-    axis = np.eye(3)[np.abs(directions).argmin(axis=1)]
-    first = np.cross(directions, axis)
     lengths = np.linalg.norm(directions, axis=1)[:, None]
+    axis = np.eye(3)[(np.abs(directions[:, 0]) > NEAR_X * lengths[:, 0]).astype(int)]
+    first = np.cross(directions, axis)
     first *= lengths / np.linalg.norm(first, axis=1)[:, None]
     return np.stack([first, np.cross(directions, first) / lengths], axis=1)
