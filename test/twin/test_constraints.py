@@ -112,6 +112,30 @@ def test_friction_sticks_below_mu_and_slips_above(tangent, sticks):
     assert -force[0] / force[2] == pytest.approx(share, rel=0.02)
 
 
+@pytest.mark.parametrize("spacing", [None, 0.03, 0.003], ids=["fitting", "corners", "fine"])
+@pytest.mark.parametrize(("tangent", "sticks"), [(0.25, True), (0.5, False)])
+def test_friction_does_not_depend_on_how_many_points_share_it(tangent, sticks, spacing):
+    """On a tilted pedestal that is smaller than the body: faces rest on points of its edges, nodes between them."""
+    mu, mesh = 0.4, voxel_mesh(np.ones((3, 3, 1), bool), 0.02, "hex8")
+    body = Body(mesh, Material(energy_named("stable_neo_hookean", 1e6, 0.3), 1000.0))
+    slope = np.arctan(tangent)
+    gravity = GRAVITY * np.array([np.sin(slope), 0.0, -np.cos(slope)])
+    pedestal = Contact(Box([0.028, 0.03, -0.05], [0.015, 0.015, 0.05]), "base", friction=mu, spacing=spacing)
+    integrator = BackwardEuler(Model(body, [Gravity(gravity)], [pedestal]), 0.005, stiffness_damping=5e-3)
+    integrator.advance(0.05)
+    before = integrator.velocities[:, 0].mean()
+    integrator.advance(0.02)
+    acceleration = (integrator.velocities[:, 0].mean() - before) / 0.02
+    expected = 0.0 if sticks else GRAVITY * (np.sin(slope) - mu * np.cos(slope))
+    assert acceleration == pytest.approx(expected, abs=0.02 * GRAVITY * mu)
+    known = integrator.solved.multipliers[0]
+    assert sum(key >= 16 and pedestal.bound(key) is None for key in known) >= 4, "points of faces"
+    force = pedestal.forces(integrator.pose.points, known)
+    assert -force[0] / force[2] == pytest.approx(tangent if sticks else mu, rel=0.01)
+    assert abs(force[1]) < 0.01 * force[2]
+    assert pedestal.penetration(integrator.pose.points) < 1e-7
+
+
 def test_an_obstacle_that_moves_takes_what_sticks_to_it_along():
     body = block(cells=(2, 2, 1))
     plate = Box([0.05, 0.05, -0.1], [1.0, 1.0, 0.1])
