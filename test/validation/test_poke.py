@@ -24,6 +24,7 @@ def test_the_cylinder_goes_in_and_out():
 def test_nothing_penetrates_and_nothing_explodes(coarse):
     assert coarse.finished
     assert coarse.penetrations.max() < REACH
+    assert coarse.between.max() < REACH, "nor do faces"
     assert coarse.determinants.min() > 0.0
     assert coarse.speeds.max() < 3.0 * 0.5 * np.pi * 0.04 / module.STROKE
     assert coarse.left < 1e-3

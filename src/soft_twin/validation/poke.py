@@ -9,9 +9,8 @@ hold the cube: it stands on a floor with friction (μ 0.5), or its base is clamp
 friction, as the paper's; clamped, with μ 0.5, too. The cube settles under its weight before it is poked. Where faces
 snap over the rim, steps are halved as often as they must be.
 
-Contact is felt by nodes, as in the paper, and by faces: in them, points of the cylinder's rim and side are not. With
-friction nodes alone feel it; where they have slipped over the rim, faces cut it. The table says by how much, from
-points all over the faces. Picture: poke.png.
+Contact is felt by nodes, as in the paper, and by faces: in them, points of the cylinder's rim and side are not. The
+table says by how much it enters the cube between nodes, from points all over the faces. Picture: poke.png.
 """
 
 from collections.abc import Callable, Iterator
