@@ -240,11 +240,9 @@ class Model:
     def supported(
         self, rows: Sequence[Rows | None], multipliers: list[dict], price: float | None
     ) -> list[np.ndarray | None]:
-        """Of each constraint's rows, which (m,) are inequalities that push, and of a constraint with a `support`."""
+        """Of each constraint's rows, which (m,) hold the body, and are of a constraint with a `support`."""
         parts = zip(self.constraints, rows, multipliers, strict=True)
-        return [
-            own and each.supports & own.inequalities & (own.pushing(known, price) > 0.0) for each, own, known in parts
-        ]
+        return [own and each.supports & own.holding(known, price) for each, own, known in parts]
 
     def _add_support(self, pose: Pose, rows, multipliers: list[dict], price: float | None, support: float) -> None:
         supported = self.supported(rows, multipliers, price)

@@ -5,9 +5,9 @@ With the Hessian K and r = −∂Φ/∂q, a step is dq = K⁻¹ r + K⁻¹ Jᵀ 
 g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bounds that complement them minimise
 ½ λᵀ W λ + (g + J K⁻¹ r)ᵀ λ. One factorisation and one right-hand side a row; the program is as small as the contact.
 
-K is the Hessian of the merit function but for s JᵀJ of the rows that push, where s is the price of broken rows. K alone
-may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step is of
-K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still push (Bertsekas, *Constrained Optimization and
+K is the Hessian of the merit function but for s JᵀJ of the rows that push or stick, where s is the price of broken
+rows. K alone may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step
+is of K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still do (Bertsekas, *Constrained Optimization and
 Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
 """
 
@@ -28,7 +28,7 @@ TOLERANCE = 1e-9  # of the forces at work, for the residual
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
-SUPPORT = 10.0  # of the price of broken rows: what pushing rows add to an indefinite Hessian
+SUPPORT = 10.0  # of the price of broken rows: what rows that push or stick add to an indefinite Hessian
 GIVING = 0.5  # what pushing rows add, at most, of what they give way by
 REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: rows may repeat each other
 MAX_ITERATIONS = 100

@@ -17,6 +17,8 @@ from scipy.sparse import csr_matrix
 
 from soft_twin.twin.body import Body
 
+STICKING = 1.0 - 1e-6  # of its bound: what is less sticks
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -50,6 +52,12 @@ class Rows:
     def inequalities(self) -> np.ndarray:
         """(m,) bool: g ≥ 0."""
         return (self.lower == 0.0) & np.isinf(self.upper)
+
+    def holding(self, known: dict[int, float], price: float | None) -> np.ndarray:
+        """(m,) bool: inequalities that push, and friction that sticks."""
+        values = self.pushing(known, price)
+        sticks = np.isfinite(self.upper) & (np.abs(values) < STICKING * self.upper)
+        return np.where(self.inequalities, values > 0.0, sticks)
 
     def multipliers(self, known: dict[int, float]) -> np.ndarray:
         """(m,) of these rows, 0 where none is known."""
@@ -122,5 +130,5 @@ class Constraint(ABC):
         raise NotImplementedError
 
     def support(self, rows: Rows) -> np.ndarray:
-        """Blocks Σ ∂g/∂x ⊗ ∂g/∂x (m, k, k, 3, 3) of some of the inequalities among its rows, for `groups`."""
+        """Blocks Σ ∂g/∂x ⊗ ∂g/∂x (m, k, k, 3, 3) of some of its rows, for `groups`."""
         raise NotImplementedError

@@ -127,8 +127,9 @@ class Contact(Constraint):
 
     def support(self, rows: Rows) -> np.ndarray:
         n, blocks = len(self._nodes), self._no_blocks()
-        at_nodes = rows.keys < n
-        places = np.where(at_nodes, rows.keys, n + self._outline.face_of(rows.keys - n))
+        keys = rows.keys % self._count
+        at_nodes = keys < n
+        places = np.where(at_nodes, keys, n + self._outline.face_of(keys - n))
         columns = (3 * self._groups[places][:, :, None] + np.arange(3)).reshape(len(places), -1)
         slopes = rows.jacobian[np.arange(len(places))[:, None], columns].toarray().reshape(len(places), -1, 3)
         slopes[at_nodes, 1:] = 0.0  # a node's group repeats it
