@@ -106,7 +106,7 @@ def _sides(step: _Step, values: np.ndarray) -> np.ndarray:
     """(m,) −1 where a multiplier is to be at its lower bound, 1 at its upper one, 0 between them; OPEN for what rubs
     where nothing pushes."""
     wanted = values - (step.g + step.W @ values) / step.W.diagonal()
-    sides = (wanted >= step.upper).astype(int) - (wanted <= step.lower).astype(int)
+    sides = np.where(wanted <= step.lower, -1, (wanted >= step.upper).astype(int))
     own, limit = wanted[step.rubbing], step.mu * wanted[step.by]
     slips = np.where(np.abs(own) >= limit, np.sign(own), 0.0)
     sides[step.rubbing] = np.where(sides[step.by] == 0, slips, OPEN)
@@ -144,7 +144,7 @@ def _programs(step: _Step, start: np.ndarray) -> np.ndarray:
         exact = _newton(step, values)
         if exact is not None:
             return exact
-        if np.abs(opening - before)[chosen].max() <= least:
+        if np.abs(opening - before)[chosen].max(initial=0.0) <= least:
             break
     return values
 

@@ -54,6 +54,8 @@ def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors)
         ConvergenceError: no solution was found.
     """
     c, r = len(f), len(bounded)
+    if c == 0:
+        return np.zeros(0)
     scale, each = float(np.trace(H)) / c, np.arange(r)
     A = np.zeros((2 * r, c))
     A[each, bounded], A[each, by] = 1.0, -factors
