@@ -10,6 +10,7 @@ from soft_twin.twin.energies import energy_named
 from soft_twin.twin.forces import Gravity
 from soft_twin.twin.integrators import BackwardEuler, CrankNicolson
 from soft_twin.twin.model import Model
+from soft_twin.twin.solve import minimise
 from soft_twin.twin.voxels import voxel_mesh
 
 SIZE, YOUNG_MODULUS, DENSITY = 0.1, 1e4, 1000.0
@@ -210,6 +211,33 @@ def test_a_step_that_fails_leaves_the_state_and_adaptive_steps_get_shorter():
     assert integrator.time == 0.0 and integrator.pose.points == pytest.approx(model.rest.points)
     integrator.advance(0.01, 1e-3)
     assert len(failures) >= 2 and integrator.time == pytest.approx(0.01)
+
+
+def test_a_step_that_needs_more_iterations_than_it_may_fails():
+    """A cell of a law that is not linear is struck hard."""
+    model, mode = oscillator("stable_neo_hookean")
+    patient = CrankNicolson(model, 0.5 / OMEGA, velocities=3.0 * mode)
+    hasty = CrankNicolson(model, 0.5 / OMEGA, velocities=3.0 * mode, max_iterations=2)
+    assert patient.step().iterations > 2
+    with pytest.raises(ConvergenceError, match="2 steps"):
+        hasty.step()
+    assert hasty.time == 0.0
+
+
+@pytest.mark.parametrize(("phase", "coasts"), [(0.5, True), (4.0, False)])
+def test_steps_start_where_their_potential_is_lower(phase, coasts, monkeypatch):
+    """Coasting on leaves inertia alone, and stretches: the stretch of an oscillator's step with ω h > 2 costs more."""
+    starts = []
+
+    def noted(model, pose, *arguments, **options):
+        starts.append(pose.points)
+        return minimise(model, pose, *arguments, **options)
+
+    monkeypatch.setattr("soft_twin.twin.integrators.minimise", noted)
+    model, mode = oscillator()
+    dt, velocities = phase / OMEGA, 0.01 * mode
+    CrankNicolson(model, dt, velocities=velocities).step()
+    assert np.array_equal(starts[0], model.rest.points + coasts * dt * velocities)
 
 
 def test_what_makes_no_sense_is_named():

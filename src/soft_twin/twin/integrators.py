@@ -18,7 +18,7 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twin.model import Assembled, Increment, Model, reactions
-from soft_twin.twin.solve import Solved, minimise
+from soft_twin.twin.solve import MAX_ITERATIONS, Solved, minimise
 from soft_twin.twin.unknowns import Pose
 
 SMALLEST_STEP = 1e-3  # of the first step: adaptive steps are not made shorter
@@ -51,9 +51,11 @@ class Integrator(ABC):
         mass_damping: float = 0.0,
         stiffness_damping: float = 0.0,
         newton_steps: int | None = None,
+        max_iterations: int = MAX_ITERATIONS,
     ):
         """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]; prescribed nodes have those of their motion.
         Damping: α [1/s], β [s]. `newton_steps`: take just so many in each step, see `minimise`.
+        `max_iterations`: steps that need more fail; with fewer than usual, hard steps are sooner tried in halves.
 
         Raises:
             InputError: a step or damping that makes no sense, or velocities of another shape.
@@ -63,7 +65,7 @@ class Integrator(ABC):
             raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
         self.model, self.dt, self.time = model, dt, 0.0
         self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
-        self.newton_steps = newton_steps
+        self.newton_steps, self.max_iterations = newton_steps, max_iterations
         self.pose = model.rest if pose is None else pose
         self.velocities = _checked_velocities(velocities, self.pose.points)
         self._set_prescribed_velocities()
@@ -150,18 +152,25 @@ class Integrator(ABC):
     def _solve(self, increment: Increment, dt: float, time: float) -> Solved:
         """The end of a step of `dt`, at `time`."""
         model = self.model
+        stayed, coasted = (model.prescribe(pose, time) for pose in (self.pose, self._coasted(dt)))
         try:
-            guess = model.prescribe(self._coasted(dt), time)
-            return minimise(model, guess, increment, self._multipliers, self.newton_steps)
+            guess = self._likelier(increment, stayed, coasted) if self.newton_steps is None else coasted
+            return minimise(model, guess, increment, self._multipliers, self.newton_steps, self.max_iterations)
         except ConvergenceError:
-            return minimise(model, model.prescribe(self.pose, time), increment)
+            return minimise(model, stayed, increment, limit=self.max_iterations)
 
     def _coasted(self, dt: float) -> Pose:
-        """Where the nodes would be if nothing acted on them: closer to the end of the step than where they are. Plates
-        stay, since nodes that coast do not keep them rigid."""
+        """Where the nodes would be if nothing acted on them. Plates stay, since nodes that coast do not keep them
+        rigid."""
         if len(self.pose.centres):
             return self.pose
         return Pose(self.pose.points + dt * self.velocities, self.pose.centres, self.pose.rotations)
+
+    def _likelier(self, increment: Increment, stayed: Pose, coasted: Pose) -> Pose:
+        """Where the step's potential is lower, so closer to its end: where nodes have snapped, they do not coast on."""
+        frozen = [force.force(stayed.points) for force in self.model.forces]
+        still, moved = (self.model.potential(pose.points, increment, frozen) for pose in (stayed, coasted))
+        return coasted if moved <= still else stayed
 
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads

@@ -67,6 +67,7 @@ def minimise(
     increment: Increment,
     multipliers: list[dict[int, float]] | None = None,
     steps: int | None = None,
+    limit: int = MAX_ITERATIONS,
 ) -> Solved:
     """The minimum near `pose`.
 
@@ -77,6 +78,7 @@ def minimise(
         multipliers: of each constraint, to start from.
         steps: take so many whole steps and no more, as real-time simulators do: 1 is the linearly implicit method.
             The residual and the forces of the result are then those before the last step.
+        limit: number of iterations after which the search is given up.
 
     Raises:
         ConvergenceError: with the residuals so far and the most deformed cell.
@@ -87,7 +89,7 @@ def minimise(
     known = _still_pushing(model.rows(pose.points, known), known, _stiff(model))
     price: float | None = None
     assembled = None
-    allowed = MAX_ITERATIONS
+    allowed = limit
     while len(history) < allowed:
         if assembled is None:
             assembled = model.assemble(pose, increment, known, with_matrix=True, price=price)
@@ -106,7 +108,7 @@ def minimise(
                 taken = len(history) - 1
                 return Solved(pose, known, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
             pose, assembled = _search(model, pose, size * fall, increment, known, price or _stiff(model), assembled)
-            allowed = MAX_ITERATIONS + MORE_ITERATIONS
+            allowed = limit + MORE_ITERATIONS
             continue
         step, values, price = _step(model, pose, increment, known, rest, rows, assembled.rows, price)
         known = _by_constraint(assembled.rows, values)
