@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.validation import poke as module
+from soft_twin.validation import poke_fine
 from soft_twin.validation.poke import REACH, cube, depth_at, poke, table, work
 
 COARSE = (4, 3)
@@ -44,3 +45,26 @@ def test_nodes_lie_on_the_cylinder_and_fill_the_cube():
     assert mesh.size == pytest.approx([0.16, 0.16, 0.16])
     radii = np.linalg.norm(mesh.nodes[:, :2] - 0.08, axis=1)
     assert np.isclose(radii, 0.99 * 0.025).sum() == 16 * 4
+
+
+def test_hard_steps_are_halved_and_grow_again(monkeypatch):
+    monkeypatch.setattr(module, "HARD", 4)
+    each = poke("clamped", COARSE, 0.05)
+    lengths = np.diff(each.times, prepend=0.0)
+    assert each.finished
+    assert lengths.min() < 0.03
+    assert lengths[-1] == pytest.approx(0.05)
+    assert each.times[-1] == pytest.approx(2.0 * module.STROKE + module.REST)
+
+
+def test_the_fine_poke_shows_both_supports(monkeypatch, tmp_path):
+    monkeypatch.setattr(poke_fine, "poke", lambda support, cells: poke(support, COARSE, 0.05))
+    shown = poke_fine.run(tmp_path, tmp_path)
+    assert "floor" in shown
+    assert "clamped" in shown
+    assert (tmp_path / "poke_fine.png").exists()
+
+
+def test_the_fine_poke_has_as_many_coordinates_as_the_papers():
+    across, along = poke_fine.CELLS
+    assert 3813 <= 3 * (across + 1) ** 2 * along <= 3 * (across + 1) ** 2 * (along + 1) <= 5184

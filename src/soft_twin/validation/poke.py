@@ -1,13 +1,13 @@
 """Poke: a flat cylinder pressed 40 mm into a soft cube and withdrawn (SORS, section IV-B).
 
 A cube of 160 mm with the paper's E 1346 Pa, ν 0.018, α 170 1/s, stable Neo-Hookean, Crank–Nicolson, on 8 × 8 × 6 cells
-of hex8: 1 701 coordinates, where the paper's meshes have 3 813 to 5 184: finer cells snap over the rim in more and
-smaller steps than is worth the wait. Their nodes lie on circles under the cylinder; on equal cubes one point at the rim
-turns inside out (det F −0.02). Assumed, for the paper does not say: foam
-of 30 kg/m³, a cylinder of radius 25 mm, pressed in and withdrawn in 0.5 s each along a smooth curve. Two ways to
-hold the cube: it stands on a floor with friction (μ 0.5), or its base is clamped. The cylinder's contact is without
-friction, as the paper's; clamped, with μ 0.5, too. The cube settles under its weight before it is poked. Where faces
-snap over the rim, steps are halved as often as they must be.
+of hex8: 1 701 coordinates, where the paper's meshes have 3 813 to 5 184: poke_fine.py has as many, and takes far
+longer. Their nodes lie on circles under the cylinder; on equal cubes one point at the rim turns inside out
+(det F −0.02). Assumed, for the paper does not say: foam of 30 kg/m³, a cylinder of radius 25 mm, pressed in and
+withdrawn in 0.5 s each along a smooth curve. Two ways to hold the cube: it stands on a floor with friction (μ 0.5), or
+its base is clamped. The cylinder's contact is without friction, as the paper's; clamped, with μ 0.5, too. The cube
+settles under its weight before it is poked. Where faces snap over the rim, steps are shorter: those that take too many
+iterations are halved, and grow again once they are easy.
 
 Contact is felt by nodes, as in the paper, and by faces: in them, points of the cylinder's rim and side are not. The
 table says by how much it enters the cube between nodes, from points all over the faces. Picture: poke.png.
@@ -44,6 +44,7 @@ CELLS, UNDER, STEP = (8, 6), 0.5, 0.01  # across and along z; share of those acr
 SETTLING, STROKE, REST = 0.3, 0.5, 0.3  # [s]; the stroke is the way in, and the way out
 SAMPLES = 25  # points over the edge of a face, to see what lies between nodes
 HALVINGS = 5  # of a step, at most
+HARD, EASY = 15, 6  # iterations: a step that needs more is halved; after one that needs no more the next is doubled
 REACH = 1e-4  # [m] of penetration
 
 
@@ -53,6 +54,7 @@ class Poke:
 
     Attributes:
         support: how the cube is held.
+        cells: across, and along z.
         unknowns: number of free coordinates.
         times, depths, forces: [s], [m] below the settled top, what the cylinder is pushed back with [N].
         penetrations, between: of nodes, and of points between them [m].
@@ -64,6 +66,7 @@ class Poke:
     """
 
     support: str
+    cells: tuple[int, int]
     unknowns: int
     times: np.ndarray
     depths: np.ndarray
@@ -82,7 +85,7 @@ class Poke:
 def run(folder: Path, data: Path) -> str:
     """The cube on a floor and clamped, and clamped with friction at the cylinder; `data` is not used."""
     pokes = [poke("floor"), poke("clamped"), poke("clamped", friction=FRICTION)]
-    _draw(folder / "poke.png", pokes)
+    draw(folder / "poke.png", pokes)
     return table(pokes)
 
 
@@ -119,9 +122,9 @@ def poke(support: str = "floor", cells: tuple[int, int] = CELLS, dt: float = STE
     if support == "floor":
         constraints.append(Contact(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]), base, friction=FRICTION))
     model = Model(body, [Gravity()], constraints)
-    integrator = CrankNicolson(model, dt, mass_damping=DAMPING)
+    integrator = CrankNicolson(model, dt, mass_damping=DAMPING, max_iterations=HARD)
     integrator.advance(SETTLING)
-    return _stroke(f"{support}, μ {friction:g}" if friction else support, integrator, cylinder, top)
+    return _stroke(f"{support}, μ {friction:g}" if friction else support, cells, integrator, cylinder, top)
 
 
 def cube(cells: tuple[int, int]) -> Mesh:
@@ -150,7 +153,9 @@ def depth_at(time: float) -> float:
     return 0.5 * DEPTH * (1.0 - np.cos(np.pi * phase)) if phase < 2.0 else -0.01
 
 
-def _stroke(support: str, integrator: CrankNicolson, cylinder: Cylinder, top: np.ndarray) -> Poke:
+def _stroke(
+    support: str, cells: tuple[int, int], integrator: CrankNicolson, cylinder: Cylinder, top: np.ndarray
+) -> Poke:
     model, settled, start = integrator.model, integrator.pose.points, integrator.time
     surface = float(settled[top, 2].max()) + HALF_LENGTH
     records, deepest, finished = [], settled, True
@@ -159,39 +164,43 @@ def _stroke(support: str, integrator: CrankNicolson, cylinder: Cylinder, top: np
         cylinder.position = np.array([0.5 * SIDE, 0.5 * SIDE, surface - depth_at(time - start)])
 
     try:
-        for _ in range(round((2.0 * STROKE + REST) / integrator.dt)):
-            for seconds in _steps(integrator, place, integrator.dt):
-                depth = depth_at(integrator.time - start)
-                records.append((integrator.time - start, depth, *_observe(integrator, cylinder), seconds))
-                if depth >= max(record[1] for record in records):
-                    deepest = integrator.pose.points
+        for seconds in _steps(integrator, place, round((2.0 * STROKE + REST) / integrator.dt)):
+            depth = depth_at(integrator.time - start)
+            records.append((integrator.time - start, depth, *_observe(integrator, cylinder), seconds))
+            if depth >= max(record[1] for record in records):
+                deepest = integrator.pose.points
     except ConvergenceError:
         finished = False
     times, depths, forces, nodes, between, determinants, speeds, iterations, seconds = np.array(records).T
     left = float(np.linalg.norm(integrator.pose.points - settled, axis=1).max())
     return Poke(
-        support, model.unknowns.size, times, depths, forces, nodes, between, determinants, speeds, seconds, iterations,
-        left, deepest, finished,
+        support, cells, model.unknowns.size, times, depths, forces, nodes, between, determinants, speeds, seconds,
+        iterations, left, deepest, finished,
     )  # fmt: skip
 
 
-def _steps(
-    integrator: CrankNicolson, place: Callable[[float], None], dt: float, halvings: int = HALVINGS
-) -> Iterator[float]:
-    """Advance by `dt` [s], in shorter steps where that fails; `place` the obstacle for the time of each one's end. The
-    seconds that each took."""
-    place(integrator.time + dt)
-    began = perf_counter()
-    try:
-        integrator.step(dt)
-    except ConvergenceError:
-        if halvings == 0:
-            raise
-    else:
-        yield perf_counter() - began
-        return
-    for _ in range(2):
-        yield from _steps(integrator, place, 0.5 * dt, halvings - 1)
+def _steps(integrator: CrankNicolson, place: Callable[[float], None], count: int) -> Iterator[float]:
+    """Advance by `count` steps, `place` the obstacle for the time of each one's end; the seconds that each took. A step
+    that fails is halved; what follows is as short until it is easy, since faces snap over the rim one after another."""
+    whole = 2**HALVINGS
+    unit, begun = integrator.dt / whole, integrator.time
+    done, length = 0, whole
+    while done < count * whole:
+        place(begun + (done + length) * unit)
+        started = perf_counter()
+        try:
+            solved = integrator.step(length * unit)
+        except ConvergenceError:
+            if length == 1:
+                raise
+            place(integrator.time)
+            integrator.model.begin(integrator.pose.points)  # or friction would slip from where the cylinder did not get
+            length //= 2
+            continue
+        done += length
+        if solved.iterations <= EASY and length < whole and done % (2 * length) == 0:
+            length *= 2
+        yield perf_counter() - started
 
 
 def _shorter(each: Poke) -> int:
@@ -225,7 +234,8 @@ def work(each: Poke) -> float:
     return float((each.forces * np.diff(each.depths, prepend=0.0)).sum())
 
 
-def _draw(path: Path, pokes: list[Poke]) -> None:
+def draw(path: Path, pokes: list[Poke]) -> None:
+    """Force curves of all, and the shape of the first."""
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     curve, course, section = figure.subplots(1, 3)
     for each, style in zip(pokes, ("-", "--", ":"), strict=False):
@@ -243,8 +253,8 @@ def _draw(path: Path, pokes: list[Poke]) -> None:
 
 def _draw_section(axes: Axes, each: Poke) -> None:
     """The middle of the cube at the greatest depth."""
-    across = CELLS[0] + 1
-    middle = 1e3 * each.deepest.reshape(across, across, CELLS[1] + 1, 3)[:, across // 2]
+    across, along = each.cells[0] + 1, each.cells[1] + 1
+    middle = 1e3 * each.deepest.reshape(across, across, along, 3)[:, across // 2]
     axes.plot(middle[..., 0], middle[..., 2], color="#0072b2", linewidth=0.8)
     axes.plot(middle[..., 0].T, middle[..., 2].T, color="#0072b2", linewidth=0.8)
     left, end = 1e3 * (0.5 * SIDE - RADIUS), middle[:, -1, 2].min()
