@@ -225,7 +225,7 @@ def test_a_step_that_needs_more_iterations_than_it_may_fails():
 
 
 @pytest.mark.parametrize(("phase", "coasts"), [(0.5, True), (4.0, False)])
-def test_steps_start_where_their_potential_is_lower(phase, coasts, monkeypatch):
+def test_steps_start_where_their_merit_function_is_lower(phase, coasts, monkeypatch):
     """Coasting on leaves inertia alone, and stretches: the stretch of an oscillator's step with ω h > 2 costs more."""
     starts = []
 
@@ -238,6 +238,22 @@ def test_steps_start_where_their_potential_is_lower(phase, coasts, monkeypatch):
     dt, velocities = phase / OMEGA, 0.01 * mode
     CrankNicolson(model, dt, velocities=velocities).step()
     assert np.array_equal(starts[0], model.rest.points + coasts * dt * velocities)
+
+
+def test_steps_in_contact_start_where_less_of_the_obstacle_is_in_the_body(monkeypatch):
+    """A plane presses a cell whose top moves with it: staying costs no energy, but would leave the plane inside."""
+    starts = []
+
+    def noted(model, pose, *arguments, **options):
+        starts.append(pose.points)
+        return minimise(model, pose, *arguments, **options)
+
+    monkeypatch.setattr("soft_twin.twin.integrators.minimise", noted)
+    mode, dt = oscillator()[1], 4.0 / OMEGA
+    plane = Plane([0.0, 0.0, SIZE - 0.001], [0.0, 0.0, -1.0])
+    model = Model(oscillator()[0].body, [], [Contact(plane, mode[:, 2] > 0.0)])
+    CrankNicolson(model, dt, velocities=-0.001 / dt * mode).step()
+    assert np.array_equal(starts[0], model.rest.points - 0.001 * mode)
 
 
 def test_what_makes_no_sense_is_named():

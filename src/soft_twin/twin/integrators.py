@@ -18,7 +18,7 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twin.model import Assembled, Increment, Model, reactions
-from soft_twin.twin.solve import MAX_ITERATIONS, Solved, minimise
+from soft_twin.twin.solve import MAX_ITERATIONS, Solved, likeliest, minimise
 from soft_twin.twin.unknowns import Pose
 
 SMALLEST_STEP = 1e-3  # of the first step: adaptive steps are not made shorter
@@ -154,7 +154,9 @@ class Integrator(ABC):
         model = self.model
         stayed, coasted = (model.prescribe(pose, time) for pose in (self.pose, self._coasted(dt)))
         try:
-            guess = self._likelier(increment, stayed, coasted) if self.newton_steps is None else coasted
+            guess = coasted
+            if self.newton_steps is None:  # where nodes have snapped, they do not coast on
+                guess = likeliest(model, (coasted, stayed), increment, self._multipliers)
             return minimise(model, guess, increment, self._multipliers, self.newton_steps, self.max_iterations)
         except ConvergenceError:
             return minimise(model, stayed, increment, limit=self.max_iterations)
@@ -165,12 +167,6 @@ class Integrator(ABC):
         if len(self.pose.centres):
             return self.pose
         return Pose(self.pose.points + dt * self.velocities, self.pose.centres, self.pose.rotations)
-
-    def _likelier(self, increment: Increment, stayed: Pose, coasted: Pose) -> Pose:
-        """Where the step's potential is lower, so closer to its end: where nodes have snapped, they do not coast on."""
-        frozen = [force.force(stayed.points) for force in self.model.forces]
-        still, moved = (self.model.potential(pose.points, increment, frozen) for pose in (stayed, coasted))
-        return coasted if moved <= still else stayed
 
     def _adaptive_step(self, dt: float, tolerance: float) -> None:
         state = self.pose, self.velocities, self.time, self.solved, self._multipliers, self._elastic, self._loads

@@ -11,6 +11,7 @@ is of K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still 
 Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -293,6 +294,21 @@ def _merit_of(rows: Rows, known: dict, price: float) -> float:
     best, values = rows.estimates(known, price), rows.multipliers(known)
     elastic = 0.5 * rows.compliance * best**2
     return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / price).sum())
+
+
+def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: list[dict] | None) -> Pose:
+    """The pose where the merit function is lowest, with the price of broken rows that is taken as long as none is
+    known; friction, which depends on how it is reached, left out."""
+    known = [{} for _ in model.constraints] if multipliers is None else multipliers
+    frozen = [force.force(poses[0].points) for force in model.forces]
+
+    def merit(pose: Pose) -> float:
+        rows = zip(model.rows(pose.points, known), known, strict=True)
+        broken = [_merit_of(own.take(np.isinf(own.upper)), of, _stiff(model)) for own, of in rows if own is not None]
+        value = model.potential(pose.points, increment, frozen) + sum(broken)
+        return value if np.isfinite(value) else np.inf
+
+    return min(poses, key=merit)
 
 
 def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_steps: int = 64) -> Solved:
