@@ -193,8 +193,6 @@ def _steps(integrator: CrankNicolson, place: Callable[[float], None], count: int
         except ConvergenceError:
             if length == 1:
                 raise
-            place(integrator.time)
-            integrator.model.begin(integrator.pose.points)  # or friction would slip from where the cylinder did not get
             length //= 2
             continue
         done += length
