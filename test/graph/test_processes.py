@@ -64,7 +64,8 @@ def started(processes, program, name="node"):
     return log
 
 
-def test_a_process_that_listens_ends_by_itself(processes):
+def test_a_process_that_listens_ends_by_itself(processes, monkeypatch):
+    monkeypatch.setattr("soft_twin.processes.PATIENCE", PATIENCE)
     log = started(processes, POLITE)
     processes.stop()
     assert log.read_text().splitlines() == ["up", "bye"]
