@@ -60,12 +60,11 @@ def processes(tmp_path):
 def started(processes, program, name="node"):
     processes.start(Program(program, name, ""))
     log = processes.logs / f"{name}.log"
-    wait_for(lambda: log.is_file() and "up" in log.read_text())
+    wait_for(lambda: log.is_file() and "up\n" in log.read_text())
     return log
 
 
-def test_a_process_that_listens_ends_by_itself(processes, monkeypatch):
-    monkeypatch.setattr("soft_twin.processes.PATIENCE", PATIENCE)
+def test_a_process_that_listens_ends_by_itself(processes):
     log = started(processes, POLITE)
     processes.stop()
     assert log.read_text().splitlines() == ["up", "bye"]
