@@ -13,7 +13,7 @@ VALIDATIONS = {
     "leg": "a jumping leg with two muscle groups: optuna times their contractions (needs optuna)",
     "silicone": "hanging silicone against its LIDAR cloud: shear modulus, distances",
     "poke": "a cylinder pressed 40 mm into a soft cube and withdrawn: force curve, penetration",
-    "poke_fine": "the poke on a mesh as fine as the paper's (minutes)",
+    "poke_fine": "the poke on a mesh as fine as the paper's (half an hour)",
     "sopra": "a pneumatic arm: six chambers at 60 kPa, one at a time",
     "scale": "a bar of 564 to 150 000 coordinates, at rest and in motion: time, memory (minutes)",
 }

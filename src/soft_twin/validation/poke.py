@@ -1,8 +1,8 @@
 """Poke: a flat cylinder pressed 40 mm into a soft cube and withdrawn (SORS, section IV-B).
 
 A cube of 160 mm with the paper's E 1346 Pa, ν 0.018, α 170 1/s, stable Neo-Hookean, Crank–Nicolson, on 8 × 8 × 6 cells
-of hex8: 1 701 coordinates, where the paper's meshes have 3 813 to 5 184: poke_fine.py has as many, and takes far
-longer. Their nodes lie on circles under the cylinder; on equal cubes one point at the rim turns inside out
+of hex8: 1 701 coordinates, where the paper's meshes have 3 813 to 5 184: poke_fine.py has as many, and takes half
+an hour. Their nodes lie on circles under the cylinder; on equal cubes one point at the rim turns inside out
 (det F −0.02). Assumed, for the paper does not say: foam of 30 kg/m³, a cylinder of radius 25 mm, pressed in and
 withdrawn in 0.5 s each along a smooth curve. Two ways to hold the cube: it stands on a floor with friction (μ 0.5), or
 its base is clamped. The cylinder's contact is without friction, as the paper's; clamped, with μ 0.5, too. The cube
