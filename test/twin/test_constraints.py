@@ -93,6 +93,13 @@ def test_the_floor_carries_the_weight():
     assert floor.penetration(integrator.pose.points) < 1e-8
 
 
+def acceleration_along_x(integrator, duration):
+    """Mean [m/s²] of the nodes, over a duration [s] from now."""
+    before = integrator.velocities[:, 0].mean()
+    integrator.advance(duration)
+    return (integrator.velocities[:, 0].mean() - before) / duration
+
+
 @pytest.mark.parametrize(("tangent", "sticks"), [(0.25, True), (0.5, False)])
 def test_friction_sticks_below_mu_and_slips_above(tangent, sticks):
     """On a slope of μ 0.4 a body slides with g (sin θ − μ cos θ), or stays."""
@@ -102,9 +109,7 @@ def test_friction_sticks_below_mu_and_slips_above(tangent, sticks):
     floor = Contact(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]), friction=mu)
     integrator = BackwardEuler(Model(body, [Gravity(gravity)], [floor]), 0.01, stiffness_damping=5e-3)
     integrator.advance(0.3)
-    before = integrator.velocities[:, 0].mean()
-    integrator.advance(0.2)
-    acceleration = (integrator.velocities[:, 0].mean() - before) / 0.2
+    acceleration = acceleration_along_x(integrator, 0.2)
     expected = 0.0 if sticks else GRAVITY * (np.sin(slope) - mu * np.cos(slope))
     assert acceleration == pytest.approx(expected, abs=0.02 * GRAVITY * mu)
     force = floor.forces(integrator.pose.points, integrator.solved.multipliers[0])
@@ -123,9 +128,7 @@ def test_friction_does_not_depend_on_how_many_points_share_it(tangent, sticks, s
     pedestal = Contact(Box([0.028, 0.03, -0.05], [0.015, 0.015, 0.05]), "base", friction=mu, spacing=spacing)
     integrator = BackwardEuler(Model(body, [Gravity(gravity)], [pedestal]), 0.005, stiffness_damping=5e-3)
     integrator.advance(0.05)
-    before = integrator.velocities[:, 0].mean()
-    integrator.advance(0.02)
-    acceleration = (integrator.velocities[:, 0].mean() - before) / 0.02
+    acceleration = acceleration_along_x(integrator, 0.02)
     expected = 0.0 if sticks else GRAVITY * (np.sin(slope) - mu * np.cos(slope))
     assert acceleration == pytest.approx(expected, abs=0.02 * GRAVITY * mu)
     known = integrator.solved.multipliers[0]

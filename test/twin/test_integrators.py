@@ -135,13 +135,19 @@ def test_no_node_passes_more_than_half_a_cell_in_an_adaptive_step():
     assert integrator.pose.points[:, 0].max() == pytest.approx(0.1 + 0.2)
 
 
-def test_what_sticks_is_carried_along_by_steps_that_are_tried_again():
-    """A block on a floor that moves by 1 mm before a step which is too long and taken back."""
+def block_on_a_floor():
+    """It sticks to it; the floor, and how the block moves from rest."""
     floor = Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
     model = block(forces=[Gravity()], constraints=[Contact(floor, friction=3.0)])
     integrator = BackwardEuler(model, 0.01, mass_damping=20.0)
     integrator.advance(0.1)
-    low = model.rest.points[:, 2] < 1e-9
+    return floor, integrator
+
+
+def test_what_sticks_is_carried_along_by_steps_that_are_tried_again():
+    """A block on a floor that moves by 1 mm before a step which is too long and taken back."""
+    floor, integrator = block_on_a_floor()
+    low = integrator.model.rest.points[:, 2] < 1e-9
     before = integrator.pose.points[low, 0]
     floor.position = np.array([1e-3, 0.0, 0.0])
     fail_above(integrator, 0.006)
@@ -151,11 +157,8 @@ def test_what_sticks_is_carried_along_by_steps_that_are_tried_again():
 
 def test_what_sticks_is_carried_from_where_the_last_found_step_left_it():
     """A floor moves by 1 mm in a step that fails, which is tried again in halves, and then back."""
-    floor = Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
-    model = block(forces=[Gravity()], constraints=[Contact(floor, friction=3.0)])
-    integrator = BackwardEuler(model, 0.01, mass_damping=20.0)
-    integrator.advance(0.1)
-    low = model.rest.points[:, 2] < 1e-9
+    floor, integrator = block_on_a_floor()
+    low = integrator.model.rest.points[:, 2] < 1e-9
     before = integrator.pose.points[low, 0]
     fail_above(integrator, 0.006)
     floor.position = np.array([1e-3, 0.0, 0.0])
