@@ -45,6 +45,17 @@ def differences(solve, parameter, relative=1e-4):
     return total
 
 
+def derivatives_are_exact(model, solved, parameters, relative=1e-4):
+    """Forward, those of an equilibrium are what differences of whole solutions are; adjoint, they are those forward."""
+    exact = sensitivities(model, solved, parameters)
+    objective = RNG.normal(size=solved.pose.points.shape)
+    adjoint = gradient(model, solved, objective, parameters)
+    for index, parameter in enumerate(parameters):
+        numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative)
+        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
+        assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
+
+
 def loaded_block():
     body = block()
     top = np.flatnonzero(body.mesh.nodes[:, 2] > 0.2 - 1e-9)
@@ -66,13 +77,7 @@ def loaded_block():
 def test_static_sensitivities_and_gradients_are_those_of_finite_differences():
     model, parameters = loaded_block()
     solved = equilibrium(model)
-    exact = sensitivities(model, solved, parameters)
-    objective = RNG.normal(size=solved.pose.points.shape)
-    adjoint = gradient(model, solved, objective, parameters)
-    for index, parameter in enumerate(parameters):
-        numeric = differences(lambda: equilibrium(model).pose.points, parameter)
-        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
-        assert adjoint[index] == pytest.approx((objective * numeric).sum(), rel=1e-6)
+    derivatives_are_exact(model, solved, parameters)
 
 
 @pytest.mark.parametrize("poisson_ratio", [0.45, 0.49, 0.499, 0.4999])
@@ -140,13 +145,7 @@ def test_cables_with_friction_are_differentiated():
     model = Model(body, [gravity, pull])
     solved = equilibrium(model)
     parameters = [Attribute(pull, "tensions", 0), Attribute(pull, "friction"), Attribute(gravity, "vector", 0)]
-    exact = sensitivities(model, solved, parameters)
-    objective = RNG.normal(size=solved.pose.points.shape)
-    adjoint = gradient(model, solved, objective, parameters)
-    for index, parameter in enumerate(parameters):
-        numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=1e-2)
-        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
-        assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
+    derivatives_are_exact(model, solved, parameters, relative=1e-2)
 
 
 @pytest.mark.parametrize("touches", [False, True])
@@ -377,13 +376,7 @@ def test_friction_is_differentiated(case, monkeypatch):
         Attribute(gravity, "vector", 1),
         Attribute(touch, "friction"),
     ]
-    exact = sensitivities(model, solved, parameters)
-    objective = RNG.normal(size=solved.pose.points.shape)
-    adjoint = gradient(model, solved, objective, parameters)
-    for index, parameter in enumerate(parameters):
-        numeric = differences(lambda: equilibrium(model).pose.points, parameter, relative=2e-4)
-        assert np.abs(exact[..., index] - numeric).max() < 1e-6 * np.abs(numeric).max()
-        assert adjoint[index] == pytest.approx((objective * exact[..., index]).sum(), rel=1e-9)
+    derivatives_are_exact(model, solved, parameters, relative=2e-4)
 
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
