@@ -25,14 +25,37 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     Raises:
         ConvergenceError: no solution was found.
     """
-    c = len(f)
-    if c == 0:
+    if not len(f):
         return np.zeros(0)
-    scale = float(np.trace(H)) / c
-    lower, upper = np.empty(c + len(soft_low)), np.empty(c + len(soft_low))
-    lower[:c], lower[c:], upper[:c], upper[c:] = low, soft_low, high, soft_high
+    x = _solve(H, f, low, high, A, soft_low, soft_high, SOFT)
+    return np.minimum(np.maximum(x, low), high)
+
+
+def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors) -> np.ndarray:
+    """As `solve_box_qp`, and |x[bounded]| ≤ factors x[by], for places and factors (r,).
+
+    Raises:
+        ConvergenceError: no solution was found.
+    """
+    if not len(f):
+        return np.zeros(0)
+    r, each = len(bounded), np.arange(len(bounded))
+    A = np.zeros((2 * r, len(f)))
+    A[each, bounded], A[each, by] = 1.0, -factors
+    A[r + each, bounded], A[r + each, by] = -1.0, -factors
+    x = _solve(H, f, low, high, A, np.full(2 * r, -np.inf), np.zeros(2 * r), 0)
+    x = np.minimum(np.maximum(x, low), high)
+    x[bounded] = np.clip(x[bounded], -factors * x[by], factors * x[by])
+    return x
+
+
+def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag: int) -> np.ndarray:
+    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`."""
+    c, scale = len(f), float(np.trace(H)) / len(f)
+    lower, upper = np.empty(c + len(A)), np.empty(c + len(A))
+    lower[:c], lower[c:], upper[:c], upper[c:] = low, rows_low, high, rows_high
     sense = np.zeros(len(lower), dtype=np.int32)
-    sense[c:] = SOFT
+    sense[c:] = flag
     x, _, status, _ = daqp.solve(
         np.ascontiguousarray(H / scale),
         np.ascontiguousarray(f / scale),
@@ -43,33 +66,5 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
         primal_tol=PRIMAL_TOLERANCE,
     )
     if status < 1 or not np.isfinite(x).all():
-        raise ConvergenceError(f"the quadratic program for the cables has no solution (DAQP status {status})")
-    return np.minimum(np.maximum(x, lower[:c]), upper[:c])
-
-
-def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors) -> np.ndarray:
-    """As `solve_box_qp`, and |x[bounded]| ≤ factors x[by], for places and factors (r,).
-
-    Raises:
-        ConvergenceError: no solution was found.
-    """
-    c, r = len(f), len(bounded)
-    if c == 0:
-        return np.zeros(0)
-    scale, each = float(np.trace(H)) / c, np.arange(r)
-    A = np.zeros((2 * r, c))
-    A[each, bounded], A[each, by] = 1.0, -factors
-    A[r + each, bounded], A[r + each, by] = -1.0, -factors
-    x, _, status, _ = daqp.solve(
-        np.ascontiguousarray(H / scale),
-        np.ascontiguousarray(f / scale),
-        A,
-        np.concatenate([np.minimum(high, INFINITE), np.zeros(2 * r)]),
-        np.concatenate([np.maximum(low, -INFINITE), np.full(2 * r, -INFINITE)]),
-        primal_tol=PRIMAL_TOLERANCE,
-    )
-    if status < 1 or not np.isfinite(x).all():
-        raise ConvergenceError(f"the quadratic program of friction has no solution (DAQP status {status})")
-    x = np.minimum(np.maximum(x, low), high)
-    x[bounded] = np.clip(x[bounded], -factors * x[by], factors * x[by])
+        raise ConvergenceError(f"the quadratic program of {c} forces has no solution (DAQP status {status})")
     return x
