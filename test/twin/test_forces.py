@@ -82,6 +82,12 @@ def test_values_may_be_set_as_lists_and_are_checked_each_time():
         assert getattr(owner, name) is before
 
 
+@pytest.mark.parametrize("count", [0, -1])
+def test_cables_without_points_are_refused(count):
+    with pytest.raises(InputError, match=f"at least 1 point in each cell is needed, not {count}"):
+        Cables(body_of_block().mesh, [[0.5, 0.5, 0.0]], [[0.5, 0.5, 2.0]], points_per_cell=count)
+
+
 def test_parts_of_another_mesh_are_refused():
     body, small = body_of_block(), voxel_mesh(np.ones((1, 1, 1)), 3.0, "hex8")
     small = Body(small, Material(energy_named("linear", 1e5, 0.3), 1.0), "base")

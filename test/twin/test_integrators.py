@@ -265,6 +265,9 @@ def test_what_makes_no_sense_is_named():
     for velocities in ([0.0, 1.0], np.zeros((3, 3)), [np.nan, 0.0, 0.0]):
         with pytest.raises(InputError, match="velocities: expected finite numbers"):
             BackwardEuler(block(), 0.01, velocities=velocities)
+    for name in ("max_iterations", "newton_steps"):
+        with pytest.raises(InputError, match=f"{name}: at least 1 is needed, not 0"):
+            BackwardEuler(block(), 0.01, **{name: 0})
     with pytest.raises(InputError, match="time step: -0.1 s is not positive"):
         BackwardEuler(block(), 0.01).step(-0.1)
     with pytest.raises(InputError, match="duration: nan s is negative or not finite"):

@@ -34,11 +34,14 @@ class Cables:
         cell that it passes; one in linear tetrahedra, otherwise two if not given.
 
         Raises:
-            InputError: ends of a wrong shape or number, not finite, or at one place.
+            InputError: ends of a wrong shape or number, not finite, or at one place; no points.
             MeshError: a cable leaves the body.
         """
         starts, ends = _checked_ends(starts, ends, "starts")
-        points, shares = np.polynomial.legendre.leggauss(points_per_cell or (1 if mesh.cells.shape[1] == 4 else 2))
+        count = (1 if mesh.cells.shape[1] == 4 else 2) if points_per_cell is None else points_per_cell
+        if count < 1:
+            raise InputError(f"cables: at least 1 point in each cell is needed, not {count}")
+        points, shares = np.polynomial.legendre.leggauss(count)
         cells, weights, owners = [], [], []
         for index, (passed, cuts) in enumerate(cut_lines(mesh, starts, ends)):
             lengths, direction = np.diff(cuts), ends[index] - starts[index]

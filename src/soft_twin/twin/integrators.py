@@ -58,9 +58,12 @@ class Integrator(ABC):
         `max_iterations`: steps that need more fail; with fewer than usual, hard steps are sooner tried in halves.
 
         Raises:
-            InputError: a step or damping that makes no sense, or velocities of another shape.
+            InputError: a step, damping or number of iterations that makes no sense, or velocities of another shape.
         """
         _check_positive(dt, "time step", "s")
+        for count, what in ((max_iterations, "max_iterations"), (newton_steps, "newton_steps")):
+            if count is not None and count < 1:
+                raise InputError(f"{what}: at least 1 is needed, not {count}")
         if not (mass_damping >= 0.0 and stiffness_damping >= 0.0):
             raise InputError(f"damping: {mass_damping:g} 1/s and {stiffness_damping:g} s must not be negative")
         self.model, self.dt, self.time = model, dt, 0.0
