@@ -237,7 +237,7 @@ def draw(path: Path, pokes: list[Poke]) -> None:
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     curve, course, section = figure.subplots(1, 3)
     for each, style in zip(pokes, ("-", "--", ":"), strict=False):
-        chosen = each.times <= 2.0 * STROKE
+        chosen = each.depths >= 0.0
         curve.plot(1e3 * each.depths[chosen], each.forces[chosen], style, label=each.support)
         course.plot(each.times, each.forces, style, label=each.support)
     curve.set(xlabel="depth [mm]", ylabel="force on the cylinder [N]", title="in and out")
