@@ -22,6 +22,7 @@ Through time, the same system of each step is solved from the last step to the f
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -140,8 +141,8 @@ def _steady(time: float) -> None:
 
 @dataclass
 class Moment:
-    """The state before a step: pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any;
-    and the step [s] and how it ended."""
+    """The state before a step: pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any. The step [s], and
+    how it ended."""
 
     pose: Pose
     velocities: np.ndarray
@@ -160,8 +161,7 @@ def record(integrator: Integrator, steps: int, actuate: Actuate = _steady) -> li
         integrator.restart(integrator.pose, integrator.velocities, integrator.time)
     for _ in range(steps):
         actuate(integrator.time + integrator.dt)
-        overstress = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
-        before = integrator.pose, integrator.velocities, integrator.time, overstress
+        before = _state(integrator)
         moments.append(Moment(*before, integrator.dt, integrator.step()))
     return moments
 
@@ -189,72 +189,106 @@ def trajectory_gradient(
         )
     if type(integrator) not in INTEGRATORS:
         raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
-    model, end = integrator.model, (integrator.pose, integrator.velocities, integrator.time)
-    fading = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
-    result = np.zeros(len(parameters))
     shape = integrator.pose.points.shape
-    by_position, by_velocity, by_overstress = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     if np.shape(objective) != (len(moments), *shape):
         raise InputError(f"objective: expected {(len(moments), *shape)}, found {np.shape(objective)}")
-    scale, keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
-    relaxing = isinstance(integrator, RelaxingCrankNicolson)
+    end = _state(integrator)
+    backward, result = _Backward(integrator, parameters, actuate), np.zeros(len(parameters))
     for moment, loss in zip(reversed(moments), reversed(objective), strict=True):
-        dt, solved = moment.dt, moment.solved
-
-        def increment(moment=moment) -> Increment:
-            actuate(moment.time)
-            integrator.restart(moment.pose, moment.velocities, moment.time)
-            if relaxing:
-                integrator.overstress = moment.overstress
-            actuate(moment.time + moment.dt)
-            return integrator.increment(moment.dt)
-
-        actuate(moment.time)
-        model.accept()
-        actuate(moment.time + dt)
-        model.begin(moment.pose.points)
-        midway = isinstance(integrator, CrankNicolson) and bool(model.unknowns.plates)
-        system = _factorised(model, solved, increment(), moment.pose if midway else None)
-        slopes = _by_parameters(model, solved, system, parameters, increment, moment.time + dt)
-        wanted = by_position + loss + scale / dt * by_velocity
-        if relaxing:
-            result += _by_fading(integrator, moment, parameters, actuate, by_overstress)
-            wanted += integrator.factors(dt)[1] * _stiffness_products(model, solved.pose.points, by_overstress)[0]
-        adjoint, rows = _adjoint(system, wanted)
-        result += _along(system, slopes, adjoint, rows, wanted)
-        nodal = (system.testing @ adjoint).reshape(shape)
-        inertia = model.mass @ nodal
-        actuate(moment.time)
-        by_position = -scale / dt * by_velocity - _by_start(integrator, moment, nodal, inertia, scale)
-        by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
-        if system.midway is not None:
-            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
-        if relaxing:
-            kept, gained = integrator.factors(dt)
-            changed = gained * (0.5 * nodal - by_overstress)
-            by_position += _stiffness_products(model, moment.pose.points, changed)[0]
-            by_overstress = kept * by_overstress - 0.5 * (1.0 + kept) * nodal
-        by_velocity = -keep * by_velocity + scale / dt * inertia
+        result += backward.through(moment, loss)
     actuate(end[2])
-    integrator.restart(*end)
-    if relaxing:
-        integrator.overstress = fading
+    _set_state(integrator, *end)
     return result
 
 
-def _by_fading(
-    integrator: RelaxingCrankNicolson, moment: Moment, parameters, actuate: Actuate, by_overstress: np.ndarray
-) -> np.ndarray:
-    """dL/dθ (p,) by the overstress after a step, for ∂L/∂q (n, 3), at fixed positions."""
+def _state(integrator: Integrator) -> tuple[Pose, np.ndarray, float, np.ndarray | None]:
+    """Pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any."""
+    overstress = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
+    return integrator.pose, integrator.velocities, integrator.time, overstress
 
-    def loss() -> float:
-        forces = []
-        for time, pose in ((moment.time, moment.pose), (moment.time + moment.dt, moment.solved.pose)):
-            actuate(time)
-            forces.append(integrator.elastic_forces(pose))
-        return float((by_overstress * integrator.overstress_after(*forces, moment.dt)).sum())
 
-    return np.array([parameter.differences(loss) for parameter in parameters])
+def _set_state(
+    integrator: Integrator, pose: Pose, velocities: np.ndarray, time: float, overstress: np.ndarray | None
+) -> None:
+    integrator.restart(pose, velocities, time)
+    if isinstance(integrator, RelaxingCrankNicolson):
+        integrator.overstress = overstress
+
+
+class _Backward:
+    """What later losses change by with the state between two recorded steps, from the last step to the first:
+    ∂L/∂x, ∂L/∂v and ∂L/∂q (n, 3) by positions, velocities and overstress."""
+
+    def __init__(self, integrator: Integrator, parameters: Sequence[Parameter], actuate: Actuate):
+        self._integrator, self._parameters, self._actuate = integrator, parameters, actuate
+        self._relaxing = isinstance(integrator, RelaxingCrankNicolson)
+        self._midway = isinstance(integrator, CrankNicolson) and bool(integrator.model.unknowns.plates)
+        self._scale, self._keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
+        zero = np.zeros_like(integrator.pose.points)
+        self._by_position, self._by_velocity, self._by_overstress = zero, zero, zero
+
+    def through(self, moment: Moment, loss: np.ndarray) -> np.ndarray:
+        """(p,) what a step adds to dL/dθ, its own loss with ∂L/∂x (n, 3); the state is then that before the step."""
+        model, solved = self._integrator.model, moment.solved
+        increment = partial(self._increment, moment)
+        self._actuate(moment.time)
+        model.accept()
+        self._actuate(moment.time + moment.dt)
+        model.begin(moment.pose.points)
+        system = _factorised(model, solved, increment(), moment.pose if self._midway else None)
+        slopes = _by_parameters(model, solved, system, self._parameters, increment, moment.time + moment.dt)
+        result, wanted = np.zeros(len(self._parameters)), self._wanted(moment, loss)
+        if self._relaxing:
+            result += self._by_fading(moment)
+        adjoint, rows = _adjoint(system, wanted)
+        self._actuate(moment.time)
+        self._go_before(moment, system, adjoint, rows)
+        return result + _along(system, slopes, adjoint, rows, wanted)
+
+    def _increment(self, moment: Moment) -> Increment:
+        """The step's, made anew."""
+        self._actuate(moment.time)
+        _set_state(self._integrator, moment.pose, moment.velocities, moment.time, moment.overstress)
+        self._actuate(moment.time + moment.dt)
+        return self._integrator.increment(moment.dt)
+
+    def _wanted(self, moment: Moment, loss: np.ndarray) -> np.ndarray:
+        """∂L/∂x (n, 3) at the end of a step, by all that follows from it."""
+        wanted = self._by_position + loss + self._scale / moment.dt * self._by_velocity
+        if not self._relaxing:
+            return wanted
+        gained, x = self._integrator.factors(moment.dt)[1], moment.solved.pose.points
+        return wanted + gained * _stiffness_products(self._integrator.model, x, self._by_overstress)[0]
+
+    def _go_before(self, moment: Moment, system: _System, adjoint: np.ndarray, rows: np.ndarray) -> None:
+        """Take the state back over a step with an adjoint (size,) and (m,), actuated as at its start."""
+        integrator, dt = self._integrator, moment.dt
+        model, shape = integrator.model, moment.pose.points.shape
+        nodal = (system.testing @ adjoint).reshape(shape)
+        inertia = model.mass @ nodal
+        by_position = -self._scale / dt * self._by_velocity - _by_start(integrator, moment, nodal, inertia, self._scale)
+        by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
+        if system.midway is not None:
+            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
+        if self._relaxing:
+            kept, gained = integrator.factors(dt)
+            changed = gained * (0.5 * nodal - self._by_overstress)
+            by_position += _stiffness_products(model, moment.pose.points, changed)[0]
+            self._by_overstress = kept * self._by_overstress - 0.5 * (1.0 + kept) * nodal
+        self._by_position, self._by_velocity = by_position, -self._keep * self._by_velocity + self._scale / dt * inertia
+
+    def _by_fading(self, moment: Moment) -> np.ndarray:
+        """dL/dθ (p,) by the overstress after a step, at fixed positions."""
+        integrator = self._integrator
+
+        def loss() -> float:
+            forces = []
+            for time, pose in ((moment.time, moment.pose), (moment.time + moment.dt, moment.solved.pose)):
+                self._actuate(time)
+                forces.append(integrator.elastic_forces(pose))
+            return float((self._by_overstress * integrator.overstress_after(*forces, moment.dt)).sum())
+
+        return np.array([parameter.differences(loss) for parameter in self._parameters])
 
 
 def _along(system: "_System", slopes: "_Slopes", adjoint: np.ndarray, rows: np.ndarray, objective: np.ndarray):
