@@ -373,7 +373,7 @@ def _hessian_product(model: Model, solved: Solved, increment: Increment, rubbing
     """(∂b/∂x)ᵀ times a nodal field (n, 3), with b = ∂Φ/∂x − Jᵀ λ."""
     elastic, loads = _stiffness_products(model, solved.pose.points, direction)
     result = increment.mass * (model.mass @ direction) + increment.elastic * elastic - increment.load * loads
-    turned = rubbing.turning().T @ direction[rubbing.nodes].ravel()
+    turned = rubbing.turning.T @ direction[rubbing.nodes].ravel()
     result[rubbing.nodes] -= turned.reshape(-1, 3)
     return result - rubbing.bending(direction)
 
@@ -456,7 +456,7 @@ def _active(
         np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
     rubbed = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
     slips, touching = _by_constraint(separate, slipping, sides), transform[rubbed].toarray()
-    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning())
+    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning)
 
 
 def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: list[dict]) -> np.ndarray:

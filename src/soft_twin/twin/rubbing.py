@@ -4,6 +4,7 @@ As the point of contact moves, so do the directions of friction, and, on a face,
 feels. Nodes are moved together as long as no row, and no node beside them, feels two of them.
 """
 
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -39,6 +40,7 @@ class Rubbing:
         self._near = (self._incidence.T @ self._incidence).tocsr()
         self.nodes = np.flatnonzero(self._near.diagonal())
 
+    @cached_property
     def turning(self) -> np.ndarray:
         """∂(Σ λ t)/∂x (3 p, 3 p) [N/m] of the forces on `nodes` by where these are."""
         place = np.full(len(self._x), -1)
