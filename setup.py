@@ -65,6 +65,7 @@ setup(
         "meshio",
         "numba",
         "numpy",
+        "pydantic>=2",
         "pymodbus>=3.8",
         "pyserial",
         "python-can",
@@ -78,7 +79,7 @@ setup(
         "calibration": ["c3d", "optuna"],
         "mesh": ["gmsh"],
         "ros": [f"{name}=={version}" for name, version in ROS_WHEELS.items()] + ["catkin_pkg"],
-        "test": ["c3d", "optuna", "pytest", "pytest-timeout", "ruff", "vqf"],
+        "test": ["c3d", "hypothesis", "optuna", "pytest", "pytest-timeout", "ruff", "vqf"],
     },
     entry_points={
         "console_scripts": [
