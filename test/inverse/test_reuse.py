@@ -17,13 +17,13 @@ class Counted(CableController):
         super().__init__(load_robot("slender"), reuse=reuse)
         self.enable(True)
         self.factorisations = 0
-        factorise = self.twin._matrix.factorise_and_solve
+        factorise = self.twin.model.unknowns.matrix.factorise_and_solve
 
         def counted(assemble, right_hand_sides):
             self.factorisations += 1
             return factorise(assemble, right_hand_sides)
 
-        self.twin._matrix.factorise_and_solve = counted
+        self.twin.model.unknowns.matrix.factorise_and_solve = counted
 
     def follow(self, motion):
         """Tips (t, 3) [m] for pairs of target and gravity."""

@@ -106,7 +106,7 @@ class CableController:
             step, moved = self.inverse.step(gravity, self.target, self.reuse)
         else:
             step = self.twin.relinearise(gravity) if self.reuse else self.twin.linearise(gravity)
-            moved = self.twin.advance(step, np.zeros(self.twin.cable_count), LARGEST_STEP)
+            moved = self.twin.advance(step, np.zeros(self.twin.actuator_count), LARGEST_STEP)
         return self.inverse.solution(self.target, step, moved, 1)
 
     def _tick(self, solution: Solution, duration: float) -> Tick:

@@ -31,8 +31,8 @@ class SectionGoal(Goal):
     weight: float = 1.0
 
     def residual_and_jacobian(self, twin, step):
-        centre = twin.section(self.z, twin.points) + twin.section(self.z, step.drift)
-        return centre - self.target, -twin.section(self.z, step.pull)
+        centre = twin.section(self.z, twin.points) + twin.section(self.z, step.free_step)
+        return centre - self.target, twin.section(self.z, step.step_per_effort)
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class ProximalGoal(Goal):
     weight: float = 0.1
 
     def residual_and_jacobian(self, twin, step):
-        scale = np.linalg.norm(twin.section(twin.length, step.pull)) / np.sqrt(twin.cable_count)
-        return -scale * twin.tensions, scale * np.eye(twin.cable_count)
+        scale = np.linalg.norm(twin.section(twin.length, step.step_per_effort)) / np.sqrt(twin.actuator_count)
+        return -scale * twin.efforts, scale * np.eye(twin.actuator_count)
 
 
 def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:

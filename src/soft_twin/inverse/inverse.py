@@ -79,7 +79,7 @@ class Inverse:
         pretension: float = 0.0,
     ):
         self.twin, self.limits = twin, limits
-        self.names = list(cable_names or (f"cable_{i + 1}" for i in range(twin.cable_count)))
+        self.names = list(cable_names or (f"cable_{i + 1}" for i in range(twin.actuator_count)))
         self.shape_weight, self.proximal_weight = shape_weight, proximal_weight
         self.least_tension = max(limits.tension[0], pretension)
         self.reset()
@@ -87,7 +87,7 @@ class Inverse:
     def reset(self) -> None:
         """Forget the steps so far, which only decide on how careful the next one is."""
         self._weight = self.proximal_weight
-        self._last_change = np.zeros(self.twin.cable_count)
+        self._last_change = np.zeros(self.twin.actuator_count)
 
     def solve(self, gravity: Sequence[float], target: Sequence[float]) -> Solution:
         """Iterate until the twin settles.
@@ -121,7 +121,7 @@ class Inverse:
         """
         step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
         tensions = self._tensions(step, self.goals(target))
-        self._adapt(tensions - self.twin.tensions)
+        self._adapt(tensions - self.twin.efforts)
         return step, self.twin.advance(step, tensions, LARGEST_STEP)
 
     def goals(self, target: np.ndarray) -> list[Goal]:
@@ -135,7 +135,7 @@ class Inverse:
 
     def solution(self, target: np.ndarray, step: Linearisation, moved: float, iterations: int) -> Solution:
         """The twin's current state as a solution for `target` (3,)."""
-        tip, tensions, displacements = self.twin.tip, self.twin.tensions.copy(), self.twin.displacements()
+        tip, tensions, displacements = self.twin.tip, self.twin.efforts.copy(), self.twin.coordinates()
         error = float(np.linalg.norm(tip - target))
         low, high = self.limits.displacement
         return Solution(
@@ -174,14 +174,14 @@ class Inverse:
         self._last_change = change
 
     def _tensions(self, step: Linearisation, goals: list[Goal]) -> np.ndarray:
-        c = self.twin.cable_count
+        c = self.twin.actuator_count
         H, f = np.zeros((c, c)), np.zeros(c)
         for goal in goals:
             residual, jacobian = goal.residual_and_jacobian(self.twin, step)
             H += goal.weight**2 * jacobian.T @ jacobian
             f += goal.weight**2 * jacobian.T @ residual
         low, high = self.limits.displacement
-        before = step.displacements + step.drift_displacements
+        before = step.coordinates + step.free_coordinates
         return solve_qp(H, f, self.least_tension, self.limits.tension[1], step.compliance, low - before, high - before)
 
     def _active_limits(self, displacements: np.ndarray, tensions: np.ndarray) -> tuple[str, ...]:

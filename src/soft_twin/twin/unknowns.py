@@ -61,6 +61,7 @@ class Unknowns:
         self.matrix = cholesky_for(extended, self._place)
         self.matrix.shifts = SHIFTS
         self.size = 3 * int(free.sum())
+        self._order = np.argsort(self._place[: len(nodes)])[np.count_nonzero(self._place[: len(nodes)] < 0) :]
         self._constant = self._selection()
 
     @property
@@ -103,6 +104,20 @@ class Unknowns:
         for index, plate in enumerate(self.plates):
             points[plate] = self.plate_points(index, centres[index], rotations[index])
         return Pose(points, centres, rotations)
+
+    def reduced(self, field: np.ndarray, pose: Pose) -> np.ndarray:
+        """Tᵀ of a nodal field (n, 3) or (n, 3, c) at a pose: (size,) or (size, c)."""
+        if self.plates:
+            return self.transform(pose).T @ field.reshape(3 * len(self._rest), *field.shape[2:])
+        return field.take(self._order, axis=0).reshape(self.size, *field.shape[2:])
+
+    def spread(self, step: np.ndarray, pose: Pose) -> np.ndarray:
+        """T times a step (size,) or (size, c) at a pose: (n, 3) or (n, 3, c), to first order what it moves."""
+        if self.plates:
+            return (self.transform(pose) @ step).reshape(len(self._rest), 3, *step.shape[1:])
+        blocks = np.zeros((len(self._order) + 1, 3, *step.shape[1:]))
+        blocks[:-1] = step.reshape(-1, 3, *step.shape[1:])
+        return blocks.take(self._place, axis=0, mode="wrap")  # the last one, which is zero, where the place is −1
 
     def plate_points(self, plate: int, centre: np.ndarray, rotation: np.ndarray) -> np.ndarray:
         """(k, 3) positions of a plate's nodes at its centre (3,) and rotation (3, 3)."""
@@ -150,6 +165,11 @@ class Coupling:
         self._touching = touching
         self._extended = unknowns.extended(touching)
         self._addresses = unknowns.matrix.addresses(self._extended)
+
+    @property
+    def direct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Addresses of all groups in the matrix and its data; None where one of them touches a plate."""
+        return None if len(self._touching) else (*self._direct, self._unknowns.matrix.data)
 
     def add(self, blocks: np.ndarray, pose: Pose) -> None:
         """Add the blocks (m, k, k, 3, 3), of which b ≤ a count, of all groups."""
