@@ -25,7 +25,7 @@ def finger(element="hex20r", law="stable_neo_hookean", plate=False):
     grid = np.ones((4, 3, 12), dtype=bool)
     grid[2, 1, 1:11] = False
     mesh = voxel_mesh(grid, SIZE, element)
-    body = Body(mesh, Material(energy_named(law, 1e5, 0.4), 1100.0), "base")
+    body = Body(mesh, Material(energy_named(law, 3e5, 0.4), 1100.0), "base")
     inside = Cables(
         mesh, np.array([[0.003, y, 0.0] for y in (0.004, 0.011)]), [[0.003, y, LENGTH] for y in (0.004, 0.011)]
     )

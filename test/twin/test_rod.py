@@ -5,7 +5,6 @@ import pytest
 from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.inverse.controller import CableController
 from soft_twin.twin import build_cable_tube_body
 from soft_twin.twin import rod as kernels
 from soft_twin.twin.forces import NodalLoad
@@ -164,7 +163,7 @@ def test_the_inverse_and_the_controller_run_on_it(rod, slender):
     solution = slender.build_inverse(rod).solve(SIDEWAYS, [0.0, 0.0, 0.098])
     assert solution.reachable
     rod.reset()
-    controller = CableController(slender, rod)
+    controller = slender.build_controller(rod)
     controller.enable(True)
     for angle in np.linspace(0.0, np.pi / 2, 50):
         tick = controller.update(9.81 * np.array([0.0, -np.sin(angle), -np.cos(angle)]))

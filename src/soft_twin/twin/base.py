@@ -74,12 +74,14 @@ class Twin(ABC):
         efforts: (a,) current efforts of the actuators: cable tensions [N], chamber pressures [Pa].
         length: undeformed length [m].
         least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
+        effort_units: (a,) "N" or "Pa".
     """
 
     points: np.ndarray
     efforts: np.ndarray
     length: float
     least_effort: np.ndarray
+    effort_units: Sequence[str]
 
     @property
     def actuator_count(self) -> int:

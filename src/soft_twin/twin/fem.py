@@ -49,6 +49,7 @@ class FemTwin(StaticTwin):
         model.unknowns.matrix.shifts = SHIFTS
         self.actuators = model.actuators
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
+        self.effort_units = self.actuators.units
         self.coordinate_tolerance = self.actuators.tolerance
         self.round_off = model.round_off
         self._none: list[dict] = [{} for _ in model.constraints]

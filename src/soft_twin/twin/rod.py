@@ -95,6 +95,7 @@ class RodTwin(StaticTwin):
         self.rest_lengths = np.array(cable_lengths, dtype=float)
         count = len(self.rest_lengths)
         self.softness, self.least_effort = np.full(count, 1.0 / cable_stiffness), np.zeros(count)
+        self.effort_units = ["N"] * count
         self.coordinate_tolerance = np.full(count, LENGTH_TOLERANCE)
         self._cables = np.ascontiguousarray(cable_positions, dtype=float)
         self._passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)

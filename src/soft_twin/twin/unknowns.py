@@ -81,7 +81,7 @@ class Unknowns:
         rows, columns, values = [], [], []
         for index, plate in enumerate(self.plates):
             start = len(self._rest) + 2 * index
-            arms = -_cross_matrices(pose.points[plate] - pose.centres[index])
+            arms = -cross_matrices(pose.points[plate] - pose.centres[index])
             blocks = np.concatenate([np.tile(np.eye(3), (len(plate), 1, 1)), arms], axis=2)
             places = np.concatenate([3 * self._place[start] + np.arange(3), 3 * self._place[start + 1] + np.arange(3)])
             rows.append(np.repeat(3 * plate[:, None] + np.arange(3), 6).ravel())
@@ -205,7 +205,7 @@ class Coupling:
                 first = int(np.flatnonzero(own == plate)[0])
                 turning = k + int(np.flatnonzero(self._extended[group, k:] == n + 2 * plate + 1)[0])
                 result[group, a, :, first] = np.eye(3)
-                result[group, a, :, turning] = -_cross_matrices(pose.points[node] - pose.centres[plate])
+                result[group, a, :, turning] = -cross_matrices(pose.points[node] - pose.centres[plate])
         return result.reshape(len(nodes), 3 * k, -1)
 
 
@@ -250,7 +250,7 @@ def _plate_of(count: int, fixed: np.ndarray, plates: Sequence[np.ndarray]) -> np
     return plate_of
 
 
-def _cross_matrices(vectors: np.ndarray) -> np.ndarray:
+def cross_matrices(vectors: np.ndarray) -> np.ndarray:
     """[v]× (…, 3, 3) of vectors (…, 3)."""
     x, y, z = np.moveaxis(vectors, -1, 0)
     zero = np.zeros_like(x)

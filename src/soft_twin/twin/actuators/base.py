@@ -18,12 +18,14 @@ class Actuators(ABC):
     """Some actuators of one kind on a body; see the module's docstring.
 
     Attributes:
+        unit: of an effort, "N" or "Pa".
         names: of each of the a actuators.
         softness: (a,) s, the coordinate that an effort takes up while the body stands still.
         least_effort: (a,) what an actuator can do at the least: 0 where it only pulls, −∞ where there is no such limit.
         tolerance: (a,) how exactly a coordinate that is held is met.
     """
 
+    unit: str
     names: list[str]
     softness: np.ndarray
     least_effort: np.ndarray
@@ -81,6 +83,7 @@ class ActuatorSet:
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise InputError(f"actuators: two share the name '{twice[0]}'")
+        self.units = [part.unit for part in self.parts for _ in part.names]
         self._slices, start = [], 0
         for part in self.parts:
             self._slices.append(slice(start, start + part.count))

@@ -18,6 +18,8 @@ class CableActuators(Actuators):
     A cable between winch and anchor is a unilateral spring: when the winch has wound in d, T = k (ℓ − ℓ₀ + d)₊.
     """
 
+    unit = "N"
+
     def __init__(self, cables: Cables, stiffness: float, names: Sequence[str] | None = None):
         """`stiffness`: of a cable between winch and anchor [N/m].
 

@@ -18,6 +18,8 @@ class Chambers(Actuators):
     Driven by volume, a chamber is followed past the pressure at which its body balloons.
     """
 
+    unit = "Pa"
+
     def __init__(self, surfaces: Sequence[str | np.ndarray], names: Sequence[str] | None = None):
         """`surfaces`: names of the mesh's surfaces, or faces (f, k) of nodes, outward from the material.
 
