@@ -12,11 +12,11 @@ costs little.
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.twin import build_cable_tube_body, build_cables
 from soft_twin.twin.actuators.cables import CableActuators
-from soft_twin.twin.base import checked_vector
 from soft_twin.twin.fem import FemTwin
 from soft_twin.twin.forces.loads import Gravity
 from soft_twin.twin.model import Model

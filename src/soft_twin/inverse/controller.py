@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
-from soft_twin.twin.base import checked_vector
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
 

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twin.base import Linearisation, Twin, checked_vector
+from soft_twin.twin.base import Linearisation, Twin
 from soft_twin.twin.frames import Frame
 from soft_twin.twin.unknowns import cross_matrices
 

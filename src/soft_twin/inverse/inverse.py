@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
 from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
-from soft_twin.twin.base import Linearisation, Twin, checked_vector
+from soft_twin.twin.base import Linearisation, Twin
 from soft_twin.twin.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.errors import InputError
-
 
 @dataclass(frozen=True)
 class Equilibrium:
@@ -165,20 +163,3 @@ class Twin(ABC):
     def tip(self) -> np.ndarray:
         """(3,) centre of the end section in base_link [m]."""
         return self.section(self.length, self.points)
-
-
-def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
-    """(size,) finite numbers.
-
-    Raises:
-        InputError: another size, or not finite.
-    """
-    try:
-        vector = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what}: expected {size} numbers, found {values!r}") from error
-    if vector.shape != (size,):
-        raise InputError(f"{what}: expected {size} numbers, found an array of shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise InputError(f"{what}: {vector.tolist()} is not finite")
-    return vector

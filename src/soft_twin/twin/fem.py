@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.twin.base import Linearisation, checked_vector
+from soft_twin.twin.base import Linearisation
 from soft_twin.twin.chord import PAUSE, Chord, is_good, largest_movement, product
 from soft_twin.twin.forces.loads import Gravity
 from soft_twin.twin.mesh import surface_triangles

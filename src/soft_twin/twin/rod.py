@@ -21,8 +21,9 @@ import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.base import Linearisation, checked_vector
+from soft_twin.twin.base import Linearisation
 from soft_twin.twin.statics import StaticTwin
 
 ELEMENTS_PER_SEGMENT = 5

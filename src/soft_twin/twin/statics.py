@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.twin.base import Equilibrium, Linearisation, Twin, checked_vector
+from soft_twin.twin.base import Equilibrium, Linearisation, Twin
 from soft_twin.twin.qp import solve_box_qp
 
 LARGEST_STEP = 0.02  # [m] no node moves further in one Newton step of an equilibrium
