@@ -206,7 +206,9 @@ def _check_parameter(value: Any, name: str) -> None:
         if isinstance(item, float) and math.isnan(item):
             raise mistake("expected a number, found nan", name)
         if isinstance(item, str) and (len(item) > _LONGEST_TEXT or not item.isprintable()):
-            raise mistake(f"expected text of at most {_LONGEST_TEXT} printable characters, found {shortened(item)}", name)
+            raise mistake(
+                f"expected text of at most {_LONGEST_TEXT} printable characters, found {shortened(item)}", name
+            )
     if len({type(item) for item in items}) > 1:
         raise mistake(f"expected values of one kind, found {shortened(value)}", name)
 

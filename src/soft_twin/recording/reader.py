@@ -3,13 +3,14 @@
 Message packages are not needed: a recording carries the definitions of its types.
 """
 
+import contextlib
 import logging
 import struct
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
@@ -151,18 +152,23 @@ def metadata(path: str | Path, name: str) -> dict[str, str]:
     return {}
 
 
-def _open(path: str | Path):
-    """The file, behind whose magic bytes nothing has been read."""
+@contextlib.contextmanager
+def _open(path: str | Path) -> Iterator[IO[bytes]]:
+    """The file, at its beginning, where MCAP's magic bytes are.
+
+    Raises:
+        RecordingError: they are not, or there is no such file.
+    """
     checked_file(path, "recording", MAX_RECORDING, RecordingError)
-    try:
-        stream = Path(path).open("rb")
-    except OSError as error:
-        raise RecordingError(f"cannot read the recording '{path}': {error.strerror}") from error
-    if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
-        stream.close()
-        raise RecordingError(f"'{path}' is not an MCAP recording: its first bytes are not MCAP's")
-    stream.seek(0)
-    return stream
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise RecordingError(f"cannot read the recording '{path}': {error.strerror}") from error
+        if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
+            raise RecordingError(f"'{path}' is not an MCAP recording: its first bytes are not MCAP's")
+        stream.seek(0)
+        yield stream
 
 
 def _records(path: str | Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Record]]:

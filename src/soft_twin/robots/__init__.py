@@ -1,4 +1,4 @@
-"""Robots: built from their descriptions, with their twins and inverses. A new kind is one module and a line in KINDS."""
+"""Robots: built from their descriptions, with twins and inverses. A new kind is one module and one line in KINDS."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
 
     Raises:
         UsageError: there is no such robot or file.
-        DescriptionError: the description is malformed; the message names file, line, key, value and what would be right.
+        DescriptionError: it is malformed; the message names file, line, key, value and what would be right.
     """
     # Imported here: pydantic takes longer to import than the rest of what `import soft_twin` needs.
     from soft_twin.descriptions.find import find_description
