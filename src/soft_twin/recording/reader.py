@@ -31,7 +31,16 @@ MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
 MOST_NAMES = 1000  # columns of a topic
 TEXTS = ("data", "active_limits")  # fields that may hold something else than numbers
-DAMAGE = (McapError, EndOfFile, CRCValidationError, ZstdError, struct.error, UnicodeDecodeError, ValueError)
+DAMAGE = (
+    McapError,
+    EndOfFile,
+    CRCValidationError,
+    ZstdError,
+    struct.error,
+    UnicodeDecodeError,
+    ValueError,
+    OverflowError,
+)
 
 logger = logging.getLogger(__name__)
 
