@@ -21,7 +21,7 @@ from soft_twin.descriptions.m2006 import FASTEST_ROTOR, TORQUE_CONSTANT
 from soft_twin.descriptions.part import Part
 
 MOST_CELLS = 100_000
-TETRAHEDRA_IN_CUBE = 8.5  # of edge length 1, as Gmsh fills a volume
+TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
 LONGEST_PULL = 2.0  # [lengths of the body] that a cable may be pulled in or let out
 SAME_PLACE = 1e-3  # [diameters of the body] cables nearer to each other than this run through one hole
 LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters, digits and _")
@@ -220,7 +220,7 @@ class CableTube(Part):
     """A soft tube of one or more segments, bent by cables that run inside its wall."""
 
     name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
-    kind: Literal["cable_tube"] = Field(description="`cable_tube`")
+    kind: Literal["cable_tube"] = Field(description="of robot")
     body: Body
     cables: Cables
     winches: Winches

@@ -147,11 +147,13 @@ class Several(Kind):
         return {"type": "array", "items": self.kind.schema(), "minItems": self.fewest, "maxItems": self.most}
 
     def allowed(self) -> str:
-        return f"list{self._count()}, each {self.kind.allowed()}"
+        return f"list of {self._range()}, each {self.kind.allowed()}"
 
     def _count(self) -> str:
-        count = str(self.fewest) if self.fewest == self.most else f"{self.fewest} to {self.most}"
-        return f" of {count} {'whole numbers' if isinstance(self.kind, Whole) else 'numbers'}"
+        return f" of {self._range()} {'whole numbers' if isinstance(self.kind, Whole) else 'numbers'}"
+
+    def _range(self) -> str:
+        return str(self.fewest) if self.fewest == self.most else f"{self.fewest} to {self.most}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ class NodeParameters(Kind):
         return {"type": ["object", "null"], "additionalProperties": {"anyOf": [*one, {"type": "array"}]}}
 
     def allowed(self) -> str:
-        return "parameters by name: text, number, true, false, or a list of one of them"
+        return "parameters by name: text, number, true, false, or a list"
 
 
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_./]{0,99}"

@@ -18,6 +18,8 @@ def named(error: ValidationError, content: YamlMapping, where: str) -> Descripti
     message = _message(first, context)
     if first["type"] == "missing":
         keys = keys[:-1]
+    elif first["type"] == "union_tag_invalid":
+        keys.append(context["discriminator"].strip("'"))
     line, path = _place(content, keys)
     more = f" (and {len(others)} more)" if others else ""
     return DescriptionError(f"{where}:{line}: {path}{': ' if path else ''}{message}{more}")
@@ -33,7 +35,7 @@ def _message(error: dict[str, Any], context: dict[str, Any]) -> str:
         return _without_tag(context["discriminator"].strip("'"), error["input"])
     if kind == "union_tag_invalid":
         expected = context["expected_tags"].replace("'", "")
-        return f"{context['discriminator'].strip(chr(39))}: '{shortened(context['tag'])[1:-1]}' is none of {expected}"
+        return f"{shortened(context['tag'])} is none of {expected}"
     if kind == "literal_error":
         expected = context["expected"].replace("'", "").replace(" or ", ", ")
         return f"{found} is none of {expected}"
@@ -63,7 +65,8 @@ def _place(content: Any, keys: list[str | int]) -> tuple[int, str]:
     line, path = getattr(content, "line", 1), ""
     for key in keys:
         if isinstance(content, YamlMapping) and key in content:
-            line, path = content.lines[key], f"{path}.{key}" if path else str(key)
+            shown = key if key.isprintable() and len(key) < 64 else shortened(key)
+            line, path = content.lines[key], f"{path}.{shown}" if path else shown
         elif isinstance(content, YamlList) and isinstance(key, int) and 0 <= key < len(content):
             line, path = content.lines[key], f"{path}[{key}]"
         else:

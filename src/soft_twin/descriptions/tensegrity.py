@@ -17,7 +17,7 @@ Mass = Annotated[float, Number(0.0, 100.0, "kg")]
 class StackedPrisms(Part):
     """A tower of modules of struts, generated."""
 
-    generator: Literal["stacked_prisms"] = Field(description="`stacked_prisms`")
+    generator: Literal["stacked_prisms"] = Field(description="how struts and members are made")
     sides: Annotated[int, Whole(3, 24)] = Field(description="struts of each module")
     strut_lengths: Annotated[tuple[float, ...], Several(Number(1e-3, 10.0, "m"), 1, 50)] = Field(
         description="of each module's struts, from the base; at least 2 modules"
@@ -78,7 +78,7 @@ class Listed(Part):
 class Cord(Part):
     """T = stiffness (m − length), never below 0; m is the member's length."""
 
-    law: Literal["cord"] = Field(description="`cord`")
+    law: Literal["cord"] = Field(description="of tension")
     stiffness: Annotated[float, Number(1e-3, 1e9, "N/m")] = Field(description="see above")
     length: Annotated[float, Number(0.0, 100.0, "m")] = Field(description="natural length")
 
@@ -86,7 +86,7 @@ class Cord(Part):
 class Cylinder(Part):
     """T = area p + stiffness (m − length), never below 0; m is the member's length, p the pressure."""
 
-    law: Literal["cylinder"] = Field(description="`cylinder`")
+    law: Literal["cylinder"] = Field(description="of tension")
     stiffness: Annotated[float, Number(1e-3, 1e9, "N/m")] = Field(description="see above")
     length: Annotated[float, Number(0.0, 100.0, "m")] = Field(description="see above")
     area: Annotated[float, Number(1e-7, 1.0, "m²")] = Field(description="of the piston")
@@ -105,7 +105,7 @@ class ZeroLength(Part):
     steps_per_update: Annotated[int, Whole(1, 100_000)] = Field(description="gradient steps")
 
 
-class Emulated(Part):
+class EmulatedArm(Part):
     """How the emulated arm differs from the twin."""
 
     cord_length: Annotated[float, Number(0.0, 0.01, "m")] = Field(description="cords' lengths ±")
@@ -115,7 +115,7 @@ class Emulated(Part):
 
 
 def _structure_kind(value: Any) -> str:
-    return "generated" if isinstance(value, dict) and "generator" in value else "listed"
+    return "listed" if isinstance(value, dict) and ("struts" in value or "members" in value) else "generated"
 
 
 Structure = Annotated[
@@ -128,7 +128,7 @@ class Tensegrity(Part):
     """An arm of struts that float in a net of cords and pneumatic cylinders."""
 
     name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
-    kind: Literal["tensegrity"] = Field(description="`tensegrity`")
+    kind: Literal["tensegrity"] = Field(description="of robot")
     mounting_rpy_deg: Annotated[tuple[float, float, float], Several(Number(-360.0, 360.0, "°"), 3, 3)] = Field(
         description="roll, pitch, yaw of base_link in the world"
     )
@@ -138,7 +138,7 @@ class Tensegrity(Part):
     )
     pressure: Annotated[tuple[float, float], Interval(Number(0.0, 1e7, "Pa"))] = Field(description="gauge")
     zero_length: ZeroLength
-    emulated: Emulated
+    emulated: EmulatedArm
 
     @model_validator(mode="before")
     @classmethod

@@ -79,8 +79,16 @@ def parse(text: str, where: str) -> Any:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
     except yaml.YAMLError as error:
-        raise DescriptionError(f"{where}: not readable as YAML: {one_line(error)}") from error
+        mark = getattr(error, "problem_mark", None)
+        place = f"{where}:{mark.line + 1}" if mark else where
+        raise DescriptionError(f"{place}: not readable as YAML: {one_line(_words(error))}") from error
     return builder.document
+
+
+def _words(error: yaml.YAMLError) -> str:
+    """What a parser says, without the excerpts and places that it adds."""
+    parts = [getattr(error, name, None) for name in ("context", "problem")]
+    return ", ".join(part for part in parts if part) or str(error)
 
 
 class _Open:

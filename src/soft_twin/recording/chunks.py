@@ -32,12 +32,34 @@ def records(stream: IO[bytes]) -> Iterator[McapRecord]:
         BombError: see there.
         McapError and what else the libraries raise on damage.
     """
-    reader = StreamReader(stream, validate_crcs=True, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
+    reader = StreamReader(Bounded(stream), validate_crcs=True, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
     for record in reader.records:
         if isinstance(record, Chunk):
             yield from breakup_chunk(unpacked(record), validate_crc=True)
         else:
             yield record
+
+
+class Bounded:
+    """A file of which no more is read at once than there is, whatever a record inside says of its own length."""
+
+    def __init__(self, stream: IO[bytes]):
+        self._stream = stream
+        place = stream.tell()
+        self._left = stream.seek(0, io.SEEK_END) - place
+        stream.seek(place)
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes.
+
+        Raises:
+            DamagedChunkError: of a size that no record has.
+        """
+        if not 0 <= size <= MAX_RECORD_SIZE:
+            raise DamagedChunkError(f"{size} bytes of a record, expected at most {MAX_RECORD_SIZE}")
+        data = self._stream.read(min(size, self._left))
+        self._left -= len(data)
+        return data
 
 
 def unpacked(chunk: Chunk) -> Chunk:

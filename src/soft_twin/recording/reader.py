@@ -8,6 +8,7 @@ import logging
 import struct
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any
@@ -23,7 +24,7 @@ from zstandard import ZstdError
 
 from soft_twin.errors import RecordingError
 from soft_twin.files import checked_file, one_line
-from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, records
+from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
 from soft_twin.recording.schemas import check_definition
 
 MAX_RECORDING = 50 * 10**9  # [bytes]
@@ -154,7 +155,7 @@ def metadata(path: str | Path, name: str) -> dict[str, str]:
         RecordingError: no such file, or not an MCAP file.
     """
     with _open(path) as stream:
-        reader = StreamReader(stream, record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
+        reader = StreamReader(Bounded(stream), record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
         for record in _until_damage(reader.records, path):
             if isinstance(record, Metadata) and record.name == name:
                 return record.metadata
@@ -218,7 +219,8 @@ def _decoder(factory: DecoderFactory, schema: Schema, channel: Channel, path: st
     topic = one_line(channel.topic)
     try:
         check_definition(schema.name, schema.data.decode())
-        decoder = factory.decoder_for(channel.message_encoding, schema)
+        with contextlib.redirect_stderr(StringIO()):  # the parser of definitions talks
+            decoder = factory.decoder_for(channel.message_encoding, schema)
     except RecordingError as error:
         raise RecordingError(f"{path}: cannot decode '{topic}': {error}") from error
     except Exception as error:  # the parser of definitions raises anything on a broken one
