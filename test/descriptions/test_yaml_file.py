@@ -11,10 +11,8 @@ from soft_twin.errors import DescriptionError
 
 def test_numbers_are_those_of_yaml_1_2():
     text = "a: 1.2e6\nb: 1e-3\nc: -7\nd: .inf\ne: '1.0'\nf: 2026-01-01\ng: yes\nh: true\ni: ~\nj: 1_000\nk: 010\n"
-    values = parse(text, "mine.yaml")
-    assert values == dict(
-        a=1.2e6, b=1e-3, c=-7, d=math.inf, e="1.0", f="2026-01-01", g="yes", h=True, i=None, j="1_000", k=10
-    )
+    values = list(parse(text, "mine.yaml").values())
+    assert values == [1.2e6, 1e-3, -7, math.inf, "1.0", "2026-01-01", "yes", True, None, "1_000", 10]
 
 
 def test_values_know_their_lines():

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def wrong_description(rng: np.random.Generator) -> tuple[str, bool]:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True), must_fail
 
 
+@cache
 def _good(name: str) -> dict:
     return yaml.safe_load((folder("config") / f"{name}.yaml").read_text(encoding="utf-8"))
 

@@ -1,6 +1,5 @@
 """One case read and judged: its error, its time, its memory, and whether what was read is nonsense."""
 
-import gc
 import logging
 import shutil
 import signal
@@ -56,7 +55,6 @@ def judge(seed: int) -> Outcome:
         return Outcome(seed, case.kind, fault, detail, refused, seconds, memory)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        gc.collect()
 
 
 def _read(case: Case) -> tuple[str, str, bool]:

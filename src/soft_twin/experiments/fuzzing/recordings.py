@@ -13,7 +13,7 @@ from mcap.writer import MCAP0_MAGIC, Writer
 from mcap_ros2._dynamic import serialize_dynamic
 
 EPOCH = 1_700_000_000_000_000_000  # [ns]
-SECONDS, PERIOD = 6.0, 0.02
+SECONDS, PERIOD = 4.0, 0.05
 BOMB_SIZE = 2_200_000_000  # [bytes]
 SEPARATOR = "=" * 80
 TYPES = {
@@ -80,7 +80,7 @@ class Run:
         """All messages, and the end of the file."""
         phases = {0.0: "without", SECONDS / 2: "with"}
         for k, time in enumerate(np.arange(0.0, SECONDS, PERIOD)):
-            angle = 0.4 * np.sin(2.0 * time) if 1.0 < time % 3.0 < 2.0 else 0.3
+            angle = 0.4 * np.sin(2.0 * time) if 0.5 < time % 2.0 < 1.0 else 0.3
             if time in phases:
                 self._add("run/phase", "std_msgs/String", time, {"data": phases[time]})
             self._moment(k, float(time), float(angle))
