@@ -32,6 +32,11 @@ def test_nor_in_processes_of_bounded_memory():
 
 
 @pytest.mark.parametrize("kind", cases.KINDS)
+def test_good_files_are_read_without_complaint(tmp_path):
+    for kind, path in cases.good_files(tmp_path).items():
+        assert cases.KINDS[kind].read(path) == "", kind
+
+
 def test_a_seed_is_always_the_same_case(kind, tmp_path):
     contents = []
     for _ in range(2):
@@ -55,6 +60,7 @@ def test_bytes_are_broken_in_every_way_and_never_left_as_they_were():
 @pytest.fixture
 def judged_as(monkeypatch):
     """What a reader that does `act` is judged to be."""
+    judge.warm_up()
 
     def judged(act, **case):
         kind = cases.Kind(1.0, lambda rng, work: cases.Case("made", work / "file", **case), lambda path: act())

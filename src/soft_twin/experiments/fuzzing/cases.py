@@ -63,6 +63,15 @@ def make_case(seed: int, work: Path) -> Case:
     return KINDS[names[rng.choice(len(names), p=shares / shares.sum())]].make(rng, work)
 
 
+def good_files(work: Path) -> dict[str, Path]:
+    """A file of each kind of reader in which nothing is wrong, by kind."""
+    mesh = ("mesh", ".vtu", _good_mesh(".vtu"))
+    run = ("recording_bytes", ".mcap", _good_recording())
+    trial = ("mat", ".mat", _good_mat(True))
+    robots = ("description", ".yaml", (folder("config") / "tm40.yaml").read_bytes())
+    return {kind: _write(kind, work, suffix, data).path for kind, suffix, data in (mesh, run, trial, robots)}
+
+
 def _write(kind: str, work: Path, suffix: str, data: bytes, must_fail: bool = False) -> Case:
     path = work / f"{kind}{suffix}"
     path.write_bytes(data)

@@ -9,10 +9,11 @@ import traceback
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from soft_twin.errors import SoftTwinError
-from soft_twin.experiments.fuzzing.cases import KINDS, Case, make_case
+from soft_twin.experiments.fuzzing.cases import KINDS, Case, good_files, make_case
 from soft_twin.experiments.fuzzing.reading import CommandError
 
 PATIENCE = 5.0  # [s] of processor time that reading may take
@@ -43,6 +44,7 @@ class Outcome:
 
 def judge(seed: int) -> Outcome:
     """Make the case of a seed in a folder of its own, read it, and judge."""
+    warm_up()
     work = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         case = make_case(seed, work)
@@ -57,12 +59,18 @@ def judge(seed: int) -> Outcome:
         shutil.rmtree(work, ignore_errors=True)
 
 
+@cache
+def warm_up() -> None:
+    """Read good files once: kernels are compiled and modules imported, which no case shall be charged for."""
+    with tempfile.TemporaryDirectory() as work, _silence():
+        for kind, path in good_files(Path(work)).items():
+            KINDS[kind].read(path)
+
+
 def _read(case: Case) -> tuple[str, str, bool]:
     """Fault, detail, and whether it was refused."""
     try:
-        with _time_limit(PATIENCE), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            logging.getLogger("soft_twin").setLevel(logging.ERROR)
+        with _time_limit(PATIENCE), _silence():
             complaint = KINDS[case.kind].read(case.path)
     except (SoftTwinError, CommandError) as error:
         return _judged_message(str(error))
@@ -84,6 +92,20 @@ def _judged_message(message: str) -> tuple[str, str, bool]:
     if not message or "\n" in message or len(message) > 2000:
         return "nonsense", f"an error's message of {len(message)} characters: {message[:300]}", True
     return "", message, True
+
+
+@contextmanager
+def _silence():
+    """No warnings in this block, of which broken files are full."""
+    logger = logging.getLogger("soft_twin")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 class _TooLong(BaseException):
