@@ -6,7 +6,6 @@ import fcntl
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import IO
 
 from soft_twin.errors import RunError, UsageError
 from soft_twin.graph import NodeSpec
+from soft_twin.private_folder import private_folder
 from soft_twin.resources import folder
 
 FIRST_DOMAIN, LAST_DOMAIN = 42, 61  # of ROS 2; beyond 101 its ports would clash with those of other programs
@@ -49,11 +49,14 @@ def claim_domain() -> int:
     """A ROS domain that no other run on this machine has claimed; it is free again when this process ends.
 
     Raises:
-        UsageError: all are claimed.
+        UsageError: all are claimed, or the folder of the locks is somebody else's.
     """
     for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1):
-        path = Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}-domain-{domain}.lock"
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = private_folder() / f"domain-{domain}.lock"
+        try:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise UsageError(f"the lock '{path}' cannot be used: {error.strerror}: remove it") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -16,7 +16,7 @@ from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
 from soft_twin.processes import Interruption
 from soft_twin_ros.conversions import diagnostic
-from soft_twin_ros.parameters import declare, parameter
+from soft_twin_ros.parameters import declare, parameter, refuse_unknown
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
 
 BASE_FRAME = "base_link"
@@ -53,6 +53,7 @@ class RobotNode(Node):
         super().__init__(name)
         self.parameters = declare(self, parameters)
         self.robot = load_robot(self.parameters.robot)
+        refuse_unknown(self.robot.nodes.get(name, {}), parameters, f"{self.robot.path}: nodes.{name}")
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", SENSOR)
         self._told: tuple[bytes, str] | None = None

@@ -1,10 +1,14 @@
 """Node parameters as dataclasses: each field is declared once, with description, unit and range."""
 
 import dataclasses
+import difflib
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
+
+from soft_twin.errors import DescriptionError
 
 P = TypeVar("P")
 
@@ -34,6 +38,25 @@ def declare(node: Node, kind: type[P]) -> P:
         value = node.declare_parameter(field.name, field.default, _descriptor(field)).value
         values[field.name] = tuple(value) if isinstance(field.default, tuple) else value
     return kind(**values)
+
+
+def refuse_unknown(given: Mapping[str, Any], kind: type, where: str) -> None:
+    """Refuse a description's parameters that the node of this dataclass does not have: ROS ignores them.
+
+    Args:
+        given: the description's parameters of the node.
+        kind: the dataclass of the node's parameters.
+        where: they stand, for the message.
+
+    Raises:
+        DescriptionError: with the first of them and the nearest right one.
+    """
+    known = [*(field.name for field in dataclasses.fields(kind)), "use_sim_time"]
+    for name in given:
+        if name not in known and not name.startswith("qos_overrides."):
+            near = difflib.get_close_matches(name, known, n=1)
+            right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
+            raise DescriptionError(f"{where}: there is no parameter '{name}': {right}")
 
 
 def _descriptor(field: dataclasses.Field) -> ParameterDescriptor:

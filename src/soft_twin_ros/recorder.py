@@ -15,6 +15,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from soft_twin.errors import RecordingError
 from soft_twin.recording.definitions import definition, installed_share_folders
+from soft_twin.recording.robots import METADATA, robot_metadata
 from soft_twin.recording.writer import McapWriter, Qos
 from soft_twin_ros.node import OK, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
@@ -42,6 +43,7 @@ class Recorder(RobotNode):
     def __init__(self):
         super().__init__("recorder", Parameters)
         self._writer = McapWriter(self.parameters.path)
+        self._writer.describe(METADATA, robot_metadata(self.robot))
         self._prefix = self.get_namespace().rstrip("/") + "/"
         self._input = Node("recorder_input", namespace=self.get_namespace(), start_parameter_services=False)
         self._channels: dict[int, Subscription] = {}

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import soft_twin
 from soft_twin.cli import main
 from soft_twin.commands import COMMANDS, bench
 from soft_twin.errors import UsageError
@@ -67,6 +68,15 @@ def test_meshes_are_made_as_described(tmp_path, capsys):
     assert main(["mesh", "slender", "--out", str(tmp_path)]) == 0
     assert "hex20r: 60 hex20r cells" in capsys.readouterr().out
     assert len(read_mesh(tmp_path / "slender_tet4.vtu", ELEMENTS["tet4"]).cells) > 4700
+
+
+def test_meshes_are_written_nowhere_but_into_the_folder_that_is_said(tmp_path, capsys):
+    text = soft_twin.load_robot("slender").path.read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text.replace("file: slender_hex20.vtu", "file: ../evil.vtu"), encoding="utf-8")
+    assert main(["mesh", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert "meshes.hex20r.file: expected a file's name without folders" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "evil.vtu").exists()
 
 
 def test_a_mesh_is_described_and_refused_when_broken(tmp_path, capsys):

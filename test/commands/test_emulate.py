@@ -35,3 +35,16 @@ def test_mistakes_are_told_in_one_line(capsys):
     assert main(["emulate", "motors", "--robot", "no_robot"]) == 2
     assert main(["emulate", "motors", "--link", "/no/such/folder/can", "--seconds", "0.1"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_only_a_link_is_replaced_and_only_its_own_is_removed(tmp_path, capsys):
+    file = tmp_path / "precious"
+    file.write_text("results")
+    assert main(["emulate", "openpneu", "--link", str(file), "--seconds", "0.1"]) == 2
+    assert "only a link is replaced" in capsys.readouterr().err
+    assert file.read_text() == "results"
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert main(["emulate", "openpneu", "--link", str(link), "--seconds", "0.1"]) == 0
+    assert not link.is_symlink()
+    assert file.read_text() == "results"

@@ -74,7 +74,7 @@ def test_missing_and_broken_recordings_are_named(tmp_path, still):
     with pytest.raises(RecordingError, match="not readable"):
         read_imu_recording(tmp_path / "bad.npz")
     np.savez(tmp_path / "part.npz", gyr=still[0])
-    with pytest.raises(RecordingError, match="expected the arrays gyr, acc and rate"):
+    with pytest.raises(RecordingError, match="no array 'acc': expected the arrays gyr, acc, rate"):
         read_imu_recording(tmp_path / "part.npz")
     np.savez(tmp_path / "odd.npz", gyr=still[0], acc=still[1][1:], rate=RATE)
     with pytest.raises(RecordingError, match=r"expected \(n, 3\)"):

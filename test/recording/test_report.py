@@ -3,7 +3,7 @@ import json
 import pytest
 import synthetic_run
 from PIL import Image
-from synthetic import Recorder
+from synthetic import Recorder, xyz
 
 from soft_twin.cli import main
 from soft_twin.errors import RecordingError
@@ -47,13 +47,17 @@ def test_the_table_has_a_line_a_pose_and_the_delays(folder):
     assert any(line.startswith("IMU sample to cable command [ms]") and "- / -" in line for line in lines)
 
 
-def test_an_empty_recording_makes_an_empty_report(tmp_path, robot):
-    Recorder(tmp_path / "run.mcap").close()
-    report = write_report(tmp_path / "run.mcap", tmp_path, robot)
-    assert report["poses"] == []
-    assert report["correlation"] is None
-    assert report["latency_ms"]["median"] is None
-    assert "no poses" in table(report)
+@pytest.mark.parametrize("namespace", ["slender", "other"])
+def test_a_recording_with_nothing_to_report_leaves_an_old_report_as_it_was(tmp_path, robot, namespace):
+    recorder = Recorder(tmp_path / "run.mcap", namespace)
+    recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 1.0, {"vector": xyz([0.0, 0.0, -9.81])})
+    recorder.close()
+    for name in ("report.json", "report.png"):
+        (tmp_path / name).write_text("good")
+    wanted = "nothing to report" if namespace == "slender" else "no topic of 'slender' in it: it has 'other'"
+    with pytest.raises(RecordingError, match=wanted):
+        write_report(tmp_path / "run.mcap", tmp_path, robot)
+    assert [(tmp_path / name).read_text() for name in ("report.json", "report.png")] == ["good", "good"]
 
 
 def test_a_cut_off_recording_is_reported_as_far_as_it_goes(run_path, tmp_path, robot):

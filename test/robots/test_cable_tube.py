@@ -75,7 +75,7 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["winches", "cable_diameter"], 0.0007, "'cable_diameter' and 'drum_width' are both needed"),
         (["cables", "rate"], 0.5, "needs 26444 turns/min of the rotor"),
         (["cables", "acceleration"], 0.0, "acceleration: 0 is outside"),
-        (["cables", "list", 1, "direction"], 2, "direction: expected a whole number in -1…1, found 2"),
+        (["cables", "list", 1, "direction"], 2, "direction: expected 1 or -1, found 2"),
         (["cables", "list", 1, "scale"], 0.0, "scale: 0 is outside 0.5…2"),
         (["cables", "list", 1, "offset"], 0.05, "offset: 0.05 is outside -0.002…0.012"),
         (["target", "tip"], [0.0, 0.1], "tip: expected a list of 3 numbers"),
@@ -115,7 +115,7 @@ def test_missing_keys_are_named(content, load):
         ("robot: [", "not readable as YAML"),
         ("just text", "expected a mapping"),
         ("robot: 5", "expected a mapping, found 5"),
-        ("!!python/object/apply:os.system ['true']", "not readable as YAML"),
+        ("!!python/object/apply:os.system ['true']", "the tag .* is not read"),
         ("#" * 2_000_000, "larger than"),
     ],
 )

@@ -5,7 +5,8 @@ from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValu
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from soft_twin_ros.parameters import declare, parameter
+from soft_twin.errors import DescriptionError
+from soft_twin_ros.parameters import declare, parameter, refuse_unknown
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,11 @@ def test_a_value_out_of_range_is_refused(started, value):
 def test_a_whole_number_for_a_float_is_a_type_error(started):
     with pytest.raises(InvalidParameterTypeException):
         declare(started(rate=100), Parameters)
+
+
+def test_parameters_that_the_node_has_not_are_named_with_the_nearest():
+    refuse_unknown({"rate": 5.0, "use_sim_time": True, "qos_overrides./x.depth": 1}, Parameters, "mine.yaml")
+    with pytest.raises(DescriptionError, match="mine.yaml: there is no parameter 'devise': did you mean 'device'"):
+        refuse_unknown({"devise": "/dev/null"}, Parameters, "mine.yaml")
+    with pytest.raises(DescriptionError, match="there are device, rate, seed, angles, use_sim_time"):
+        refuse_unknown({"xyz": 1}, Parameters, "mine.yaml")

@@ -1,6 +1,8 @@
 """Mesh files: what is written is read again, names and all; broken files are refused."""
 
+import base64
 import re
+import zlib
 from pathlib import Path
 
 import meshio
@@ -121,6 +123,39 @@ def test_missing_broken_and_empty_files_are_named(tmp_path):
         read_mesh(tmp_path / "block.vtu", ELEMENTS["tet4"])
     with pytest.raises(MeshError, match="cannot write"):
         write_mesh(distorted_block("hex8"), tmp_path / "block.jelly")
+
+
+def test_sizes_in_a_file_are_not_believed(tmp_path, monkeypatch):
+    """A node numbered 2³¹ − 1, and a few kilobytes that unpack to many, in files that are sound otherwise."""
+    monkeypatch.setattr("soft_twin.twin.mesh_files.MAX_MEMORY", 100_000_000)
+    path = tmp_path / "block.msh"
+    meshio.Mesh(distorted_block("hex8").nodes, [("hexahedron", distorted_block("hex8").cells)]).write(
+        path, file_format="gmsh22", binary=False
+    )
+    lines = path.read_text().splitlines()
+    last = lines.index("$EndNodes") - 1
+    lines[last] = f"{2**31 - 1} {lines[last].split(maxsplit=1)[1]}"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(MeshError, match="not readable"):
+        read_mesh(path)
+    packed = zlib.compress(bytes(3 * 10**8), 1)
+    header = base64.b64encode(np.array([1, 3 * 10**8, 0, len(packed)], np.uint32).tobytes()).decode()
+    write_mesh(distorted_block("hex8"), tmp_path / "bomb.vtu")
+    text = re.sub(r"(<Points>.*?<DataArray[^>]*>)[^<]*", rf"\g<1>{header}{base64.b64encode(packed).decode()}",
+                  (tmp_path / "bomb.vtu").read_text(), count=1, flags=re.S)  # fmt: skip
+    (tmp_path / "bomb.vtu").write_text(text)
+    with pytest.raises(MeshError, match="bomb.vtu' is not readable"):
+        read_mesh(tmp_path / "bomb.vtu")
+
+
+@pytest.mark.parametrize("suffix", [".xdmf", ".h5", ".yaml", ""])
+def test_formats_that_lead_to_other_files_are_not_read(tmp_path, suffix):
+    (tmp_path / f"mesh{suffix}").write_text("x")
+    with pytest.raises(MeshError, match="expected a file that ends in .msh, .vtk, .vtu"):
+        read_mesh(tmp_path / f"mesh{suffix}")
+    (tmp_path / "mesh.inp").write_text("*HEADING\n*Include, input=mesh.inp\n")
+    with pytest.raises(MeshError, match="includes other files"):
+        read_mesh(tmp_path / "mesh.inp")
 
 
 def test_cells_of_several_kinds_are_refused_not_dropped(tmp_path):

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from soft_twin.recording.c3d_files import read_markers
 from soft_twin.twin.selection import enclosed_volume
-from soft_twin.validation.beam import recorded
 from soft_twin.validation.sopra_segment import (
     CAP,
     CROSS,
@@ -105,6 +105,6 @@ def test_the_table_says_where_nothing_was_found():
 
 @pytest.mark.skipif(not (DATA / FOLDER).is_dir(), reason=f"{FOLDER} is not in {DATA}")
 def test_the_measured_segment_moves_ever_more():
-    found = np.array([measured_travel(recorded(DATA / FOLDER / f"{each:.0f}mbar_V3.c3d")) for each in PRESSURES])
+    found = np.array([measured_travel(read_markers(DATA / FOLDER / f"{each:.0f}mbar_V3.c3d")) for each in PRESSURES])
     assert found[:, 1] == pytest.approx([3.2e-3, 8.1e-3, 16.5e-3, 39.2e-3], abs=0.2e-3)
     assert (found[:, 0] < found[:, 1]).all()

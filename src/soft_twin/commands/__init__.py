@@ -15,5 +15,6 @@ COMMANDS = {
     "replay": "run the library over a recording, without middleware",
     "report": "make the report of a recorded run anew",
     "run": "run a robot's whole loop on emulated hardware and report",
+    "schema": "the JSON schema of robots' descriptions, for editors",
     "validate": "check the twin against closed forms and recordings; prints a table and draws pictures",
 }

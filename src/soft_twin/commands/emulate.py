@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         _live(device, script, arguments.seconds, arguments.link)
     finally:
         device.close()
-        if arguments.link:
-            arguments.link.unlink(missing_ok=True)
+        if arguments.link and _leads_to(arguments.link, device.address):
+            arguments.link.unlink()
     return 0
 
 
@@ -60,9 +60,24 @@ def _live(device: Device, script: FaultScript, seconds: float, link: Path | None
 def _announce(device: Device, link: Path | None) -> None:
     """Say the address, once the link leads to it."""
     if link is not None:
-        try:
-            link.unlink(missing_ok=True)
-            os.symlink(device.address, link)
-        except OSError as error:
-            raise UsageError(f"link '{link}' cannot be made: {error.strerror}") from error
+        _lead(link, device.address)
     print(f"address: {device.address}", flush=True)
+
+
+def _lead(link: Path, address: str) -> None:
+    """Make a link to an address, in place of an older link, and of nothing else.
+
+    Raises:
+        UsageError: something stands there, or the link cannot be made.
+    """
+    if os.path.lexists(link) and not link.is_symlink():
+        raise UsageError(f"--link {link}: a file or folder is there, and only a link is replaced")
+    try:
+        link.unlink(missing_ok=True)
+        os.symlink(address, link)
+    except OSError as error:
+        raise UsageError(f"link '{link}' cannot be made: {error.strerror}") from error
+
+
+def _leads_to(link: Path, address: str) -> bool:
+    return link.is_symlink() and os.readlink(link) == address

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from soft_twin.errors import UsageError
+from soft_twin.errors import RecordingError, UsageError
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.sensing.ekf import OrientationEkf
+from soft_twin.sensing.orientation import OrientationTrack
 from soft_twin.sensing.vqf_orientation import VqfOrientation
 
 FILTERS = {"ekf": OrientationEkf, "vqf": VqfOrientation}
@@ -37,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         recording.temperature,
         recording.time,
     )
+    _check(track, arguments.recording)
     try:
         np.savez(arguments.out, quat=track.quaternion_wxyz, bias=track.gyroscope_bias, std=track.std)
     except OSError as error:
@@ -48,3 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"normalised innovation squared: {track.nis.mean():.2f} on average (1: all that the model allows)")
     print(f"written: {arguments.out}")
     return 0
+
+
+def _check(track: OrientationTrack, recording: Path) -> None:
+    """Refuse to write what is no orientation."""
+    wrong = np.flatnonzero(~np.isfinite(np.column_stack([track.quaternion_wxyz, track.gyroscope_bias])).all(axis=1))
+    if len(wrong):
+        raise RecordingError(f"{recording}: no orientation from sample {wrong[0]} on: the filter gives no numbers")

@@ -1,19 +1,22 @@
-"""`soft-twin replay RUN.mcap --robot NAME`: the library once more over a recording, compared with what was recorded."""
+"""`soft-twin replay RUN.mcap`: the library once more over a recording, compared with what was recorded."""
 
 import argparse
 
-from soft_twin import load_robot
 from soft_twin.recording.replay import replay, table
+from soft_twin.recording.robots import cable_tube, recorded_robot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", help="an MCAP recording of a run")
-    parser.add_argument("--robot", default="slender", help="name or description of the robot that was run")
+    parser.add_argument(
+        "--robot", help="name or description of the robot that was run; default: what the recording says"
+    )
     parser.add_argument("--namespace", help="of the robot's topics; the robot's name by default")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    result = replay(arguments.recording, load_robot(arguments.robot), arguments.namespace)
+    robot = cable_tube(recorded_robot(arguments.recording, arguments.robot))
+    result = replay(arguments.recording, robot, arguments.namespace)
     print(table(result))
     print(f"{len(result.gravity)} samples, {len(result.stamp)} solves, SHA-256 of the outputs {result.digest}")
     return 0

@@ -3,14 +3,16 @@
 import argparse
 from pathlib import Path
 
-from soft_twin import load_robot
 from soft_twin.recording.evaluation import PROFILE
 from soft_twin.recording.report import table, write_report
+from soft_twin.recording.robots import cable_tube, recorded_robot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", help="an MCAP recording of a run")
-    parser.add_argument("--robot", default="slender", help="name or description of the robot that was run")
+    parser.add_argument(
+        "--robot", help="name or description of the robot that was run; default: what the recording says"
+    )
     parser.add_argument("--namespace", help="of the robot's topics; the robot's name by default")
     parser.add_argument("--source", default=PROFILE, help="what moved the base: 'profile' or a recording's name")
     parser.add_argument("--out", type=Path, help="folder for the report; the recording's by default")
@@ -18,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = arguments.out or Path(arguments.recording).parent
-    robot = load_robot(arguments.robot)
+    robot = cable_tube(recorded_robot(arguments.recording, arguments.robot))
     print(table(write_report(arguments.recording, folder, robot, arguments.source, arguments.namespace)))
     print(f"{folder / 'report.json'}  {folder / 'report.png'}")
     return 0

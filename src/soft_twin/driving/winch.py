@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.descriptions.m2006 import TORQUE_CONSTANT
 from soft_twin.driving.c610 import COUNTS_PER_TURN
-from soft_twin.robots.cable_tube import TORQUE_CONSTANT, CableTube, WinchDescription
+from soft_twin.robots.cable_tube import CableTube, WinchDescription
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import RecordingError
 from soft_twin.experiments.imu_ablation import RATE, Case, cases
+from soft_twin.files import checked_file, one_line
 from soft_twin.sensing.broad import BroadTrial, read_broad
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.evaluation import inclination_errors, rms
@@ -25,6 +26,7 @@ matplotlib.use("Agg")
 
 COLOURS = {(False, False): "#d55e00", (True, False): "#e69f00", (False, True): "#56b4e9", (True, True): "#0072b2"}
 PUBLISHED = ("madgwick", "mahony")
+MAX_RESULTS = 10_000_000  # [bytes]
 
 
 @dataclass(frozen=True)
@@ -135,13 +137,14 @@ def _rms_of(orientation: OrientationFilter, trial: BroadTrial, counted: np.ndarr
 
 def _published(path: Path) -> dict[str, float]:
     """Inclination RMSE [°] by trial from one of BROAD's result files; empty where it is not there."""
-    if not path.is_file():
+    if not path.exists():
         return {}
+    checked_file(path, "result file", MAX_RESULTS, RecordingError)
     try:
         trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
         return {name: float(values["tagp_parameters"]["inclination_rmse_deg"]) for name, values in trials.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(f"{path}: not a result file of BROAD: {error!r}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RecordingError(f"{path}: not a result file of BROAD: {one_line(error)}") from error
 
 
 def _draw_ablation(path: Path, ablation: Sequence[Case]) -> None:

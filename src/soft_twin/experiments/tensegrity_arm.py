@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 import soft_twin
 from soft_twin.errors import RecordingError
+from soft_twin.recording.npz import read_npz
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
 from soft_twin.sensing.samples import ImuSample
@@ -23,6 +24,7 @@ from soft_twin.sensing.samples import ImuSample
 matplotlib.use("Agg")
 
 FILE = Path("tensegrity_arm") / "imu_mocap_part1.npz"
+MAX_SIZE = 500_000_000  # [bytes]
 RATE = 30.0  # [Hz]
 G = 9.81  # [m/s^2]
 AXIS = (-1.0, 0.0, 0.0)  # of a strut, bottom → top, in its sensor's frame
@@ -52,15 +54,15 @@ def read_recording(path: Path) -> ArmRecording:
     """
     if not path.is_file():
         raise RecordingError(f"no recording '{path}': give the folder of the recordings with --data or $SOFT_TWIN_DATA")
-    with np.load(path, allow_pickle=False) as arrays:
-        missing = {"obs", "code", "state_gt", "action"} - set(arrays)
-        if missing:
-            raise RecordingError(f"{path}: no array {', '.join(sorted(missing))}")
+    arrays = read_npz(path, ("obs", "code", "state_gt", "action"), MAX_SIZE)
+    try:
         samples = arrays["obs"].reshape(len(arrays["obs"]), -1, 6)
         return ArmRecording(
             arrays["code"][0].astype(int), G * samples[:, :, :3], np.radians(samples[:, :, 3:]),
-            1e-3 * arrays["state_gt"][:, :3], arrays["action"].astype(float),
+            1e-3 * arrays["state_gt"][:, :3], arrays["action"],
         )  # fmt: skip
+    except (ValueError, IndexError, TypeError) as error:
+        raise RecordingError(f"{path}: arrays of other shapes than the arm's recordings have: {error}") from error
 
 
 def run(folder: Path, data: Path) -> str:

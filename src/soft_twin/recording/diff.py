@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from soft_twin.errors import RecordingError
 from soft_twin.recording.reader import Series, arrays
 
 WALL_TIMES = ("duration",)
@@ -42,9 +43,11 @@ def diff(first: str | Path, second: str | Path, timing: bool = False) -> list[Fi
         timing: also compare fields that hold wall times.
 
     Raises:
-        RecordingError: one of them is missing or no recording.
+        RecordingError: one of them is missing or no recording, or both are empty.
     """
     a, b = arrays(first), arrays(second)
+    if not a and not b:
+        raise RecordingError(f"'{first}' and '{second}' have no messages of known types: there is nothing to compare")
     rows = []
     for topic in sorted(a.keys() | b.keys()):
         if topic in a and topic in b:

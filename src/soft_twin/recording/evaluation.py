@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from soft_twin.recording.reader import Series, arrays, is_complete
+from soft_twin.recording.robots import check_topics
 from soft_twin.robots.cable_tube import CableTube
 
 PASSES = ("without", "with")
@@ -22,6 +23,8 @@ SHORTEST_HOLD = 0.4  # [s]
 WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 STALE = 0.5  # [s] a shape farther away in time is not that of the moment
+LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
+UNIT = 0.01  # by which the length of a quaternion may differ from 1
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -153,10 +156,12 @@ class Run:
 
     def curve(self, topic: str, name: str, shape: tuple[int, ...] = ()) -> Curve:
         """A field over the stamps of its messages; empty, with rows of `shape`, where the topic was not recorded."""
-        if topic not in self.series:
+        if topic not in self.series or name not in self.series[topic].fields:
             return Curve(np.empty(0), np.empty((0, *shape)))
         series = self.series[topic]
-        return Curve(self.seconds(series.stamp), series[name])
+        order = np.flatnonzero(_usable(name, series))
+        order = order[np.argsort(series.stamp[order], kind="stable")]
+        return Curve(self.seconds(series.stamp[order]), series[name][order])
 
     def delay(self, topic: str) -> Curve:
         """From the stamp of each message (the measurement behind it) to its publication [s]."""
@@ -178,6 +183,23 @@ class Run:
         return tuple(Interval(str(name), float(start), float(end)) for name, start, end in spans if name in PASSES)
 
 
+def _usable(name: str, series: Series) -> np.ndarray:
+    """(n,) which of a field's values say something: places, turns and vectors that are numbers of a sane size.
+
+    Columns with names (cables) may have NaN among them: what a message left out.
+    """
+    values = series[name]
+    if name not in ("position", "vector", "target", "quaternion_xyzw", "orientation_xyzw", "duration"):
+        return np.ones(len(values), dtype=bool)
+    rows = values.reshape(len(values), -1)
+    if name.endswith("_xyzw"):
+        return np.abs(np.linalg.norm(rows, axis=1) - 1.0) < UNIT
+    known = np.abs(rows) <= LARGEST
+    if series.names:
+        return (known | np.isnan(rows)).all(axis=1)
+    return known.all(axis=1)
+
+
 def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespace: str | None = None) -> Evaluation:
     """Evaluate a recorded run.
 
@@ -191,9 +213,11 @@ def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespac
         namespace: of the robot's topics; its name by default.
 
     Raises:
-        RecordingError: the file is missing or no recording.
+        RecordingError: the file is missing or no recording, or has nothing of the robot.
     """
-    run = Run(arrays(path), namespace or robot.name, robot)
+    series = arrays(path)
+    check_topics(path, series, namespace or robot.name)
+    run = Run(series, namespace or robot.name, robot)
     passes = run.passes()
     truth = run.curve("truth/tip", "position", (3,))
     status = run.series.get("solver/status")

@@ -1,16 +1,18 @@
 """Recordings of an IMU, whatever file they are in: BROAD's .mat, MCAP with sensor_msgs/Imu, .npz."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError
-from soft_twin.recording.reader import arrays, topic_types
-from soft_twin.sensing.broad import read_broad
+from soft_twin.files import checked_file
+from soft_twin.recording.npz import read_npz
+from soft_twin.recording.reader import MAX_RECORDING, arrays, topic_types
+from soft_twin.sensing.broad import FASTEST, check_plausible, read_broad
 
-_MAX_SIZE = 2_000_000_000  # [bytes] of an .npz and of its arrays
+_MAX_SIZE = 200_000_000  # [bytes] of an .npz and of its arrays
 _IMU_TYPE = "sensor_msgs/msg/Imu"
 _TEMPERATURE_TYPE = "sensor_msgs/msg/Temperature"
 
@@ -46,9 +48,10 @@ def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecordi
     path = Path(path)
     if path.suffix not in READERS:
         raise RecordingError(f"{path}: expected a recording that ends in {', '.join(READERS)}")
-    if not path.is_file():
-        raise RecordingError(f"no recording at '{path}'")
-    return READERS[path.suffix](path, topic)
+    checked_file(path, "recording", MAX_RECORDING, RecordingError)
+    recording = READERS[path.suffix](path, topic)
+    check_plausible(str(path), recording.angular_velocity, recording.specific_force)
+    return recording
 
 
 def _read_mat(path: Path, topic: str | None) -> ImuRecording:
@@ -57,18 +60,13 @@ def _read_mat(path: Path, topic: str | None) -> ImuRecording:
 
 
 def _read_npz(path: Path, topic: str | None) -> ImuRecording:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            gyr, acc, rate = (np.asarray(content[name], dtype=float) for name in ("gyr", "acc", "rate"))
-    except KeyError as error:
-        raise RecordingError(f"{path}: {error.args[0]}: expected the arrays gyr, acc and rate") from error
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise RecordingError(f"{path}: not readable as .npz: {' '.join(str(error).split())}") from error
-    if gyr.ndim != 2 or gyr.shape[1] != 3 or gyr.shape != acc.shape or rate.size != 1 or not rate > 0.0:
-        raise RecordingError(
-            f"{path}: gyr {gyr.shape}, acc {acc.shape}, rate {rate}: expected (n, 3), (n, 3), a number"
-        )
-    return ImuRecording(gyr, acc, float(rate))
+    content = read_npz(path, ("gyr", "acc", "rate"), _MAX_SIZE)
+    gyr, acc, rate = content["gyr"], content["acc"], content["rate"]
+    if gyr.ndim != 2 or gyr.shape[1] != 3 or gyr.shape != acc.shape or len(gyr) < 2:
+        raise RecordingError(f"{path}: gyr {gyr.shape}, acc {acc.shape}: expected (n, 3), (n, 3), at least two rows")
+    if rate.size != 1 or not 0.0 < float(rate.ravel()[0]) <= FASTEST:
+        raise RecordingError(f"{path}: rate {shortened(rate.tolist())}: expected one number up to {FASTEST:g} Hz")
+    return ImuRecording(gyr, acc, float(rate.ravel()[0]))
 
 
 def _read_mcap(path: Path, topic: str | None) -> ImuRecording:
@@ -80,13 +78,14 @@ def _read_mcap(path: Path, topic: str | None) -> ImuRecording:
     time = 1e-9 * (samples.stamp - samples.stamp[0])
     kept = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0.0])
     kept &= np.isfinite(samples["angular_velocity"] + samples["linear_acceleration"]).all(axis=1)
-    if kept.sum() < 2:
+    if kept.sum() < 2 or not np.median(np.diff(time[kept])) >= 1.0 / FASTEST:
         raise RecordingError(f"{path}: '{chosen}' has fewer than two usable samples")
     temperature = None
     if len(temperatures) == 1:
         celsius = series[temperatures[0]]
         since = 1e-9 * (celsius.stamp - samples.stamp[0])
-        temperature = np.interp(time[kept], since, celsius["temperature"])
+        known = np.isfinite(celsius["temperature"]) & (np.diff(since, prepend=-np.inf) > 0.0)
+        temperature = np.interp(time[kept], since[known], celsius["temperature"][known]) if known.any() else None
     rate = 1.0 / float(np.median(np.diff(time[kept])))
     return ImuRecording(
         samples["angular_velocity"][kept], samples["linear_acceleration"][kept], rate, time[kept], temperature

@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +31,30 @@ def write_report(
         The content of report.json.
 
     Raises:
-        RecordingError: the recording is unreadable, or the folder cannot be written.
+        RecordingError: the recording is unreadable or has nothing of the robot, or the folder cannot be written; what
+            was in the folder is as it was.
     """
     evaluation = evaluate(path, robot, source, namespace)
+    if not evaluation.solves and not evaluation.poses:
+        raise RecordingError(f"{path}: no solves and no truth in it: there is nothing to report")
     report = summary(evaluation)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        report_picture.draw(evaluation, folder / "report.png")
+        _write(evaluation, report, folder)
     except OSError as error:
         raise RecordingError(f"cannot write the report into '{folder}': {error.strerror or error}") from error
     return report
+
+
+def _write(evaluation: Evaluation, report: dict[str, Any], folder: Path) -> None:
+    """Both files, in a folder of their own first: an old report is replaced by a whole new one, or stays."""
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as new:
+        text = json.dumps(report, indent=2, allow_nan=False) + "\n"
+        Path(new, "report.json").write_text(text, encoding="utf-8")
+        report_picture.draw(evaluation, Path(new, "report.png"))
+        for name in ("report.json", "report.png"):
+            os.replace(Path(new, name), folder / name)
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +96,14 @@ class McapWriter:
             metadata = {"offered_qos_profiles": (qos or Qos()).offered(), "topic_type_hash": type_hash}
             self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[type_name], metadata)
         return self._channels[topic]
+
+    def describe(self, name: str, values: Mapping[str, str]) -> None:
+        """Append a metadata record; one that comes before all messages is there after a recorder was killed, too."""
+        try:
+            self._writer.add_metadata(name, dict(values))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self.flush()
 
     def write(self, channel: int, data: bytes, log_time: int, publish_time: int | None = None) -> None:
         """Append one message.

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transforms3d.euler import euler2mat
 
-from soft_twin.errors import DescriptionError
 from soft_twin.robots.base import Robot
-from soft_twin.robots.description import Section
 
 if TYPE_CHECKING:
+    from soft_twin.descriptions import cable_tube as descriptions
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
     from soft_twin.twin.base import Twin
-
-TORQUE_CONSTANT = 0.18  # [N·m/A] at the output shaft of an M2006, behind its 36:1 gear (data sheet)
-FASTEST_ROTOR = 18_000.0  # [turns/min] of an M2006 without load: 500 at its output shaft (data sheet)
 
 
 @dataclass(frozen=True)
@@ -192,146 +188,57 @@ class CableTube(Robot):
         ]
 
 
-def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> CableTube:
-    """A CableTube from the section `robot` of its description."""
-    body = _read_body(robot.section("body"))
-    cables = robot.section("cables")
-    limits, winch = _read_limits(cables), _read_winch(robot.section("winches"))
-    _check_drive(robot.where, limits, winch)
-    rpy = robot.section("imu").numbers("mounting_rpy_deg", 3, -360.0, 360.0)
+def read(description: "descriptions.CableTube", path: Path, nodes: dict[str, Any]) -> CableTube:
+    """A CableTube from its description."""
+    cables = description.cables
     return CableTube(
-        name=name,
+        name=description.name,
         path=path,
         nodes=nodes,
-        body=body,
-        cables=_read_cables(cables, body, limits),
-        cable_limits=limits,
-        cable_stiffness=cables.number("stiffness", 1.0),
-        pretension=cables.number("pretension", *cables.interval("tension")),
-        winch=winch,
-        mounting=euler2mat(*np.radians(rpy), axes="sxyz"),
-        target_tip=robot.section("target").numbers("tip", 3, -body.length, body.length),
-        emulated=_read_mismatch(robot.section("emulated")),
+        body=_body(description.body),
+        cables=_cables(description),
+        cable_limits=CableLimits(cables.tension, cables.displacement, cables.rate, cables.acceleration),
+        cable_stiffness=cables.stiffness,
+        pretension=cables.pretension,
+        winch=_winch(description.winches),
+        mounting=euler2mat(*np.radians(description.imu.mounting_rpy_deg), axes="sxyz"),
+        target_tip=description.target.tip,
+        emulated=Mismatch(**dict(description.emulated)),
     )
 
 
-def _read_body(body: Section) -> Body:
-    outer = body.number("outer_diameter", 1e-4, 1.0)
-    meshes = {name: _read_mesh(body.section("meshes").section(name)) for name in body.section("meshes").content}
-    material = body.section("material")
-    damping = body.section("damping")
+def _body(body: "descriptions.Body") -> Body:
     return Body(
-        segment_lengths=body.numbers("segment_lengths", None, 1e-3, 10.0),
-        outer_diameter=outer,
-        lumen_diameter=body.number("lumen_diameter", 0.0, 0.95 * outer),
-        material=Material(
-            model=material.text("model"),
-            young_modulus=material.number("young_modulus"),
-            poisson_ratio=material.number("poisson_ratio"),
-            density=material.number("density"),
-        ),
-        damping=Damping(damping.number("rayleigh_mass", 0.0), damping.number("rayleigh_stiffness", 0.0)),
-        mesh=body.text("mesh", among=meshes),
-        meshes=meshes,
+        segment_lengths=body.segment_lengths,
+        outer_diameter=body.outer_diameter,
+        lumen_diameter=body.lumen_diameter,
+        material=Material(**dict(body.material)),
+        damping=Damping(**dict(body.damping)),
+        mesh=body.mesh,
+        meshes={name: MeshChoice(**dict(choice)) for name, choice in body.meshes.items()},
     )
 
 
-def _read_mesh(mesh: Section) -> MeshChoice:
-    divisions = tuple(int(count) for count in mesh.numbers("divisions", 3, 1, 1000)) if mesh.has("divisions") else None
-    return MeshChoice(
-        file=mesh.text("file"),
-        element=mesh.text("element"),
-        divisions=divisions,
-        grading=mesh.number("grading", 0.2, 5.0) if mesh.has("grading") else 1.0,
-        size=mesh.number("size", 1e-5, 1.0) if mesh.has("size") else None,
+def _cables(description: "descriptions.CableTube") -> tuple[Cable, ...]:
+    radius = description.cables.radius
+    ends = np.cumsum(description.body.segment_lengths)
+    return tuple(_cable(item, radius, float(ends[item.segment - 1])) for item in description.cables.list)
+
+
+def _cable(item: "descriptions.Cable", radius: float, length: float) -> Cable:
+    angle = math.radians(item.angle_deg)
+    return Cable(
+        name=item.name,
+        position=(radius * math.cos(angle), radius * math.sin(angle)),
+        length=length,
+        motor_id=item.motor_id,
+        direction=item.direction,
+        scale=item.scale,
+        offset=item.offset,
     )
 
 
-def _read_cables(cables: Section, body: Body, limits: CableLimits) -> tuple[Cable, ...]:
-    radius = cables.number("radius", 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter)
-    ends = np.cumsum(body.segment_lengths)
-    result = []
-    for item in cables.sections("list"):
-        angle = math.radians(item.number("angle_deg", -360.0, 360.0))
-        result.append(
-            Cable(
-                name=item.text("name"),
-                position=(radius * math.cos(angle), radius * math.sin(angle)),
-                length=float(ends[item.integer("segment", 1, len(ends)) - 1]),
-                motor_id=item.integer("motor_id", 1, 8),
-                direction=_read_direction(item) if item.has("direction") else 1,
-                scale=item.number("scale", 0.5, 2.0) if item.has("scale") else 1.0,
-                offset=item.number("offset", *limits.displacement) if item.has("offset") else 0.0,
-            )
-        )
-    for what in ("name", "motor_id"):
-        values = [getattr(cable, what) for cable in result]
-        if len(set(values)) < len(values):
-            raise DescriptionError(f"{cables.where}.list: two cables share one {what}: {values}")
-    return tuple(result)
-
-
-def _read_limits(cables: Section) -> CableLimits:
-    limits = CableLimits(
-        cables.interval("tension"),
-        cables.interval("displacement"),
-        cables.number("rate", 1e-4, 10.0),
-        cables.number("acceleration", 1e-3, 1e3) if cables.has("acceleration") else CableLimits.acceleration,
-    )
-    if limits.tension[0] < 0.0:
-        raise DescriptionError(f"{cables.where}.tension: {limits.tension[0]:g} N is negative, a cable never pushes")
-    if not limits.displacement[0] <= 0.0 <= limits.displacement[1]:
-        raise DescriptionError(f"{cables.where}.displacement: {limits.displacement} does not contain 0, the rest")
-    return limits
-
-
-def _read_winch(winches: Section) -> WinchDescription:
+def _winch(winches: "descriptions.Winches") -> WinchDescription:
     return WinchDescription(
-        winches.number("radius", 1e-4, 0.1),
-        winches.number("gear_ratio", 1.0, 1000.0),
-        _read_direction(winches),
-        winches.number("current_limit", 0.0, 10.0),
-        _read_growth(winches),
-    )
-
-
-def _read_direction(section: Section) -> int:
-    direction = section.integer("direction", -1, 1)
-    if direction == 0:
-        raise DescriptionError(f"{section.where}.direction: expected 1 or -1, found 0")
-    return direction
-
-
-def _read_growth(winches: Section) -> float:
-    """Of a drum's radius, from the cable's diameter t and the drum's width w: t² / (2 π w) [m/rad]."""
-    if winches.has("cable_diameter") != winches.has("drum_width"):
-        raise DescriptionError(f"{winches.where}: 'cable_diameter' and 'drum_width' are both needed, or none")
-    if not winches.has("drum_width"):
-        return 0.0
-    diameter = winches.number("cable_diameter", 1e-5, 0.01)
-    return diameter**2 / (2.0 * math.pi * winches.number("drum_width", diameter, 0.1))
-
-
-def _check_drive(where: str, limits: CableLimits, winch: WinchDescription) -> None:
-    """Limits that a winch's motor cannot keep together contradict each other."""
-    pull = winch.current_limit * TORQUE_CONSTANT / winch.radius
-    if pull < limits.tension[1]:
-        raise DescriptionError(
-            f"{where}: winches.current_limit {winch.current_limit:g} A pulls with {pull:.2g} N at most, less than "
-            f"cables.tension allows, {limits.tension[1]:g} N"
-        )
-    speed = limits.rate * winch.gear_ratio / (2.0 * math.pi * winch.radius) * 60.0
-    if speed > FASTEST_ROTOR:
-        raise DescriptionError(
-            f"{where}: cables.rate {limits.rate:g} m/s needs {speed:.0f} turns/min of the rotor, of which it has "
-            f"{FASTEST_ROTOR:g}: lower it, or winches.gear_ratio"
-        )
-
-
-def _read_mismatch(emulated: Section) -> Mismatch:
-    return Mismatch(
-        emulated.number("young_modulus_scale", 0.1, 10.0),
-        emulated.number("density_scale", 0.1, 10.0),
-        emulated.number("cable_friction", 0.0, 2.0),
-        emulated.number("motor_lag", 1e-4, 1.0),
+        winches.radius, winches.gear_ratio, winches.direction, winches.current_limit, winches.growth
     )

@@ -9,9 +9,9 @@ import numpy as np
 
 from soft_twin.errors import UsageError
 from soft_twin.robots.base import Robot
-from soft_twin.robots.description import Section
 
 if TYPE_CHECKING:
+    from soft_twin.descriptions import tensegrity as descriptions
     from soft_twin.twin.tensegrity.estimator import Estimator
     from soft_twin.twin.tensegrity.forward import ForwardModel
     from soft_twin.twin.tensegrity.model import ArmModel
@@ -86,28 +86,26 @@ class TensegrityArm(Robot):
         return ESTIMATORS[kind](self, **choices)
 
 
-def read(name: str, path: Path, robot: Section, nodes: dict[str, Any]) -> TensegrityArm:
-    """A TensegrityArm from the section `robot` of its description."""
-    # Imported here, so that reading another robot does not compile a tensegrity's kernels.
-    from soft_twin.robots.tensegrity_model import read_model
+def read(description: "descriptions.Tensegrity", path: Path, nodes: dict[str, Any]) -> TensegrityArm:
+    """A TensegrityArm from its description.
 
-    zero_length, emulated = robot.section("zero_length"), robot.section("emulated")
+    Raises:
+        DescriptionError: its struts and members make no structure that can stand.
+    """
+    # Imported here, so that reading another robot does not compile a tensegrity's kernels.
+    from soft_twin.robots.tensegrity_model import build_model
+
+    emulated = description.emulated
     return TensegrityArm(
-        name=name,
+        name=description.name,
         path=path,
         nodes=nodes,
-        model=read_model(robot),
-        zero_length=ZeroLength(
-            zero_length.number("passive", 0.0),
-            zero_length.number("active", 0.0),
-            zero_length.number("position_rate", 0.0),
-            zero_length.number("yaw_rate", 0.0),
-            zero_length.integer("steps_per_update", 1, 100000),
-        ),
+        model=build_model(description, str(path)),
+        zero_length=ZeroLength(**dict(description.zero_length)),
         emulated=ArmMismatch(
-            emulated.number("cord_length", 0.0, 0.01),
-            emulated.number("cylinder_stiffness_scale", 0.1, 10.0),
-            emulated.number("force", 0.0, 0.5),
-            np.radians(emulated.number("inclination_deg", 0.0, 10.0)),
+            emulated.cord_length,
+            emulated.cylinder_stiffness_scale,
+            emulated.force,
+            np.radians(emulated.inclination_deg),
         ),
     )

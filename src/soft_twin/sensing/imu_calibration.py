@@ -11,7 +11,6 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError, RecordingError
-from soft_twin.robots.description import Section, read_yaml
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.orientation import STANDARD_GRAVITY
 from soft_twin.sensing.rotations import checked_rotation
@@ -153,19 +152,17 @@ def read_calibration(path: str | Path) -> StoredCalibration:
         DescriptionError: it is malformed.
         InputError: its mounting is not a rotation.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise RecordingError(f"no IMU calibration at '{path}'")
-    content = Section(read_yaml(path), str(path))
-    vectors = ("accelerometer_offset", "gyroscope_bias", "gyroscope_bias_per_kelvin")
-    known = {name: content.numbers(name, 3) for name in vectors if content.has(name)}
-    if content.has("accelerometer_matrix"):
-        known["accelerometer_matrix"] = _rows(content.numbers("accelerometer_matrix", 9))
-    if content.has("reference_temperature"):
-        known["reference_temperature"] = content.number("reference_temperature", -40.0, 125.0)
+    # Imported here: pydantic takes longer to import than the rest of the estimator.
+    from soft_twin.descriptions.imu_calibration import ImuCalibrationFile
+    from soft_twin.descriptions.load import read_part
+
+    content = read_part(Path(path), ImuCalibrationFile, "IMU calibration", RecordingError)
+    known = content.model_dump(exclude_none=True, exclude={"mounting"})
+    if content.accelerometer_matrix is not None:
+        known["accelerometer_matrix"] = _rows(content.accelerometer_matrix)
     mounting = None
-    if content.has("mounting"):
-        mounting = checked_rotation(np.reshape(content.numbers("mounting", 9, -1.0, 1.0), (3, 3)))
+    if content.mounting is not None:
+        mounting = checked_rotation(np.reshape(content.mounting, (3, 3)))
     return StoredCalibration(ImuCalibration(**known), mounting)
 
 

@@ -18,10 +18,13 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import MeshError
+from soft_twin.files import bounded_memory, checked_file, one_line
 from soft_twin.twin.elements import ELEMENTS, Element, element_for
 from soft_twin.twin.mesh import Mesh, cell_faces, face_places, make_mesh
 
-MAX_FILE_SIZE = 500_000_000  # [bytes]
+SUFFIXES = (".msh", ".vtk", ".vtu", ".inp", ".stl", ".ply", ".obj", ".off", ".mesh", ".bdf", ".nas", ".su2")
+MAX_FILE_SIZE = 100_000_000  # [bytes]
+MAX_MEMORY = 900_000_000  # [bytes] that reading a file may take
 FACE_TYPES = {"triangle": 3, "triangle6": 6, "quad": 4, "quad8": 8}  # number of nodes
 SMALL_TYPES = ("vertex", "line", "line3")
 
@@ -71,21 +74,23 @@ def write_mesh(mesh: Mesh, path: str | Path) -> None:
         else:
             _with_arrays(mesh).write(path)
     except (meshio.WriteError, meshio.ReadError, OSError, ImportError) as error:  # ReadError: no format has the suffix
-        raise MeshError(f"cannot write '{path}': {' '.join(str(error).split())}") from error
+        raise MeshError(f"cannot write '{path}': {one_line(error)}") from error
 
 
 def _content(path: Path) -> meshio.Mesh:
-    if not path.is_file():
-        raise MeshError(f"no mesh at '{path}': make the robot's meshes by `soft-twin mesh ROBOT`")
-    if path.stat().st_size > MAX_FILE_SIZE:
-        raise MeshError(f"mesh '{path}' is larger than {MAX_FILE_SIZE} bytes")
+    if path.suffix not in SUFFIXES:
+        raise MeshError(f"mesh '{path}': expected a file that ends in {', '.join(SUFFIXES)}")
     try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # meshio talks
+        checked_file(path, "mesh", MAX_FILE_SIZE, MeshError)
+    except MeshError as error:
+        raise MeshError(f"{error}; `soft-twin mesh ROBOT` makes a robot's meshes") from error
+    if path.suffix == ".inp" and b"INCLUDE" in path.read_bytes().upper():
+        raise MeshError(f"mesh '{path}' includes other files, which are not read: put all into one")
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), bounded_memory(MAX_MEMORY):  # meshio talks
             return meshio.read(path)
     except (Exception, SystemExit) as error:  # meshio's readers raise anything on a broken file, and exit on some
-        raise MeshError(
-            f"mesh '{path}' is not readable: {' '.join(str(error).split()) or type(error).__name__}"
-        ) from error
+        raise MeshError(f"mesh '{path}' is not readable: {one_line(error)}") from error
 
 
 def _fitting_element(content: meshio.Mesh, path: Path) -> Element:

@@ -11,7 +11,6 @@ is 5, 16 and 13 % less. The rubber creeps (its rest sinks by 2 % from the third 
 it moves; so its material relaxes (twin/relaxation.py). Pictures: motion.png, errors.png.
 """
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from soft_twin.calibration.distances import chamfer_distance, marker_error
 from soft_twin.calibration.experiments import Hanging, Released
 from soft_twin.calibration.markers import Markers
 from soft_twin.errors import UsageError
+from soft_twin.recording.c3d_files import read_markers
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.energies import NeoHookean
 from soft_twin.twin.forces import Gravity
@@ -102,23 +102,12 @@ def read_recordings(data: Path) -> dict[str, Recording]:
 
 
 def _recording(path: Path, name: str) -> Recording:
-    frames = recorded(path)
+    frames = read_markers(path)
     turn, shift = rigid_motion(frames[STRAIGHT[name]], MARKERS)
     tip = (frames @ turn.T + shift)[:, TIP]
     straight = tip[STRAIGHT[name]]
     onset = int(np.flatnonzero(straight[LEFT, 2] - tip[:, LEFT, 2] > 0.5e-3)[0]) / RATE
     return Recording(LOADS[name], straight, tip[-AT_REST:].mean(axis=0), tip, onset)
-
-
-def recorded(path: Path) -> np.ndarray:
-    """Markers (t, m, 3) [m] of a c3d file."""
-    try:
-        import c3d
-    except ImportError:
-        raise UsageError("the recordings are c3d files: pip install c3d") from None
-    with path.open("rb") as stream, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "No analog data")
-        return np.array([points[:, :3] for _, points, _ in c3d.Reader(stream).read_frames()], dtype=float)
 
 
 def rigid_motion(points: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

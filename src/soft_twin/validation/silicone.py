@@ -18,12 +18,15 @@ from scipy.optimize import minimize_scalar
 
 from soft_twin.calibration.distances import chamfer_distance, nearest_distances
 from soft_twin.calibration.markers import Markers
-from soft_twin.errors import UsageError
+from soft_twin.errors import MeshError, UsageError
+from soft_twin.files import checked_file, one_line
+from soft_twin.recording.npz import read_npz
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.energies import NeoHookean
 from soft_twin.twin.forces import Gravity
 from soft_twin.twin.mesh import Mesh, boundary_faces, make_mesh
+from soft_twin.twin.mesh_files import MAX_FILE_SIZE
 from soft_twin.twin.model import Model
 from soft_twin.twin.parameters import Elastic
 from soft_twin.twin.solve import equilibrium
@@ -38,6 +41,7 @@ DENSITY, POISSON_RATIO = 1080.0, 0.49
 DOMAIN = (0.5, 3.0)  # of the authors' modulus
 TOLERANCE = 0.01  # of the logarithm of the modulus
 POINTS = 3000  # of the cloud, evenly chosen
+MAX_CLOUD = 500_000_000  # [bytes]
 OFFSETS = np.linspace(-0.03, 0.03, 61)  # [m] offsets along z that are tried
 CENTRE_LINE = np.array([[-0.03, -0.029], [-0.07, -0.045], [-0.11, -0.063], [-0.15, -0.09]])  # of h_m_c, x and y [m]
 
@@ -68,7 +72,7 @@ class Cantilever:
         folder = data / "silicone_lidar"
         if not folder.is_dir():
             raise UsageError(f"no clouds of silicone in {folder}: --data or $SOFT_TWIN_DATA says where they are")
-        recorded = np.load(folder / f"{name}_world_cm.npz")
+        recorded = read_npz(folder / f"{name}_world_cm.npz", ("points_world_cm", "object_transform_cm"), MAX_CLOUD)
         self.cloud = 1e-2 * recorded["points_world_cm"]
         self.cloud = self.cloud[self.cloud[:, 0] < SEEN_CLAMP]
         self.cloud = self.cloud[:: max(1, len(self.cloud) // POINTS)]
@@ -137,9 +141,13 @@ def run(folder: Path, data: Path) -> str:
 
 def read_tet(path: Path, name: str = "tet10") -> Mesh:
     """The mesh of lines "v x y z" [cm] and "t i j k l", of tet4, or with nodes on its edges of tet10, in metres."""
-    rows = [line.split() for line in path.read_text().splitlines()]
-    nodes = 1e-2 * np.array([row[1:4] for row in rows if row and row[0] == "v"], dtype=float)
-    cells = np.array([row[1:5] for row in rows if row and row[0] == "t"], dtype=int)
+    checked_file(path, "mesh", MAX_FILE_SIZE, MeshError)
+    try:
+        rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+        nodes = 1e-2 * np.array([row[1:4] for row in rows if row and row[0] == "v"], dtype=float)
+        cells = np.array([row[1:5] for row in rows if row and row[0] == "t"], dtype=int)
+    except ValueError as error:
+        raise MeshError(f"mesh '{path}' is not readable: {one_line(error)}") from error
     element = ELEMENTS[name]
     if name == "tet4":
         return make_mesh(nodes, cells, element, path.name)

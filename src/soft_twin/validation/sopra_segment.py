@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import least_squares
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.recording.c3d_files import read_markers
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.constraints import Prescribed
 from soft_twin.twin.energies import energy_named
@@ -35,7 +36,6 @@ from soft_twin.twin.model import Model
 from soft_twin.twin.selection import centres_and_normals, shells
 from soft_twin.twin.solve import equilibrium
 from soft_twin.twin.voxels import voxel_mesh
-from soft_twin.validation.beam import recorded
 
 matplotlib.use("Agg")
 
@@ -56,7 +56,7 @@ def report(folder: Path, data: Path) -> str:
     files = [data / FOLDER / f"{pressure:.0f}mbar_V3.c3d" for pressure in PRESSURES]
     if not all(file.is_file() for file in files):
         return f"measured segment: skipped, no recordings in {data / FOLDER}"
-    measured = np.array([measured_travel(recorded(file)) for file in files])
+    measured = np.array([measured_travel(read_markers(file)) for file in files])
     mesh = segment_mesh()
     models = {"predicted": (YOUNG_MODULUS, STIFF), "fitted": fit(mesh, measured[:, 1])}
     found = {name: travels(mesh, *parameters) for name, parameters in models.items()}

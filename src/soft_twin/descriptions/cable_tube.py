@@ -1,0 +1,260 @@
+"""What a description of a soft tube with cables in its wall has: the slender robot's kind."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from soft_twin.descriptions.kinds_of_value import (
+    MESH_FILE,
+    NAME,
+    Interval,
+    Number,
+    Several,
+    Sign,
+    Text,
+    Whole,
+    in_limits,
+    mistake,
+)
+from soft_twin.descriptions.m2006 import FASTEST_ROTOR, TORQUE_CONSTANT
+from soft_twin.descriptions.part import Part
+
+MOST_CELLS = 100_000
+TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
+LONGEST_PULL = 2.0  # [lengths of the body] that a cable may be pulled in or let out
+SAME_PLACE = 1e-3  # [diameters of the body] cables nearer to each other than this run through one hole
+LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters, digits and _")
+
+Length = Annotated[float, Number(1e-3, 10.0, "m")]
+Angle = Annotated[float, Number(-360.0, 360.0, "°")]
+
+
+class Material(Part):
+    """What the body is made of."""
+
+    model: Annotated[str, LAW] = Field(description="law, see twin.md, such as `corotational`")
+    young_modulus: Annotated[float, Number(1e2, 1e12, "Pa")] = Field(description="E")
+    poisson_ratio: Annotated[float, Number(-0.99, 0.4999)] = Field(description="ν")
+    density: Annotated[float, Number(1.0, 3e4, "kg/m³")] = Field(description="ρ")
+
+
+class Damping(Part):
+    """Rayleigh damping C = α M + β K."""
+
+    rayleigh_mass: Annotated[float, Number(0.0, 1e4, "1/s")] = Field(description="α")
+    rayleigh_stiffness: Annotated[float, Number(0.0, 10.0, "s")] = Field(description="β")
+
+
+class MeshChoice(Part):
+    """A mesh of the body and how `soft-twin mesh` makes it: swept in `divisions`, or by Gmsh in cells of `size`."""
+
+    file: Annotated[str, MESH_FILE] = Field(description="file in the folder meshes/")
+    element: Annotated[str, LAW] = Field(description="element, see meshes.md, such as `hex20r`")
+    divisions: Annotated[tuple[int, int, int] | None, Several(Whole(1, 1000), 3, 3)] = Field(
+        default=None, description=f"cells radial, around, along; at most {MOST_CELLS} in all"
+    )
+    grading: Annotated[float, Number(0.2, 5.0)] = Field(
+        default=1.0, description="above 1: the first segment's cells get shorter towards the clamp"
+    )
+    size: Annotated[float | None, Number(1e-5, 1.0, "m")] = Field(default=None, description="edge length of cells")
+
+    @model_validator(mode="after")
+    def _is_of_a_sane_size(self) -> "MeshChoice":
+        if self.divisions is not None and math.prod(self.divisions) > MOST_CELLS:
+            raise mistake(f"{math.prod(self.divisions)} cells are more than {MOST_CELLS}", "divisions")
+        return self
+
+
+class Body(Part):
+    """The tube."""
+
+    segment_lengths: Annotated[tuple[float, ...], Several(Number(1e-3, 10.0, "m"), 1, 20)] = Field(
+        description="of each segment, from the base"
+    )
+    outer_diameter: Annotated[float, Number(1e-4, 1.0, "m")] = Field(description="outside")
+    lumen_diameter: Annotated[float, Number(0.0, 0.95, "m")] = Field(description="at most 0.95 of the outer; 0: none")
+    material: Material
+    damping: Damping
+    mesh: Annotated[str, NAME] = Field(description="the default among `meshes`")
+    meshes: dict[Annotated[str, NAME], MeshChoice] = Field(description="by name")
+
+    @property
+    def length(self) -> float:
+        """[m]"""
+        return sum(self.segment_lengths)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Body":
+        in_limits(self.lumen_diameter, 0.0, 0.95 * self.outer_diameter, "lumen_diameter")
+        if self.mesh not in self.meshes:
+            raise mistake(f"'{self.mesh}' is none of {', '.join(self.meshes) or 'nothing'}", "mesh")
+        volume = 0.25 * math.pi * (self.outer_diameter**2 - self.lumen_diameter**2) * self.length
+        for name, choice in self.meshes.items():
+            count = TETRAHEDRA_IN_CUBE * volume / choice.size**3 if choice.size else 0.0
+            if count > MOST_CELLS:
+                raise mistake(f"makes about {count:.2g} cells, more than {MOST_CELLS}", "meshes", name, "size")
+        return self
+
+
+class Cable(Part):
+    """A cable from the base to the end of a segment, parallel to the axis."""
+
+    name: Annotated[str, NAME] = Field(description="of its own")
+    segment: Annotated[int, Whole(1, 20)] = Field(description="at whose end it is anchored; the first is 1")
+    angle_deg: Angle = Field(description="from +x around +z")
+    motor_id: Annotated[int, Whole(1, 8)] = Field(description="of the motor that pulls it")
+    direction: Annotated[int, Sign()] = Field(default=1, description="−1: motor or drum turn the other way round")
+    scale: Annotated[float, Number(0.5, 2.0)] = Field(default=1.0, description="measured over computed length")
+    offset: Annotated[float, Number(-10.0, 10.0, "m")] = Field(
+        default=0.0, description="displacement at which it is homed, within `displacement`"
+    )
+
+
+class Cables(Part):
+    """All cables, and what each must keep to."""
+
+    radius: Annotated[float, Number(0.0, 0.5, "m")] = Field(description="of the circle they run on, inside the wall")
+    tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="0 or more")
+    displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(
+        description=f"> 0: pulled in; contains 0, within ±{LONGEST_PULL:g} lengths of the body"
+    )
+    rate: Annotated[float, Number(1e-4, 10.0, "m/s")] = Field(description="largest, of a displacement")
+    acceleration: Annotated[float, Number(1e-3, 1e3, "m/s²")] = Field(default=4.0, description="largest")
+    stiffness: Annotated[float, Number(1.0, 1e9, "N/m")] = Field(description="axial, between winch and anchor")
+    pretension: Annotated[float, Number(0.0, 1e4, "N")] = Field(description="kept in each, within `tension`")
+    list: tuple[Cable, ...] = Field(min_length=1, max_length=8, description="the cables, one motor each")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _never_push(cls, content: dict) -> dict:
+        """Said in its own words, which help more than a range."""
+        tension = content.get("tension") if isinstance(content, dict) else None
+        low = tension[0] if isinstance(tension, list) and tension else None
+        if isinstance(low, (int, float)) and low < 0:
+            raise mistake(f"{low:g} N is negative, a cable never pushes", "tension")
+        return content
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Cables":
+        if not self.displacement[0] <= 0.0 <= self.displacement[1]:
+            raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
+        in_limits(self.pretension, *self.tension, "pretension")
+        for i, cable in enumerate(self.list):
+            in_limits(cable.offset, *self.displacement, "list", i, "offset")
+        for what in ("name", "motor_id"):
+            values = [getattr(cable, what) for cable in self.list]
+            if len(set(values)) < len(values):
+                raise mistake(f"two cables share one {what}: {values}", "list")
+        return self
+
+    def check_places(self, body: Body) -> None:
+        """Raise a mistake where cables run outside the body's wall, end at no segment, or share one place."""
+        in_limits(self.radius, 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter, "cables", "radius")
+        count = len(body.segment_lengths)
+        for i, cable in enumerate(self.list):
+            if cable.segment > count:
+                words = f"expected a whole number in 1…{count}, found {cable.segment}"
+                raise mistake(words, "cables", "list", i, "segment")
+            for other in self.list[:i]:
+                angle = math.radians(cable.angle_deg - other.angle_deg)
+                if 2.0 * self.radius * abs(math.sin(0.5 * angle)) < SAME_PLACE * body.outer_diameter:
+                    words = f"'{cable.name}' and '{other.name}' run through one place"
+                    raise mistake(words, "cables", "list", i, "angle_deg")
+
+
+class Winches(Part):
+    """The winches, all alike; with `cable_diameter` and `drum_width`, cable wound onto cable counts."""
+
+    radius: Annotated[float, Number(1e-4, 0.1, "m")] = Field(description="of the drum")
+    gear_ratio: Annotated[float, Number(1.0, 1000.0)] = Field(description="turns of the rotor for one of the drum")
+    direction: Annotated[int, Sign()] = Field(description="sign of the rotor's turning that winds in")
+    current_limit: Annotated[float, Number(0.0, 10.0, "A")] = Field(description="of each motor")
+    cable_diameter: Annotated[float | None, Number(1e-5, 0.01, "m")] = Field(default=None, description="of the cable")
+    drum_width: Annotated[float | None, Number(1e-5, 0.1, "m")] = Field(
+        default=None, description="at least `cable_diameter`"
+    )
+
+    @property
+    def growth(self) -> float:
+        """Of a drum's radius, from the cable's diameter t and the drum's width w: t² / (2 π w) [m/rad]."""
+        if self.cable_diameter is None or self.drum_width is None:
+            return 0.0
+        return self.cable_diameter**2 / (2.0 * math.pi * self.drum_width)
+
+    @model_validator(mode="after")
+    def _has_both_or_none(self) -> "Winches":
+        if (self.cable_diameter is None) != (self.drum_width is None):
+            raise mistake("'cable_diameter' and 'drum_width' are both needed, or none")
+        if self.drum_width is not None:
+            in_limits(self.drum_width, self.cable_diameter, 0.1, "drum_width")
+        return self
+
+
+class Imu(Part):
+    """How the IMU's board sits in the base."""
+
+    mounting_rpy_deg: Annotated[tuple[float, float, float], Several(Number(-360.0, 360.0, "°"), 3, 3)] = Field(
+        description="roll, pitch, yaw from the board's frame to base_link"
+    )
+
+
+class Target(Part):
+    """Where the tip should be when nobody says anything else."""
+
+    tip: Annotated[tuple[float, float, float], Several(Number(-200.0, 200.0, "m"), 3, 3)] = Field(
+        description="x, y, z in base_link, each within ± the body's length"
+    )
+
+
+class Emulated(Part):
+    """How the emulated robot differs from the twin."""
+
+    young_modulus_scale: Annotated[float, Number(0.1, 10.0)] = Field(description="of E")
+    density_scale: Annotated[float, Number(0.1, 10.0)] = Field(description="of ρ")
+    cable_friction: Annotated[float, Number(0.0, 2.0)] = Field(description="capstan coefficient μ of the cables")
+    motor_lag: Annotated[float, Number(1e-4, 1.0, "s")] = Field(description="time constant of a motor")
+
+
+class CableTube(Part):
+    """A soft tube of one or more segments, bent by cables that run inside its wall."""
+
+    name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
+    kind: Literal["cable_tube"] = Field(description="of robot")
+    body: Body
+    cables: Cables
+    winches: Winches
+    imu: Imu
+    target: Target
+    emulated: Emulated
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "CableTube":
+        self.cables.check_places(self.body)
+        longest = LONGEST_PULL * self.body.length
+        for end in self.cables.displacement:
+            in_limits(end, -longest, longest, "cables", "displacement")
+        for coordinate in self.target.tip:
+            in_limits(coordinate, -self.body.length, self.body.length, "target", "tip")
+        self._check_drive()
+        return self
+
+    def _check_drive(self) -> None:
+        """Limits that a winch's motor cannot keep together contradict each other."""
+        winch, tension = self.winches, self.cables.tension[1]
+        pull = winch.current_limit * TORQUE_CONSTANT / winch.radius
+        if pull < tension:
+            raise mistake(
+                f"{winch.current_limit:g} A pulls with {pull:.2g} N at most, less than cables.tension allows, "
+                f"{tension:g} N",
+                "winches",
+                "current_limit",
+            )
+        speed = self.cables.rate * winch.gear_ratio / (2.0 * math.pi * winch.radius) * 60.0
+        if speed > FASTEST_ROTOR:
+            raise mistake(
+                f"{self.cables.rate:g} m/s needs {speed:.0f} turns/min of the rotor, of which it has "
+                f"{FASTEST_ROTOR:g}: lower it, or winches.gear_ratio",
+                "cables",
+                "rate",
+            )

@@ -1,0 +1,88 @@
+"""Files from others: a regular file of a bounded size, or an error that says what stands there instead."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from soft_twin.errors import SoftTwinError
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+LONGEST_MESSAGE = 300  # characters of what others' readers say
+
+
+def checked_file(path: str | Path, what: str, largest: int, error: type[SoftTwinError]) -> Path:
+    """The path itself, if a regular file of at most `largest` bytes is there; nothing is opened, so nothing blocks.
+
+    Args:
+        path: of the file.
+        what: it should be, such as "recording".
+        largest: size [bytes].
+        error: is raised with a line that names path, what was found and what would be right.
+    """
+    path = Path(path)
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
+        reason = getattr(cause, "strerror", None) or cause
+        raise error(f"no {what} at '{path}': {reason}") from cause
+    if not stat.S_ISREG(status.st_mode):
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "no file")
+        raise error(f"no {what} at '{path}': it is {kind}, expected a file")
+    if status.st_size > largest:
+        raise error(f"'{path}' is larger than {largest} bytes: no {what}")
+    if not os.access(path, os.R_OK):
+        raise error(f"no permission to read the {what} '{path}'")
+    return path
+
+
+def one_line(text: object) -> str:
+    """What somebody else's reader says, in one line of bounded length; the name of an exception that says nothing."""
+    line = " ".join(str(text).split()) or type(text).__name__
+    line = "".join(c if c.isprintable() else "?" for c in line)
+    return line if len(line) <= LONGEST_MESSAGE else line[:LONGEST_MESSAGE] + "…"
+
+
+@contextlib.contextmanager
+def bounded_memory(more: int) -> Iterator[None]:
+    """In this block, a MemoryError for whoever makes the process larger by more than so many bytes.
+
+    For readers of others that believe what a file says of its sizes. The limit is the whole process's while the block
+    lasts, other threads' included: leave ample room, and keep the block short. Nothing is limited where the system
+    cannot do it.
+    """
+    size = _address_space()
+    if size is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = size + more
+    lower = [limit for limit in (wanted, soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(lower), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int | None:
+    """How large the process is now [bytes]; None where that is not known or not to be limited."""
+    if resource is None:
+        return None
+    try:
+        with open("/proc/self/statm", encoding="ascii") as stream:
+            return int(stream.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return None

@@ -1,0 +1,30 @@
+"""A folder in the temporary folder that is this user's alone: nobody else can put a link or a file there."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from soft_twin.errors import UsageError
+
+
+def private_folder() -> Path:
+    """`soft_twin-UID` in the temporary folder, made where missing.
+
+    Raises:
+        UsageError: something else has that name, or others may write into it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise UsageError(f"the folder '{folder}' cannot be made: {error.strerror}; set TMPDIR to another") from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise UsageError(f"'{folder}' is not a folder of yours: remove it, or set TMPDIR to another folder")
+    if status.st_mode & 0o077:
+        try:
+            folder.chmod(0o700)
+        except OSError as error:
+            raise UsageError(f"others may write into '{folder}': {error.strerror}; remove it") from error
+    return folder

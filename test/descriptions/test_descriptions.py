@@ -1,0 +1,201 @@
+"""Descriptions: every wrong key, number and name is refused; documents and schema say what the models say."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import soft_twin
+from soft_twin.cli import main
+from soft_twin.descriptions.cable_tube import TETRAHEDRA_IN_CUBE
+from soft_twin.descriptions.schema import json_schema, reference
+from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.graph import GRAPHS
+from soft_twin.resources import folder
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "descriptions.md").read_text(encoding="utf-8")
+ROBOTS = ("slender", "tm40")
+FREE = (("robot", "body", "meshes"), ("robot", "members"), ("nodes",))  # mappings whose keys are names
+
+
+GOOD = {name: yaml.safe_load((folder("config") / f"{name}.yaml").read_text(encoding="utf-8")) for name in ROBOTS}
+
+
+def content_of(name):
+    return copy.deepcopy(GOOD[name])
+
+
+def text_of(content):
+    """JSON is YAML, but for what is no number, and ten times as quick to write."""
+    return json.dumps(content, indent=0).replace("NaN", ".nan").replace("Infinity", ".inf")
+
+
+def places(content, keys=()):
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in items:
+        yield (*keys, key), value
+        yield from places(value, (*keys, key))
+
+
+def at(content, keys):
+    for key in keys:
+        content = content[key]
+    return content
+
+
+@pytest.fixture
+def refuse(tmp_path):
+    def refuse(content, match=None):
+        path = tmp_path / "mine.yaml"
+        path.write_text(text_of(content))
+        with pytest.raises(DescriptionError, match=match) as error:
+            soft_twin.load_robot(path)
+        assert re.search(r"mine.yaml:\d+: ", str(error.value))
+        assert "\n" not in str(error.value)
+
+    return refuse
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_misspelt_key_is_named_with_the_right_one(name, refuse):
+    keys = [keys for keys, _ in places(content_of(name)) if isinstance(keys[-1], str) and keys[:-1] not in FREE]
+    assert len(keys) > 20
+    for place in keys:
+        content = content_of(name)
+        parent = at(content, place[:-1])
+        parent[place[-1] + "x"] = parent.pop(place[-1])
+        refuse(content, f"'{place[-1]}")
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("value", [1e15, -1e15, float("nan"), float("inf"), "text!", None, True, {}, []])
+def test_every_number_has_bounds_and_a_kind(name, value, refuse):
+    numbers = [keys for keys, old in places(content_of(name)) if isinstance(old, (int, float))]
+    assert len(numbers) > 15
+    for place in numbers:
+        content = content_of(name)
+        at(content, place[:-1])[place[-1]] = value
+        refuse(content)
+
+
+@pytest.mark.parametrize("evil", ["../../evil", "", "a b", "x" * 5000, "/etc/passwd", "a\nb", "é"])
+def test_names_are_names(evil, refuse):
+    for keys in (["name"], ["body", "mesh"], ["cables", "list", 0, "name"], ["body", "meshes", "tet4", "file"]):
+        content = content_of("slender")
+        at(content["robot"], keys[:-1])[keys[-1]] = evil
+        refuse(content)
+    content = content_of("slender")
+    content["nodes"][evil] = {}
+    refuse(content)
+
+
+def test_cables_at_one_place_are_refused_also_a_turn_apart(refuse):
+    for angle in (90.0, -270.0, 90.01):
+        content = content_of("slender")
+        content["robot"]["cables"]["list"][3]["angle_deg"] = angle
+        refuse(content, "'cable_4' and 'cable_1' run through one place")
+
+
+def test_meshes_are_counted_before_they_are_made(refuse):
+    content = content_of("slender")
+    meshes = content["robot"]["body"]["meshes"]
+    meshes["hex20r"]["divisions"] = [1000, 1000, 1000]
+    refuse(content, "divisions: 1000000000 cells are more than")
+    meshes["hex20r"]["divisions"] = [1, 6, 10]
+    meshes["tet4"]["size"] = 5e-5
+    refuse(content, r"tet4.size: makes about 3.\de\+08 cells")
+    assert pytest.approx(6.0 * 2**0.5) == TETRAHEDRA_IN_CUBE  # of volume a³ / (6 √2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ({"x": 5}, "nodes.x: expected a mapping"),
+        ({"recorder": {"path": {"a": 1}}}, "nodes.recorder.path: expected text, a number"),
+        ({"recorder": {"a b": 1}}, "expected a parameter's name"),
+        ({"recorder": {"path": [1, "a"]}}, "values of one kind"),
+        (5, "expected a mapping"),
+    ],
+)
+def test_parameters_of_nodes_are_flat(nodes, message, refuse):
+    refuse(content_of("slender") | {"nodes": nodes}, message)
+
+
+def test_nodes_may_be_left_out_or_empty(tmp_path):
+    for nodes in ({}, {"recorder": None}):
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(content_of("slender") | {"nodes": nodes}))
+        assert soft_twin.load_robot(tmp_path / "mine.yaml").nodes == {name: {} for name in nodes}
+
+
+def test_an_unknown_kind_and_a_misspelt_one_are_told_apart(refuse):
+    content = content_of("slender")
+    refuse({"robot": content["robot"] | {"kind": ["octopus"]}}, "robot.kind: .* is none of cable_tube, tensegrity")
+    content["robot"]["kimd"] = content["robot"].pop("kind")
+    refuse(content, "'kind' is missing: is it what 'kimd' means")
+
+
+def test_pipes_devices_and_folders_are_no_descriptions(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "device.yaml").symlink_to("/dev/zero")
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    for name in ("pipe", "folder", "device", "loop", "gone"):
+        with pytest.raises(UsageError, match=f"no robot description at .*{name}.yaml"):
+            soft_twin.load_robot(tmp_path / f"{name}.yaml")
+
+
+def test_examples_of_mistakes_are_told_as_the_page_says(tmp_path):
+    text = (folder("config") / "slender.yaml").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.*) \|$", PAGE.partition("## Reference")[0], re.MULTILINE)
+    assert len(rows) > 8
+    for good, bad, told in rows:
+        assert good in text
+        (tmp_path / "slender.yaml").write_text(text.replace(good, bad, 1), encoding="utf-8")
+        with pytest.raises(DescriptionError) as error:
+            soft_twin.load_robot(tmp_path / "slender.yaml")
+        assert str(error.value).endswith(f": {told}")
+
+
+def test_the_reference_is_what_the_models_say(capsys):
+    assert main(["schema", "--reference"]) == 0
+    assert capsys.readouterr().out.strip() == reference()
+    assert PAGE.endswith(reference() + "\n")
+
+
+def test_the_schema_forbids_unknown_keys_everywhere(capsys):
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    parts = [schema, *schema["$defs"].values()]
+    assert all(part["additionalProperties"] is False for part in parts)
+    assert schema == json.loads(json.dumps(json_schema()))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_robots_fit_the_schema(name):
+    jsonschema = pytest.importorskip("jsonschema")
+    content, schema = content_of(name), json_schema()
+    jsonschema.validate(content, schema)
+    wrong = copy.deepcopy(content)
+    wrong["robot"]["colour"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_robot_of_the_package_is_read_and_has_a_graph(path):
+    robot = soft_twin.load_robot(path)
+    assert robot.name == path.stem
+    assert type(robot) in GRAPHS
+
+
+def test_importing_the_package_does_not_import_pydantic():
+    program = "import sys, soft_twin; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

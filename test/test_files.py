@@ -1,0 +1,75 @@
+"""Only regular files of a bounded size are read, and others' readers get no more memory than they are given."""
+
+import os
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import RecordingError, UsageError
+from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.private_folder import private_folder
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (lambda path: path.mkdir(), "it is a folder"),
+        (os.mkfifo, "it is a pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is a device"),
+        (lambda path: path.symlink_to(path), "symbolic links"),
+        (lambda path: None, "No such file"),
+        (lambda path: path.write_bytes(b"12345"), "larger than 4 bytes"),
+    ],
+)
+def test_what_is_no_file_is_named_and_not_opened(tmp_path, make, found):
+    make(tmp_path / "x")
+    with pytest.raises(RecordingError, match=found):
+        checked_file(tmp_path / "x", "recording", 4, RecordingError)
+
+
+def test_a_name_with_a_zero_byte_is_no_traceback():
+    with pytest.raises(UsageError, match="no robot description"):
+        checked_file("a\0b", "robot description", 4, UsageError)
+
+
+def test_a_file_is_returned_as_a_path(tmp_path):
+    (tmp_path / "x").write_bytes(b"1234")
+    assert checked_file(str(tmp_path / "x"), "recording", 4, RecordingError) == tmp_path / "x"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell its processes' sizes")
+def test_memory_is_bounded_while_the_block_lasts():
+    with bounded_memory(50_000_000):
+        assert len(np.ones(1000)) == 1000
+        with pytest.raises(MemoryError):
+            np.empty(20_000_000)
+    assert np.empty(20_000_000).nbytes == 160_000_000
+
+
+def test_others_messages_become_one_line():
+    assert one_line(ValueError("a\n  b\x00")) == "a b?"
+    assert one_line(KeyError()) == "KeyError"
+    assert len(one_line("x" * 10_000)) < 400
+
+
+def test_the_private_folder_is_this_users_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = private_folder()
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    assert private_folder().stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_or_file_in_its_place_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place = tmp_path / f"soft_twin-{os.getuid()}"
+    place.symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="is not a folder of yours"):
+        private_folder()
+    place.unlink()
+    place.touch()
+    with pytest.raises(UsageError, match="cannot be made"):
+        private_folder()
