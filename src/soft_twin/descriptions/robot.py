@@ -7,11 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from soft_twin.descriptions.cable_tube import CableTube
+from soft_twin.descriptions.fem_robot import FemRobot
 from soft_twin.descriptions.kinds_of_value import NAME, NodeParameters
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.tensegrity import Tensegrity
 
-KINDS = (CableTube, Tensegrity)
+KINDS = (CableTube, FemRobot, Tensegrity)
 
 
 class Description(Part):

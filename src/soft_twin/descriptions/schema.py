@@ -53,7 +53,9 @@ def _row(key: str, field: FieldInfo) -> str:
 
 def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
-    return "nothing" if value is None or value == {} else f"{value:g}"
+    if value is None or value in ({}, ()):
+        return "nothing"
+    return "…".join(f"{one:g}" for one in (value if isinstance(value, tuple) else [value]))
 
 
 def _allowed(field: FieldInfo) -> str:

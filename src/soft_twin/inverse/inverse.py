@@ -165,7 +165,7 @@ class Inverse:
     def goals(self, target: np.ndarray) -> list[Goal]:
         """The goals for a tip target (3,)."""
         further = [] if self.posture is None else self.posture(self.twin, target)
-        return [PositionGoal(SectionFrame(self.twin.length), target), *further]
+        return [PositionGoal(self.twin.frames["tip"], target), *further]
 
     def solution(self, goals: Sequence[Goal], step: Linearisation, moved: float, iterations: int) -> Solution:
         """The twin's current state as a solution."""

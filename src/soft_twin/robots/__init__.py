@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from soft_twin.robots import cable_tube, tensegrity
+from soft_twin.robots import cable_tube, fem_robot, tensegrity
 from soft_twin.robots.base import Robot
 
 KINDS = {
     "cable_tube": cable_tube.read,
+    "fem": fem_robot.read,
     "tensegrity": tensegrity.read,
 }
 

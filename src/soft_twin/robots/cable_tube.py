@@ -146,6 +146,11 @@ class CableTube(Robot):
     emulated: Mismatch
 
     @property
+    def actuator_names(self) -> list[str]:
+        """As in all arrays of efforts and coordinates."""
+        return self.cable_names
+
+    @property
     def cable_names(self) -> list[str]:
         return [cable.name for cable in self.cables]
 

@@ -1,10 +1,12 @@
 """What a twin of a driven body is to the rest of the package, whatever physics is inside."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from soft_twin.twin.frames import Frame, SectionFrame
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,11 @@ class Twin(ABC):
         """(t, 3) nodes of the triangles of the outer surface, outward."""
 
     @property
+    def frames(self) -> Mapping[str, Frame]:
+        """Named places of the body; one is "tip", the centre of the end section where nothing else is said."""
+        return {"tip": SectionFrame(self.length)}
+
+    @property
     def tip(self) -> np.ndarray:
-        """(3,) centre of the end section in base_link [m]."""
-        return self.section(self.length, self.points)
+        """(3,) where the frame "tip" is in base_link [m]."""
+        return self.frames["tip"].position(self)

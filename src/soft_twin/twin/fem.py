@@ -6,7 +6,7 @@ efforts, dx = K⁻¹ (f_ext − ∂W/∂x) + K⁻¹ Gᵀ e: one factorisation an
 sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). Rigid plates move with six unknowns, see `unknowns`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twin.base import Linearisation
 from soft_twin.twin.chord import PAUSE, Chord, is_good, largest_movement, product
 from soft_twin.twin.forces.loads import Gravity
+from soft_twin.twin.frames import Frame
 from soft_twin.twin.mesh import surface_triangles
 from soft_twin.twin.model import Assembled, Increment, Model
 from soft_twin.twin.sections import section_normal, section_weights
@@ -39,13 +40,14 @@ class FemLinearisation(Linearisation):
 class FemTwin(StaticTwin):
     """See the module's docstring and Twin."""
 
-    def __init__(self, model: Model, length: float):
-        """A twin of `length` [m].
+    def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
+        """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place.
 
         Raises:
             InputError: the model has no gravity, or constraints that are more than rigid plates.
         """
         self.model, self.body, self.length = model, model.body, length
+        self._frames = {**super().frames, **(frames or {})}
         self._gravity = _gravity_of(model)
         model.unknowns.matrix.shifts = SHIFTS
         self.actuators = model.actuators
@@ -58,6 +60,10 @@ class FemTwin(StaticTwin):
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
         self.reset()
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        return self._frames
 
     @property
     def points(self) -> np.ndarray:

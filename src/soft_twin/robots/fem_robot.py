@@ -1,0 +1,195 @@
+"""Any body of finite elements that cables, chambers or both move: one YAML file and, where it likes, one mesh."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from soft_twin.errors import DescriptionError, SoftTwinError
+from soft_twin.robots.base import Robot
+
+if TYPE_CHECKING:
+    from soft_twin.descriptions import fem_robot as descriptions
+    from soft_twin.inverse.controller import Controller
+    from soft_twin.inverse.inverse import Inverse
+    from soft_twin.inverse.limits import Limit
+    from soft_twin.twin.actuators.base import Actuators
+    from soft_twin.twin.body import Body
+    from soft_twin.twin.fem import FemTwin
+    from soft_twin.twin.mesh import Mesh
+    from soft_twin.twin.model import Model
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FemRobot(Robot):
+    """See the module's docstring.
+
+    Attributes:
+        description: all that its file says.
+    """
+
+    description: "descriptions.FemRobot" = field(repr=False)
+
+    @property
+    def actuator_names(self) -> list[str]:
+        """Cables first, chambers behind them, as in all arrays of efforts and coordinates."""
+        return [each.name for each in (*self.description.cables, *self.description.chambers)]
+
+    @property
+    def cable_names(self) -> list[str]:
+        return [cable.name for cable in self.description.cables]
+
+    @property
+    def chamber_names(self) -> list[str]:
+        return [chamber.name for chamber in self.description.chambers]
+
+    @property
+    def target_tip(self) -> tuple[float, float, float]:
+        """Default target (3,) of the frame `tip` in base_link [m]."""
+        return self.description.target.tip
+
+    def build_model(self) -> "Model":
+        """Its mechanics: body, plates, weight, actuators.
+
+        Raises:
+            DescriptionError: names that the mesh has not, a chamber that is not closed, a cable through no cell.
+            MeshError: the mesh's file is missing, broken, or of another size.
+        """
+        from soft_twin.twin.constraints import RigidPlate
+        from soft_twin.twin.forces.loads import Gravity
+        from soft_twin.twin.model import Model
+
+        body = self._body(self._mesh())
+        plates = [RigidPlate(self._nodes(body, plate.nodes, f"body.plates: {plate.name}")) for plate in self._plates]
+        return self._at("body", lambda: Model(body, [Gravity()], plates, actuators=self._actuators(body)))
+
+    def build_twin(self, **choices: Any) -> "FemTwin":
+        """A twin of it; there is nothing to choose.
+
+        Raises:
+            DescriptionError, MeshError: see build_model.
+        """
+        from soft_twin.twin.fem import FemTwin
+        from soft_twin.twin.frames import NodesFrame
+
+        if choices:
+            raise DescriptionError(f"{self.path}: a robot of kind 'fem' has no choice of {', '.join(choices)}")
+        model = self.build_model()
+        rest = model.body.mesh.nodes
+        frames = {
+            name: NodesFrame(self._nodes(model.body, frame.nodes, f"frames.{name}"), rest)
+            for name, frame in self.description.frames.items()
+        }
+        return FemTwin(model, float(np.ptp(rest, axis=0).max()), frames)
+
+    def build_inverse(self, twin: "FemTwin | None" = None) -> "Inverse":
+        """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own."""
+        from soft_twin.inverse.inverse import Inverse
+
+        twin = self.build_twin() if twin is None else twin
+        return Inverse(twin, self.limits(), self.actuator_names, posture=None)
+
+    def build_controller(self, twin: "FemTwin | None" = None, reuse: bool = False) -> "Controller":
+        """What the robot's control loop calls, tick by tick, on `twin` or on one of its own; see Controller."""
+        from soft_twin.inverse.controller import Controller
+
+        return Controller(self.build_inverse(twin), self.target_tip, reuse)
+
+    def limits(self) -> "list[Limit]":
+        """Of tensions and pressures, of displacements and volumes."""
+        from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
+
+        cables, chambers = self.description.cables, self.description.chambers
+        efforts = [cable.tension for cable in cables] + [chamber.pressure for chamber in chambers]
+        coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
+        return [EffortLimit(*np.array(efforts).T), CoordinateLimit(*np.array(coordinates).T)]
+
+    @property
+    def _plates(self) -> "tuple[descriptions.Plate, ...]":
+        return self.description.body.plates
+
+    def _mesh(self) -> "Mesh":
+        from soft_twin.twin.mesh import check_unit
+        from soft_twin.twin.mesh_files import read_mesh
+
+        source = self.description.body.mesh
+        if source.voxels is not None:
+            return self._at("body.mesh.voxels", lambda: _voxels(source.voxels))
+        path = self.path.resolve().parent / source.file
+        mesh = read_mesh(path)
+        check_unit(mesh, np.array(source.size), str(path))
+        return mesh
+
+    def _body(self, mesh: "Mesh") -> "Body":
+        from soft_twin.twin.body import Body, Material
+        from soft_twin.twin.energies import energy_named
+
+        def made(part: "descriptions.VolumeMaterial") -> Material:
+            law = energy_named(part.model, part.young_modulus, part.poisson_ratio)
+            return Material(law, part.density, part.volume)
+
+        parts = self.description.body
+        materials = self._at("body.materials", lambda: [made(part) for part in parts.materials])
+        body = self._at("body", lambda: Body(mesh, materials, parts.clamped))
+        for plate in parts.plates:
+            if plate.mass > 0.0:
+                self._at(f"body.plates: {plate.name}", lambda plate=plate: body.attach_mass(plate.nodes, plate.mass))
+        return body
+
+    def _actuators(self, body: "Body") -> "list[Actuators]":
+        from soft_twin.twin.actuators.cables import CableActuators
+        from soft_twin.twin.actuators.chambers import Chambers
+
+        parts: list[Actuators] = []
+        for cable in self.description.cables:
+            made = self._at(f"cables: {cable.name}", lambda cable=cable: _cable(body, cable))
+            parts.append(CableActuators(made, cable.stiffness, [cable.name]))
+        chambers = self.description.chambers
+        if chambers:
+            parts.append(Chambers([chamber.surface for chamber in chambers], self.chamber_names))
+        return parts
+
+    def _nodes(self, body: "Body", name: str, where: str) -> np.ndarray:
+        from soft_twin.twin.body import nodes_of
+
+        return self._at(where, lambda: nodes_of(body, name, name))
+
+    def _at(self, where: str, make: Callable[[], T]) -> T:
+        """What `make` makes; what goes wrong is told with the place in the description."""
+        try:
+            return make()
+        except DescriptionError:
+            raise
+        except SoftTwinError as error:
+            raise DescriptionError(f"{self.path}: robot.{where}: {error}") from error
+
+
+def read(description: "descriptions.FemRobot", path: Path, nodes: dict[str, Any]) -> FemRobot:
+    """A FemRobot from its description."""
+    return FemRobot(name=description.name, path=path, nodes=nodes, description=description)
+
+
+def _voxels(source: "descriptions.Voxels") -> "Mesh":
+    """The block, with the middle of its lowest face at the origin."""
+    from dataclasses import replace
+
+    from soft_twin.twin.voxels import voxel_mesh
+
+    occupied = np.ones(source.cells, dtype=bool)
+    for hollow in source.hollows:
+        occupied[tuple(slice(low, high + 1) for low, high in zip(hollow.first, hollow.last, strict=True))] = False
+    size = np.array(source.size)
+    mesh = voxel_mesh(occupied, size / source.cells, source.element)
+    return replace(mesh, nodes=mesh.nodes - [0.5 * size[0], 0.5 * size[1], 0.0])
+
+
+def _cable(body: "Body", cable: "descriptions.FemCable"):
+    from soft_twin.twin.cables import Cables
+
+    if cable.nodes is None:
+        return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
+    return Cables.outside(body.mesh, [cable.start], cable.nodes, [cable.end])
