@@ -122,18 +122,16 @@ class Potential:
     """Φ of a step, and its derivatives."""
 
     def __init__(self, step: Step):
-        self.step = step
-        self._held = step.pulls(step.start) @ step.tensions
-        self._scaled_start = step.scaled(step.start)
-        self._steady = step.loads + step.matter.masses / step.dt * step.velocities
-        self._steady += step.damping * (step.start.elastic + self._held)
+        self.step, self._inertia = step, step.inertia
+        held = step.start.elastic + step.pulls(step.start) @ step.tensions
+        self._steady = step.loads + step.matter.masses / step.dt * step.velocities + step.damping * held
 
     def value(self, place: Place, offsets: np.ndarray) -> float:
         """Φ with cables that begin to pull where ℓ̃ is (c,) `offsets` [J]."""
         step, moved = self.step, place.points - self.step.start.points
         scaled = step.scaled(place)
-        body = (1.0 + step.damping) * place.energy + step.damping * (step.tensions @ (scaled - self._scaled_start))
-        kinetic = 0.5 * float((step.inertia * moved**2).sum()) - float((self._steady * moved).sum())
+        body = (1.0 + step.damping) * place.energy + step.damping * float(step.tensions @ scaled)
+        kinetic = float(((0.5 * self._inertia * moved - self._steady) * moved).sum())
         return body + kinetic + 0.5 * step.matter.stiffness * float((np.maximum(scaled - offsets, 0.0) ** 2).sum())
 
     def offsets(self, place: Place) -> np.ndarray:
@@ -143,8 +141,8 @@ class Potential:
     def unbalanced(self, place: Place, pulls: np.ndarray) -> np.ndarray:
         """Forces (n, 3) that the cables have to balance [N], with `pulls` of the place."""
         step = self.step
-        inertia = step.inertia * (place.points - step.start.points)
-        return self._steady - inertia - (1.0 + step.damping) * place.elastic - step.damping * (pulls @ step.tensions)
+        inertia = self._inertia * (place.points - step.start.points)
+        return self._steady - inertia - (1.0 + step.damping) * place.elastic - pulls @ (step.damping * step.tensions)
 
 
 class Tangent:
@@ -206,13 +204,14 @@ class Reached:
 def minimise(step: Step, tangent: Tangent) -> Reached:
     """The end of a step: where it could not be solved, the last place, at which Φ is no higher than at the start."""
     potential = Potential(step)
-    place, tensions, previous = _lowest_start(potential), step.tensions, np.inf
-    for _ in range(MAX_ITERATIONS):
-        pulls = step.pulls(place)
-        unbalanced = potential.unbalanced(place, pulls)
-        residual = float(np.linalg.norm(step.matter.body.free_values(unbalanced - pulls @ tensions)))
+    place, tensions, previous = step.matter.place(step.start.points + step.dt * step.velocities), step.tensions, np.inf
+    for iteration in range(MAX_ITERATIONS):
+        pulls, unbalanced, residual = _balance(potential, place, tensions)
         if residual < TOLERANCE and _stretch_error(step, place, tensions) < STRETCH_TOLERANCE:
             return Reached(place, tensions, True)
+        if iteration == 0 and _is_lower(potential, step.start, place):
+            place = step.start  # what has snapped does not coast on
+            pulls, unbalanced, residual = _balance(potential, place, tensions)
         if residual > SLOW * previous:
             tangent.forget()
         previous = residual
@@ -223,13 +222,19 @@ def minimise(step: Step, tangent: Tangent) -> Reached:
     return Reached(place, step.matter.stiffness * np.maximum(step.stretch(place), 0.0), False)
 
 
-def _lowest_start(potential: Potential) -> Place:
-    """Where the body would be if nothing acted on it, or where it is: where Φ is lower."""
-    step = potential.step
-    coasted = step.matter.place(step.start.points + step.dt * step.velocities)
-    offsets = potential.offsets(coasted)
-    higher = not potential.value(coasted, offsets) <= potential.value(step.start, offsets)
-    return step.start if higher else coasted
+def _balance(potential: Potential, place: Place, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """∂ℓ̃/∂x (n, 3, c), the forces (n, 3) that cables have to balance, and the norm of what is left with tensions (c,)
+    [N]."""
+    pulls = potential.step.pulls(place)
+    unbalanced = potential.unbalanced(place, pulls)
+    left = potential.step.matter.body.free_values(unbalanced - pulls @ tensions)
+    return pulls, unbalanced, float(np.linalg.norm(left))
+
+
+def _is_lower(potential: Potential, place: Place, other: Place) -> bool:
+    """Whether Φ is lower at a place than at the other."""
+    offsets = potential.offsets(other)
+    return not potential.value(other, offsets) <= potential.value(place, offsets)
 
 
 def _iterate(

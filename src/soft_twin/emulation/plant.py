@@ -140,10 +140,10 @@ class Plant:
             self._accept(reached, np.zeros_like(self.points))
 
     def _loads(self, gravity: np.ndarray, rate: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
-        """Nodal forces (n, 3) of gravity and of the base's rotation [N]."""
-        swirl = np.cross(rate, np.cross(rate, self.points) + 2.0 * self.velocities)
-        inertial = self._matter.masses * (np.cross(acceleration, self.points) + swirl)
-        return self._matter.body.weight(gravity) - inertial
+        """Nodal forces (n, 3) of gravity, and of the base's rotation: m (ω̇ × x + ω × (ω × x + 2 v)) [N]."""
+        spin = _cross_matrix(rate)
+        turned = self.points @ (_cross_matrix(acceleration) + spin @ spin).T + self.velocities @ (2.0 * spin.T)
+        return self._matter.body.weight(gravity) - self._matter.masses * turned
 
     def _piece_factors(self) -> np.ndarray:
         """(s,) tension of each piece of a cable relative to the tension at the winch."""
@@ -155,3 +155,9 @@ class Plant:
         slid = self._place.lengths - reached.place.lengths
         self._slid = np.clip(self._slid + slid / PRESLIDING, -1.0, 1.0)
         self._place, self.velocities, self.tensions = reached.place, velocities, reached.tensions
+
+
+def _cross_matrix(vector: np.ndarray) -> np.ndarray:
+    """[v]× (3, 3)."""
+    x, y, z = vector
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
