@@ -275,7 +275,7 @@ def _direction(step: Step, place: Place, solution: np.ndarray, right: np.ndarray
 def _search(
     potential: Potential, place: Place, tensions: np.ndarray, move: np.ndarray, goal: np.ndarray, tries: int
 ) -> tuple[Place, np.ndarray] | None:
-    """As much of a movement (n, 3), with the tensions (c,) on the way to its `goal`, as lowers Φ; None after `tries`."""
+    """As much of a movement (n, 3), with tensions (c,) on the way to its `goal`, as lowers Φ; None after `tries`."""
     fraction = min(1.0, LARGEST_STEP / max(float(np.abs(move).max()), 1e-300))
     offsets = potential.offsets(place)
     highest = potential.value(place, offsets) + NOISE * (place.energy + QUIET)

@@ -126,9 +126,7 @@ class Plant:
     def _advance(self, dt: float, taut: np.ndarray, motion: tuple, halvings: int) -> None:
         """A step, or two of half the length where it is not solved; `taut`: (c,) lengths at which cables pull."""
         loads = self._loads(*motion)
-        step = Step(
-            self._matter, self._place, self.velocities, self.tensions, dt, loads, taut, self._piece_factors()
-        )
+        step = Step(self._matter, self._place, self.velocities, self.tensions, dt, loads, taut, self._piece_factors())
         reached = minimise(step, self._tangent)
         if reached.solved:
             self._accept(reached, (reached.place.points - self.points) / dt)

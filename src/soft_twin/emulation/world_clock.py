@@ -1,8 +1,8 @@
 """The one clock of an emulated robot: real time as long as the robot keeps up, and slower where it does not.
 
 Robot time goes on tick by tick, as its parts live them; no tick is left out. What it is behind by is caught up with a
-little faster than real time, so that what the robot sends stays spaced. What it is behind by more than it may be is lost
-for good: from then on its time is that much behind, and by no more.
+little faster than real time, so that what the robot sends stays spaced. What it is behind by more than it may be is
+lost for good: from then on its time is that much behind, and by no more.
 """
 
 import math
