@@ -75,8 +75,8 @@ class CableRobot:
     """An emulated robot that lives in two threads, one for its devices and one for its body, by one clock.
 
     The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
-    up with it: see WorldClock. Devices never skip a tick, and are never ahead of the body by more than LEAD periods. The
-    body is computed as often as there is time for, at most at its rate, in steps of up to LONGEST_STEP periods. A
+    up with it: see WorldClock. Devices never skip a tick, and are never ahead of the body by more than LEAD periods.
+    The body is computed as often as there is time for, at most at its rate, in steps of up to LONGEST_STEP periods. A
     driver that has not read what the motors have sent holds time up as well, but not for ever.
 
     Attributes:
