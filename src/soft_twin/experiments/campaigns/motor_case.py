@@ -49,7 +49,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that breaks at a time [s] for a duration [s]: a kind, a motor's index, a magnitude of the kind's own."""
+    """Something that breaks at a time [s] for a duration [s]; what the magnitude is depends on the kind."""
 
     time: float
     duration: float
@@ -118,7 +118,7 @@ def invent(seed: int) -> Case:
     """The case of a seed."""
     rng = random.Random(f"motors {seed}")
     robot = _robot(rng)
-    end = rng.uniform(2.2, 4.0)
+    end = rng.uniform(1.8, 3.2)
     healthy = rng.random() < 0.2
     faults = () if healthy else _faults(rng, len(robot.cables), end)
     autostart = rng.random() < 0.7
@@ -155,7 +155,7 @@ def _robot(rng: random.Random) -> CableTube:
     ids = rng.sample(range(1, 9), count)
     limits = replace(
         base.cable_limits,
-        tension=(0.0, rng.uniform(1.5, 3.0)),
+        tension=(0.0, rng.uniform(2.0, 6.0)),
         displacement=(-rng.uniform(0.002, 0.004), rng.uniform(0.006, 0.012)),
         rate=rng.uniform(0.02, 0.06),
         acceleration=rng.uniform(1.0, 5.0),

@@ -14,7 +14,8 @@ from soft_twin.experiments.campaigns.motor_world import MotorWorld
 QUIET = {"away", "limp", "position unknown", "ready", "stopped", "fault"}  # states in which nothing may be driven
 REMEDIES = re.compile(
     r"home|enable|clear_stop|assume|activate|connect|configure|check|plug|power|wait|look|mount|swap|direction|"
-    r"expected|send|wind|free|start|again|let|turn|give|newer|repair|cool|lower|slower|first|call|needs? ",
+    r"expected|send|wind|free|start|again|let|turn|give|newer|repair|cool|lower|slower|first|call|clocks|needs |"
+    r"for \d+ cables",
     re.IGNORECASE,
 )
 ENABLING = ("enable", "take_up_slack")
@@ -277,7 +278,7 @@ class MotorJudge:
         while self._past[0][0] < now - MEMORY:
             self._past.popleft()
         self._check_bus(now)
-        if driven.any():
+        if driven.any() and not self._world.adapter.line.lost_out:
             self._check_rates(np.abs(winches.rates()), driven, now)
 
     def _check_displacements(self, displacement, rates, driven, now: float) -> None:
@@ -365,7 +366,7 @@ class MotorJudge:
         if self._world.clock.now < 0.5:
             return
         for fault in faults:
-            if not re.search(r"command|stop|slack|home", fault, re.IGNORECASE):
+            if not re.search(r"command|stop|not open|is closed|position is unknown", fault, re.IGNORECASE):
                 self.found("false alarm", f"nothing was broken, but the user was told '{fault}'")
         if state == "fault" and not faults:
             self.found("mute message", "the state is 'fault', but no fault is named")

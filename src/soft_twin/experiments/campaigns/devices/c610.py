@@ -1,7 +1,7 @@
 """RoboMaster C610 controllers on a CAN bus, from their data sheet.
 
-Standard frames at 1 Mbit/s with 8 bytes, numbers of 16 bits, the high byte first. The host commands currents, ±10000 for
-±10 A: frame 0x200 for the motors 1…4, 0x1FF for 5…8. Each motor answers in frame 0x200 + id, a thousand times a
+Standard frames at 1 Mbit/s with 8 bytes, numbers of 16 bits, the high byte first. The host commands currents, ±10000
+for ±10 A: frame 0x200 for the motors 1…4, 0x1FF for 5…8. Each motor answers in frame 0x200 + id, a thousand times a
 second: rotor angle 0…8191, speed [rpm], torque current, two bytes of zero. A motor that hears nothing lets go.
 """
 
