@@ -18,10 +18,10 @@ REMEDIES = re.compile(
     r"for \d+ cables",
     re.IGNORECASE,
 )
-ENABLING = ("enable", "take_up_slack")
+ABOUT_COMMANDS = re.compile(r"(no )?command", re.IGNORECASE)  # of the user; they name nothing of the robot
 
 BEYOND = 0.001  # [m] beyond the limits of displacement, see motors.py
-FAST, FAST_OFFSET = 1.5, 0.005  # times the limit, and [m/s]
+FAST, FAST_OFFSET = 1.75, 0.005  # times the limit, and [m/s], see motors.py
 DRIVEN = 0.02  # [s] after a current, a motor counts as driven
 OFF = 0.0005  # [m] between what is true and what is told
 OFF_TIME = 0.35  # [s] within which a position that is off has to be named
@@ -73,6 +73,7 @@ class MotorJudge:
         self._newest_stamp = -math.inf
         self._frames, self._window = 0, 0.0
         self._told_state = ""
+        self._lost_out_until = -1.0
         self._plugged = True
         world.adapter.on_command = self._watch(world.adapter.on_command)
 
@@ -254,9 +255,10 @@ class MotorJudge:
         if error is not None:
             return self.found("raw error", f"status() raised {type(error).__name__}: {error}")
         now = self._world.clock.now
-        state, faults = state_of(status), tuple(str(fault) for fault in status.faults)
-        for fault in faults:
-            self._check_message("a fault", fault)
+        state, texts = state_of(status), tuple(str(fault) for fault in status.faults)
+        for text in texts:
+            self._check_message("a fault", text)
+        faults = tuple(text for text in texts if not ABOUT_COMMANDS.match(text))
         self._note_world(now)
         self._note_state(state, faults, now)
         self._check_alarm(state, faults)
@@ -272,13 +274,16 @@ class MotorJudge:
         now, winches = self._world.clock.now, self._world.winches
         displacement = self._displacements()
         driven = now - self._driven < DRIVEN
+        if self._world.adapter.line.lost_out:
+            self._lost_out_until = now + 0.2  # [s] a motor goes on for so long with what it was told last
+        driven &= now > self._lost_out_until
         if displacement is not None and not self._homing and self._zero_sure and driven.any():
             self._check_displacements(displacement, winches.rates(), driven, now)
         self._past.append((now, winches.lengths()))
         while self._past[0][0] < now - MEMORY:
             self._past.popleft()
         self._check_bus(now)
-        if driven.any() and not self._world.adapter.line.lost_out:
+        if driven.any():
             self._check_rates(np.abs(winches.rates()), driven, now)
 
     def _check_displacements(self, displacement, rates, driven, now: float) -> None:

@@ -16,7 +16,7 @@ time. The code under test sees an adapter in memory; the motors behind it are wr
 | homed blind | home() accepted while some motor has been silent for 0.5 s |
 | stop refused | stop() raises |
 | beyond displacement | a driven cable moves 1 mm beyond its limits: 0.5 mm unseen (below) and 0.5 mm of control |
-| too fast | a driven cable moves at 1.5 times the limit of its rate + 5 mm/s |
+| too fast | a driven cable moves at 1.75 times the limit of its rate + 5 mm/s: control of a friction it does not know |
 | position untrue | for 0.35 s told and true position differ by 0.5 mm, and no fault is named |
 | not followed | a target that stood still for way / rate · 1.2 + 0.45 s is 2 mm away, and no fault is named |
 | silence not named, loss not named | a motor was silent, or the adapter away, for 0.5 s, and nothing is named |
@@ -37,8 +37,8 @@ add up; more than half a turn of a rotor (0.57 mm of cable) can be seen in its a
 
 What physics forbids to see, and is therefore exempt: how far a cable without current is turned by the body; a cable
 that has come off its drum, as long as nobody takes up its slack; frames that are doubled or reordered and change
-nothing; a motor whose torque has just turned round, for the 60 ms until its answers can show it; the rate of a motor that does not
-hear the host, and goes on with what it was told last.
+nothing; a motor whose torque has just turned round, for the 60 ms until its answers can show it; the motion of a
+motor that does not hear the host, and goes on for up to 0.2 s with what it was told last.
 """
 
 import random
