@@ -296,10 +296,8 @@ class CableControl(ActuatorControl):
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
         self._aim(self._take_up.update(displacements, self._momentary_pulls(), dt))
         for i in self._take_up.lost(displacements):
-            self._fault_of(
-                i,
-                "found no tension within {1e3 * self.parameters.homing.travel:g} mm: is its cable on the drum, and fixed to the robot?",
-            )
+            travel = f"{1e3 * self.parameters.homing.travel:g} mm"
+            self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
             self._readings.set_zero(displacements - self._target + self._offsets)
             self._find_position()

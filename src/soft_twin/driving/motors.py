@@ -8,7 +8,6 @@ from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.rotor import COUNTS_PER_RPM, FeedbackPeriod, Rotor
 from soft_twin.driving.winch import Winch
 
-
 TOGETHER = 0.04  # [s] within which motors that a bus or a host has kept silent are heard again
 
 

@@ -170,7 +170,7 @@ class Rotor:
     def _judge_untimed(self, silence: float) -> None:
         """While the period is not known: samples may be as far apart as they came."""
         farthest = SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP)
-        if max(abs(self._excess), self._largest) > farthest:
+        if self._largest > farthest:  # in one sample; several may have come at once
             self._jump()
         else:
             self.losses += silence > self._silent_after

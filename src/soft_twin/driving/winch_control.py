@@ -52,9 +52,10 @@ class WinchControl:
     """Currents that make cables follow a motion; positive currents wind in.
 
     With the motion's rate v* and acceleration a* now, e = d*′ − d its distance from the feedback as it was when that
-    was measured, and the wanted rate w = v*′ + k_p e, clamped to the rate limit: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
-    ±i_max; the integral stays within what friction may be other than k_f v*, and rests while the limit binds. Where the feedback is later than the gains were made for, k_p and
-    k_v are lowered in proportion, and k_i by its square: late feedback at full gain would make the cables swing.
+    was measured, and the wanted rate w = v*′ + k_p e, clamped to the rate limit: i = k_f v* + k_a a* + k_v (w − v) +
+    k_i ∫ (w − v) dt, limited to ±i_max; the integral stays within what friction may be other than k_f v*, and rests
+    while the limit binds. Where the feedback is later than the gains were made for, k_p and k_v are lowered in
+    proportion, and k_i by its square: late feedback at full gain would make the cables swing.
 
     Attributes:
         limited: (c,) whether the current limit binds.
