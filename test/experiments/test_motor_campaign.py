@@ -38,6 +38,8 @@ class PlainSession:
     # ---- the contract
 
     def connect(self):
+        if self._bus is not None:
+            return
         try:
             self._bus = self._adapter.open()
         except can.CanError as error:
