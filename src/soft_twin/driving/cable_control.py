@@ -156,8 +156,6 @@ class CableControl(ActuatorControl):
         Raises:
             DeviceError: the position is known, or as for `home`.
         """
-        if self._known:
-            require(State.READY, Command.ASSUME_TAUT_HERE, self.actuators)
         require(self.condition, Command.ASSUME_TAUT_HERE, self.actuators)
         self.home()
 
