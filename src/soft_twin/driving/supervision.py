@@ -81,7 +81,7 @@ class Supervision:
         return [
             *((i, self._why_lost(motion, i)) for i in np.flatnonzero(lost & ~contrary)),
             *((i, self._why_contrary(motion, i)) for i in np.flatnonzero(contrary)),
-            *((i, f"pulls with {pulls[i]:.1f} N: the robot is blocked") for i in np.flatnonzero(strained)),
+            *((i, f"pulls with {pulls[i]:.1f} N: the robot is blocked; free it, then enable again") for i in np.flatnonzero(strained)),
         ]
 
     def _least_pulling(self, motion: Motion) -> np.ndarray:
