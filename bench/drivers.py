@@ -1,12 +1,10 @@
-"""Drivers of motors and valves against emulated devices in processes of their own, over real bytes; and faults."""
+"""Drivers of motors and valves against emulated devices in processes of their own, over real bytes."""
 
-import importlib.util
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +28,7 @@ READY_TIME = 10.0  # [s] to start an emulated device
 
 def measure() -> list[Figure]:
     """All figures; takes some minutes."""
-    return [*_latency_and_loop(), *_step(), *_valves(), *_kill(), *_campaign()]
+    return [*_latency_and_loop(), *_step(), *_valves(), *_kill()]
 
 
 @contextmanager
@@ -46,10 +44,11 @@ def _emulated(device: str):
 
 
 def _ready(driver: CableDriver) -> CableDriver:
-    """Wait until the driver knows its motors and the rate of their feedback."""
+    """Wait until the driver knows its motors and the rate of their feedback, and home it."""
     end = time.monotonic() + READY_TIME
     while driver.state().counters["ticks"] < 200 and time.monotonic() < end:
         time.sleep(0.01)
+    driver.home()
     return driver
 
 
@@ -188,6 +187,7 @@ from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
+driver.home()
 driver.enable()
 print("driving", flush=True)
 while True:
@@ -231,10 +231,3 @@ def _live(device: Motors, until, seconds: float) -> None:
             device.step(device.period)
             ticks += 1
         time.sleep(0.002)
-
-
-def _campaign() -> list[Figure]:
-    spec = importlib.util.spec_from_file_location("fault_campaign", Path(__file__).with_name("fault_campaign.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.measure()
