@@ -18,11 +18,10 @@ from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
-MIN_PAUSE = 0.002  # [s] of a thread that waits for another, or for its host
-LONGEST_STEP = 3  # [periods] of the body
-LEAD = 4  # [periods of the body] that devices may be ahead of it
-BACKLOG = 2000  # [bytes] that a driver has not read: frames of 60 ms; with more, the robot waits for it
-BACKLOG_PATIENCE = 1.0  # [s] for a driver that reads nothing
+MIN_PAUSE = 0.002  # [s] of a thread that waits for another
+LONGEST_STEP = 10  # [periods] of the body
+LEAD = 20  # [periods of the body] that devices may be ahead of it
+MOST_STANDING = 100  # [ticks of the motors] told at once of time that stood still: more than a line holds are lost
 SETTLING_PATIENCE = 5.0  # [s] for the body to be put to rest
 
 
@@ -33,6 +32,7 @@ class Body(Protocol):
     tip_direction: np.ndarray
     tensions: np.ndarray
     points: np.ndarray
+    give: np.ndarray
 
     def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None: ...
 
@@ -75,9 +75,9 @@ class CableRobot:
     """An emulated robot that lives in two threads, one for its devices and one for its body, by one clock.
 
     The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
-    up with it: see WorldClock. Devices never skip a tick, and are never ahead of the body by more than LEAD periods.
-    The body is computed as often as there is time for, at most at its rate, in steps of up to LONGEST_STEP periods. A
-    driver that has not read what the motors have sent holds time up as well, but not for ever.
+    up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for: nothing
+    turns unseen. On a busy host the body is computed more seldom, in longer steps; devices are never ahead of it by
+    more than LEAD periods.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
@@ -122,7 +122,7 @@ class CableRobot:
         self.advance_body(0.0, 1.0 / self.timing.plant)
         self._closing, self._unsettled = threading.Event(), threading.Event()
         self._settling = threading.Condition()
-        self._body_time, self._held_up_since = 0.0, math.inf
+        self._body_time = self._standing = 0.0
         self._clock = WorldClock()  # time begins when the body is there
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run_devices, self._run_body)]
         if real_time:
@@ -228,8 +228,14 @@ class CableRobot:
 
     def _advance_motors(self, now: float) -> None:
         while self._motor_ticks / self.timing.motors <= now:
-            self._motors.step(1.0 / self.timing.motors, self._tensions)
+            self._motors.step(1.0 / self.timing.motors, self._tensions_now())
             self._motor_ticks += 1
+
+    def _tensions_now(self) -> np.ndarray:
+        """(c,) [N]: those of the body's last step, less where a winch has let cable out since: it is slack before the
+        body has followed."""
+        let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
+        return np.maximum(self._tensions - let_out / self._body.give, 0.0)
 
     def _sample_imu(self, now: float) -> None:
         t = self._motion_time(now)
@@ -246,27 +252,25 @@ class CableRobot:
 
     def _run_devices(self) -> None:
         prefer_this_thread()  # devices keep their own time, however busy the host is
-        while not self._closing.wait(max(self._clock.until(self._next_tick()), 0.0)):
-            if self._is_held_up():
+        while not self._closing.wait(max(-self._clock.ago(self._next_tick()), 0.0)):
+            self._stand_still(self._clock.give_up())
+            now = min(self._clock.due(), self._body_time + LEAD / self.timing.plant)
+            if now < self._next_tick():
                 self._closing.wait(MIN_PAUSE)
                 continue
-            tick = self._next_tick()
-            self.advance_devices(tick)
-            self._clock.move(tick)
+            self.advance_devices(now)
+            self._clock.move(now)
+
+    def _stand_still(self, duration: float) -> None:
+        """Motors tell that they have not moved for so long [s], tick by tick."""
+        self._standing += duration * self.timing.motors
+        ticks = int(self._standing)
+        self._standing -= ticks
+        if ticks:
+            self._motors.stand_still(min(ticks, MOST_STANDING))
 
     def _next_tick(self) -> float:
         return min(self._motor_ticks / self.timing.motors, self._imu_ticks / self.timing.imu)
-
-    def _is_held_up(self) -> bool:
-        """Whether devices wait: for the body, or for a driver that has not read what they have sent."""
-        if self._next_tick() > self._body_time + LEAD / self.timing.plant:
-            return True
-        now = time.monotonic()
-        if self._motors.port.unread < BACKLOG:
-            self._held_up_since = math.inf
-            return False
-        self._held_up_since = min(self._held_up_since, now)
-        return now - self._held_up_since < BACKLOG_PATIENCE
 
     def _run_body(self) -> None:
         period, ticks = 1.0 / self.timing.plant, 0

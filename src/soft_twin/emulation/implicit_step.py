@@ -146,13 +146,18 @@ class Potential:
 
 
 class Tangent:
-    """The factorised second derivative of Φ, kept from iteration to iteration and from step to step while it serves."""
+    """The factorised second derivative of Φ, kept from iteration to iteration and from step to step while it serves.
+
+    Attributes:
+        give: (c,) by how much a cable must be let out for its tension to fall, the others' as it is [m/N].
+    """
 
     def __init__(self, matter: Matter):
         self._matter = matter
         self._matrix = matter.body.new_factorisation()
         self._addresses = self._matrix.addresses(matter.cables.nodes)
         self._made_for: float | None = None
+        self.give = np.full(matter.cables.count, 1.0 / matter.stiffness)
 
     def serves(self, dt: float) -> bool:
         """Whether there is one for steps of dt."""
@@ -253,21 +258,24 @@ def _iterate(
     step, body = potential.step, potential.step.matter.body
     right = np.column_stack([body.free_values(unbalanced), body.free_values(pulls)])
     if tangent.serves(step.dt):
-        found = _search(potential, place, tensions, *_direction(step, place, tangent.solve(right), right), 1)
+        found = _search(potential, place, tensions, *_direction(step, place, tangent, tangent.solve(right), right), 1)
         if found is not None:
             return found
     solution = tangent.renew(step, place.points, tensions, right)
-    found = _search(potential, place, tensions, *_direction(step, place, solution, right), SHORTENINGS)
+    found = _search(potential, place, tensions, *_direction(step, place, tangent, solution, right), SHORTENINGS)
     if found is None:
         raise ConvergenceError("the emulated body's potential cannot be lowered")
     return found
 
 
-def _direction(step: Step, place: Place, solution: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _direction(
+    step: Step, place: Place, tangent: Tangent, solution: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Movement (n, 3) of the nodes and tensions (c,) at its end: T ≥ 0, elastic where taut."""
     sensitivities = right[:, 1:].T @ solution
     compliance = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
     compliance[np.diag_indices_from(compliance)] += 1.0 / step.matter.stiffness
+    tangent.give = np.diagonal(compliance).copy()
     tensions = solve_box_qp(compliance, -(step.stretch(place) + sensitivities[:, 0]), 0.0, np.inf)
     return step.matter.body.spread(solution[:, 0] - solution[:, 1:] @ tensions), tensions
 

@@ -91,6 +91,11 @@ class Plant:
         """(c,) winch displacements at which each cable is just taut [m]."""
         return self._matter.cables.rest_lengths - self._place.lengths
 
+    @property
+    def give(self) -> np.ndarray:
+        """(c,) by how much each cable must be let out for its tension to fall, the others' as it is [m/N]."""
+        return self._tangent.give
+
     def energy(self) -> float:
         """Kinetic, elastic, and of the stretched cables [J]."""
         matter = self._matter

@@ -26,6 +26,7 @@ class PlantState:
     centre_line: np.ndarray
     stations: np.ndarray
     damped_steps: int
+    give: np.ndarray
 
 
 class PlantProcess:
@@ -74,6 +75,10 @@ class PlantProcess:
     @property
     def damped_steps(self) -> int:
         return self._state.damped_steps
+
+    @property
+    def give(self) -> np.ndarray:
+        return self._state.give
 
     def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None:
         """As Plant.step; waits for the process.
@@ -149,4 +154,5 @@ def _state(plant: Plant) -> PlantState:
         plant.centre_line,
         plant.stations,
         plant.damped_steps,
+        plant.give,
     )

@@ -1,11 +1,8 @@
 """A serial port without hardware: what is written to one end of a pseudo-terminal is read at the other."""
 
 import contextlib
-import fcntl
 import os
 import select
-import sys
-import termios
 import threading
 import tty
 
@@ -35,21 +32,6 @@ class PseudoTerminal:
         """Whether a driver has the port open."""
         with self._lock:
             return self._is_connected()
-
-    @property
-    def unread(self) -> int:
-        """Bytes that the driver has not read yet, as far as the kernel tells (up to 4 kB); 0 where there is none."""
-        with self._lock:
-            if not self._is_connected():
-                return 0
-            count = bytearray(4)
-            with contextlib.suppress(OSError):  # the driver left just now, or lets nobody else open its port
-                end = os.open(self.path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-                try:
-                    fcntl.ioctl(end, termios.FIONREAD, count, True)
-                finally:
-                    os.close(end)
-            return int.from_bytes(count, sys.byteorder)
 
     def read(self) -> bytes:
         """All bytes that the driver has sent and that were not read yet."""

@@ -1,18 +1,16 @@
 """The one clock of an emulated robot: real time as long as the robot keeps up, and slower where it does not.
 
-Robot time goes on tick by tick, as its parts live them; no tick is left out. What it is behind by is caught up with a
-little faster than real time, so that what the robot sends stays spaced. What it is behind by more than it may be is
-lost for good: from then on its time is that much behind, and by no more.
+Robot time goes on tick by tick, as its parts live them, and no tick is left out: those that are late are lived at once.
+What the robot is behind by more than it may be is given up: it stood still for so long, and from then on its time is
+that much behind real time for good.
 """
 
-import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-MOST_BEHIND = 0.1  # [s] that are caught up with; hosts take stamps from before that for stale
-CATCHING_UP = 1.25  # of real time's speed, at most
+MOST_BEHIND = 0.25  # [s] that are caught up with; hosts take stamps from before that for stale
 WINDOW = 1.0  # [s] of real time that a pace is taken over
 SLOW = 0.98  # a pace below this is not real time's
 
@@ -49,7 +47,7 @@ class WorldClock:
     def __init__(self, real_time: Callable[[], float] = time.monotonic):
         """It starts now; `real_time` is what it keeps up with [s]."""
         self._real_time = real_time
-        self._start = self._last_move = self._window_start = real_time()
+        self._start = self._window_start = real_time()
         self._lock = threading.Lock()
         self._window_time = 0.0
         self.time = 0.0
@@ -60,36 +58,40 @@ class WorldClock:
         with self._lock:
             return self._due() - tick
 
-    def until(self, tick: float) -> float:
-        """Real time to wait before the robot may live on to `tick` [s since the start]; not positive: now."""
+    def give_up(self) -> float:
+        """Give up what the robot is behind by more than it may be: for so long [s] it has stood still."""
         with self._lock:
-            spacing = (tick - self.time) / CATCHING_UP
-            return max(tick - self._due(), self._last_move + spacing - self._real_time())
+            beyond = max(self._due() - self.time - MOST_BEHIND, 0.0)
+            self.pace = replace(self.pace, lost=self.pace.lost + beyond)
+            return beyond
 
-    def move(self, tick: float) -> None:
-        """The robot has lived on to `tick` [s since the start]."""
+    def due(self) -> float:
+        """What its time should be now [s]."""
         with self._lock:
-            self.time, self._last_move = tick, self._real_time()
-            beyond = max(self._due() - tick - MOST_BEHIND, 0.0)
-            self.pace = Pace(self.pace.last, self.pace.slowest, self.pace.slow_for, self.pace.lost + beyond)
-            self._take_pace()
+            return self._due()
+
+    def move(self, time: float) -> None:
+        """The robot has lived on to `time` [s]."""
+        with self._lock:
+            self.time = time
+            self._take_pace(self._real_time())
 
     def _due(self) -> float:
         return self._real_time() - self._start - self.pace.lost
 
-    def _take_pace(self) -> None:
-        passed = self._last_move - self._window_start
+    def _take_pace(self, now: float) -> None:
+        passed = now - self._window_start
         if passed < WINDOW:
             return
         last = (self.time - self._window_time) / passed
         slow_for = self.pace.slow_for + (passed if last < SLOW else 0.0)
         self.pace = Pace(last, min(self.pace.slowest, last), slow_for, self.pace.lost)
-        self._window_start, self._window_time = self._last_move, self.time
+        self._window_start, self._window_time = now, self.time
 
 
 def in_words(pace: Pace) -> str:
     """What people are told of a robot that is or was slow; empty for one that kept up."""
-    if pace.slow_for == 0.0 or not math.isfinite(pace.slowest):
+    if pace.slow_for == 0.0:
         return ""
     return (
         f"ran at down to {pace.slowest:.2f} of real time, slow for {pace.slow_for:.1f} s, "
