@@ -16,6 +16,7 @@ RUN_TIME = 300.0  # [s] that one run may take at most
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
     parser.add_argument("--load", type=int, default=16, metavar="N", help="processes that are busy meanwhile")
     parser.add_argument("--times", type=int, default=10, metavar="N", help="runs: start, home, play, enable, play")
 

@@ -82,6 +82,7 @@ class EmulatedRobot(RobotNode):
             "phase": robot.truth().phase,
             "body_failures": robot.body_failures,
             "damped_steps": self._plant.damped_steps,
+            "longest_body_step": robot.longest_step,
             "pace": pace.last,
             "slowest_pace": pace.slowest,
             "slow_for": pace.slow_for,

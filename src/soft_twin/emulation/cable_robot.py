@@ -83,6 +83,7 @@ class CableRobot:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
         body_failures: steps of the body that were refused or lost; the cables pull at no winch then.
         last_failure: what the last step said, if it failed.
+        longest_step: that the body was computed in [s]; more than its period on a host that is too busy for it.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class CableRobot:
             real_time: False leaves time to `advance_devices` and `advance_body`.
         """
         self.timing = timing or Timing()
-        self.body_failures, self.last_failure = 0, ""
+        self.body_failures, self.last_failure, self.longest_step = 0, "", 0.0
         self._motion = motion
         self._mounting = robot.mounting
         self._body = body
@@ -280,5 +281,6 @@ class CableRobot:
             periods = min(int(self._clock.time / period + 1e-9) - ticks, LONGEST_STEP)
             if periods > 0:
                 ticks += periods
+                self.longest_step = max(self.longest_step, periods * period)
                 self.advance_body(ticks * period, periods * period)
                 self._body_time = ticks * period
