@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
 from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant_process import PlantProcess
-from soft_twin.emulation.world_clock import WINDOW, in_words
+from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
 from soft_twin.graph import default_device_folder
 from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
@@ -82,16 +82,16 @@ class EmulatedRobot(RobotNode):
             "phase": robot.truth().phase,
             "body_failures": robot.body_failures,
             "damped_steps": self._plant.damped_steps,
-            "longest_body_step": robot.longest_step,
             "pace": pace.last,
             "slowest_pace": pace.slowest,
             "slow_for": pace.slow_for,
             "behind_for_good": pace.lost,
+            "lost_by_body": pace.lost_by_body,
         }
         if robot.last_failure:
             return Health(ERROR, f"{robot.last_failure}: rewind, or start the robot again", values)
         if pace.slow:
-            return Health(WARN, f"slower than real time: {in_words(pace)}", values)
+            return Health(WARN, "slower than real time: the host is too busy, close other programs", values)
         return Health(OK, f"base: {values['phase']}", values)
 
     def close(self) -> None:

@@ -19,8 +19,7 @@ from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
 MIN_PAUSE = 0.002  # [s] of a thread that waits for another
-LONGEST_STEP = 10  # [periods] of the body
-LEAD = 20  # [periods of the body] that devices may be ahead of it
+LONGEST_STEP = 3  # [periods] of the body
 MOST_STANDING = 100  # [ticks of the motors] told at once of time that stood still: more than a line holds are lost
 SETTLING_PATIENCE = 5.0  # [s] for the body to be put to rest
 
@@ -76,14 +75,14 @@ class CableRobot:
 
     The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
     up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for: nothing
-    turns unseen. On a busy host the body is computed more seldom, in longer steps; devices are never ahead of it by
-    more than LEAD periods.
+    turns unseen. The body is computed as often as there is time for, at most at its rate, in steps of up to
+    LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since longer steps cost more
+    than they gain.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
         body_failures: steps of the body that were refused or lost; the cables pull at no winch then.
         last_failure: what the last step said, if it failed.
-        longest_step: that the body was computed in [s]; more than its period on a host that is too busy for it.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class CableRobot:
             real_time: False leaves time to `advance_devices` and `advance_body`.
         """
         self.timing = timing or Timing()
-        self.body_failures, self.last_failure, self.longest_step = 0, "", 0.0
+        self.body_failures, self.last_failure = 0, ""
         self._motion = motion
         self._mounting = robot.mounting
         self._body = body
@@ -123,7 +122,7 @@ class CableRobot:
         self.advance_body(0.0, 1.0 / self.timing.plant)
         self._closing, self._unsettled = threading.Event(), threading.Event()
         self._settling = threading.Condition()
-        self._body_time = self._standing = 0.0
+        self._standing = 0.0
         self._clock = WorldClock()  # time begins when the body is there
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run_devices, self._run_body)]
         if real_time:
@@ -255,10 +254,7 @@ class CableRobot:
         prefer_this_thread()  # devices keep their own time, however busy the host is
         while not self._closing.wait(max(-self._clock.ago(self._next_tick()), 0.0)):
             self._stand_still(self._clock.give_up())
-            now = min(self._clock.due(), self._body_time + LEAD / self.timing.plant)
-            if now < self._next_tick():
-                self._closing.wait(MIN_PAUSE)
-                continue
+            now = self._clock.due()
             self.advance_devices(now)
             self._clock.move(now)
 
@@ -278,9 +274,9 @@ class CableRobot:
         while not self._closing.wait(max((ticks + 1) * period - self._clock.time, MIN_PAUSE)):
             if self._unsettled.is_set():
                 self._settle_body()
-            periods = min(int(self._clock.time / period + 1e-9) - ticks, LONGEST_STEP)
-            if periods > 0:
-                ticks += periods
-                self.longest_step = max(self.longest_step, periods * period)
+            due = int(self._clock.time / period + 1e-9)
+            if due > ticks:
+                periods = min(due - ticks, LONGEST_STEP)
+                self._clock.leave_out((due - ticks - periods) * period)
+                ticks = due
                 self.advance_body(ticks * period, periods * period)
-                self._body_time = ticks * period

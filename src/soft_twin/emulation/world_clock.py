@@ -2,7 +2,7 @@
 
 Robot time goes on tick by tick, as its parts live them, and no tick is left out: those that are late are lived at once.
 What the robot is behind by more than it may be is given up: it stood still for so long, and from then on its time is
-that much behind real time for good.
+that much behind real time for good. A part that is too slow for it, as the body may be, loses time of its own.
 """
 
 import threading
@@ -24,12 +24,14 @@ class Pace:
         slowest: least of all windows.
         slow_for: real time during which it was slow [s].
         lost: robot time that real time is ahead by for good [s].
+        lost_by_body: robot time that the body has not lived [s].
     """
 
     last: float = 1.0
     slowest: float = 1.0
     slow_for: float = 0.0
     lost: float = 0.0
+    lost_by_body: float = 0.0
 
     @property
     def slow(self) -> bool:
@@ -49,7 +51,7 @@ class WorldClock:
         self._real_time = real_time
         self._start = self._window_start = real_time()
         self._lock = threading.Lock()
-        self._window_time = 0.0
+        self._window_time = self._window_lost = 0.0
         self.time = 0.0
         self.pace = Pace()
 
@@ -76,6 +78,12 @@ class WorldClock:
             self.time = time
             self._take_pace(self._real_time())
 
+    def leave_out(self, duration: float) -> None:
+        """The body has not lived so much of the robot's time [s]."""
+        with self._lock:
+            self._window_lost += duration
+            self.pace = replace(self.pace, lost_by_body=self.pace.lost_by_body + duration)
+
     def _due(self) -> float:
         return self._real_time() - self._start - self.pace.lost
 
@@ -83,17 +91,7 @@ class WorldClock:
         passed = now - self._window_start
         if passed < WINDOW:
             return
-        last = (self.time - self._window_time) / passed
+        last = max(self.time - self._window_time - self._window_lost, 0.0) / passed
         slow_for = self.pace.slow_for + (passed if last < SLOW else 0.0)
-        self.pace = Pace(last, min(self.pace.slowest, last), slow_for, self.pace.lost)
-        self._window_start, self._window_time = now, self.time
-
-
-def in_words(pace: Pace) -> str:
-    """What people are told of a robot that is or was slow; empty for one that kept up."""
-    if pace.slow_for == 0.0:
-        return ""
-    return (
-        f"ran at down to {pace.slowest:.2f} of real time, slow for {pace.slow_for:.1f} s, "
-        f"{pace.lost:.2f} s behind for good: the host is too busy"
-    )
+        self.pace = replace(self.pace, last=last, slowest=min(self.pace.slowest, last), slow_for=slow_for)
+        self._window_start, self._window_time, self._window_lost = now, self.time, 0.0
