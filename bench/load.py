@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,22 +40,15 @@ def measure(load: int = 16, times: int = 10) -> list[Figure]:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that do nothing but keep processors busy, at ordinary priority."""
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_spin, daemon=True) for _ in range(count)]
-    for process in processes:
-        process.start()
+    """So many processes that do nothing but keep processors busy, at ordinary priority, as long as this one lives."""
+    spin = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(count)]
     try:
         yield
     finally:
         for process in processes:
             process.kill()
-            process.join()
-
-
-def _spin() -> None:
-    while True:
-        pass
+            process.wait()
 
 
 def _run(folder: Path, number: int, times: int) -> dict | None:
