@@ -1,4 +1,4 @@
-"""The first target of docs/ros.md, an S shape, on the emulated robot: driver, bytes, motors and body in virtual time."""
+"""The first target of docs/ros.md, an S shape, on the emulated robot: driver, bytes, motors, body in virtual time."""
 
 import numpy as np
 import pytest
