@@ -1,11 +1,11 @@
-"""The first target of docs/ros.md, an S shape, on the emulated robot: driver, bytes, motors, body in virtual time."""
+"""The first target of docs/ros.md, an S shape, on the emulated robot: driver, frames, motors and body by one clock."""
 
+import can
 import numpy as np
 import pytest
 
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.can_bus import open_bus
 from soft_twin.driving.clock import Clock
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.cable_robot import CableRobot
@@ -31,6 +31,23 @@ class Hand(Clock):
         self.now += seconds
 
 
+class Bus(can.BusABC):
+    """The emulated motors' bus without a kernel in between, which has a time of its own."""
+
+    def __init__(self, motors):
+        super().__init__("motors")
+        self.motors, self.waiting = motors, []
+
+    def send(self, message, timeout=None):
+        self.motors.receive(message.arbitration_id, bytes(message.data))
+
+    def _recv_internal(self, timeout):
+        if not self.waiting:
+            return None, False
+        can_id, data = self.waiting.pop(0)
+        return can.Message(arbitration_id=can_id, data=data, is_extended_id=False), False
+
+
 class Bench:
     """A driver and an emulated robot that live tick by tick."""
 
@@ -39,14 +56,15 @@ class Bench:
         self.body = Plant(robot, mesh="hex20r")
         motion = inclinations([0.0], move_time=1.0, hold_time=1.0)
         self.emulated = CableRobot(robot, motion, self.body, real_time=False)
-        bus = open_bus("slcan", self.emulated.can_path)
-        self.driver = CableDriver(robot, bus, clock=self.clock, threaded=False)
+        self.bus = Bus(self.emulated._motors.motors)
+        self.driver = CableDriver(robot, self.bus, clock=self.clock, threaded=False)
 
     def live(self, seconds, command=None):
         for _ in range(round(seconds / TICK)):
             self.ticks += 1
             self.clock.now += TICK
             self.emulated.advance_devices(self.ticks * TICK)
+            self.bus.waiting += self.bus.motors.feedback()
             if self.ticks % BODY_TICKS == 0:
                 self.emulated.advance_body(self.ticks * TICK, BODY_TICKS * TICK)
             if command is not None:
