@@ -107,7 +107,7 @@ class Conductor(Node):
         self._watched = {f"{node.namespace}/{node.name}" for node in nodes}
         self._health: dict[str, DiagnosticStatus] = {}
         self._in_error: dict[str, float] = {}
-        self._homed = self._holding = False
+        self._homed = self._holding = self._was_slow = False
         self._tip = np.full(3, np.nan)
         self._phases = self.create_publisher(String, "run/phase", LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
@@ -132,14 +132,16 @@ class Conductor(Node):
         self._pass("with", course.duration)
         self._enter("end")
         self._hold(False)
+        if self._slow_for() > 0.0:
+            self._progress.line(f"the emulated robot {self._pace_in_words()}: what was measured is of a degraded run")
 
     def _pass(self, name: str, duration: float) -> None:
         """One motion of the base; each of its holds is told when it ends."""
         self._enter(name)
         self._ask(Trigger, "play", Trigger.Request())
         motion, error = "", math.nan
-        end = time.monotonic() + duration
-        while time.monotonic() < end:
+        end, lost = time.monotonic() + duration, self._lost()
+        while time.monotonic() < end + self._lost() - lost:
             self._look()
             if self._motion() != motion:
                 if motion.startswith("hold"):
@@ -218,10 +220,20 @@ class Conductor(Node):
             if status.name not in self._watched:
                 continue
             self._health[status.name] = status
+            if status.name.endswith("/emulated_robot"):
+                self._watch_pace(status.level == DiagnosticStatus.WARN)
             if self._is_wrong(status):
                 self._in_error.setdefault(status.name, time.monotonic())
             else:
                 self._in_error.pop(status.name, None)
+
+    def _watch_pace(self, slow: bool) -> None:
+        """Say when the emulated robot begins to fall behind real time, and when it keeps up again."""
+        if slow and not self._was_slow:
+            self._progress.line("the emulated robot falls behind real time: this machine is too busy")
+        elif self._was_slow and not slow:
+            self._progress.line(f"the emulated robot keeps up again, it {self._pace_in_words()}")
+        self._was_slow = slow
 
     def _is_wrong(self, status: DiagnosticStatus) -> bool:
         """Whether the run cannot go on like this."""
@@ -251,7 +263,24 @@ class Conductor(Node):
         return f"starting: {waiting}"
 
     def _motion(self) -> str:
-        return self._message("emulated_robot").removeprefix("base: ")
+        return self._value("emulated_robot", "phase")
+
+    def _slow_for(self) -> float:
+        """How long the emulated robot has been slower than real time [s]."""
+        return float(self._value("emulated_robot", "slow_for") or 0.0)
+
+    def _lost(self) -> float:
+        """How far the emulated robot is behind real time for good [s]."""
+        return float(self._value("emulated_robot", "behind_for_good") or 0.0)
+
+    def _pace_in_words(self) -> str:
+        slowest, slow_for = self._value("emulated_robot", "slowest_pace"), self._slow_for()
+        return f"ran at down to {float(slowest):.2f} of real time, slow for {slow_for:.1f} s"
+
+    def _value(self, node: str, key: str) -> str:
+        """What a node's diagnostics say under a key; empty where nothing is known."""
+        status = self._health.get(f"{self._robot.name}/{node}")
+        return "" if status is None else next((pair.value for pair in status.values if pair.key == key), "")
 
     def _message(self, node: str) -> str:
         status = self._health.get(f"{self._robot.name}/{node}")

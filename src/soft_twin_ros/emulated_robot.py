@@ -1,8 +1,9 @@
-"""A robot that is not there: body, IMU and motors behind two serial devices, in real time.
+"""A robot that is not there: body, IMU and motors behind two serial devices, in real time while the host keeps up.
 
 Links to its devices, `imu` and `can`, appear in the folder `device_folder`. What no sensor of a robot tells is
-published for evaluation: truth/tip, truth/base, truth/cables, truth/shape. The base moves with the service `play` and
-jumps back to its first attitude with `rewind`.
+published for evaluation: truth/tip, truth/base, truth/cables, truth/shape, and truth/pace, how many seconds of the
+robot's time a second of real time was. The base moves with the service `play` and jumps back to its first attitude,
+with the body at rest, with `rewind`.
 """
 
 import os
@@ -13,15 +14,17 @@ from pathlib import Path
 from geometry_msgs.msg import PoseStamped, QuaternionStamped
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Shape
+from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
 from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant_process import PlantProcess
-from soft_twin.errors import UsageError
+from soft_twin.emulation.world_clock import WINDOW
+from soft_twin.errors import DeviceError, UsageError
 from soft_twin.graph import default_device_folder
 from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
-from soft_twin_ros.node import BASE_FRAME, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 
 NAN = float("nan")
@@ -64,17 +67,31 @@ class EmulatedRobot(RobotNode):
         self._bases = self.offer(QuaternionStamped, "truth/base")
         self._cables = self.offer(JointState, "truth/cables")
         self._shapes = self.offer(Shape, "truth/shape")
+        self._paces = self.offer(Float64, "truth/pace")
         self._stations = [f"{1e3 * z:g}_mm" for z in self._plant.stations]
         self._published = 0
         self._time = 0.0
         self.create_service(Trigger, "play", self._play)
         self.create_service(Trigger, "rewind", self._rewind)
         self.create_steady_timer(1.0 / self.parameters.truth_rate, self._publish)
+        self.create_steady_timer(WINDOW, lambda: self._paces.publish(Float64(data=self._cable_robot.pace.last)))
 
     def health(self) -> Health:
-        values = {"phase": self._cable_robot.truth().phase, "plant_failures": self._cable_robot.plant_failures}
-        if self._cable_robot.last_failure:
-            return Health(WARN, self._cable_robot.last_failure, values)
+        robot, pace = self._cable_robot, self._cable_robot.pace
+        values = {
+            "phase": robot.truth().phase,
+            "body_failures": robot.body_failures,
+            "damped_steps": self._plant.damped_steps,
+            "pace": pace.last,
+            "slowest_pace": pace.slowest,
+            "slow_for": pace.slow_for,
+            "behind_for_good": pace.lost,
+            "lost_by_body": pace.lost_by_body,
+        }
+        if robot.last_failure:
+            return Health(ERROR, f"{robot.last_failure}: rewind, or start the robot again", values)
+        if pace.slow:
+            return Health(WARN, "slower than real time: the host is too busy, close other programs", values)
         return Health(OK, f"base: {values['phase']}", values)
 
     def close(self) -> None:
@@ -112,12 +129,16 @@ class EmulatedRobot(RobotNode):
 
     def _play(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._cable_robot.play()
-        response.success, response.message = True, "the base moves"
+        failure = self._cable_robot.last_failure
+        response.success, response.message = not failure, failure or "the base moves"
         return response
 
     def _rewind(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._cable_robot.rewind()
-        response.success, response.message = True, "the base is back at its first attitude"
+        try:
+            self._cable_robot.rewind()
+            response.success, response.message = True, "the base is back at its first attitude, the body at rest"
+        except DeviceError as error:
+            response.success, response.message = False, str(error)
         return response
 
 

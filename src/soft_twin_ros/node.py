@@ -14,6 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
+from soft_twin.priority import prefer_this_process
 from soft_twin.processes import Interruption
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.parameters import declare, parameter, refuse_unknown
@@ -118,6 +119,7 @@ def run(node_class: type[RobotNode]) -> int:
 
     0: ended on request; 2: it could not start, one line on stderr says why.
     """
+    prefer_this_process()
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe

@@ -7,7 +7,7 @@ import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
 
-SIDEWAYS, STILL = np.array([0.0, -9.81, 0.0]), np.zeros(3)
+SIDEWAYS, UPRIGHT, STILL = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81]), np.zeros(3)
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +93,66 @@ def test_bad_input_is_refused(plant):
         with pytest.raises(InputError):
             plant.step(0.02, wound, gravity, STILL, STILL)
         assert (plant.points == before).all()
+
+
+def wound_for(robot, tensions):
+    """(6,) displacements that hold the twin in the equilibrium with these tensions: a target within reach."""
+    return robot.build_twin().equilibrium(UPRIGHT, tensions=tensions).displacements
+
+
+def ramp(plant, start, goal, seconds, hold=0.0, dt=0.02):
+    for share in np.minimum(np.arange(1, round((seconds + hold) / dt) + 1) * dt / seconds, 1.0):
+        plant.step(dt, start + share * (goal - start), UPRIGHT, STILL, STILL)
+
+
+def test_an_s_shape_is_reached_and_stays(robot):
+    """What docs/ros.md asks for, in a tenth of a second: cables press the body together, and it stays at rest."""
+    plant, twin = Plant(robot, mesh="hex20r"), robot.build_twin()
+    goal = robot.build_inverse(twin).solve(UPRIGHT, [0.01, 0.0, 0.097]).displacements
+    ramp(plant, np.zeros(6), goal, 0.1, hold=1.0)
+    assert plant.damped_steps == 0
+    np.testing.assert_allclose(plant.tip, [0.01, 0.0, 0.097], atol=1e-3)
+    assert np.abs(plant.velocities).max() < 1e-4
+
+
+def test_random_targets_within_reach_are_reached_at_any_speed(robot):
+    """Every step is solved, and afterwards the body stands where it did before."""
+    plant, random = Plant(robot, mesh="hex20r"), np.random.default_rng(3)
+    rest, before = plant.tip, np.zeros(6)
+    for _ in range(4):
+        goal = wound_for(robot, random.uniform(0.0, 0.6, 6) * (random.random(6) < 0.5))
+        ramp(plant, before, goal, random.uniform(0.1, 1.0))
+        before = goal
+    ramp(plant, before, np.full(6, -0.002), 0.2, hold=1.5)
+    assert plant.damped_steps == 0
+    np.testing.assert_allclose(plant.tip, rest, atol=1e-4)
+
+
+def test_a_body_that_nothing_drives_loses_energy(robot):
+    """Let go of a bent shape with its cables held: kinetic, elastic and cables' energy together only fall, but for
+    what the rubbing of the cables, which is that of the step before, may be off by."""
+    plant = Plant(robot, mesh="hex20r")
+    plant.settle(STILL)
+    goal = wound_for(robot, np.array([0.0, 0.05, 0.0, 0.4, 0.2, 0.3]))
+    for share in np.linspace(0.05, 1.0, 20):
+        plant.step(0.02, share * goal, STILL, STILL, STILL)
+    energies = []
+    for _ in range(40):
+        plant.step(0.02, goal, STILL, STILL, STILL)
+        energies.append(plant.energy())
+    assert np.diff(energies).max() < 1e-3 * energies[0]
+    assert energies[-1] <= energies[0]
+
+
+def test_it_recovers_from_commands_that_crush_it(robot):
+    """Half as much cable as it is long, then none: steps are taken to the end, and it stands up again."""
+    plant = Plant(robot, mesh="hex20r")
+    rest = plant.tip
+    for wound in (0.05, -0.05):
+        run(plant, 3, wound=np.array([wound, 0.0, 0.0, 0.0, wound, 0.0]), gravity=UPRIGHT)
+        assert np.isfinite(plant.points).all()
+        assert np.isfinite(plant.tensions).all()
+    plant.settle(UPRIGHT)
+    run(plant, 20, wound=np.full(6, -0.002), gravity=UPRIGHT)
+    np.testing.assert_allclose(plant.tip, rest, atol=1e-4)
+    np.testing.assert_allclose(plant.tensions, 0.0, atol=1e-9)

@@ -1,37 +1,68 @@
 """The thread that drives a robot's cables over a CAN bus."""
 
 import contextlib
-import time
 
 import can
 
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
+from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
 MAX_BUS_LOAD = 0.9
+USUAL_BUS_LOAD = 0.88  # by ticks that commands have asked for
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
+BURST = 2.0  # [ticks] that may follow each other at once
 GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
+
+
+class TickBudget:
+    """How many ticks a second the bus has room for: what is not used is kept for a short burst."""
+
+    def __init__(self, rate: float, clock: Clock):
+        """At most so many ticks a second, in the long run."""
+        self._rate, self._clock = rate, clock
+        self._left, self._since = BURST, clock.monotonic()
+
+    def spend(self) -> None:
+        """A tick has been made."""
+        now = self._clock.monotonic()
+        self._left = min(BURST, self._left + self._rate * (now - self._since)) - 1.0
+        self._since = now
+
+    def wait(self) -> float:
+        """Time until there is room for the next one [s]."""
+        return max((1.0 - self._left) / self._rate - (self._clock.monotonic() - self._since), 0.0)
 
 
 class CableDriver(ActuatorDriver[CableControl]):
     """Cables pulled by C610 motors on a CAN bus, controlled on this host.
 
-    Limp at the start. It ticks at the parameters' rate and at once when a command comes; a bus that fails relaxes the
-    cables as far as it can and shows as mode "fault".
+    Limp at the start, and to be homed before it is enabled. It ticks at the parameters' rate and at once when a command
+    comes, as long as that leaves room on the bus; a bus that fails relaxes the cables as far as it can and shows as
+    mode "fault".
     """
 
-    def __init__(self, robot: CableTube, bus: can.BusABC, parameters: DriverParameters | None = None):
-        """Start driving on an open bus, which `close` shuts down.
+    prompt = True
+
+    def __init__(
+        self,
+        robot: CableTube,
+        bus: can.BusABC,
+        parameters: DriverParameters | None = None,
+        clock: Clock = SYSTEM,
+        threaded: bool = True,
+    ):
+        """Start driving on an open bus, which `close` shuts down; without a thread, with each call of `tick`.
 
         Raises:
             DeviceError: feedback and commands of so many motors do not fit on the bus.
         """
         control = CableControl(robot, parameters)
-        super().__init__(control, control.parameters.rate)
+        super().__init__(control, control.parameters.rate, clock, threaded)
         load = bus_load(len(robot.cables), FEEDBACK_RATE, control.parameters.rate)
         if load > MAX_BUS_LOAD:
             raise DeviceError(
@@ -39,8 +70,10 @@ class CableDriver(ActuatorDriver[CableControl]):
                 f"lower the driver's rate, at {BIT_RATE:g} bit/s at most {100.0 * MAX_BUS_LOAD:.0f} % are safe"
             )
         self._bus = bus
+        self._budget = TickBudget(self._affordable_rate(load), clock)
         self._timing |= {"garbage": 0, "bus_errors": 0}
-        self._thread.start()
+        self._last_success = clock.monotonic()
+        self._begin()
 
     def home(self) -> None:
         """Let the cables' present positions be displacement 0.
@@ -48,7 +81,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: the motors are enabled, or one of them is silent.
         """
-        with self._lock:
+        with self._asking():
             self._control.home()
 
     def take_up_slack(self) -> None:
@@ -57,13 +90,22 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: the motors are enabled or stopped, or one of them is silent.
         """
-        with self._lock:
+        with self._asking():
             self._control.take_up_slack()
 
+    def assume_taut_here(self) -> None:
+        """As `home`, but only where the position is not known.
+
+        Raises:
+            DeviceError: the position is known, or as for `home`.
+        """
+        with self._asking():
+            self._control.assume_taut_here()
+
     def state(self) -> CableState:
-        """The cables now, stamped with time.time()."""
+        """The cables now, stamped with the clock's time of day."""
         with self._lock:
-            state = self._control.state(time.time())
+            state = self._control.state(self._clock.time())
             state.counters.update(self._timing)
             state.counters["garbage"] += getattr(self._bus, "garbage", 0)
         return state
@@ -72,33 +114,42 @@ class CableDriver(ActuatorDriver[CableControl]):
         """Relax the cables and shut the bus down."""
         self.relax()
         self._finish()
-        with contextlib.suppress(can.CanError, OSError):
-            self._send(dict.fromkeys(self._control.motor_ids, 0.0))
+        self._tell_last_words()
         with contextlib.suppress(can.CanError, OSError):
             self._bus.shutdown()
 
-    def _run(self) -> None:
-        deadline = last_success = time.monotonic()
-        while not self._closing:
-            try:
-                self._tick()
-                last_success = time.monotonic()
-            except (can.CanError, OSError) as error:
-                self._timing["bus_errors"] += 1
-                if time.monotonic() - last_success > GIVE_UP_AFTER:
-                    self._lose_bus(error)
-                    return
-            now = time.monotonic()
-            deadline = max(deadline + self._period, now - self._period) if now >= deadline else deadline
-            if self._wake.wait(max(deadline - now, 0.0)):
-                self._wake.clear()
+    @property
+    def _device_errors(self) -> tuple[type[Exception], ...]:
+        return (can.CanError, OSError)
 
-    def _tick(self) -> None:
+    def _judge(self, error: Exception) -> str:
+        self._timing["bus_errors"] += 1
+        if self._clock.monotonic() - self._last_success <= GIVE_UP_AFTER:
+            return ""
+        return f"CAN bus gone: {' '.join(str(error).split())}; plug the adapter in and start the driver again"
+
+    def _say_last_words(self) -> None:
+        self._send(dict.fromkeys(self._control.motor_ids, 0.0))
+
+    def _affordable_rate(self, load: float) -> float:
+        """Ticks a second that fill the bus to USUAL_BUS_LOAD, but no less than the driver's own [Hz]."""
+        rate, motors = self._control.parameters.rate, len(self._control.motor_ids)
+        feedback = bus_load(motors, FEEDBACK_RATE, 0.0)
+        return max(rate, rate * (USUAL_BUS_LOAD - feedback) / (load - feedback))
+
+    def _rest(self, seconds: float) -> None:
+        if self._wake.wait(max(seconds, 0.0)):
+            self._clock.sleep(self._budget.wait())
+            self._wake.clear()
+
+    def _turn(self) -> None:
+        self._budget.spend()
         feedback = self._receive()
         dt = self._measure_tick()
         with self._lock:
             currents = self._control.update(feedback, dt)
         self._send(currents)
+        self._last_success = self._clock.monotonic()
 
     def _receive(self) -> list[Feedback]:
         """All feedback that has come in."""
@@ -114,7 +165,3 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _send(self, currents: dict[int, float]) -> None:
         for message in encode_currents(currents):
             self._bus.send(message, timeout=SEND_TIMEOUT)
-
-    def _lose_bus(self, error: Exception) -> None:
-        text = " ".join(str(error).split())
-        self._lose_device(f"CAN bus gone: {text}; plug the adapter in and start the driver again")

@@ -1,4 +1,4 @@
-"""The slender robot without the robot, in real time: body, IMU and motors, reached only by bytes on two ports."""
+"""The slender robot without the robot: body, IMU and motors by one clock, reached only by bytes on two ports."""
 
 import math
 import threading
@@ -13,12 +13,15 @@ from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.imu import EmulatedImu, perfect_imu
 from soft_twin.emulation.imu_board import EmulatedImuBoard
 from soft_twin.emulation.motor_bus import MotorBus
-from soft_twin.errors import SoftTwinError
+from soft_twin.emulation.world_clock import Pace, WorldClock
+from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.cable_tube import CableTube
 
-MIN_PAUSE = 0.002  # [s] of the body's thread between steps, however late it is
+MIN_PAUSE = 0.002  # [s] of a thread that waits for another
 LONGEST_STEP = 3  # [periods] of the body
+MOST_STANDING = 100  # [ticks of the motors] told at once of time that stood still: more than a line holds are lost
+SETTLING_PATIENCE = 5.0  # [s] for the body to be put to rest
 
 
 class Body(Protocol):
@@ -28,18 +31,20 @@ class Body(Protocol):
     tip_direction: np.ndarray
     tensions: np.ndarray
     points: np.ndarray
+    give: np.ndarray
 
     def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None: ...
+
+    def settle(self, gravity) -> None: ...
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Rates of the parts [Hz], and how far behind real time the devices may be before they give time up [s]."""
+    """Rates of the parts [Hz]."""
 
     motors: float = 250.0
     imu: float = 100.0
     plant: float = 50.0
-    patience: float = 0.25
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Truth:
     """What no sensor of the robot measures; frames and units as in the rest of the package.
 
     Attributes:
-        time: time.time() at which this was true [s], before the step was computed.
+        time: time.time() at which this was true [s].
         tip: (3,) in base_link [m].
         tip_direction: (3,) axis of the tip in base_link.
         attitude_wxyz: (4,) base_link → world.
@@ -66,17 +71,18 @@ class Truth:
 
 
 class CableRobot:
-    """An emulated robot that lives in real time in two threads, one for its devices and one for its body.
+    """An emulated robot that lives in two threads, one for its devices and one for its body, by one clock.
 
-    The base stands at the motion's first attitude until `play`. Devices keep to their rates: what comes late is
-    caught up with, with the time stamps that it should have had, and beyond the timing's patience it is lost. The
-    body is computed as often as there is time for, at most at its rate, in steps of up to LONGEST_STEP periods: on a
-    host too busy for these it moves more slowly than it would, since longer steps cost more than they gain.
+    The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
+    up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for: nothing
+    turns unseen. The body is computed as often as there is time for, at most at its rate, in steps of up to
+    LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since longer steps cost more
+    than they gain.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
-        plant_failures: steps of the body that failed; it stays as it was then.
-        last_failure: what the last of them said.
+        body_failures: steps of the body that were refused or lost; the cables pull at no winch then.
+        last_failure: what the last step said, if it failed.
     """
 
     def __init__(
@@ -101,7 +107,7 @@ class CableRobot:
             real_time: False leaves time to `advance_devices` and `advance_body`.
         """
         self.timing = timing or Timing()
-        self.plant_failures, self.last_failure = 0, ""
+        self.body_failures, self.last_failure = 0, ""
         self._motion = motion
         self._mounting = robot.mounting
         self._body = body
@@ -112,9 +118,12 @@ class CableRobot:
         self._play_time = math.inf
         self._tensions = np.zeros(len(robot.cables))
         self._motor_ticks = self._imu_ticks = 0
+        self._real_time, self._clock = real_time, WorldClock()
         self.advance_body(0.0, 1.0 / self.timing.plant)
-        self._closing = threading.Event()
-        self._start = time.monotonic()
+        self._closing, self._unsettled = threading.Event(), threading.Event()
+        self._settling = threading.Condition()
+        self._standing = 0.0
+        self._clock = WorldClock()  # time begins when the body is there
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run_devices, self._run_body)]
         if real_time:
             for thread in self._threads:
@@ -122,11 +131,28 @@ class CableRobot:
 
     def play(self, at: float | None = None) -> None:
         """Start the base's motion from its beginning, now or at that time [s since the start]."""
-        self._play_time = self._now() if at is None else at
+        self._play_time = self._clock.time if at is None else at
 
     def rewind(self) -> None:
-        """Put the base back to the motion's first attitude, at once."""
+        """Put the base back to the motion's first attitude, at once, with the body at rest, whatever was before.
+
+        Raises:
+            DeviceError: the body does not obey; the message says why.
+        """
         self._play_time = math.inf
+        self._unsettled.set()
+        if not self._real_time:
+            self._settle_body()
+        with self._settling:
+            if not self._settling.wait_for(lambda: not self._unsettled.is_set(), SETTLING_PATIENCE):
+                raise DeviceError(f"the emulated body has not come to rest within {SETTLING_PATIENCE:g} s")
+        if self.last_failure:
+            raise DeviceError(self.last_failure)
+
+    @property
+    def pace(self) -> Pace:
+        """How the robot's time has gone, compared with real time."""
+        return self._clock.pace
 
     def truth(self) -> Truth:
         """The robot as it was at the last step of its body."""
@@ -153,7 +179,6 @@ class CableRobot:
 
     def advance_devices(self, now: float) -> None:
         """Let motors and IMU live until `now` [s since the start], each at its rate."""
-        self._give_up(now - self.timing.patience)
         while (sample_time := self._imu_ticks / self.timing.imu) <= now:
             self._advance_motors(sample_time)
             self._sample_imu(sample_time)
@@ -162,7 +187,7 @@ class CableRobot:
 
     def advance_body(self, now: float, dt: float) -> None:
         """Let the body live for `dt` seconds until `now` [s since the start]."""
-        t, stamp = self._motion_time(now), time.time()
+        t, stamp = self._motion_time(now), time.time() - (self._clock.ago(now) if self._real_time else 0.0)
         displacements = self._motors.motors.displacements.copy()
         try:
             self._body.step(
@@ -172,10 +197,9 @@ class CableRobot:
                 self._motion.angular_velocity(t),
                 self._motion.angular_acceleration(t),
             )
+            self._tensions, self.last_failure = self._body.tensions.copy(), ""
         except SoftTwinError as error:
-            self.plant_failures += 1
-            self.last_failure = str(error)
-        self._tensions = self._body.tensions.copy()
+            self._fail(error)
         self._points = self._body.points.copy()
         self._truth = Truth(
             time=stamp,
@@ -187,10 +211,31 @@ class CableRobot:
             tensions=self._tensions,
         )
 
+    def _fail(self, error: SoftTwinError) -> None:
+        """The body is not where it should be: what it pulled with before would turn limp winches without end."""
+        self.body_failures += 1
+        self.last_failure, self._tensions = str(error), np.zeros_like(self._tensions)
+
+    def _settle_body(self) -> None:
+        try:
+            self._body.settle(-self._motion.specific_force(-1e-9))
+            self.last_failure = ""
+        except SoftTwinError as error:
+            self._fail(error)
+        with self._settling:
+            self._unsettled.clear()
+            self._settling.notify_all()
+
     def _advance_motors(self, now: float) -> None:
         while self._motor_ticks / self.timing.motors <= now:
-            self._motors.step(1.0 / self.timing.motors, self._tensions)
+            self._motors.step(1.0 / self.timing.motors, self._tensions_now())
             self._motor_ticks += 1
+
+    def _tensions_now(self) -> np.ndarray:
+        """(c,) [N]: those of the body's last step, less where a winch has let cable out since: it is slack before the
+        body has followed."""
+        let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
+        return np.maximum(self._tensions - let_out / self._body.give, 0.0)
 
     def _sample_imu(self, now: float) -> None:
         t = self._motion_time(now)
@@ -201,32 +246,37 @@ class CableRobot:
             specific_force = self._mounting.T @ self._motion.specific_force(t)
         self._imu.step(now, angular_velocity, specific_force, 1.0 / self.timing.imu)
 
-    def _give_up(self, oldest: float) -> None:
-        """Skip the ticks before `oldest`: nobody is helped by a robot that lives in the past."""
-        lost_samples = math.floor(oldest * self.timing.imu) - self._imu_ticks
-        if lost_samples > 0:
-            self._imu.skip(lost_samples)
-            self._imu_ticks += lost_samples
-        self._motor_ticks = max(self._motor_ticks, math.floor(oldest * self.timing.motors))
-
     def _motion_time(self, now: float) -> float:
         """Time on the motion's clock: negative while it has not begun."""
         return now - self._play_time if math.isfinite(self._play_time) else min(-now, -1e-9)
 
-    def _now(self) -> float:
-        return time.monotonic() - self._start
-
     def _run_devices(self) -> None:
         prefer_this_thread()  # devices keep their own time, however busy the host is
-        while not self._closing.wait(max(self._next_tick() - self._now(), 0.0)):
-            self.advance_devices(self._now())
+        while not self._closing.wait(max(-self._clock.ago(self._next_tick()), 0.0)):
+            self._stand_still(self._clock.give_up())
+            now = self._clock.due()
+            self.advance_devices(now)
+            self._clock.move(now)
+
+    def _stand_still(self, duration: float) -> None:
+        """Motors tell that they have not moved for so long [s], tick by tick."""
+        self._standing += duration * self.timing.motors
+        ticks = int(self._standing)
+        self._standing -= ticks
+        if ticks:
+            self._motors.stand_still(min(ticks, MOST_STANDING))
 
     def _next_tick(self) -> float:
         return min(self._motor_ticks / self.timing.motors, self._imu_ticks / self.timing.imu)
 
     def _run_body(self) -> None:
         period, ticks = 1.0 / self.timing.plant, 0
-        while not self._closing.wait(max((ticks + 1) * period - self._now(), MIN_PAUSE)):
-            due = max(int(self._now() / period), ticks + 1)
-            periods, ticks = min(due - ticks, LONGEST_STEP), due
-            self.advance_body(ticks * period, periods * period)
+        while not self._closing.wait(max((ticks + 1) * period - self._clock.time, MIN_PAUSE)):
+            if self._unsettled.is_set():
+                self._settle_body()
+            due = int(self._clock.time / period + 1e-9)
+            if due > ticks:
+                periods = min(due - ticks, LONGEST_STEP)
+                self._clock.leave_out((due - ticks - periods) * period)
+                ticks = due
+                self.advance_body(ticks * period, periods * period)

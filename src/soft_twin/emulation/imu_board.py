@@ -41,10 +41,6 @@ class EmulatedImuBoard:
         self.line.write(encode_sample(sample, self._sequence))
         self._sequence += 1
 
-    def skip(self, count: int) -> None:
-        """Samples that were never sent: a gap in the sequence numbers."""
-        self._sequence += count
-
     def close(self) -> None:
         """Unplug the board."""
         self.port.close()

@@ -30,6 +30,11 @@ class MotorBus:
         self.motors.step(dt, tensions)
         self._adapter.send_all(self.motors.feedback())
 
+    def stand_still(self, count: int) -> None:
+        """Send feedback of so many periods in which no time has passed for the motors: a driver that counts what it
+        gets against its own clock misses none, and sees rotors that have not moved meanwhile."""
+        self._adapter.send_all(count * self.motors.feedback(turning=False))
+
     def close(self) -> None:
         """Unplug the adapter."""
         self.port.close()

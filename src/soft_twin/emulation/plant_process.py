@@ -9,6 +9,7 @@ import numpy as np
 
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.priority import prefer_this_process
 from soft_twin.robots.cable_tube import CableTube
 
 PATIENCE = 60.0  # [s] for the process to start and to answer
@@ -24,6 +25,8 @@ class PlantState:
     points: np.ndarray
     centre_line: np.ndarray
     stations: np.ndarray
+    damped_steps: int
+    give: np.ndarray
 
 
 class PlantProcess:
@@ -69,23 +72,42 @@ class PlantProcess:
     def stations(self) -> np.ndarray:
         return self._state.stations
 
+    @property
+    def damped_steps(self) -> int:
+        return self._state.damped_steps
+
+    @property
+    def give(self) -> np.ndarray:
+        return self._state.give
+
     def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None:
         """As Plant.step; waits for the process.
 
         Raises:
             DeviceError: the process is gone.
         """
-        try:
-            self._pipe.send((dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration))
-        except OSError as error:
-            raise DeviceError("the emulated body's process is gone") from error
-        self._state = self._answer()
+        self._ask("step", dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration)
+
+    def settle(self, gravity) -> None:
+        """As Plant.settle; waits for the process.
+
+        Raises:
+            DeviceError: the process is gone.
+        """
+        self._ask("settle", gravity)
 
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
         self._process.join(1.0)
         self._process.kill()
+
+    def _ask(self, method: str, *arguments) -> None:
+        try:
+            self._pipe.send((method, *arguments))
+        except OSError as error:
+            raise DeviceError("the emulated body's process is gone") from error
+        self._state = self._answer()
 
     def _answer(self) -> PlantState:
         try:
@@ -101,27 +123,36 @@ class PlantProcess:
 
 def _live(pipe: Connection, robot: CableTube) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
+    prefer_this_process()
     try:
         plant = Plant(robot)
         while True:
             pipe.send(_state(plant))
-            _step(plant, pipe)
+            _obey(plant, pipe)
     except SoftTwinError as error:
         pipe.send(error)
     except (EOFError, OSError):
         pass  # the parent has gone
 
 
-def _step(plant: Plant, pipe: Connection) -> None:
-    """One step as the parent asks for; what goes wrong is told, and the next one awaited."""
+def _obey(plant: Plant, pipe: Connection) -> None:
+    """Call the method that the parent asks for; what goes wrong is told, and the next one awaited."""
     while True:
         try:
-            return plant.step(*pipe.recv())
+            method, *arguments = pipe.recv()
+            return getattr(plant, method)(*arguments)
         except SoftTwinError as error:
             pipe.send(error)
 
 
 def _state(plant: Plant) -> PlantState:
     return PlantState(
-        plant.tip, plant.tip_direction, plant.tensions.copy(), plant.points.copy(), plant.centre_line, plant.stations
+        plant.tip,
+        plant.tip_direction,
+        plant.tensions.copy(),
+        plant.points.copy(),
+        plant.centre_line,
+        plant.stations,
+        plant.damped_steps,
+        plant.give,
     )

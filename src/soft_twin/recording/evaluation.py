@@ -22,6 +22,7 @@ STILL = np.radians(0.5)  # [rad/s] a base that turns slower is held
 SHORTEST_HOLD = 0.4  # [s]
 WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
+SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
 STALE = 0.5  # [s] a shape farther away in time is not that of the moment
 LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
 UNIT = 0.01  # by which the length of a quaternion may differ from 1
@@ -113,6 +114,7 @@ class Evaluation:
         correlation: Pearson's r of the twin's and the robot's tip over both passes; NaN without truth.
         binding: how many solves had each limit binding.
         solves, unsettled: how many solves there were, and how many still moved the twin (as gravity did).
+        pace: seconds of the emulated robot's time that a second of real time was; empty without emulation.
     """
 
     robot: str
@@ -135,6 +137,17 @@ class Evaluation:
     binding: dict[str, int] = field(default_factory=dict)
     solves: int = 0
     unsettled: int = 0
+    pace: Curve = field(default_factory=lambda: Curve(np.empty(0), np.empty(0)))
+
+    @property
+    def slow(self) -> tuple[float, float]:
+        """For how long the emulated robot did not keep up with real time [s], and at what pace then; 1 if it did."""
+        lengths = np.diff(self.pace.time, prepend=0.0)[1:]
+        paces = self.pace.values[1:]
+        behind = paces < SLOW
+        if not behind.any():
+            return 0.0, 1.0
+        return float(lengths[behind].sum()), float(np.average(paces[behind], weights=lengths[behind]))
 
     def in_passes(self, curve: Curve) -> np.ndarray:
         """Values of a curve in the passes, without warm-up and pauses."""
@@ -242,6 +255,7 @@ def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespac
         binding=_binding(status),
         solves=0 if status is None else len(status),
         unsettled=0 if status is None else int(np.sum(~status["converged"])),
+        pace=run.curve("truth/pace", "data"),
     )
 
 

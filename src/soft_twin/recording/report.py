@@ -75,7 +75,16 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "binding_limits": evaluation.binding,
         "duration_s": _number(evaluation.duration, 3),
         "recording_complete": evaluation.complete,
+        "emulation": _emulation(evaluation),
     }
+
+
+def _emulation(evaluation: Evaluation) -> dict[str, Any] | None:
+    """How the emulated robot kept up with real time; None for a real robot."""
+    if not len(evaluation.pace.time):
+        return None
+    slow_for, pace = evaluation.slow
+    return {"degraded": slow_for > 0.0, "slow_for_s": _number(slow_for, 1), "pace": _number(pace, 2)}
 
 
 def table(report: dict[str, Any]) -> str:
@@ -157,6 +166,12 @@ def _node_lines(report: dict[str, Any]) -> list[str]:
         counts = report["binding_limits"].items()
         shares = (f"{what} {100.0 * count / report['solves']:.0f} %" for what, count in counts)
         lines.append(f"limits that bind, share of the solves: {', '.join(shares)}")
+    emulation = report["emulation"]
+    if emulation and emulation["degraded"]:
+        lines.append(
+            f"degraded: the emulated robot ran at {emulation['pace']:.2f} of real time for "
+            f"{emulation['slow_for_s']:.1f} s, the machine was too busy"
+        )
     if not report["recording_complete"]:
         lines.append("the recording was cut off: this is the report of what there is of it")
     return lines

@@ -106,6 +106,10 @@ class Cables:
         """Lengths (c,), and the unit vectors d/ℓ (s, 3) of the pieces: what the two below need of the positions."""
         return self._lengths_and_directions(x, self._owners, self.count)
 
+    def pieces_and_directions(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lengths (s,) of the pieces at positions (n, 3) [m], and their unit vectors (s, 3)."""
+        return self._lengths_and_directions(x, np.arange(len(self._nodes)), len(self._nodes))
+
     def _lengths_and_directions(self, x: np.ndarray, owners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """As above, of `count` owners (s,) of the pieces."""
         lengths, directions = np.zeros(count), np.empty((len(self._nodes), 3))
@@ -129,7 +133,7 @@ class Cables:
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
-        lengths, directions = self._lengths_and_directions(x, np.arange(len(self._nodes)), len(self._nodes))
+        lengths, directions = self.pieces_and_directions(x)
         _add_stiffness(self._weights, directions, tensions[self._owners] / lengths, offsets, strides, data)
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
@@ -159,7 +163,11 @@ class Cables:
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
-        return self._gradients(self.lengths_and_directions(x)[1], factors)
+        return self.scaled_gradients_along(self.lengths_and_directions(x)[1], factors)
+
+    def scaled_gradients_along(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        """As `scaled_gradients`, where the pieces have these `directions` (s, 3)."""
+        return self._gradients(directions, factors)
 
     def _gradients(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
         gradients = np.zeros((self._node_count, 3, self.count))

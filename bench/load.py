@@ -1,0 +1,66 @@
+"""Whole runs of the slender robot on emulated hardware while other processes keep the machine busy."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from soft_twin.measuring import Figure
+
+RUN_TIME = 300.0  # [s] that one run may take at most
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--load", type=int, default=16, metavar="N", help="processes that are busy meanwhile")
+    parser.add_argument("--times", type=int, default=10, metavar="N", help="runs: start, home, play, enable, play")
+
+
+def measure(load: int = 16, times: int = 10) -> list[Figure]:
+    """How many of so many quick runs came to their end, and how far the emulated robot fell behind in them."""
+    with busy(load), tempfile.TemporaryDirectory(prefix="soft_twin-load-") as folder:
+        reports = [_run(Path(folder) / str(number), number + 1, times) for number in range(times)]
+    whole = [report for report in reports if report]
+    errors = [report["tip_error_mm"]["with"]["max"] for report in whole]
+    paces = [report["emulation"]["pace"] for report in whole if report["emulation"]]
+    slow = [report["emulation"]["slow_for_s"] for report in whole if report["emulation"]]
+    return [
+        Figure("runs", "runs begun", times),
+        Figure("whole", "runs that came to their end", len(whole), "", str(times)),
+        Figure("slowest_pace", "slowest mean pace of the emulated robot while it was behind", min(paces, default=0.0)),
+        Figure("slow_for_s", "longest time it was behind in a run", max(slow, default=0.0), "s"),
+        Figure("worst_tip_error_mm", "worst tip error with compensation", max(filter(None, errors), default=0.0), "mm"),
+    ]
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that do nothing but keep processors busy, at ordinary priority, as long as this one lives."""
+    spin = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _run(folder: Path, number: int, times: int) -> dict | None:
+    """The report of a run, None where it did not come to its end; what went wrong is printed."""
+    command = [sys.executable, "-m", "soft_twin.cli", "run", "slender", "--quick", "--out", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIME, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"run {number} of {times}: not done after {RUN_TIME:g} s", flush=True)
+        return None
+    said = (done.stderr or done.stdout).strip().splitlines()
+    print(
+        f"run {number} of {times}: " + ("done" if done.returncode == 0 else said[-1] if said else "failed"), flush=True
+    )
+    return json.loads((folder / "report.json").read_text(encoding="utf-8")) if done.returncode == 0 else None
