@@ -161,11 +161,12 @@ class MotorJudge:
         self._forget()
 
     def _did_connect(self) -> None:
+        self._silent_since = math.nan
         self.connected = True
         self.active = self._case.autostart or self.active
 
     def _did_enable(self) -> None:
-        if self._zero is None:
+        if self._zero is None and not self._world.clock.now - self._unplugged_since < SILENCE:
             self.found("enabled without a zero", "enable was accepted, but the position is not known")
         if self.latched:
             self.found("enabled while stopped", "enable was accepted while stop was latched")
