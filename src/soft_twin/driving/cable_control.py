@@ -44,7 +44,8 @@ class DriverParameters:
         supervision: when a motor is at fault.
         delivery: when a motor does not give its current.
         homing: how slack is taken up.
-        probe: whether the first enabling tries each motor's direction by a moment of small current.
+        probe: whether the first enabling, and the first after a fault, tries each motor's direction by a moment of
+            small current.
     """
 
     rate: float = 250.0
@@ -211,10 +212,18 @@ class CableControl(ActuatorControl):
     def _start(self) -> None:
         self._aim(self._readings.displacements)
         self._restart()
-        self._probe = None if self._probed else DirectionProbe(self._target)
+        self._probe = None if self._probed else DirectionProbe(self._target, self._readings.rates)
 
     def _lasting_faults(self) -> list[str]:
         return self._missing()
+
+    def _fault(self, key: str, text: str) -> None:
+        self._probed = not self.parameters.probe  # whatever it was, the motors may not be what they were
+        super()._fault(key, text)
+
+    def _lose_position(self, reason: str) -> None:
+        self._probed = not self.parameters.probe
+        super()._lose_position(reason)
 
     def _let_go(self) -> None:
         if self._driven is State.HOMING:
