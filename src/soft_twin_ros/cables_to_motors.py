@@ -1,7 +1,8 @@
 """Cable displacements in, motor currents out over CAN; limits and watchdogs are the driver's.
 
-Publishes cables/state. The motors are limp until the service `enable`; `stop` relaxes them and is latched until
-`clear_stop`. An adapter that is not there or goes away is waited for; after that the motors are limp again.
+Publishes cables/state. The motors are limp until they are homed (by the services `home`, `take_up_slack` or
+`assume_taut_here`) and the service `enable` is called; `stop` relaxes them and is latched until `clear_stop`. An adapter
+that is not there or goes away is waited for; after that the motors are limp again, and their position is unknown.
 """
 
 import sys
@@ -11,6 +12,7 @@ from sensor_msgs.msg import JointState
 
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
+from soft_twin.errors import DeviceError
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.node import run
@@ -35,17 +37,23 @@ class CablesToMotors(HardwareNode):
         super().__init__("cables_to_motors", Parameters)
         self._states = self.offer(JointState, "cables/state")
         self.listen(JointState, "cables/command", self._take_command, COMMAND)
-        for service in ("home", "take_up_slack"):
+        for service in ("home", "take_up_slack", "assume_taut_here"):
             self.offer_service(service)
         self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
 
     def open_driver(self) -> CableDriver:
         p = self.parameters
-        return CableDriver(self.robot, open_bus(p.interface, p.device, p.bitrate))
+        bus = open_bus(p.interface, p.device, p.bitrate)
+        try:
+            return CableDriver(self.robot, bus)
+        except DeviceError:
+            bus.shutdown()
+            raise
 
     def _publish_state(self) -> None:
-        if self.driver is not None and self.driver.running:
-            state = self.driver.state()
+        driver = self.session.driver
+        if driver is not None and driver.running:
+            state = driver.state()
             self._states.publish(joint_state(state.time, self.robot.cable_names, state.displacements, state.tensions))
 
     def _take_command(self, message: JointState) -> None:

@@ -1,22 +1,28 @@
 """A node that owns a device and has a managed node's life cycle: open in configure, safe in deactivate and on error."""
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from lifecycle_msgs.msg import State as LifecycleId
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
+from soft_twin.driving.clock import Clock
+from soft_twin.driving.driver import ActuatorDriver
+from soft_twin.driving.session import ActuatorSession, Status
+from soft_twin.driving.states import State
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.conversions import to_seconds
 from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import LATCHED
+
+POLL_PERIOD = 0.05  # [s]
 
 
 @dataclass(frozen=True)
@@ -29,37 +35,49 @@ class HardwareParameters(RobotParameters):
     reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
 
 
+class NodeClock(Clock):
+    """The system's time, but for the time of day, which is the node's: it may be a simulation's."""
+
+    def __init__(self, node: RobotNode):
+        self._node = node
+
+    def time(self) -> float:
+        return self._node.now()
+
+
 class HardwareNode(LifecycleNodeMixin, RobotNode):
     """Configure opens the device, activate lets it move on command, deactivate and errors relax it.
 
-    Services: `enable`, `stop` (latched, published as `stopped`), `clear_stop`. A device that is lost takes the node
-    back to unconfigured; with `autostart` it looks for the device again.
+    Services: `enable`, `stop` (latched for the node's life, published as `stopped`), `clear_stop`. A device that is
+    lost takes the node back to unconfigured; with `autostart` it looks for the device again. What may be asked when is
+    the session's to say; this is its shell.
 
     Attributes:
-        driver: of the device, None while it is not open.
-        fault: why it is not.
+        session: the actuators, whether their device is there or not.
     """
 
     def __init__(self, name: str, parameters: type[HardwareParameters]):
         RobotNode.__init__(self, name, parameters)
         LifecycleNodeMixin.__init__(self)
-        self.driver: Any = None
-        self.fault = "the device is not open yet"
-        self._active = False
-        self._lost = ""
-        self._refused: Counter[str] = Counter()
-        self._refusal = ""
+        p = self.parameters
+        self.session = ActuatorSession(
+            self.open_driver,
+            autostart=p.autostart,
+            enable_when_active=p.enable_when_active,
+            clock=NodeClock(self),
+            stale_after=p.stale_after,
+            reopen_period=p.reopen_period,
+        )
         self._stopped = self.create_publisher(Bool, "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
         self.create_service(SetBool, "enable", self._enable)
         for service in ("stop", "clear_stop"):
             self.offer_service(service)
-        self.create_steady_timer(self.parameters.reopen_period, self._keep_alive)
-        if self.parameters.autostart:
-            self._start()
+        self.create_steady_timer(POLL_PERIOD, self._poll)
+        self._poll()
 
     @abstractmethod
-    def open_driver(self) -> Any:
+    def open_driver(self) -> ActuatorDriver:
         """A driver on the open device, relaxed.
 
         Raises:
@@ -67,127 +85,118 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         """
 
     def offer_service(self, name: str) -> None:
-        """A service of that name that calls the driver's method of that name."""
+        """A service of that name that calls the session's method of that name."""
         self.create_service(Trigger, name, self._asking(name))
 
     def health(self) -> Health:
-        if self.driver is None:
-            return Health(ERROR, self.fault)
-        state = self.driver.state()
-        values = {f"refused_{reason}": count for reason, count in self._refused.items()}
-        values |= {"mode": state.mode} | state.counters
-        if state.mode == "fault":
-            return Health(ERROR, "; ".join(state.faults) or "fault", values)
-        if state.mode == "stopped":
-            return Health(WARN, "stopped: relaxed until clear_stop", values)
-        if not self._active:
-            return Health(WARN, "the node is not active", values)
-        warning = self._refusal or "; ".join(state.faults) or self._lost
-        return Health(WARN, warning, values) if warning else Health(OK, state.mode, values)
+        return health_of(self.session.status())
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            self.driver = self.open_driver()
-        except SoftTwinError as error:
-            self.fault = str(error)
+        if not self._works(self.session.connect):
             return TransitionCallbackReturn.FAILURE
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        if self.parameters.enable_when_active:
-            try:
-                self.driver.enable()
-            except SoftTwinError as error:
-                self.fault = str(error)
-                return TransitionCallbackReturn.FAILURE
-        self._active = True
+        if not self._works(self.session.activate):
+            return TransitionCallbackReturn.FAILURE
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._active = False
-        if not self.driver.running:
-            self.fault = "; ".join(self.driver.state().faults)
-            self._lost = f"relaxed since the device was lost, enable again ({self.fault})"
+        if not self.session.connected:
             return TransitionCallbackReturn.ERROR
-        self.driver.relax()
+        self.session.deactivate()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.close()
+        if self.session.connected:
+            self.session.disconnect()
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.close()
+        self.session.close()
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.close()
         return TransitionCallbackReturn.SUCCESS
 
     def close(self) -> None:
-        self._active = False
-        if self.driver is not None:
-            self.driver.close()
-            self.driver = None
+        self.session.close()
 
     def take(self, stamp: Time, values: Callable[[], np.ndarray]) -> None:
-        """Hand a command to the driver, if it is fresh and usable and the node is active.
+        """Hand a command to the session.
 
         Args:
             stamp: of the measurement behind the command.
             values: reads the command; raises InputError where it is unusable.
         """
-        age, limit = self.now() - to_seconds(stamp), self.parameters.stale_after
-        if abs(age) > limit:
-            self._refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
-            return
+        with suppress(SoftTwinError):  # counted and told by the session
+            self.session.command(self._read(values), to_seconds(stamp))
+
+    def _read(self, values: Callable[[], np.ndarray]) -> np.ndarray:
         try:
-            command = values()
+            return values()
         except InputError as error:
-            self._refuse("unusable", f"command refused: {error}")
-            return
-        self._refusal = ""
-        if self._active:
-            self.driver.command(command)
+            self.session.refuse("unusable", f"command refused: {error}")
+            raise
 
-    def _refuse(self, reason: str, message: str) -> None:
-        self._refused[reason] += 1
-        self._refusal = message
+    def _works(self, transition: Callable[[], None]) -> bool:
+        """Whether the session allows it; why not, its status tells."""
+        try:
+            transition()
+        except SoftTwinError:
+            return False
+        return True
 
-    def _start(self) -> None:
-        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+    def _poll(self) -> None:
+        """Let the session live, and the life cycle's state follow its."""
+        self.session.poll()
+        current = self._state_machine.current_state[0]
+        if current == LifecycleId.PRIMARY_STATE_ACTIVE and not self.session.connected:
+            self.trigger_deactivate()
+        elif current == LifecycleId.PRIMARY_STATE_INACTIVE and not self.session.connected:
+            self.trigger_cleanup()
+        elif current == LifecycleId.PRIMARY_STATE_UNCONFIGURED and self.session.connected:
+            self.trigger_configure()
+        elif current == LifecycleId.PRIMARY_STATE_INACTIVE and self.session.active:
             self.trigger_activate()
 
-    def _keep_alive(self) -> None:
-        """Let go of a device that is lost, and look for it."""
-        if self.driver is not None and not self.driver.running and self._active:
-            self.trigger_deactivate()
-        elif self.driver is None and self.parameters.autostart:
-            self._start()
-
     def _enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        name, done = ("enable", "the actuators are enabled") if request.data else ("relax", "the actuators are relaxed")
-        response.success, response.message = self._ask(name, done)
-        if response.success:
-            self._lost = ""
+        call, done = (
+            (self.session.enable, "the actuators are enabled")
+            if request.data
+            else (self.session.relax, "the actuators are relaxed")
+        )
+        response.success, response.message = self._ask(call, done)
         return response
 
     def _asking(self, name: str):
-        """A service callback that calls the driver's method of that name."""
+        """A service callback that calls the session's method of that name."""
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            response.success, response.message = self._ask(name, f"{name.replace('_', ' ')}: done")
+            response.success, response.message = self._ask(
+                getattr(self.session, name), f"{name.replace('_', ' ')}: done"
+            )
             return response
 
         return answer
 
-    def _ask(self, name: str, done: str) -> tuple[bool, str]:
-        """Call a method of the driver: whether it worked, and what to tell."""
-        if self.driver is None or (name == "enable" and not self._active):
-            return False, self.fault if self.driver is None else "the node is not active: activate it first"
+    def _ask(self, call: Callable[[], str | None], done: str) -> tuple[bool, str]:
+        """Whether the session did it, and what to tell."""
         try:
-            getattr(self.driver, name)()
+            told = call()
         except SoftTwinError as error:
             return False, str(error)
-        self._stopped.publish(Bool(data=self.driver.state().mode == "stopped"))
-        return True, done
+        self._stopped.publish(Bool(data=self.session.state is State.STOPPED))
+        return True, told or done
+
+
+def health_of(status: Status) -> Health:
+    """A session's status as a node's health: what asks for a person is an error."""
+    faults = "; ".join(status.faults)
+    values = {"mode": status.mode.split(":")[0], "state": status.state.value} | status.counters
+    lost = status.state is State.POSITION_UNKNOWN and faults
+    if status.state in (State.FAULT, State.AWAY) or lost:
+        return Health(ERROR, faults or status.mode, values)
+    if status.state in (State.STOPPED, State.LIMP, State.POSITION_UNKNOWN):
+        return Health(WARN, "; ".join(part for part in (status.mode, faults) if part), values)
+    return Health(WARN, faults, values) if faults else Health(OK, status.mode, values)

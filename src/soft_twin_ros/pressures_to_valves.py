@@ -58,8 +58,8 @@ class PressuresToValves(HardwareNode):
             raise
 
     def _publish_state(self) -> None:
-        if self.driver is not None:
-            state = self.driver.state()
+        if self.session.driver is not None:
+            state = self.session.driver.state()
             self._states.publish(pressures_message(state.time, self.parameters.chambers, state.pressures))
 
     def _take_command(self, message: Pressures) -> None:

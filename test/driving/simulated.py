@@ -47,6 +47,11 @@ class SimulatedWinches:
         """Feedback waits in a buffer for so long, then comes all at once."""
         self._keep_for = seconds
 
+    def home(self):
+        """Hear the motors, and let the cables be homed where they are."""
+        self.run(0.1)
+        self.control.home()
+
     def run(self, seconds, command=None):
         path = []
         for _ in range(round(seconds / DT)):

@@ -17,7 +17,7 @@ STEP = np.full(6, 0.005)
 @pytest.fixture
 def winches():
     winches = SimulatedWinches()
-    winches.run(0.1)
+    winches.home()
     return winches
 
 
@@ -46,7 +46,7 @@ def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(motors, start):
     robot = dataclasses.replace(robot, winch=winch)
     winches = SimulatedWinches(robot=robot, motor=motors.get("motor"), prompt=motors.get("prompt", False))
     winches.spring = motors.get("spring", SPRING)
-    winches.run(0.1)
+    winches.home()
     winches.control.enable()
     winches.run(0.5, np.full(6, start))
     step = np.where(start > 0.0, -STEP, STEP)
@@ -196,7 +196,7 @@ def test_motion_while_feedback_is_lost_makes_the_position_unknown(winches):
     winches.run(0.06, STEP)
     winches.silent = set()
     winches.run(0.05, STEP)
-    assert winches.state.mode == "fault"
+    assert winches.state.mode == "position unknown"
     assert "motor 3 (cable_3)" in winches.state.faults[0]
     assert "home" in winches.state.faults[0]
 
@@ -276,7 +276,7 @@ def test_an_encoder_that_jumps_means_that_the_cables_are_to_be_homed(winches):
     winches.run(0.5, np.full(6, 0.001))
     winches.motors.jump(3, 3000)
     winches.run(0.1)
-    assert winches.state.mode == "fault"
+    assert winches.state.mode == "position unknown"
     assert "motor 4 (cable_4): angle jumped" in winches.state.faults[0]
     with pytest.raises(DeviceError, match="home"):
         winches.control.enable()
@@ -289,7 +289,7 @@ def test_two_motors_with_one_id_are_found_before_anything_moves(winches):
     winches.motors.motor_ids = (1, 2, 3, 4, 5, 5)
     winches.motors.jump(5, 4000)
     winches.run(0.1)
-    assert winches.state.mode == "fault"
+    assert winches.state.mode == "position unknown"
     assert any("two motors with one id" in fault for fault in winches.state.faults)
 
 

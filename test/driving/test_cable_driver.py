@@ -58,9 +58,14 @@ def motors(robot):
 @pytest.fixture
 def driver(robot, motors):
     driver = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
-    assert _wait(lambda: driver.state().counters["ticks"] > 10)
+    _home(driver)
     yield driver
     driver.close()
+
+
+def _home(driver):
+    assert _wait(lambda: driver.state().counters["ticks"] > 10 and not driver.state().faults)
+    driver.home()
 
 
 def _wait(condition, timeout=10.0):
@@ -136,6 +141,7 @@ def test_the_driver_runs_on_any_bus_of_python_can(robot):
             return np.allclose(motors.displacements, 0.003, atol=1e-4)
 
         assert _wait(lambda: answer() or len(driver.state().faults) == 0 and driver.state().counters["ticks"] > 10)
+        driver.home()
         driver.enable()
         assert _wait(arrived), (driver.state().faults, driver.state().counters)
         driver.close()
@@ -163,6 +169,7 @@ from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
+driver.home()
 driver.enable()
 while True:
     driver.command([0.003] * 6)
@@ -179,7 +186,7 @@ def test_a_killed_driver_leaves_limp_motors_and_can_be_started_again(robot, moto
         victim.wait()
     assert _wait(lambda: np.all(motors.bus.motors.limp), timeout=2.0)
     again = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
-    assert _wait(lambda: again.state().counters["ticks"] > 10 and not again.state().faults)
+    _home(again)
     again.enable()
     assert again.state().enabled
     again.close()

@@ -81,6 +81,6 @@ def test_two_motors_with_one_id_and_swapped_phases_move_nothing_far():
     winches.motors.jump(5, 3000)
     winches.run(0.3)
     assert any("two motors with one id" in fault for fault in winches.state.faults)
-    with pytest.raises(DeviceError, match="home"):
+    with pytest.raises(DeviceError, match="no feedback"):  # from motor 6, which says that it is motor 5
         winches.control.enable()
     assert np.abs(winches.run(20 * DT, np.full(6, 0.005))).max() == 0.0

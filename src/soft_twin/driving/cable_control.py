@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from soft_twin.driving.c610 import Feedback
-from soft_twin.driving.control import ACTIVE, DEVICE, HOLD, ActuatorControl
+from soft_twin.driving.control import POSITION, ActuatorControl
 from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
+from soft_twin.driving.states import Command, State, require
 from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
 from soft_twin.driving.winch import winch_of
 from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
-LIMP, HOMING = "limp", "homing"
-POSITION = "position"  # the fault that only homing clears
+LIMP = "limp"
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s]
@@ -67,7 +67,7 @@ class CableState:
         tensions: (c,) estimated from the motors' currents [N].
         currents: (c,) measured, > 0 winds in [A].
         enabled: whether the motors may carry current.
-        mode: "limp", "active", "hold" (no recent command), "homing", "stopped" (latched), or "fault".
+        mode: "limp", "position unknown", "active", "hold" (no recent command), "homing", "stopped" (latched), "fault".
         faults: what is or was wrong, named, since the last enable.
         counters: how often limits bound and things went wrong.
     """
@@ -81,16 +81,26 @@ class CableState:
     faults: tuple[str, ...]
     counters: dict[str, float]
 
+    @property
+    def positions(self) -> np.ndarray:
+        """(c,) the coordinates that are commanded [m]."""
+        return self.displacements
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(c,) [N]."""
+        return self.tensions
+
 
 class CableControl(ActuatorControl):
     """Cable displacements held by motors, safely: `update` in, currents out, all times handed in.
 
-    Limp until enabled. Enabled, the cables go to the last command, within limits.
+    Limp until enabled, and not enabled before they are homed. Enabled, the cables go to the last command, within limits.
     """
 
     actuators = "motors"
     relaxed = LIMP
-    driving = (ACTIVE, HOLD, HOMING)
+    has_position = True
 
     def __init__(self, robot: CableTube, parameters: DriverParameters | None = None):
         self.parameters = parameters or DriverParameters()
@@ -123,27 +133,37 @@ class CableControl(ActuatorControl):
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
 
         Raises:
-            DeviceError: the motors are enabled, or one of them is silent.
+            DeviceError: the motors are enabled or stopped, or one of them is silent.
         """
-        if self.enabled:
-            raise DeviceError("the motors are enabled: relax them before homing, so that nothing moves by it")
-        if self._missing():
-            raise DeviceError("; ".join(self._missing()))
+        require(self.condition, Command.HOME, self.actuators)
+        self._require_whole()
         self._readings.set_zero(self._offsets)
-        self._faults.pop(POSITION, None)
+        self._find_position()
+
+    def assume_taut_here(self) -> None:
+        """As `home`, but only where the position is not known.
+
+        Raises:
+            DeviceError: the position is known, or as for `home`.
+        """
+        if self._known:
+            require(State.READY, Command.ASSUME_TAUT_HERE, self.actuators)
+        require(self.condition, Command.ASSUME_TAUT_HERE, self.actuators)
+        self.home()
 
     def take_up_slack(self) -> None:
         """Wind every cable in until it is just taut, and let that be home; then hold.
 
+        The position is unknown from here until it is done: an interrupted homing has to be done again.
+
         Raises:
             DeviceError: the motors are enabled or stopped, or one of them is silent.
         """
-        if self.enabled:
-            raise DeviceError("the motors are enabled: relax them before homing")
-        self._faults.pop(POSITION, None)  # that is what homing is for
-        self.enable()
-        self.mode = HOMING
+        require(self.condition, Command.TAKE_UP_SLACK, self.actuators)
+        self._require_whole()
+        self._known = False
         self._take_up = None
+        self._drive(State.HOMING)
 
     def update(self, feedback: Iterable[Feedback], dt: float) -> dict[int, float]:
         """Take the feedback of the last `dt` seconds; the current of each motor, {motor id: A}."""
@@ -186,7 +206,12 @@ class CableControl(ActuatorControl):
         self._probe = None if self._probed else DirectionProbe(self._target)
 
     def _lasting_faults(self) -> list[str]:
-        return self._missing() + [text for key, text in self._faults.items() if key in (DEVICE, POSITION)]
+        return self._missing()
+
+    def _let_go(self) -> None:
+        if self._driven is State.HOMING:
+            self._note(POSITION, "homing was interrupted: the position is unknown, home the motors")
+        super()._let_go()
 
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
@@ -202,7 +227,7 @@ class CableControl(ActuatorControl):
         self._memory.restart(interrupted, self._readings.displacements)
         self._coasted = stale
         share = self._rate_share()
-        if self.mode == HOMING:
+        if self.condition is State.HOMING:
             share = min(share, self._homing_share)
             self._find_taut(dt)
         self._limiter.advance(self._between(), share * self._limits.rate, self._limits.acceleration, dt)
@@ -258,10 +283,10 @@ class CableControl(ActuatorControl):
             self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
             self._readings.set_zero(displacements - self._target + self._offsets)
-            self.mode = HOLD
+            self._find_position()
+            self._driven, self._holding, self._command_age = State.ACTIVE, True, 0.0
             self._aim(self._offsets)
             self._begin()
-            self._command_age = 0.0
 
     def _supervise(self, errors: np.ndarray, currents: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
@@ -294,10 +319,10 @@ class CableControl(ActuatorControl):
         self._jumps_seen, self._losses_seen = readings.jumps.copy(), readings.losses.copy()
         if jumped.any():
             names = ", ".join(self._motor(i) for i in np.flatnonzero(jumped))
-            self._fault(POSITION, f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
+            self._lose_position(f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
         elif unseen.any():
             names = ", ".join(self._motor(i) for i in np.flatnonzero(unseen))
-            self._fault(POSITION, f"{names}: turned unseen while feedback was lost; home the cables")
+            self._lose_position(f"{names}: turned unseen while feedback was lost; home the cables")
 
     def _motor(self, cable: int) -> str:
         return f"motor {self.motor_ids[cable]} ({self._names[cable]})"

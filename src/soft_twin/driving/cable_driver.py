@@ -1,12 +1,12 @@
 """The thread that drives a robot's cables over a CAN bus."""
 
 import contextlib
-import time
 
 import can
 
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
+from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
@@ -20,18 +20,27 @@ GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
 class CableDriver(ActuatorDriver[CableControl]):
     """Cables pulled by C610 motors on a CAN bus, controlled on this host.
 
-    Limp at the start. It ticks at the parameters' rate and at once when a command comes; a bus that fails relaxes the
+    Limp at the start, and to be homed before it is enabled. It ticks at the parameters' rate and at once when a command comes; a bus that fails relaxes the
     cables as far as it can and shows as mode "fault".
     """
 
-    def __init__(self, robot: CableTube, bus: can.BusABC, parameters: DriverParameters | None = None):
-        """Start driving on an open bus, which `close` shuts down.
+    prompt = True
+
+    def __init__(
+        self,
+        robot: CableTube,
+        bus: can.BusABC,
+        parameters: DriverParameters | None = None,
+        clock: Clock = SYSTEM,
+        threaded: bool = True,
+    ):
+        """Start driving on an open bus, which `close` shuts down; without a thread, with each call of `tick`.
 
         Raises:
             DeviceError: feedback and commands of so many motors do not fit on the bus.
         """
         control = CableControl(robot, parameters)
-        super().__init__(control, control.parameters.rate)
+        super().__init__(control, control.parameters.rate, clock, threaded)
         load = bus_load(len(robot.cables), FEEDBACK_RATE, control.parameters.rate)
         if load > MAX_BUS_LOAD:
             raise DeviceError(
@@ -40,7 +49,8 @@ class CableDriver(ActuatorDriver[CableControl]):
             )
         self._bus = bus
         self._timing |= {"garbage": 0, "bus_errors": 0}
-        self._thread.start()
+        self._last_success = clock.monotonic()
+        self._begin()
 
     def home(self) -> None:
         """Let the cables' present positions be displacement 0.
@@ -60,10 +70,19 @@ class CableDriver(ActuatorDriver[CableControl]):
         with self._lock:
             self._control.take_up_slack()
 
-    def state(self) -> CableState:
-        """The cables now, stamped with time.time()."""
+    def assume_taut_here(self) -> None:
+        """As `home`, but only where the position is not known.
+
+        Raises:
+            DeviceError: the position is known, or as for `home`.
+        """
         with self._lock:
-            state = self._control.state(time.time())
+            self._control.assume_taut_here()
+
+    def state(self) -> CableState:
+        """The cables now, stamped with the clock's time of day."""
+        with self._lock:
+            state = self._control.state(self._clock.time())
             state.counters.update(self._timing)
             state.counters["garbage"] += getattr(self._bus, "garbage", 0)
         return state
@@ -72,33 +91,30 @@ class CableDriver(ActuatorDriver[CableControl]):
         """Relax the cables and shut the bus down."""
         self.relax()
         self._finish()
-        with contextlib.suppress(can.CanError, OSError):
-            self._send(dict.fromkeys(self._control.motor_ids, 0.0))
+        self._tell_last_words()
         with contextlib.suppress(can.CanError, OSError):
             self._bus.shutdown()
 
-    def _run(self) -> None:
-        deadline = last_success = time.monotonic()
-        while not self._closing:
-            try:
-                self._tick()
-                last_success = time.monotonic()
-            except (can.CanError, OSError) as error:
-                self._timing["bus_errors"] += 1
-                if time.monotonic() - last_success > GIVE_UP_AFTER:
-                    self._lose_bus(error)
-                    return
-            now = time.monotonic()
-            deadline = max(deadline + self._period, now - self._period) if now >= deadline else deadline
-            if self._wake.wait(max(deadline - now, 0.0)):
-                self._wake.clear()
+    @property
+    def _device_errors(self) -> tuple[type[Exception], ...]:
+        return (can.CanError, OSError)
 
-    def _tick(self) -> None:
+    def _judge(self, error: Exception) -> str:
+        self._timing["bus_errors"] += 1
+        if self._clock.monotonic() - self._last_success <= GIVE_UP_AFTER:
+            return ""
+        return f"CAN bus gone: {' '.join(str(error).split())}; plug the adapter in and start the driver again"
+
+    def _say_last_words(self) -> None:
+        self._send(dict.fromkeys(self._control.motor_ids, 0.0))
+
+    def _turn(self) -> None:
         feedback = self._receive()
         dt = self._measure_tick()
         with self._lock:
             currents = self._control.update(feedback, dt)
         self._send(currents)
+        self._last_success = self._clock.monotonic()
 
     def _receive(self) -> list[Feedback]:
         """All feedback that has come in."""
@@ -114,7 +130,3 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _send(self, currents: dict[int, float]) -> None:
         for message in encode_currents(currents):
             self._bus.send(message, timeout=SEND_TIMEOUT)
-
-    def _lose_bus(self, error: Exception) -> None:
-        text = " ".join(str(error).split())
-        self._lose_device(f"CAN bus gone: {text}; plug the adapter in and start the driver again")

@@ -47,6 +47,13 @@ class SlcanBus(slcanBus):
         """Lines that were neither a frame nor an answer."""
         return self._decoder.garbage
 
+    def shutdown(self) -> None:
+        """Close the adapter's channel if it listens, and the port in any case: another driver may want it."""
+        try:
+            super().shutdown()
+        finally:
+            self.serialPortOrig.close()
+
     def _read_frames(self) -> None:
         with error_check("Could not read from serial device"):
             data = self.serialPortOrig.read(READ_SIZE)

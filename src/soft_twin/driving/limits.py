@@ -19,13 +19,30 @@ class Quantity:
     unit: str
 
 
+def _numbers(command) -> np.ndarray | None:
+    """What was commanded as floats; None if it is anything but real numbers: text, truth values, complex, objects."""
+    try:
+        values = np.asarray(command)
+        if values.dtype.kind not in "iuf" or _holds_truth_values(command):
+            return None
+        with np.errstate(over="ignore"):
+            return values.astype(float)
+    except Exception:  # it may be any object: what it raises says only that it is no row of numbers
+        return None
+
+
+def _holds_truth_values(command) -> bool:
+    """Among numbers numpy would take them for 0 and 1."""
+    return isinstance(command, list | tuple) and any(isinstance(value, bool | np.bool_) for value in command)
+
+
 class CommandLimiter:
     """Turns commanded positions (displacements, pressures) into a motion within limits, and counts what binds.
 
     The motion heads for the target as fast as rate and acceleration allow and comes to rest on it.
 
     Attributes:
-        counters: how often what bound: commands ("size", "not_finite", and the quantity's name), ticks ("rate",
+        counters: how often what bound: commands ("type", "size", "not_finite", and the quantity's name), ticks ("rate",
             "acceleration").
         positions, rates, accelerations: (n,) the motion now, in the quantity's unit and its derivatives.
     """
@@ -33,7 +50,7 @@ class CommandLimiter:
     def __init__(self, names: Sequence[str], quantity: Quantity, allowed: tuple[float, float], rest: float = 0.0):
         """For actuators of these names, whose positions are `allowed` between two values, at rest at `rest`."""
         self.counters: Counter[str] = Counter(
-            {"size": 0, "not_finite": 0, quantity.one: 0, "rate": 0, "acceleration": 0}
+            {"type": 0, "size": 0, "not_finite": 0, quantity.one: 0, "rate": 0, "acceleration": 0}
         )
         self._names = list(names)
         self._quantity = quantity
@@ -54,10 +71,14 @@ class CommandLimiter:
 
     def check(self, command) -> str:
         """What makes this command unusable, in words; empty if nothing does."""
-        values, q = np.asarray(command, dtype=float), self._quantity
+        values, q = _numbers(command), self._quantity
+        if values is None:
+            self.counters["type"] += 1
+            return f"command refused: a {type(command).__name__} that is not a row of numbers, expected {q.unit}"
         if values.shape != (len(self._names),):
             self.counters["size"] += 1
-            return f"command refused: {values.size} {q.many} for {len(self._names)} {q.owners}"
+            shape = " x ".join(str(size) for size in values.shape) or "one"
+            return f"command refused: {shape} {q.many} for {len(self._names)} {q.owners}"
         if not np.isfinite(values).all():
             self.counters["not_finite"] += 1
             bad = ", ".join(f"{self._names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values)))

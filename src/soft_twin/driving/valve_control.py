@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.driving.chamber_watch import ChamberWatch
-from soft_twin.driving.control import DEVICE, ActuatorControl
+from soft_twin.driving.control import ActuatorControl
 from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
 
 VENTED = "vented"
@@ -63,6 +63,16 @@ class ChamberState:
     mode: str
     faults: tuple[str, ...]
     counters: dict[str, float]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(n,) volumes let in, which nobody measures: NaN [m³]."""
+        return np.full(len(self.pressures), np.nan)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(n,) measured gauge pressures [Pa]."""
+        return self.pressures
 
 
 class ValveControl(ActuatorControl):
@@ -131,7 +141,7 @@ class ValveControl(ActuatorControl):
         self._chambers.reset()
 
     def _lasting_faults(self) -> list[str]:
-        return [text for text in (self._faults.get(DEVICE), self._silence()) if text]
+        return [text for text in (self._silence(),) if text]
 
     def _take(self, measured: np.ndarray) -> None:
         """The median of the last few: not every device's line has a checksum."""

@@ -1,10 +1,10 @@
 """The thread that drives a robot's chambers."""
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 
+from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_control import ChamberState, ValveControl, ValveParameters
@@ -24,8 +24,10 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         limits: ChamberLimits,
         valves: Valves,
         parameters: ValveParameters | None = None,
+        clock: Clock = SYSTEM,
+        threaded: bool = True,
     ):
-        """Start driving; `close` closes the valves.
+        """Start driving, unless without a thread; `close` closes the valves.
 
         Raises:
             DescriptionError: the names do not fit the valves, or the limits lie outside their range.
@@ -37,39 +39,40 @@ class ValveDriver(ActuatorDriver[ValveControl]):
             asked = "{:g}…{:g}".format(*limits.pressure)
             raise DescriptionError(f"pressure limits {asked} Pa: these valves reach {low:g}…{high:g} Pa")
         control = ValveControl(names, limits, parameters)
-        super().__init__(control, control.parameters.rate)
+        super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = limits.vented
         self._valves = valves
-        self._thread.start()
+        self._begin()
 
     def state(self) -> ChamberState:
-        """The chambers now, stamped with time.time()."""
+        """The chambers now, stamped with the clock's time of day."""
         with self._lock:
-            state = self._control.state(time.time())
+            state = self._control.state(self._clock.time())
         state.counters.update(self._timing, garbage=self._valves.garbage)
         return state
 
     def close(self) -> None:
         """Vent the chambers at their safe rate, then shut the valves down."""
         self.relax()
-        end = time.monotonic() + VENT_PATIENCE
-        while self.running and time.monotonic() < end and not np.allclose(self.state().commanded, self._vented):
-            time.sleep(self._period)
+        end = self._clock.monotonic() + VENT_PATIENCE
+        while self.running and self._clock.monotonic() < end and not np.allclose(self.state().commanded, self._vented):
+            self._clock.sleep(self._period)
+            if self._thread is None:
+                self.tick()
         self._finish()
         self._valves.close()
 
-    def _run(self) -> None:
-        deadline = time.monotonic()
-        while not self._closing:
-            deadline = max(deadline + self._period, time.monotonic())
-            try:
-                self._tick()
-            except DeviceError as error:
-                self._lose_device(str(error))
-                return
-            time.sleep(max(deadline - time.monotonic(), 0.0))
+    @property
+    def _device_errors(self) -> tuple[type[Exception], ...]:
+        return (DeviceError,)
 
-    def _tick(self) -> None:
+    def _judge(self, error: Exception) -> str:
+        return str(error)
+
+    def _say_last_words(self) -> None:
+        self._valves.shut_down()
+
+    def _turn(self) -> None:
         measured = self._valves.read()
         dt = self._measure_tick()
         with self._lock:

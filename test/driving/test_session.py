@@ -1,0 +1,124 @@
+"""The session's answers, by what the motors do."""
+
+import numpy as np
+import pytest
+
+from soft_twin.driving.states import State
+from soft_twin.errors import DeviceError
+
+from .wire import Bench
+
+FAR = np.full(6, 0.008)
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def _state(bench):
+    return bench.session.status().state
+
+
+def test_a_position_that_is_not_known_is_not_driven(bench):
+    bench.run(0.6)
+    assert _state(bench) is State.POSITION_UNKNOWN
+    with pytest.raises(DeviceError, match="position is unknown"):
+        bench.session.enable()
+    assert np.ptp(bench.run(0.5, FAR)) == 0.0
+
+
+def test_a_replugged_adapter_does_not_move_the_cables_again(bench):
+    bench.active()
+    bench.run(1.0, FAR)
+    bench.unplug()
+    bench.run(1.5, FAR)
+    assert _state(bench) is State.AWAY
+    bench.plug()
+    bench.run(1.5, FAR)
+    assert _state(bench) is State.POSITION_UNKNOWN
+    assert not bench.ask("enable")
+    assert bench.run(1.0, FAR).max() < 0.0085
+    bench.session.assume_taut_here()
+    bench.session.enable()
+    assert _state(bench) is State.ACTIVE
+
+
+def test_a_stop_outlives_the_device(bench):
+    bench.active()
+    bench.unplug()
+    bench.run(1.0)
+    assert "could not be told" in bench.session.stop()
+    bench.plug()
+    bench.run(1.5, FAR)
+    assert _state(bench) is State.STOPPED
+    assert not bench.ask("enable")
+    bench.session.deactivate()
+    bench.session.disconnect()
+    bench.session.connect()
+    bench.session.activate()
+    assert _state(bench) is State.STOPPED
+    bench.session.clear_stop()
+    bench.run(0.6)
+    assert _state(bench) is State.POSITION_UNKNOWN
+
+
+def test_a_stop_reaches_the_motors_and_says_so(bench):
+    bench.active()
+    bench.run(0.05, FAR)
+    assert np.abs(bench.bus.currents).max() > 0.0
+    bench.session.stop()
+    assert any("not reached" in fault for fault in bench.session.status().faults)
+    bench.step()
+    assert not bench.bus.currents.any()
+    assert not any("not reached" in fault for fault in bench.session.status().faults)
+
+
+@pytest.mark.parametrize("command", ["take_up_slack", "enable"])
+def test_an_inactive_node_moves_nothing(bench, command):
+    bench.ready()
+    bench.session.deactivate()
+    assert not bench.ask(command)
+    for _ in range(100):
+        bench.step()
+        assert not bench.bus.currents.any()
+    assert _state(bench) is State.LIMP
+
+
+def test_whatever_is_raised_in_the_driver_is_a_named_fault_and_leaves_limp_motors(bench, monkeypatch):
+    bench.active()
+    bench.run(0.1, FAR)
+
+    def fail(*_):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(bench.driver._control, "update", fail)
+    bench.step()
+    assert _state(bench) is State.FAULT
+    assert "surprise" in bench.session.status().faults[0]
+    assert not bench.bus.currents.any()
+    assert not bench.ask("enable")
+    assert bench.session.stop() == "stopped"
+
+
+def test_enabling_on_activation_waits_until_it_can_and_says_why():
+    bench = Bench(enable_when_active=True)
+    bench.run(0.6)
+    assert any("waiting to enable" in fault for fault in bench.session.status().faults)
+    bench.session.home()
+    bench.run(0.1)
+    assert _state(bench) is State.ACTIVE
+
+
+def test_a_stop_ends_the_wish_to_be_enabled():
+    bench = Bench(enable_when_active=True).ready()
+    bench.run(0.1)
+    bench.session.stop()
+    bench.unplug()
+    bench.run(1.0)
+    bench.plug()
+    bench.run(1.0)
+    bench.session.clear_stop()
+    bench.session.home()
+    bench.run(0.5, FAR)
+    assert _state(bench) is State.READY
