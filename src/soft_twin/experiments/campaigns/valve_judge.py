@@ -57,12 +57,14 @@ class _Chamber:
         ramp: what it may be told at the most by the rate limit [Pa].
         lost: time and set point when the right to drive it ended.
         lowest: told since then [Pa].
+        spoken: the host has told it anything.
     """
 
     def __init__(self, asked: float, truth: float):
         self.asked = self.ramp = self.lowest = asked
         self.lost = (0.0, asked)
         self.ramp_time = 0.0
+        self.spoken = False
         self.history: deque[tuple[float, float]] = deque()  # time, told, of the last OFF_MEMORY
         self.truths: deque[float] = deque([truth], maxlen=round(SENSOR_MEMORY / LOOK) + 1)
         self.off, self.differs = _Since(), _Since()
@@ -73,8 +75,12 @@ class Judge:
 
     Attributes:
         violations: found so far.
-        usable: what the host says can reach the device and be answered; the campaign tells.
-        troubled: a fault is at work that the campaign began.
+        usable: what the host says reaches the device, and is answered.
+        line_clean: and nothing else happens on the line.
+        unplugged: the line is.
+        closing: a call that lets go of the device is going on.
+        exempt_pressure_until: until then the device may fill chambers by itself [s].
+        lied_until: until then a sensor lies plausibly [s].
     """
 
     def __init__(self, case: Case, world: World):
@@ -85,14 +91,13 @@ class Judge:
         self.lied_until = -math.inf
         self._low, self._high = case.limits.pressure
         self._chambers = [
-            _Chamber(asked, truth) for asked, truth in zip(world.ear.set_points(), world.device.chambers.pressures, strict=True)
+            _Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures
         ]
-        self._silent, self._away, self._named = _Since(), _Since(), -math.inf
-        self._status_state, self._status = "away", None
+        self._silent, self._away, self._gone, self._named = _Since(), _Since(), _Since(), -math.inf
+        self._connected, self._let_go, self.unplugged = False, False, False
         self.granted, self._latched, self._cause, self._active = False, False, "nobody enabled", False
         self._fed, self._woke = -math.inf, 0.0
         self._commanded = self._high
-        self._reached: list[float] = []
         world.ear.told = self.told
         world.looks = self.look
 
@@ -107,16 +112,18 @@ class Judge:
         now, chamber, limits = self.world.now, self._chambers[index], self.limits
         tolerance = 1.01 * self.world.resolution
         if pressure > self._high + tolerance:
-            self.fail("told above the limit", f"chamber {index} {_kpa(pressure)}, the limit is {_kpa(self._high)}")
+            kind = "told above the limit" + (" while closing" if self.closing else "")
+            self.fail(kind, f"chamber {index} {_kpa(pressure)}, the limit is {_kpa(self._high)}")
         if pressure < self._low - tolerance:
-            self.fail("told below the limit", f"chamber {index} {_kpa(pressure)}, the lowest is {_kpa(self._low)}")
+            kind = "told below the limit" + (" while closing" if self.closing else "")
+            self.fail(kind, f"chamber {index} {_kpa(pressure)}, the lowest is {_kpa(self._low)}")
         found = max(chamber.truths) + VENTED_LEAD + SENSOR_MARGIN
         self._judge_rise(index, chamber, pressure, found)
         if self.granted:
             self._judge_wanted(index, chamber, pressure, found)
         else:
             self._judge_unasked(index, chamber, pressure, found)
-        chamber.asked = pressure
+        chamber.asked, chamber.spoken = pressure, True
         chamber.lowest = min(chamber.lowest, pressure)
         chamber.history.append((now, pressure))
         chamber.ramp_time = now
@@ -147,19 +154,21 @@ class Judge:
 
     # What the person does and is told -------------------------------------------------------------------------------
 
-    def called(self, name: str, accepted: bool, answer: str, usable: bool) -> None:
-        """A person's call came to this."""
+    def called(self, name: str, accepted: bool, answer: str, usable: bool, status=None) -> None:
+        """A person's call came to this; `status` is what they read after it."""
         if accepted and name == "enable":
             self._grant()
-        elif accepted and name == "activate":
-            self._active = True
+        elif accepted and name in ("connect", "activate"):
+            self._let_go = False
+            self._active = self._active or name == "activate"
         elif accepted and name == "clear_stop":
             self._latched = False
         elif accepted and name in CALLED_OFF:
             self._active = self._active and name not in ("deactivate", "disconnect", "close")
+            self._let_go = self._let_go or name in ("disconnect", "close")
             self._called_off(name)
         if name == "stop":
-            self._judge_stop(accepted, answer, usable)
+            self._judge_stop(accepted, answer, usable, status)
         if name in ("disconnect", "close") and accepted and usable:
             self._judge_farewell(name)
         if not accepted:
@@ -175,10 +184,10 @@ class Judge:
         if not accepted:
             self._judge_message("refusal of a command", answer)
 
-    def informed(self, status) -> None:
-        """The person reads the status."""
+    def informed(self, status, connected: bool, active: bool) -> None:
+        """The person reads the status, and what the node's life has come to."""
         now, state = self.world.now, status.state.value
-        self._status, before, self._status_state = status, self._status_state, state
+        before, self._connected, self._active = self._connected, connected, active
         if status.faults or state in ("fault", "away"):
             self._named = now
         for fault in status.faults:
@@ -189,8 +198,19 @@ class Judge:
             self._called_off(f"the status says '{state}'")
         elif not self.granted and state == "active":
             self._judge_awake()
-        if before == "away" and state != "away":
+        if connected and not before:
             self._begin_again()
+        self._judge_presence(status, state, connected)
+
+    def _judge_presence(self, status, state: str, connected: bool) -> None:
+        now = self.world.now
+        serial = self.case.backend != "modbus"
+        gone = self._gone.held(serial and self.unplugged and connected, now)
+        if gone > 2.0 * NAMING and not (status.faults or state in ("away", "fault")):
+            self.fail("not noticed: the device is gone", f"unplugged for {gone:.2f} s, the status says '{state}'")
+        away = self._away.held(self.usable and not connected and self.case.autostart and not self._let_go, now)
+        if away > REOPENING:
+            self.fail("not reopened", f"the device is there for {away:.2f} s, the status says '{state}': {status.mode}")
 
     def _judge_awake(self) -> None:
         if self.case.enable_when_active and self._active and not self._latched:
@@ -198,12 +218,11 @@ class Judge:
         elif self.world.now > self._chambers[0].lost[0] + GRACE:
             self.fail("active by itself", f"the status says 'active' though {self._cause}")
 
-    def _judge_stop(self, accepted: bool, answer: str, usable: bool) -> None:
+    def _judge_stop(self, accepted: bool, answer: str, usable: bool, status) -> None:
         if not accepted:
             self.fail("stop refused", answer)
             return
-        status = self._status
-        words = " ".join((answer or "", status.mode if status else "", *(status.faults if status else ())))
+        words = " ".join((answer, *(status.faults if status else ())))
         if not usable and not NOT_ARRIVED.search(words):
             self.fail("stop said to have arrived", f"the line does not work; the person is told '{words}'")
 
@@ -263,10 +282,11 @@ class Judge:
             self._called_off("commands stay away")
         said = device.said[1] if device.said else None
         for index, chamber in enumerate(self._chambers):
-            chamber.asked = asked[index]
+            if chamber.spoken:
+                chamber.asked = asked[index]
             self._judge_truth(index, chamber, truths[index], set_points[index])
             chamber.truths.append(truths[index])
-            chamber.history.append((now, asked[index]))
+            chamber.history.append((now, chamber.asked))
             while chamber.history[0][0] < now - OFF_MEMORY:
                 chamber.history.popleft()
             if self.usable and not self.closing:
@@ -276,7 +296,7 @@ class Judge:
             self._judge_silence()
 
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
-        if self.granted or self._status_state == "away":
+        if self.granted or not self._connected:
             return
         start, pressure = chamber.lost
         vented, rate = self.limits.vented, self.limits.vent_rate / STRETCH
@@ -285,16 +305,16 @@ class Judge:
         if chamber.asked > max(vented, pressure - ramp) + NEAR + VENTED_LEAD:
             detail = f"chamber {index} is told {_kpa(chamber.asked)} {self.world.now - start:.2f} s later"
             self.fail(f"not vented: {self._cause}", detail)
-        elif chamber.asked < min(vented, pressure + ramp) - NEAR - (0.0 if pressure < vented else VENTED_LEAD):
+        elif chamber.spoken and not self.world.ear.resting and chamber.asked < min(vented, pressure + ramp) - NEAR - (0.0 if pressure < vented else VENTED_LEAD):
             detail = f"chamber {index} is told {_kpa(chamber.asked)}, vented is {_kpa(vented)}"
             self.fail(f"not vented: {self._cause}", detail)
 
     def _judge_naming(self, index: int, chamber: _Chamber, set_point: float, said: list[float] | None) -> None:
-        if self._status_state == "away":
+        if not self._connected:
             return
         now = self.world.now
         lag = 1e3 + 0.06 * max(self.limits.rate, self.limits.vent_rate)
-        different = self.line_clean and abs(set_point - chamber.asked) > lag
+        different = self.line_clean and chamber.spoken and abs(set_point - chamber.asked) > lag
         if (held := chamber.differs.held(different, now)) > DIFFERENT + GRACE and not self._is_named(held):
             self.fail(
                 "set point differs unnamed",
@@ -312,7 +332,7 @@ class Judge:
     def _judge_silence(self) -> None:
         device, now = self.world.device, self.world.now
         age = now - max(device.said[0] if device.said else -math.inf, self._woke)
-        silent = age > SILENCE and self._status_state != "away"
+        silent = age > SILENCE and self._connected
         if (held := self._silent.held(silent, now)) > NAMING and not self._is_named(held):
             self.fail("silence unnamed", f"nothing measured for {age:.2f} s")
 

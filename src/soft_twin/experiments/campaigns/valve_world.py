@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from random import Random
 
-from pymodbus.client import ModbusTcpClient
-from pymodbus.exceptions import ConnectionException
-
 from soft_twin.driving.clock import Clock
 from soft_twin.errors import DeviceError
 from soft_twin.experiments.campaigns.devices import dac_board, modbus_terminal, openpneu
@@ -19,6 +16,8 @@ A_LOOK_AT_THE_CLOCK = 1e-6  # [s] so that waiting without sleeping ends too
 BUFFER = 4096  # [bytes] that wait before a serial line takes no more
 ETHERNET = 1e8  # [bit/s]
 LATENCY = 0.0004  # [s] of a network, one way
+CONNECTING = 0.2  # [s] until a connection that nobody takes is given up
+BLOCKED = 0.1  # [s] until a write is given up
 
 KINDS = {
     "openpneu": (openpneu.OpenPneu, openpneu.OpenPneuEar, openpneu.BAUD_RATE, openpneu.RESOLUTION),
@@ -37,6 +36,7 @@ class World(Clock):
     Attributes:
         now: simulated time [s].
         offset: of the wall clock, `time()`, which people and services set [s].
+        rng: of everything that happens by chance.
         device: the emulated device.
         ear: listens at the host's end of the line, before anything is lost.
         resolution: of what the device can be told [Pa].
@@ -49,7 +49,7 @@ class World(Clock):
     def __init__(self, rng: Random, backend: str, count: int, start: float):
         """A device whose chambers stand at the gauge pressure `start` [Pa]."""
         device, ear, baud_rate, self.resolution = KINDS[backend]
-        self.now, self.offset = 0.0, BEGINNING
+        self.now, self.offset, self.rng = 0.0, BEGINNING, rng
         self.device: Device = device(rng, count, start)
         self.ear: Ear = ear(count)
         self.backend = backend
@@ -92,7 +92,7 @@ class World(Clock):
         """Bytes that have arrived are heard and answered."""
         device, now = self.device, self.now
         data = self.to_device.take(now)
-        if not device.powered:
+        if not device.powered or device.frozen:
             return
         if data:
             for answer in device.hear(data, now):
@@ -119,6 +119,14 @@ class World(Clock):
         self.to_device.clear()
         self.to_host.clear()
 
+    def connected(self) -> None:
+        """Somebody opened the line: what was on its way is no more."""
+        self.to_host.clear()
+        if self.backend == "modbus":
+            self.to_device.clear()
+            self.device.ear.connect()
+            self.ear.connect()
+
     def tell(self, data: bytes) -> None:
         """Bytes leave the host."""
         self.ear.hear(data)
@@ -126,27 +134,32 @@ class World(Clock):
 
 
 class Port:
-    """A serial port of this world: what a driver's backend sits on."""
+    """A serial port, or a TCP connection, of this world: what a driver's backend sits on."""
 
     def __init__(self, world: World):
         """Open it.
 
         Raises:
-            DeviceError: it is unplugged.
+            DeviceError: it is unplugged, or nobody answers there.
         """
+        network = world.backend == "modbus"
+        if network and not (world.plugged and world.device.powered):
+            world.advance(CONNECTING)
+            raise DeviceError("nobody answers at 'emulated': check its address, its cable and its power")
         if not world.plugged:
             raise DeviceError("no device at 'emulated': plug it in")
         self._world, self._plug, self._open = world, world.plugs, True
-        world.to_host.clear()
+        world.connected()
 
     def read(self) -> bytes:
         self._check()
+        self._world.exchange()
         return self._world.to_host.take(self._world.monotonic())
 
     def write(self, data: bytes) -> None:
         self._check()
         if self._world.to_device.backlog > BUFFER:
-            self._world.advance(0.1)
+            self._world.advance(BLOCKED)
             raise DeviceError("'emulated' takes no bytes: write timeout; check the device and its baud rate")
         self._world.tell(bytes(data))
 
@@ -155,54 +168,4 @@ class Port:
 
     def _check(self) -> None:
         if not self._open or self._world.plugs != self._plug:
-            raise DeviceError("'emulated' is gone: unplugged; plug it in again")
-
-
-class Client(ModbusTcpClient):
-    """pymodbus's own client over this world's line instead of a socket."""
-
-    def __init__(self, world: World, timeout: float, retries: int):
-        super().__init__("emulated", timeout=timeout, retries=retries)
-        self._world, self._timeout, self._plug = world, timeout, -1
-
-    def connect(self) -> bool:
-        world = self._world
-        if self.socket:
-            return True
-        if not (world.plugged and world.device.powered):
-            world.advance(self._timeout)
-            return False
-        world.advance(2 * LATENCY)
-        self._plug, self.socket = world.plugs, world
-        world.device.ear.connect()
-        world.ear.connect()
-        world.to_host.clear()
-        return True
-
-    def close(self) -> None:
-        self.socket = None
-
-    def send(self, request: bytes, addr: tuple | None = None) -> int:
-        self._check()
-        self._world.tell(bytes(request))
-        return len(request)
-
-    def recv(self, size: int | None) -> bytes:
-        """What comes within the timeout, as a socket's reader gives it."""
-        world = self._world
-        end = world.now + self._timeout
-        while True:
-            self._check()
-            world.exchange()
-            if data := world.to_host.take(world.now):
-                return data
-            if world.now >= end:
-                return b""
-            arrivals = [line.next_arrival() for line in (world.to_device, world.to_host)]
-            wait = min([arrival for arrival in arrivals if arrival is not None] + [end]) - world.now
-            world.advance(max(wait, 1e-4))
-
-    def _check(self) -> None:
-        if not self.socket or self._plug != self._world.plugs:
-            self.close()
-            raise ConnectionException("emulated: connection reset by the terminal")
+            raise DeviceError("'emulated' is gone; check its plug and its power")

@@ -30,6 +30,11 @@ class Ear(ABC):
     def forget(self) -> None:
         """Begin anew, as after power on."""
 
+    @property
+    def resting(self) -> bool:
+        """Whether the host has let the device rest: it drives nothing then."""
+        return False
+
     def set_points(self) -> list[float]:
         """What a device that has heard this tells its valves [Pa]."""
         return list(self.targets)
@@ -46,14 +51,15 @@ class Device(ABC):
     Attributes:
         ear: its own.
         chambers: behind its valves.
-        powered: False: it says and does nothing, and its valves exhaust.
+        powered: False: it says and does nothing, and its valves go to rest.
+        frozen: its program stands still; its valves stay as they are told.
         said: the last measured gauge pressures that it sent, with the time [s], or None.
     """
 
     def __init__(self, ear: Ear, chambers: Chambers, rest: float):
         """`rest`: gauge pressure that its valves go to when they are told nothing [Pa]."""
         self.ear, self.chambers, self.rest = ear, chambers, rest
-        self.powered = True
+        self.powered, self.frozen = True, False
         self.said: tuple[float, list[float]] | None = None
 
     @abstractmethod

@@ -140,8 +140,9 @@ class ModbusTerminal(Device):
             return struct.pack(">HHHB", (transaction + 7) % 65536, 0, length, unit) + answer[7:]
         if self.wrong == "length":
             return struct.pack(">HHHB", transaction, 0, length + 2, unit) + answer[7:]
-        if self.wrong == "short" and len(answer) > 10:
-            return struct.pack(">HHHB", transaction, 0, length - 2, unit) + answer[7:8] + bytes((answer[8] - 2,)) + answer[9:-2]
+        if self.wrong == "short" and answer[7] in (3, 4):
+            shorter = bytes((answer[7], answer[8] - 2)) + answer[9:-2]
+            return struct.pack(">HHHB", transaction, 0, length - 2, unit) + shorter
         if self.wrong == "function":
             return answer[:7] + bytes(((answer[7] + 1) % 128,)) + answer[8:]
         return answer

@@ -46,6 +46,10 @@ class OpenPneuEar(Ear):
         *lines, self._line = self._line.split(b"\n")
         return [self._obey(line) for line in lines]
 
+    @property
+    def resting(self) -> bool:
+        return not self.running
+
     def set_points(self) -> list[float]:
         return list(self.targets) if self.running else [0.0] * len(self.targets)
 
