@@ -1,12 +1,10 @@
-"""Drivers of motors and valves against emulated devices in processes of their own, over real bytes; and faults."""
+"""Drivers of motors and valves against emulated devices in processes of their own, over real bytes."""
 
-import importlib.util
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +28,7 @@ READY_TIME = 10.0  # [s] to start an emulated device
 
 def measure() -> list[Figure]:
     """All figures; takes some minutes."""
-    return [*_latency_and_loop(), *_step(), *_valves(), *_kill(), *_campaign()]
+    return [*_latency_and_loop(), *_step(), *_valves(), *_kill()]
 
 
 @contextmanager
@@ -231,10 +229,3 @@ def _live(device: Motors, until, seconds: float) -> None:
             device.step(device.period)
             ticks += 1
         time.sleep(0.002)
-
-
-def _campaign() -> list[Figure]:
-    spec = importlib.util.spec_from_file_location("fault_campaign", Path(__file__).with_name("fault_campaign.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.measure()

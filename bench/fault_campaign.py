@@ -1,32 +1,69 @@
-"""Random faults at the drivers of cables and valves, in simulated time: nothing may move that was not told to."""
+"""Random faults at motors, valves and IMUs in simulated time, judged from outside; see experiments/campaigns."""
 
-import time
+import argparse
 
-from soft_twin.experiments.cable_faults import CableCampaign
-from soft_twin.experiments.fault_campaign import Outcome
-from soft_twin.experiments.valve_faults import BACKENDS, ValveCampaign
+from soft_twin.experiments.campaigns import CAMPAIGNS, open_campaign
+from soft_twin.experiments.campaigns.base import (
+    Campaign,
+    Result,
+    reproduction,
+    run_campaign,
+    run_guarded,
+    terminal_progress,
+)
 from soft_twin.measuring import Figure
 
+SEEDS_SHOWN = 3
 
-def measure(seconds: float = 660.0, seed: int = 0) -> list[Figure]:
-    """Figures of campaigns of so many simulated seconds, with cables and with each kind of valves."""
-    start = time.perf_counter()
-    cables = CableCampaign(seed).run(seconds)
-    valves = sum((ValveCampaign(kind, seed + i).run(seconds) for i, kind in enumerate(BACKENDS)), Outcome())
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one; default all")
+    parser.add_argument("--cases", type=int, default=3000, metavar="N", help="of each campaign; default 3000")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="case i is that of seed N + i; default 0")
+    parser.add_argument("--case", type=int, metavar="I", help="only case I, told in full")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes; default 2")
+
+
+def measure(
+    campaign: str | None = None, cases: int = 3000, seed: int = 0, case: int | None = None, workers: int = 2
+) -> list[Figure]:
+    """Figures of the cases of one campaign, or of all; every violation is told with the line that brings it back."""
+    figures = []
+    for name in [campaign] if campaign else CAMPAIGNS:
+        if case is not None:
+            result = _run_one(open_campaign(name), seed + case)
+        else:
+            result = run_campaign(open_campaign(name), range(seed, seed + cases), workers, terminal_progress)
+            terminal_progress("")
+            _print_failures(result)
+        figures += _figures(result)
+    return figures
+
+
+def _run_one(campaign: Campaign, seed: int) -> Result:
+    print(campaign.story(seed))
+    result = Result(campaign.name)
+    result.add(seed, run_guarded(campaign, seed))
+    for violation in result.failed.get(seed, []):
+        print(f"{violation.time:8.3f} s  {violation.kind}: {violation.detail}")
+    return result
+
+
+def _print_failures(result: Result) -> None:
+    for kind, count in result.kinds().most_common():
+        seeds = result.seeds(kind)
+        first = next(one for one in result.failed[seeds[0]] if one.kind == kind)
+        print(f"{result.name}: {kind}: {count} cases; at {first.time:.3f} s: {first.detail}")
+        for seed in seeds[:SEEDS_SHOWN]:
+            print(f"    {reproduction(result.name, seed)}")
+
+
+def _figures(result: Result) -> list[Figure]:
+    name = result.name
     return [
-        *_figures("cables", "cables: ", cables),
-        *_figures("valves", "valves: ", valves),
-        Figure("campaign_s", "time it took", time.perf_counter() - start, "s"),
-    ]
-
-
-def _figures(key: str, whose: str, outcome: Outcome) -> list[Figure]:
-    injected, unnamed = sum(outcome.faults.values()), sum(outcome.unnamed.values())
-    return [
-        Figure(f"{key}.minutes", f"{whose}simulated time", outcome.seconds / 60.0, "min", "≥ 10"),
-        Figure(f"{key}.faults", f"{whose}faults injected", float(injected), "", "≥ 500"),
-        Figure(f"{key}.over_limit", f"{whose}commands beyond their limits", float(outcome.over_limit), "", "0"),
-        Figure(f"{key}.runaways", f"{whose}ticks of uncontrolled motion", float(outcome.runaways), "", "0"),
-        Figure(f"{key}.unnamed", f"{whose}faults not named", float(unnamed), "", "0"),
-        Figure(f"{key}.unrecovered", f"{whose}failed recoveries", float(outcome.unrecovered), "", "0"),
+        Figure(f"{name}.cases", f"{name}: cases", float(result.cases)),
+        Figure(f"{name}.violated", f"{name}: cases with a violation", float(len(result.failed)), "", "0"),
+        Figure(f"{name}.kinds", f"{name}: kinds of violation", float(len(result.kinds())), "", "0"),
+        Figure(f"{name}.seconds", f"{name}: time it took", result.seconds, "s"),
     ]
