@@ -64,6 +64,8 @@ class FaultsAtWork:
             judge.usable = True
             judge.outage_over()
         judge.usable = usable
+        if any(fault.what == "refuses" for fault in self._going):
+            judge.refused_until = now + AFTERMATH
         judge.unplugged = not self._world.plugged
 
     def _hinders(self, fault: Happening) -> bool:

@@ -80,6 +80,7 @@ class Judge:
         unplugged: the line is.
         closing: a call that lets go of the device is going on.
         exempt_pressure_until: until then the device may fill chambers by itself [s].
+        refused_until: until then the device may refuse what it is told [s].
         lied_until: until then a sensor lies plausibly [s].
     """
 
@@ -88,7 +89,7 @@ class Judge:
         self.violations: list[Violation] = []
         self.usable, self.line_clean, self.closing = True, True, False
         self.exempt_pressure_until = 0.0
-        self.lied_until = -math.inf
+        self.lied_until = self.refused_until = -math.inf
         self._low, self._high = case.limits.pressure
         self._chambers = [
             _Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures
@@ -297,6 +298,8 @@ class Judge:
             self._judge_silence()
 
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
+        if self.refused_until > self.world.now:
+            chamber.lost = (self.world.now, *chamber.lost[1:])
         if self.granted or not self._connected:
             return
         start, highest, lowest = chamber.lost
