@@ -128,7 +128,7 @@ def invent(seed: int) -> Case:
     count = rng.choice((1, 1, 2, 2, 3, 4))
     limits = _limits(rng, backend)
     healthy = rng.random() < HEALTHY
-    end = rng.uniform(3.5, 7.0)
+    end = rng.uniform(3.0, 6.0)
     low, high = limits.pressure
     found_filled = not healthy and rng.random() < 0.2
     return Case(

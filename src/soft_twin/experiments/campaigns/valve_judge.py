@@ -55,14 +55,14 @@ class _Chamber:
     Attributes:
         asked: what the host told last [Pa].
         ramp: what it may be told at the most by the rate limit [Pa].
-        lost: time and set point when the right to drive it ended.
+        lost: when the right to drive it ended, the highest and the lowest set point to vent it from.
         lowest: told since then [Pa].
         spoken: the host has told it anything.
     """
 
     def __init__(self, asked: float, truth: float):
         self.asked = self.ramp = self.lowest = asked
-        self.lost = (0.0, asked)
+        self.lost = (0.0, asked, asked)
         self.ramp_time = 0.0
         self.spoken = False
         self.history: deque[tuple[float, float]] = deque()  # time, told, of the last OFF_MEMORY
@@ -245,7 +245,7 @@ class Judge:
             self._commanded = -math.inf
             self._fed = self.world.now
             for chamber in self._chambers:
-                chamber.lost = (self.world.now, chamber.asked)
+                chamber.lost = (self.world.now, chamber.asked, chamber.asked)
         self.granted = True
 
     def _called_off(self, cause: str) -> None:
@@ -260,7 +260,8 @@ class Judge:
     def _begin_again(self) -> None:
         """From now on the chambers are to be vented: from what they are told, or what they are found with."""
         for chamber in self._chambers:
-            chamber.lost = (self.world.now, max(chamber.asked, max(chamber.truths) + VENTED_LEAD))
+            highest, lowest = max(chamber.truths) + VENTED_LEAD, min(chamber.truths) - VENTED_LEAD
+            chamber.lost = (self.world.now, max(chamber.asked, highest), min(chamber.asked, lowest))
             chamber.lowest = chamber.asked
 
     def outage_over(self) -> None:
@@ -298,16 +299,17 @@ class Judge:
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
         if self.granted or not self._connected:
             return
-        start, pressure = chamber.lost
-        vented, rate = self.limits.vented, self.limits.vent_rate / STRETCH
+        start, highest, lowest = chamber.lost
         late = GRACE + 2.0 * self.limits.vent_rate / self.limits.acceleration
-        ramp = rate * max(0.0, self.world.now - start - late)
-        if chamber.asked > max(vented, pressure - ramp) + NEAR + VENTED_LEAD:
-            detail = f"chamber {index} is told {_kpa(chamber.asked)} {self.world.now - start:.2f} s later"
-            self.fail(f"not vented: {self._cause}", detail)
-        elif chamber.spoken and not self.world.ear.resting and chamber.asked < min(vented, pressure + ramp) - NEAR - (0.0 if pressure < vented else VENTED_LEAD):
-            detail = f"chamber {index} is told {_kpa(chamber.asked)}, vented is {_kpa(vented)}"
-            self.fail(f"not vented: {self._cause}", detail)
+        ramp = self.limits.vent_rate / STRETCH * (self.world.now - start - late)
+        if ramp < 0.0:
+            return
+        vented, near = self.limits.vented, NEAR + VENTED_LEAD
+        too_high = chamber.asked > max(vented, highest - ramp) + near
+        too_low = chamber.asked < min(vented, lowest + ramp) - near
+        if too_high or (too_low and chamber.spoken and not self.world.ear.resting):
+            after = f"{self.world.now - start:.2f} s later, vented is {_kpa(vented)}"
+            self.fail(f"not vented: {self._cause}", f"chamber {index} is told {_kpa(chamber.asked)} {after}")
 
     def _judge_naming(self, index: int, chamber: _Chamber, set_point: float, said: list[float] | None) -> None:
         if not self._connected:

@@ -61,6 +61,7 @@ from soft_twin.experiments.campaigns.valve_world import Hang, World
 TICK = 1.0 / ValveParameters().rate  # [s]
 READING = 0.06  # [s] between two looks at the status
 PATIENCE = 6.0  # [s] that a call may take: closing vents for up to 3 s
+SETTLING = 1.0  # [s] that a mended device needs to be measured again
 MENDING = 3.0  # [s] until a device that is there again is to be found
 FOLLOWING = 10e3  # [Pa] from the command at the end
 NAMES = ("left", "right", "top", "bottom")
@@ -266,7 +267,10 @@ class Run:
         """Everything is mended; the documented remedy; then it has to work."""
         self._faults.end()
         self._all_well, self._calls = False, []
-        self._live_until(self.world.now + MENDING, streams=False)
+        end = self.world.now + MENDING
+        self._live_until(self.world.now + SETTLING, streams=False)
+        while self.world.now < end and not self._session.connected:
+            self._live_until(self.world.now + 0.1, streams=False)
         if not self._session.connected and not self._remedy("connect", must=True):
             return
         self._remedy("clear_stop")
