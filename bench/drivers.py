@@ -44,10 +44,11 @@ def _emulated(device: str):
 
 
 def _ready(driver: CableDriver) -> CableDriver:
-    """Wait until the driver knows its motors and the rate of their feedback."""
+    """Wait until the driver knows its motors and the rate of their feedback, and home it."""
     end = time.monotonic() + READY_TIME
     while driver.state().counters["ticks"] < 200 and time.monotonic() < end:
         time.sleep(0.01)
+    driver.home()
     return driver
 
 
@@ -186,6 +187,7 @@ from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
+driver.home()
 driver.enable()
 print("driving", flush=True)
 while True:

@@ -34,7 +34,9 @@ def measure(
         if case is not None:
             result = _run_one(open_campaign(name), seed + case)
         else:
-            result = run_campaign(open_campaign(name), range(seed, seed + cases), workers, terminal_progress)
+            chosen = open_campaign(name)
+            seeds = range(seed, seed + max(round(cases * chosen.share), 1))
+            result = run_campaign(chosen, seeds, workers, terminal_progress)
             terminal_progress("")
             _print_failures(result)
         figures += _figures(result)

@@ -1,8 +1,9 @@
 """Cable displacements in, motor currents out over CAN; limits and watchdogs are the driver's.
 
 Publishes cables/state. The motors are limp until they are homed (by the services `home`, `take_up_slack` or
-`assume_taut_here`) and the service `enable` is called; `stop` relaxes them and is latched until `clear_stop`. An adapter
-that is not there or goes away is waited for; after that the motors are limp again, and their position is unknown.
+`assume_taut_here`) and the service `enable` is called; `stop` relaxes them and is latched until `clear_stop`. An
+adapter that is not there or goes away is waited for; after that the motors are limp again, and their position is
+unknown.
 """
 
 import sys

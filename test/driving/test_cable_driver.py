@@ -12,11 +12,13 @@ import pytest
 from soft_twin import load_robot
 from soft_twin.driving.c610 import encode_currents
 from soft_twin.driving.cable_control import DriverParameters
-from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.cable_driver import CableDriver, TickBudget
 from soft_twin.driving.can_bus import open_bus
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.errors import DeviceError
+
+from .wire import VirtualClock
 
 DT = 0.004
 
@@ -160,6 +162,17 @@ def test_feedback_of_others_and_garbage_are_counted(robot):
 def test_a_rate_that_would_fill_the_bus_is_refused(robot):
     with open_bus("virtual", "cable_driver_full") as bus, pytest.raises(DeviceError, match="% of the bus"):
         CableDriver(robot, bus, dataclasses.replace(DriverParameters(), rate=1000.0))
+
+
+def test_a_stream_of_a_thousand_commands_a_second_leaves_room_on_the_bus():
+    clock, ticks = VirtualClock(), 0
+    budget = TickBudget(400.0, clock)
+    for _ in range(1000):
+        clock.sleep(0.001)
+        if budget.wait() <= 0.0:
+            budget.spend()
+            ticks += 1
+    assert 395 <= ticks <= 403
 
 
 KILLED = """

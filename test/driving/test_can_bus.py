@@ -36,6 +36,18 @@ def test_opening_sets_the_bit_rate_and_opens_the_channel(port, bus):
     assert b"S8\r" in _from_host(port, b"O\r")
 
 
+def test_a_second_driver_on_the_same_adapter_is_refused_and_disturbs_nothing(port, bus):
+    _from_host(port, b"O\r")
+    with pytest.raises(DeviceError, match="in use by another driver"):
+        open_bus("slcan", port.path)
+    assert port.read() == b""
+
+
+def test_a_closed_adapter_may_be_opened_again(port):
+    for _ in range(2):
+        open_bus("slcan", port.path).shutdown()
+
+
 def test_sending_writes_a_line(port, bus):
     bus.send(can.Message(arbitration_id=0x1FF, data=bytes.fromhex("0102030405060708"), is_extended_id=False))
     assert _from_host(port, b"t1FF80102030405060708\r").endswith(b"O\rt1FF80102030405060708\r")

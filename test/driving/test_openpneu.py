@@ -125,7 +125,7 @@ def test_a_stream_without_end_does_not_grow():
 def test_control_starts_once_every_pair_has_a_new_target():
     port = Memory()
     valves = OpenPneuValves(port, 2, Ticking())
-    assert port.sent == b"\r\nAT+ADDRESS\r\n"
+    assert port.sent == b"AT\r\nAT+ADDRESS\r\n"
     port.firmware._targets[:] = 70e3  # of a host before this one
     _tell(valves, [10e3, 20e3])
     before, _, _ = port.sent.partition(b"\r\nC\r\n")

@@ -52,6 +52,7 @@ class Wire(can.BusABC):
         return self.waiting.pop(0) if self.waiting else None
 
     def shutdown(self):
+        super().shutdown()
         self.open = False
 
     def _listen(self):

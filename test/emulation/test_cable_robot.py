@@ -127,6 +127,7 @@ def test_driven_in_real_time_through_its_bytes(emulated):
         end = time.monotonic() + 10.0
         while driver.state().counters["ticks"] < 20 and time.monotonic() < end:
             time.sleep(0.01)
+        driver.home()
         driver.enable()
         target = np.linspace(0.0, 0.003, 6)
         while not np.allclose(robot.truth().displacements, target, atol=1e-4) and time.monotonic() < end:

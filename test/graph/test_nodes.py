@@ -146,6 +146,8 @@ def test_a_stop_is_latched(start, motors, listener):
     assert not answer.success
     assert "clear the stop" in answer.message
     assert listener.call(Trigger, "clear_stop", Trigger.Request()).success
+    assert "position is unknown" in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
+    assert listener.call(Trigger, "assume_taut_here", Trigger.Request()).success
     assert listener.call(SetBool, "enable", SetBool.Request(data=True)).success
 
 

@@ -8,15 +8,16 @@ import numpy as np
 
 from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.control import POSITION, ActuatorControl
+from soft_twin.driving.current_watch import CurrentLimits, CurrentWatch
+from soft_twin.driving.friction import FrictionEstimate
 from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
 from soft_twin.driving.states import Command, State, require
-from soft_twin.driving.supervision import DirectionProbe, Supervision, SupervisionLimits
+from soft_twin.driving.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
 from soft_twin.driving.winch import winch_of
 from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
-from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
 LIMP = "limp"
@@ -41,6 +42,7 @@ class DriverParameters:
         tension_lag: time constant of the tension estimate [s].
         gains: of the position control.
         supervision: when a motor is at fault.
+        delivery: when a motor does not give its current.
         homing: how slack is taken up.
         probe: whether the first enabling tries each motor's direction by a moment of small current.
     """
@@ -53,6 +55,7 @@ class DriverParameters:
     tension_lag: float = 0.05
     gains: ControlGains = field(default_factory=ControlGains)
     supervision: SupervisionLimits = field(default_factory=SupervisionLimits)
+    delivery: CurrentLimits = field(default_factory=CurrentLimits)
     homing: HomingParameters = field(default_factory=HomingParameters)
     probe: bool = True
 
@@ -95,7 +98,8 @@ class CableState:
 class CableControl(ActuatorControl):
     """Cable displacements held by motors, safely: `update` in, currents out, all times handed in.
 
-    Limp until enabled, and not enabled before they are homed. Enabled, the cables go to the last command, within limits.
+    Limp until enabled, and not enabled before they are homed. Enabled, the cables go to the last command, within
+    limits.
     """
 
     actuators = "motors"
@@ -114,7 +118,13 @@ class CableControl(ActuatorControl):
         self._limits = robot.cable_limits
         self._offsets = np.array([cable.offset for cable in robot.cables])
         self._memory = MotionMemory(len(self._names))
-        self._control = WinchControl(len(self._names), robot.winch.current_limit, self.parameters.gains)
+        self._control = WinchControl(
+            len(self._names), robot.winch.current_limit, robot.cable_limits.rate, self.parameters.gains
+        )
+        gains = self.parameters.gains
+        self._friction = FrictionEstimate(len(self._names), gains.friction, gains.inertia)
+        self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
+        self._told = np.zeros(len(self._names))
         self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
         self._take_up: SlackTakeUp | None = None
         self._homing_share = self.parameters.homing.rate / robot.cable_limits.rate
@@ -122,7 +132,7 @@ class CableControl(ActuatorControl):
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
         self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
-        self._counters.update(current=0, coasting=0)
+        self._counters.update(current=0, coasting=0, powerless=0)
         self._target = self._origin = np.zeros(len(self._names))
         self._span = 0.0
         self._pulls = np.zeros(len(self._names))
@@ -146,8 +156,6 @@ class CableControl(ActuatorControl):
         Raises:
             DeviceError: the position is known, or as for `home`.
         """
-        if self._known:
-            require(State.READY, Command.ASSUME_TAUT_HERE, self.actuators)
         require(self.condition, Command.ASSUME_TAUT_HERE, self.actuators)
         self.home()
 
@@ -210,6 +218,7 @@ class CableControl(ActuatorControl):
 
     def _let_go(self) -> None:
         if self._driven is State.HOMING:
+            self._limiter.allow(*self._limits.displacement)
             self._note(POSITION, "homing was interrupted: the position is unknown, home the motors")
         super()._let_go()
 
@@ -219,12 +228,14 @@ class CableControl(ActuatorControl):
             return self._probe_currents(dt)
         if not self.enabled:
             return np.zeros(len(self._names))
+        powerless = self._watch_delivery(dt)
         stale = self._readings.ages >= self.parameters.coast_after
         if stale.any():
             self._counters["coasting"] += 1
-        interrupted = stale | self._coasted | (dt >= LONGEST_STEP)
+        interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
         self._limiter.restart(interrupted, self._readings.displacements)
         self._memory.restart(interrupted, self._readings.displacements)
+        self._control.restart(interrupted)
         self._coasted = stale
         share = self._rate_share()
         if self.condition is State.HOMING:
@@ -237,7 +248,8 @@ class CableControl(ActuatorControl):
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
         errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
-        return np.zeros(len(self._names)) if self._supervise(errors, currents, dt) else currents
+        self._told = np.zeros(len(self._names)) if self._supervise(errors, dt) else currents
+        return self._told
 
     def _rate_share(self) -> float:
         """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far."""
@@ -251,6 +263,7 @@ class CableControl(ActuatorControl):
             self._limiter.rates,
             self._limiter.accelerations,
             *self._memory.at(nominal + self._readings.ages),
+            friction=self._friction.values,
             trust=np.minimum(1.0, nominal / self._delays),
         )
 
@@ -278,27 +291,47 @@ class CableControl(ActuatorControl):
         displacements = self._readings.displacements
         if self._take_up is None:
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
-        self._aim(self._take_up.update(displacements, self._tensions, dt))
+            self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
+        self._aim(self._take_up.update(displacements, self._momentary_pulls(), dt))
         for i in self._take_up.lost(displacements):
-            self._fault_of(i, "found no tension: is its cable on the drum, and fixed to the robot?")
+            travel = f"{1e3 * self.parameters.homing.travel:g} mm"
+            self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
         if self._take_up.taut.all():
             self._readings.set_zero(displacements - self._target + self._offsets)
             self._find_position()
+            self._limiter.allow(*self._limits.displacement)
             self._driven, self._holding, self._command_age = State.ACTIVE, True, 0.0
             self._aim(self._offsets)
             self._begin()
 
-    def _supervise(self, errors: np.ndarray, currents: np.ndarray, dt: float) -> bool:
+    def _supervise(self, errors: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
-        for i, text in self._supervision.check(errors, self._readings.rates, currents, self._tensions, dt):
+        currents, rates, accelerations = self._readings.response()
+        self._friction.update(currents, rates, accelerations, dt)
+        force_per_current = self._winch.force(1.0, self._readings.displacements)
+        motion = Motion(errors, rates, accelerations, currents, dt)
+        for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
+        for i in self._delivery.failed():
+            self._fault_of(i, "gives no current: without power, or overheated")
         return not self.enabled
+
+    def _watch_delivery(self, dt: float) -> np.ndarray:
+        """(c,) bool: motors that do not give their current, named; they start anew from where they are."""
+        powerless = self._delivery.update(self._told, self._readings.currents, dt)
+        if powerless.any():
+            self._counters["powerless"] += 1
+        for i in np.flatnonzero(powerless):
+            self._note(f"power of {self._motor(i)}", f"{self._motor(i)} gave no current for a moment; check its supply")
+        return powerless
 
     def _restart(self) -> None:
         """Begin a motion from where the cables are."""
         self._begin()
         self._control.reset()
         self._supervision.reset()
+        self._delivery.reset()
+        self._told = np.zeros(len(self._names))
 
     def _begin(self) -> None:
         """Be at rest where the cables are."""
@@ -353,8 +386,13 @@ class CableControl(ActuatorControl):
         return np.maximum(self._pulls, 0.0)
 
     def _estimate_pulls(self, dt: float) -> None:
-        """Low-passed pull of the motors less their friction; acceleration is left out."""
-        readings = self._readings
-        effective = readings.currents - self.parameters.gains.friction * readings.rates
-        pulls = self._winch.force(effective, readings.displacements)
-        self._pulls += (pulls - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
+        """Low-passed pull of the motors; acceleration is left out."""
+        self._pulls += (self._momentary_pulls() - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
+
+    def _momentary_pulls(self) -> np.ndarray:
+        """(c,) pull of the motors less their friction, as they are measured now [N].
+
+        A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
+        """
+        readings, friction = self._readings, self.parameters.gains.friction if self.enabled else 0.0
+        return self._winch.force(readings.currents - friction * readings.rates, readings.displacements)

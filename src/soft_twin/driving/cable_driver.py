@@ -12,16 +12,38 @@ from soft_twin.errors import DeviceError
 from soft_twin.robots.cable_tube import CableTube
 
 MAX_BUS_LOAD = 0.9
+USUAL_BUS_LOAD = 0.88  # by ticks that commands have asked for
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
+BURST = 2.0  # [ticks] that may follow each other at once
 GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
+
+
+class TickBudget:
+    """How many ticks a second the bus has room for: what is not used is kept for a short burst."""
+
+    def __init__(self, rate: float, clock: Clock):
+        """At most so many ticks a second, in the long run."""
+        self._rate, self._clock = rate, clock
+        self._left, self._since = BURST, clock.monotonic()
+
+    def spend(self) -> None:
+        """A tick has been made."""
+        now = self._clock.monotonic()
+        self._left = min(BURST, self._left + self._rate * (now - self._since)) - 1.0
+        self._since = now
+
+    def wait(self) -> float:
+        """Time until there is room for the next one [s]."""
+        return max((1.0 - self._left) / self._rate - (self._clock.monotonic() - self._since), 0.0)
 
 
 class CableDriver(ActuatorDriver[CableControl]):
     """Cables pulled by C610 motors on a CAN bus, controlled on this host.
 
-    Limp at the start, and to be homed before it is enabled. It ticks at the parameters' rate and at once when a command comes; a bus that fails relaxes the
-    cables as far as it can and shows as mode "fault".
+    Limp at the start, and to be homed before it is enabled. It ticks at the parameters' rate and at once when a command
+    comes, as long as that leaves room on the bus; a bus that fails relaxes the cables as far as it can and shows as
+    mode "fault".
     """
 
     prompt = True
@@ -48,6 +70,7 @@ class CableDriver(ActuatorDriver[CableControl]):
                 f"lower the driver's rate, at {BIT_RATE:g} bit/s at most {100.0 * MAX_BUS_LOAD:.0f} % are safe"
             )
         self._bus = bus
+        self._budget = TickBudget(self._affordable_rate(load), clock)
         self._timing |= {"garbage": 0, "bus_errors": 0}
         self._last_success = clock.monotonic()
         self._begin()
@@ -108,7 +131,19 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _say_last_words(self) -> None:
         self._send(dict.fromkeys(self._control.motor_ids, 0.0))
 
+    def _affordable_rate(self, load: float) -> float:
+        """Ticks a second that fill the bus to USUAL_BUS_LOAD, but no less than the driver's own [Hz]."""
+        rate, motors = self._control.parameters.rate, len(self._control.motor_ids)
+        feedback = bus_load(motors, FEEDBACK_RATE, 0.0)
+        return max(rate, rate * (USUAL_BUS_LOAD - feedback) / (load - feedback))
+
+    def _rest(self, seconds: float) -> None:
+        if self._wake.wait(max(seconds, 0.0)):
+            self._clock.sleep(self._budget.wait())
+            self._wake.clear()
+
     def _turn(self) -> None:
+        self._budget.spend()
         feedback = self._receive()
         dt = self._measure_tick()
         with self._lock:

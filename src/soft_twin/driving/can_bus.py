@@ -5,8 +5,11 @@ at 250 Hz would keep half a core busy. `SlcanBus` is that interface with reading
 """
 
 import collections
+import errno
+import fcntl
 import os
 import select
+import termios
 import time
 from glob import glob
 
@@ -33,7 +36,13 @@ class SlcanBus(slcanBus):
     def __init__(self, channel: str, bitrate: int, settle_time: float = 0.0):
         self._decoder = SlcanDecoder()
         self._messages: collections.deque[can.Message] = collections.deque()
-        super().__init__(channel, bitrate=bitrate, sleep_after_open=settle_time, timeout=0.0)
+        self._lock = _lock(channel.split("@")[0])
+        try:
+            super().__init__(channel, bitrate=bitrate, sleep_after_open=settle_time, timeout=0.0)
+            fcntl.ioctl(self.fileno(), termios.TIOCEXCL)
+        except BaseException:
+            self._release()
+            raise
 
     def _recv_internal(self, timeout: float | None) -> tuple[can.Message | None, bool]:
         if not self._messages:
@@ -52,12 +61,40 @@ class SlcanBus(slcanBus):
         try:
             super().shutdown()
         finally:
-            self.serialPortOrig.close()
+            self._release()
+
+    def _release(self) -> None:
+        """Let others have the port."""
+        port = getattr(self, "serialPortOrig", None)
+        if port is not None:
+            port.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _read_frames(self) -> None:
         with error_check("Could not read from serial device"):
             data = self.serialPortOrig.read(READ_SIZE)
         self._messages.extend(self._decoder.feed(data, time.time()))
+
+
+def _lock(device: str) -> int:
+    """A file descriptor that keeps other drivers from the serial device while it is open.
+
+    Raises:
+        DeviceError: another driver has it.
+    """
+    descriptor = -1
+    try:
+        descriptor = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if descriptor >= 0:
+            os.close(descriptor)
+        if error.errno not in (errno.EBUSY, errno.EWOULDBLOCK):
+            raise
+        raise DeviceError(f"'{device}' is in use by another driver: end that one first") from error
+    return descriptor
 
 
 class SlcanDecoder:

@@ -57,6 +57,10 @@ class CommandLimiter:
         self._allowed = allowed
         self.reset(np.full(len(self._names), rest))
 
+    def allow(self, low: np.ndarray | float, high: np.ndarray | float) -> None:
+        """Let positions be within these, (n,) each or one for all, instead of what was allowed until now."""
+        self._allowed = (low, high)
+
     def reset(self, positions: np.ndarray) -> None:
         """Be at rest at these positions (n,)."""
         self.positions = np.array(positions, dtype=float)

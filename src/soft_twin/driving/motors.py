@@ -8,13 +8,37 @@ from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.rotor import COUNTS_PER_RPM, FeedbackPeriod, Rotor
 from soft_twin.driving.winch import Winch
 
+TOGETHER = 0.04  # [s] within which motors that a bus or a host has kept silent are heard again
+
+
+class RestsTogether:
+    """Motors that are silent together were kept from being heard; one that is silent alone may have had no power.
+
+    Without power a rotor may turn, and stand by chance near the angle that it had. That all of them do so is no chance.
+    """
+
+    def __init__(self, count: int):
+        self._seen, self._open, self._age = np.zeros(count, dtype=int), np.zeros(count, dtype=bool), 0.0
+
+    def update(self, rests: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) bool: motors whose rest is not believed, `dt` seconds later, after so many rests (c,) in all."""
+        self._open |= rests > self._seen
+        self._seen = rests
+        self._age = self._age + dt if self._open.any() else 0.0
+        alone = np.zeros(len(rests), dtype=bool)
+        if self._age > TOGETHER:
+            if not self._open.all():
+                alone = self._open
+            self._open, self._age = np.zeros(len(rests), dtype=bool), 0.0
+        return alone
+
 
 class MotorReadings:
     """Readings of the motors that pull a robot's cables, in the order of the cables.
 
     Attributes:
         ages: (c,) seconds since each motor's last feedback.
-        jumps, losses: (c,) see Rotor.
+        jumps, losses: (c,) see Rotor; a rotor alone that rested for long where others were heard is a loss, too.
         foreign: feedback of motors that are not in the description.
     """
 
@@ -33,6 +57,7 @@ class MotorReadings:
         self._rotors = [Rotor(highest, silent_after) for _ in self._cable]
         self._period = FeedbackPeriod(len(self._rotors))
         self._zero_counts = np.zeros(len(self._rotors))
+        self._rests, self._rested_for = RestsTogether(len(self._rotors)), np.zeros(len(self._rotors), dtype=int)
         self.foreign = 0
         self._gather()
 
@@ -51,6 +76,17 @@ class MotorReadings:
         """(c,) > 0 winds in [A]."""
         return self._winch.direction * self._currents
 
+    def response(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the motors did in the samples of the last update.
+
+        Returns:
+            currents (c,) that flowed [A], rates (c,) [m/s] and accelerations (c,) [m/s²], all of them > 0 winds in;
+            accelerations are NaN where they are not known.
+        """
+        here, direction = self.displacements, self._winch.direction
+        speeds, growths = self._mean_speeds / COUNTS_PER_RPM, self._accelerations / COUNTS_PER_RPM
+        return direction * self._mean_currents, self._winch.rate(speeds, here), self._winch.rate(growths, here)
+
     def set_zero(self, displacements: np.ndarray) -> None:
         """Let the present rotor angles stand for these displacements (c,) [m]."""
         self._zero_counts = self._counts - self._winch.rotor_counts(displacements)
@@ -66,13 +102,17 @@ class MotorReadings:
         self._period.update(np.array([len(each) for each in samples], dtype=float), dt)
         for rotor, each in zip(self._rotors, samples, strict=True):
             rotor.update(each, dt, self._period.seconds)
+        self._rested_for += self._rests.update(np.array([rotor.rests for rotor in self._rotors]), dt)
         self._gather()
 
     def _gather(self) -> None:
         rotors = self._rotors
         self.ages = np.array([rotor.age for rotor in rotors])
         self.jumps = np.array([rotor.jumps for rotor in rotors])
-        self.losses = np.array([rotor.losses for rotor in rotors])
+        self.losses = np.array([rotor.losses for rotor in rotors]) + self._rested_for
         self._counts = np.array([rotor.counts for rotor in rotors], dtype=float)
         self._speeds = np.array([rotor.speed for rotor in rotors])
         self._currents = np.array([rotor.current for rotor in rotors])
+        self._mean_currents = np.array([rotor.mean_current for rotor in rotors])
+        self._mean_speeds = np.array([rotor.mean_speed for rotor in rotors])
+        self._accelerations = np.array([rotor.acceleration for rotor in rotors])

@@ -2,6 +2,7 @@
 
 | line | does | is answered by |
 |---|---|---|
+| `AT` | | `OK;Successful` |
 | `AT+ADDRESS` | | `OpenPneu2.0` |
 | `SC=<n>` | selects channel n for all that follows | `Global Channel is <n>` |
 | `T=<kPa>` | sets the gauge pressure of that channel and of its pair (2k and 2k+1) | nothing |
@@ -25,8 +26,8 @@ IMPLAUSIBLE = 1000.0  # [kPa]
 LONGEST_LINE = 256  # [bytes]
 
 END = b"\r\n"
-WHO, CONTROL, PAUSE, EXHAUST = b"AT+ADDRESS", b"C", b"V", b"PP"
-NAME, CONTROLS, EXHAUSTS = b"OpenPneu2.0", b"Timer Starts...", b"Stop all"
+HELLO, WHO, CONTROL, PAUSE, EXHAUST = b"AT", b"AT+ADDRESS", b"C", b"V", b"PP"
+WELL, NAME, CONTROLS, EXHAUSTS = b"OK;Successful", b"OpenPneu2.0", b"Timer Starts...", b"Stop all"
 PAUSES = (b"Timer Pauses...", b"Stop All Motors")
 REFUSALS = (b"Error command", b"Error end check")
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from soft_twin.driving.clock import Clock
-from soft_twin.driving.openpneu_lines import END, NAME, REFUSALS, WHO, StreamDecoder
+from soft_twin.driving.openpneu_lines import END, HELLO, NAME, REFUSALS, WELL, WHO, StreamDecoder
 
 SHORTEST, LONGEST = 0.1, 0.7  # [s] in which an answer is waited for
 
@@ -30,7 +30,7 @@ class Talk:
         self._said = self._last = b""
         self._expected: deque[bytes] = deque()
         self._done: Done = _nothing
-        self._asks_for_name = False
+        self._names = 0  # that are still to come
         self._asked = 0.0
         self._patience = 2.0 * SHORTEST
         self._unknown = decoder.unknown_lines
@@ -38,7 +38,7 @@ class Talk:
     @property
     def idle(self) -> bool:
         """Whether everything is answered."""
-        return not (self._expected or self._asks_for_name)
+        return not (self._expected or self._names)
 
     def say(self, lines: Sequence[bytes], answers: Sequence[bytes], done: Done) -> None:
         """Send lines that these answers will come to, in order; `done` is told whether they have."""
@@ -49,8 +49,8 @@ class Talk:
 
     def find(self) -> None:
         """Ask for the device's name, and drop whatever comes before it; an open exchange counts as not done."""
-        self._asks_for_name = True
-        self._send(END + WHO + END)
+        self._names += 1
+        self._send(HELLO + END + WHO + END)  # the first of them also ends what may be left of a broken line
         self._end(False)
 
     def listen(self) -> None:
@@ -61,17 +61,14 @@ class Talk:
         spoiled, self._unknown = self._unknown != self._decoder.unknown_lines, self._decoder.unknown_lines
         if not self.idle and self._clock.monotonic() - self._asked > self._patience:
             self._patience = min(2.0 * self._patience, LONGEST)
+            self._names = 0
             self._lose()
         elif spoiled and self._expected:
             self._lose()
 
     def _take(self, answer: bytes) -> None:
-        if self._asks_for_name:
-            if answer in REFUSALS:
-                self._patience = 2.0 * SHORTEST  # it is there: ask again soon
-            elif answer == NAME:
-                self._asks_for_name = False
-                self._learn_patience()
+        if self._names:
+            self._wait_for_names(answer)
         elif self._expected and answer == self._expected[0]:
             self._last = self._expected.popleft()
             if not self._expected:
@@ -79,9 +76,17 @@ class Talk:
                 if self._said[:1] == self.refused[:1]:
                     self.refused = b""
                 self._end(True)
-        elif answer in REFUSALS or answer not in (NAME, self._last):  # else it came twice
+        elif answer not in (WELL, NAME, self._last):  # else it came twice
             self.refused = self._said if answer in REFUSALS else self.refused
             self._lose()
+
+    def _wait_for_names(self, answer: bytes) -> None:
+        """Everything that was said before is answered once as many names have come as were asked for."""
+        if answer == NAME:
+            self._names -= 1
+            self._learn_patience()
+        elif answer in REFUSALS:
+            self._patience = 2.0 * SHORTEST  # it is there: ask again soon
 
     def _lose(self) -> None:
         self.lost += 1

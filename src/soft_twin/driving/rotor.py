@@ -4,9 +4,11 @@ A sample says the angle within one turn and the speed. Between two samples a per
 integral of its speed, T (v₀ + v₁)/2, within what acceleration and the lag of the reported speed account for. What the
 angle says beyond that is its *excess*, and it has two innocent causes: samples were lost (the excess is then the
 rotor's motion in the time that no sample stands for), or they are only late (then they come, and nothing is
-missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id.
+missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id. What is too small to be
+told from noise is summed up and forgotten slowly: an encoder that slips again and again is found by the sum.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable
 
@@ -19,10 +21,15 @@ SLACK = 0.04 * COUNTS_PER_TURN  # [counts] of noise in angle and speed
 SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
 GRACE = 0.02  # [s] in which samples that are only late come in
 SLOW = 100.0 * COUNTS_PER_RPM  # [counts/s] a rotor with less on both sides of a gap was not under way
+SHORT_REST = 0.06  # [s] of silence in which a rotor that nobody drives cannot turn and come to rest again
 NEAR = 0.05 * COUNTS_PER_TURN  # [counts] and it is still there if its angle is
 WINDOW = 0.5  # [s] in which samples are counted to learn their period
 WINDOWS = 9  # that are remembered
 MISCOUNT = 1.02  # the period is learned as well as this
+MEMORY = 0.5  # [s] in which what is left unexplained is forgotten
+SPEED_ERROR = 0.04  # share of the reported speed that it and the learned period may be wrong by
+CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
+SLIP = 100.0  # [counts] less are no slip
 MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
 SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
 
@@ -62,6 +69,9 @@ class Rotor:
         speed: [counts/s].
         current: [A].
         age: since the last sample [s].
+        acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
+        mean_speed, mean_current: of these samples [counts/s, A].
+        rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
         jumps: how often the angle changed by what neither speed nor lost samples explain.
         losses: how often so much was lost that whole turns may have been missed.
     """
@@ -70,7 +80,9 @@ class Rotor:
         """A rotor that cannot be accelerated by more [counts/s²]; after a silence of so long [s] all may be."""
         self._acceleration, self._silent_after = acceleration, silent_after
         self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
-        self.jumps = self.losses = 0
+        self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
+        self.jumps = self.losses = self.rests = 0
+        self._drift = self._slips = self._blur = 0.0
         self._last: Feedback | None = None
         self._owed = 0.0  # [s] that no sample stands for
         self._close()
@@ -81,17 +93,21 @@ class Rotor:
             self._begin(samples)
             return
         silence = self.age + dt
+        self._forget(dt)
         fresh = self._without_copies(samples, period)
         if period:
             owed = max(self._owed, self.age - period) + dt - MISCOUNT * period * len(fresh)
             self._owed = max(owed, 0.0)
         self.age = silence
+        self.acceleration = np.nan
         if not fresh:
             return
         self.age = 0.0
+        before = self.speed
         for sample in fresh:
             self._take(sample, period)
         if period:
+            self._measure(before, fresh, period)
             self._judge(silence, dt, period)
         else:
             self._judge_untimed(silence)
@@ -116,10 +132,13 @@ class Rotor:
         """Count what the rotor has turned since the sample before, and what of it was not expected."""
         before, now = self.speed, sample.speed_rpm * COUNTS_PER_RPM
         expected = 0.5 * (before + now) * period
-        excess = wrap(sample.angle_counts - self._last.angle_counts - round(expected))
-        self.counts += round(expected) + excess
+        turned = wrap(sample.angle_counts - self._last.angle_counts - round(expected)) + round(expected)
+        excess = turned - expected
+        self.counts += turned
         self._excess += excess
-        self._tolerance += abs(now - before) * max(0.5 * period, SPEED_LAG)
+        lag = abs(now - before) * max(0.5 * period, SPEED_LAG)
+        self._tolerance += lag
+        self._blur += lag + SPEED_ERROR * abs(expected)
         self._fastest = max(self._fastest, abs(before), abs(now))
         if abs(excess) >= self._largest:
             self._largest, self._ends = abs(excess), (before, now)
@@ -130,6 +149,7 @@ class Rotor:
         if not self._explained() or self._flickers(period):
             self._jump()
         elif self._owed < 0.5 * period:
+            self._sum_up(self._excess, period)
             self._close()
         else:
             self._open_for += dt
@@ -150,7 +170,7 @@ class Rotor:
     def _judge_untimed(self, silence: float) -> None:
         """While the period is not known: samples may be as far apart as they came."""
         farthest = SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP)
-        if max(abs(self._excess), self._largest) > farthest:
+        if self._largest > farthest:  # in one sample; several may have come at once
             self._jump()
         else:
             self.losses += silence > self._silent_after
@@ -162,6 +182,7 @@ class Rotor:
         expected = 0.5 * (before + now) * self._owed
         deviation = wrap(round(self._excess - expected))
         if self._is_certain(deviation, self._owed + period):
+            self._blur += abs(deviation)  # it may be motion in the gap
             self.counts += round((expected + deviation - self._excess) / COUNTS_PER_TURN) * COUNTS_PER_TURN
         else:
             self.losses += 1
@@ -177,12 +198,34 @@ class Rotor:
         """
         before, now = self._ends
         reach = 0.25 * self._acceleration * gap**2 + 0.5 * abs(now - before) * gap + SLACK + self._tolerance
+        if abs(deviation) + reach < COUNTS_PER_TURN:
+            return True
         at_rest = max(abs(before), abs(now)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
-        return at_rest or abs(deviation) + reach < COUNTS_PER_TURN
+        self.rests += at_rest and gap > SHORT_REST
+        return at_rest
+
+    def _measure(self, before: float, fresh: list[Feedback], period: float) -> None:
+        """How the speed has changed, if no sample is missing."""
+        self.mean_speed = 0.5 * (before + self.speed)
+        self.mean_current = sum(sample.current for sample in fresh) / len(fresh)
+        if self._owed < 0.5 * period:
+            self.acceleration = (self.speed - before) / (len(fresh) * period)
+
+    def _sum_up(self, excess: float, period: float) -> None:
+        """Many slips that are each small enough for noise are a jump, too."""
+        self._drift += excess
+        if self._fastest * period < CRAWL:
+            self._slips += max(abs(excess) - SLIP - self._tolerance, 0.0)
+        if abs(self._drift) > SLACK + self._blur or self._slips > SLACK:
+            self._jump()
+
+    def _forget(self, dt: float) -> None:
+        share = math.exp(-dt / MEMORY)
+        self._drift, self._slips, self._blur = share * self._drift, share * self._slips, share * self._blur
 
     def _jump(self) -> None:
         self.jumps += 1
-        self._owed = 0.0
+        self._owed = self._drift = self._slips = self._blur = 0.0
         self._close()
 
     def _close(self) -> None:

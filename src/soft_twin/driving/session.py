@@ -74,7 +74,7 @@ class ActuatorSession:
         self._clock, self._stale_after, self._reopen_period = clock, stale_after, reopen_period
         self.driver: Any = None
         self._actuators = "actuators"
-        self._away = "the device is not open yet"
+        self._away = "the device is not open yet: connect it, or wait for poll() to do so"
         self._lost = self._refusal = self._waiting = ""
         self._latched = self._untold = self._active = False
         self._wants_open = self._wants_active = autostart
@@ -279,7 +279,7 @@ class ActuatorSession:
         """Relax the actuators and let go of the device for good."""
         self._wants_open = self._wants_active = False
         self._let_driver_go()
-        self._away = "the session is closed"
+        self._away = "the session is closed: connect it again"
 
     def _require(self, command: Command) -> None:
         require(self.state, command, self._actuators, self._away)
@@ -360,7 +360,9 @@ class ActuatorSession:
         """What the driver says, and what only the session knows."""
         untold = self._untold or (self.driver is not None and self.driver.untold)
         own = (
-            "the stop has not reached the device" if self._latched and untold else "",
+            "the stop has not reached the device: see that it is relaxed, by its own switch or power"
+            if self._latched and untold
+            else "",
             self._away if self.driver is None else "",
             self._lost if self.driver is not None else "",
             self._waiting if self._wants_enabling else "",

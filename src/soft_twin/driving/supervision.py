@@ -12,18 +12,44 @@ class SupervisionLimits:
     Attributes:
         following_error: distance between where a cable should be and where it is [m].
         following_time: for so long [s].
-        contrary_time: or for so long, if it also moves away from there against its current [s].
-        overload: estimated tension over the highest allowed one.
+        contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
+        contrary_current: … while that is more than this [A] …
+        contrary_time: … for so long [s], turns against its current.
+        friction: highest plausible friction [A s/m]; between 0 and this it is taken as whatever excuses the motor.
+        inertia: of a winch [A s²/m].
+        overload: tension over the highest allowed one.
         overload_time: for so long [s].
         standstill: a motor slower than this while it should move is stalled [m/s].
     """
 
     following_error: float = 0.0015
     following_time: float = 0.03
+    contrary_share: float = 0.3
+    contrary_current: float = 0.25
     contrary_time: float = 0.007
+    friction: float = 30.0
+    inertia: float = 0.342
     overload: float = 2.5
     overload_time: float = 0.2
     standstill: float = 0.002
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What cables that are driven do; (c,) each, > 0 winds in.
+
+    Attributes:
+        errors: where each cable should be less where it is [m].
+        rates, accelerations: measured [m/s, m/s²], accelerations NaN where they are not known.
+        currents: measured in the same samples [A].
+        seconds: that these samples stand for [s].
+    """
+
+    errors: np.ndarray
+    rates: np.ndarray
+    accelerations: np.ndarray
+    currents: np.ndarray
+    seconds: float
 
 
 class Supervision:
@@ -40,34 +66,48 @@ class Supervision:
         self._lost[:] = 0.0
         self._contrary[:] = 0.0
 
-    def check(self, errors, rates, currents, tensions, dt: float) -> list[tuple[int, str]]:
-        """Cables at fault and what is wrong, after `dt` more seconds.
-
-        Args:
-            errors: (c,) where each cable should be less where it is [m].
-            rates: (c,) measured [m/s].
-            currents: (c,) commanded, > 0 winds in [A].
-            tensions: (c,) estimated [N].
-            dt: [s].
-        """
-        self._overloaded = np.where(tensions > self._tension, self._overloaded + dt, 0.0)
-        far = np.abs(errors) > self._limits.following_error
-        self._lost = np.where(far, self._lost + dt, 0.0)
-        self._contrary = np.where(far & (rates * currents < 0.0) & (rates * errors < 0.0), self._contrary + dt, 0.0)
-        lost = (self._lost > self._limits.following_time) | (self._contrary > self._limits.contrary_time)
-        strained = self._overloaded > self._limits.overload_time
-        if not (lost.any() or strained.any()):
+    def check(self, motion: Motion, force_per_current: np.ndarray) -> list[tuple[int, str]]:
+        """Cables at fault and what is wrong; a pull is `force_per_current` (c,) times a current [N/A]."""
+        dt, limits = motion.seconds, self._limits
+        pulls = force_per_current * self._least_pulling(motion)
+        self._overloaded = np.where(pulls > self._tension, self._overloaded + dt, 0.0)
+        self._lost = np.where(np.abs(motion.errors) > limits.following_error, self._lost + dt, 0.0)
+        self._count_contrary(motion)
+        lost = self._lost > limits.following_time
+        contrary = self._contrary > limits.contrary_time
+        strained = self._overloaded > limits.overload_time
+        if not (lost.any() or contrary.any() or strained.any()):
             return []
         return [
-            *((i, self._why_lost(errors[i], rates[i], currents[i])) for i in np.flatnonzero(lost)),
-            *((i, f"pulls with {tensions[i]:.1f} N: the robot is blocked") for i in np.flatnonzero(strained)),
+            *((i, self._why_lost(motion, i)) for i in np.flatnonzero(lost & ~contrary)),
+            *((i, self._why_contrary(motion, i)) for i in np.flatnonzero(contrary)),
+            *((i, f"pulls with {pulls[i]:.1f} N: the robot is blocked") for i in np.flatnonzero(strained)),
         ]
 
-    def _why_lost(self, error: float, rate: float, current: float) -> str:
-        where = f"is {1e3 * error:+.1f} mm from where it should be"
-        if abs(rate) < self._limits.standstill:
+    def _least_pulling(self, motion: Motion) -> np.ndarray:
+        """(c,) current that pulls at the cable at the least, whatever the friction is [A]."""
+        return motion.currents - self._limits.friction * np.maximum(motion.rates, 0.0)
+
+    def _count_contrary(self, motion: Motion) -> None:
+        """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current."""
+        limits, sign = self._limits, np.sign(motion.currents)
+        torque = limits.inertia * sign * motion.accelerations + limits.friction * np.maximum(sign * motion.rates, 0.0)
+        strong = np.abs(motion.currents) > limits.contrary_current
+        against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
+        known = ~np.isnan(motion.accelerations)
+        self._contrary = np.where(known, np.where(against, self._contrary + motion.seconds, 0.0), self._contrary)
+
+    def _why_contrary(self, motion: Motion, i: int) -> str:
+        return (
+            f"turns against its current: it is {1e3 * motion.errors[i]:+.1f} mm from where it should be; check the "
+            "winding direction and the motor's phases, and whether the cable hit something"
+        )
+
+    def _why_lost(self, motion: Motion, i: int) -> str:
+        where = f"is {1e3 * motion.errors[i]:+.1f} mm from where it should be"
+        if abs(motion.rates[i]) < self._limits.standstill:
             return f"stalled: it {where}; blocked, overheated, or without power"
-        if rate * current < 0.0 and rate * error < 0.0:
+        if motion.rates[i] * motion.currents[i] < 0.0 and motion.rates[i] * motion.errors[i] < 0.0:
             return f"turns against its current: it {where}; check the winding direction and the motor's phases"
         return f"does not follow: it {where}; check its cable, its load and its supply"
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+RATE_MARGIN = 0.05  # beyond the rate limit, so that a cable at the limit can be led from both sides
+LARGEST_INTEGRAL = 1.0  # [A]
+
 
 @dataclass(frozen=True)
 class ControlGains:
@@ -13,7 +16,7 @@ class ControlGains:
         position: rate for an error of displacement [1/s].
         rate: current for an error of rate [A s/m].
         integral: growth of the current for an error of rate [A/m].
-        friction: current that keeps a cable moving, per rate [A s/m] (feed-forward).
+        friction: current that keeps a cable moving, per rate, until it is learned [A s/m] (feed-forward).
         inertia: current that accelerates the winch, per acceleration [A s²/m] (feed-forward).
         delay: age of the feedback when it is used, on a host that keeps up [s].
     """
@@ -33,6 +36,7 @@ class Wanted:
     Attributes:
         rates, accelerations: now [m/s, m/s²].
         displacements_then, rates_then: then [m, m/s].
+        friction: what keeps the cables moving, per rate [A s/m].
         trust: how far the feedback can be relied on, 1: as the gains were made for.
     """
 
@@ -40,6 +44,7 @@ class Wanted:
     accelerations: np.ndarray
     displacements_then: np.ndarray
     rates_then: np.ndarray
+    friction: np.ndarray
     trust: np.ndarray
 
 
@@ -47,16 +52,18 @@ class WinchControl:
     """Currents that make cables follow a motion; positive currents wind in.
 
     With the motion's rate v* and acceleration a* now, e = d*′ − d its distance from the feedback as it was when that
-    was measured, and the wanted rate w = v*′ + k_p e: i = k_f v* + k_a a* + k_v (w − v) + k_i ∫ (w − v) dt, limited to
-    ±i_max; the integral rests while the limit binds. Where the feedback is later than the gains were made for, k_p and
-    k_v are lowered in proportion, and k_i by its square: late feedback at full gain would make the cables swing.
+    was measured, and the wanted rate w = v*′ + k_p e, clamped to the rate limit: i = k_f v* + k_a a* + k_v (w − v) +
+    k_i ∫ (w − v) dt, limited to ±i_max; the integral stays within what friction may be other than k_f v*, and rests
+    while the limit binds. Where the feedback is later than the gains were made for, k_p and k_v are lowered in
+    proportion, and k_i by its square: late feedback at full gain would make the cables swing.
 
     Attributes:
         limited: (c,) whether the current limit binds.
     """
 
-    def __init__(self, count: int, current_limit: float, gains: ControlGains):
+    def __init__(self, count: int, current_limit: float, rate_limit: float, gains: ControlGains):
         self._limit = current_limit
+        self._rate_limit = (1.0 + RATE_MARGIN) * rate_limit
         self._gains = gains
         self._integral = np.zeros(count)
         self.limited = np.zeros(count, dtype=bool)
@@ -66,13 +73,19 @@ class WinchControl:
         self._integral[:] = 0.0
         self.limited[:] = False
 
+    def restart(self, where: np.ndarray) -> None:
+        """Forget the past of the cables where `where` (c,) is true."""
+        self._integral[where] = 0.0
+
     def update(self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, dt: float) -> np.ndarray:
         """(c,) currents [A] after `dt` more seconds, for measured displacements (c,) [m] and rates (c,) [m/s]."""
         g, trust = self._gains, wanted.trust
-        error = wanted.rates_then + trust * g.position * (wanted.displacements_then - displacements) - rates
-        forward = g.friction * wanted.rates + g.inertia * wanted.accelerations
+        asked_rates = wanted.rates_then + trust * g.position * (wanted.displacements_then - displacements)
+        error = asked_rates.clip(-self._rate_limit, self._rate_limit) - rates
+        forward = wanted.friction * wanted.rates + g.inertia * wanted.accelerations
         asked = forward + trust * g.rate * error + self._integral
         currents = asked.clip(-self._limit, self._limit)
         self.limited = currents != asked
         self._integral += np.where(self.limited, 0.0, trust**2 * g.integral * dt * error)
+        self._integral = self._integral.clip(-LARGEST_INTEGRAL, LARGEST_INTEGRAL)
         return currents

@@ -10,7 +10,12 @@ import importlib
 from soft_twin.errors import UsageError
 from soft_twin.experiments.campaigns.base import Campaign
 
-CAMPAIGNS = {"motors": "MotorCampaign", "valves": "ValveCampaign", "imu": "ImuCampaign"}  # module -> class
+CAMPAIGNS = {  # module -> class
+    "motors": "MotorCampaign",
+    "motor_line": "MotorLineCampaign",
+    "valves": "ValveCampaign",
+    "imu": "ImuCampaign",
+}
 
 
 def open_campaign(name: str) -> Campaign:

@@ -40,9 +40,11 @@ class Campaign(ABC):
     Attributes:
         name: of the campaign, and of its module.
         patience: wall time that one case may take before it counts as a hang [s].
+        share: of the cases that are asked for, for a campaign whose cases take real time.
     """
 
     name: str
+    share: float = 1.0
     patience: float = 60.0
 
     @abstractmethod

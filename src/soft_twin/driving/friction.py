@@ -1,0 +1,29 @@
+"""What friction the winches have, learned while they move: no data sheet gives it, and it is fed forward."""
+
+import numpy as np
+
+LEAST, MOST = 2.0, 35.0  # [A s/m]
+SLOW = 0.02  # [m/s] slower motions say little: the cable's pull would be taken for friction
+LEARNING_TIME = 0.03  # [s] of fast motion
+
+
+class FrictionEstimate:
+    """The viscous friction b of each winch in i = b v + m v̇, by normalised least mean squares.
+
+    The cable's pull is left out: at the rates where anything is learned it is small against the friction.
+
+    Attributes:
+        values: (c,) [A s/m].
+    """
+
+    def __init__(self, count: int, first: float, inertia: float):
+        """Begin with the same friction `first` [A s/m] for all; `inertia` m is known [A s²/m]."""
+        self.values = np.full(count, first)
+        self._inertia = inertia
+
+    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
+        """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
+        unexplained = currents - self._inertia * accelerations - self.values * rates
+        share = min(1.0, dt / LEARNING_TIME)
+        change = share * rates * np.nan_to_num(unexplained) / (rates**2 + SLOW**2)
+        self.values = np.clip(self.values + change, LEAST, MOST)

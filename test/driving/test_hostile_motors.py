@@ -1,0 +1,175 @@
+"""What motors, encoders and supplies do to a driver on a bad day; judged by how the rotors turn."""
+
+import numpy as np
+import pytest
+
+from soft_twin.driving.control import ActuatorControl
+from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.errors import DeviceError
+
+from .simulated import DT, SPRING, SimulatedWinches
+
+STEP = np.full(6, 0.008)
+RATE = 0.05  # [m/s] limit of the slender robot
+DRUM, TORQUE_CONSTANT, INERTIA = 0.0065, 0.18, 4e-4
+
+
+def _viscous(friction):
+    """A motor that needs so many amperes for each metre per second."""
+    return MotorParameters(lag=INERTIA / (friction * DRUM * TORQUE_CONSTANT))
+
+
+def _dry(current):
+    """A motor that starts to turn at so many amperes."""
+    return MotorParameters(friction=current * TORQUE_CONSTANT)
+
+
+def _active(position=0.001, **options):
+    winches = SimulatedWinches(**options)
+    winches.run(0.6)
+    winches.control.home()
+    winches.control.enable()
+    winches.run(0.5, np.full(6, position))
+    return winches
+
+
+def _rates(path):
+    return np.diff(path, axis=0) / DT
+
+
+@pytest.mark.parametrize("begun", ["refused", "relaxed"])
+def test_a_take_up_that_is_not_finished_leaves_an_unknown_position_unknown(begun):
+    winches = _active()
+    winches.motors.jump(3, 3000)
+    winches.run(0.1)
+    if begun == "refused":
+        winches.silent = {2}
+        winches.run(0.3)
+        with pytest.raises(DeviceError):
+            winches.control.take_up_slack()
+        winches.silent = set()
+        winches.run(0.1)
+    else:
+        winches.control.take_up_slack()
+        winches.run(0.1)
+        winches.control.relax()
+    with pytest.raises(DeviceError):
+        winches.control.enable()
+
+
+@pytest.mark.parametrize("motor", [_dry(0.006), _dry(0.02), _viscous(5.0), _viscous(25.0)], ids=str)
+def test_taut_is_what_pulls_more_than_the_friction_whatever_that_is(motor):
+    slack = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006])
+    winches = SimulatedWinches(motor=motor)
+    winches.run(0.6)
+    winches.slack = slack
+    winches.control.take_up_slack()
+    winches.run(3.0)
+    zero = winches.motors.displacements - winches.state.displacements
+    np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
+
+
+def test_cables_that_stay_slack_are_a_fault_after_the_documented_length():
+    winches = SimulatedWinches()
+    winches.run(0.6)
+    winches.slack = 1.0
+    winches.control.take_up_slack()
+    path = winches.run(8.0)
+    assert winches.state.mode == "fault"
+    assert "found no tension" in winches.state.faults[-1]
+    assert 0.018 < path.max() < 0.0205
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.05, 0.08])
+@pytest.mark.parametrize("when", ["moving", "holding"])
+def test_a_power_dip_makes_no_cable_fast_and_is_named(seconds, when):
+    winches = _active(0.006)
+    winches.spring = 300.0
+    winches.run(0.05 if when == "moving" else 0.5, np.full(6, 0.011))
+    winches.motors.derating[2] = 0.0
+    winches.motors._commanded[2] = 0.0
+    winches.run(seconds, np.full(6, 0.011))
+    winches.motors.derating[2] = 1.0
+    path = winches.run(0.6, np.full(6, 0.011))
+    assert _rates(path).max() < 1.25 * RATE
+    if np.abs(path[:, 2] - path[-1, 2]).max() > 0.5e-3:
+        assert any("motor 3" in fault for fault in winches.state.faults)
+
+
+@pytest.mark.parametrize("position", [0.001, 0.004])
+def test_slips_that_are_each_too_small_are_named_together(position):
+    winches = _active(position)
+    for _ in range(15):
+        winches.motors.jump(1, 300)
+        winches.run(5 * DT, np.full(6, position))
+    assert winches.state.mode != "active"
+    assert any("motor 2 (cable_2): angle jumped" in fault for fault in winches.state.faults)
+
+
+@pytest.mark.parametrize("friction", [5.0, 10.0, 25.0])
+def test_plausible_friction_is_no_blocked_robot(friction):
+    winches = _active(motor=_viscous(friction))
+    for target in (0.011, -0.001, 0.011, 0.0):
+        path = winches.run(1.0, np.full(6, target))
+        assert winches.state.mode == "active", winches.state.faults
+        assert np.abs(_rates(path)).max() < 1.3 * RATE
+    np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("after", [0.01, 0.05, 0.1, 0.15])
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_a_motor_that_reverses_in_mid_move_is_named_before_it_is_far(way, after):
+    start = 0.001 if way > 0.0 else 0.009
+    winches = _active(start)
+    target = np.full(6, start + way * 0.008)
+    winches.run(after, target)
+    winches.motors.wiring[2] = -1.0
+    told = []
+    for _ in range(100):
+        winches.tick(target)
+        told.append(winches.control._limiter.positions[2])
+        if winches.state.mode == "fault":
+            break
+    assert winches.state.mode == "fault"
+    assert "motor 3 (cable_3)" in winches.state.faults[0]
+    assert abs(told[-1] - winches.motors.displacements[2]) < 1.8e-3
+
+
+def test_a_limp_winch_that_is_unwound_reports_no_tension():
+    winches = _active()
+    winches.control.relax()
+    winches.run(0.2)
+    winches.motors.rates[:] = -0.04
+    for _ in range(50):
+        winches.motors.rates[:] = -0.04
+        winches.tick()
+        assert winches.state.tensions.max() < 0.5
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    ["123456", None, [[0.0] * 6], [object()] * 6, [True] * 6, [0j] * 6, [0.0] * 5, [10**400] * 6, {1: 2}, ["0"] * 6,
+     [0.0, 0.0, [0.0], 0.0, 0.0, 0.0], 7, b"123456", [float("nan")] * 6, [float("inf")] * 6, [None] * 6],
+    ids=lambda value: repr(value)[:20],
+)  # fmt: skip
+def test_commands_that_are_no_numbers_are_refused_and_counted(nonsense):
+    winches = _active()
+    before = winches.state.counters
+    winches.tick(nonsense) if nonsense is not None else winches.control.command(None)
+    after = winches.state.counters
+    assert sum(after[key] - before.get(key, 0) for key in ("type", "size", "not_finite") if key in after) == 1
+    assert any("refused" in fault for fault in winches.state.faults)
+    assert isinstance(winches.control, ActuatorControl)
+
+
+def test_a_motor_that_was_silent_alone_and_stands_at_its_old_angle_is_not_believed():
+    winches = SimulatedWinches()
+    winches.motors = EmulatedC610.of(winches.robot)
+    winches.run(0.6)
+    winches.control.home()
+    winches.silent = {4}
+    winches.run(0.12)
+    winches.silent = set()
+    winches.run(0.2)
+    with pytest.raises(DeviceError, match="unknown"):
+        winches.control.enable()
