@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.session import ActuatorSession
+from soft_twin.driving.valve_driver import ValveDriver
 from soft_twin.experiments.campaigns import valves
 from soft_twin.experiments.campaigns.valve_cases import invent
 from soft_twin.experiments.campaigns.valves import ValveCampaign, session_on
@@ -37,13 +38,31 @@ class ForgetfulSession(ActuatorSession):
         return "stopped"
 
 
-class MuteSession(ActuatorSession):
-    """Its driver ends at 1 s, and nobody says so."""
+class MuteDriver(ValveDriver):
+    """Ends after a second, and says nothing about it."""
 
-    def poll(self) -> None:
-        if self.driver is not None and self._clock.monotonic() > 1.0:
-            type(self.driver).running = property(lambda driver: False)
-        super().poll()
+    @property
+    def running(self) -> bool:
+        return super().running and self._clock.monotonic() < 1.0
+
+    def tick(self) -> None:
+        if self.running:
+            super().tick()
+
+
+class FrozenDriver(ValveDriver):
+    """Does nothing any more after a second, and is said to run."""
+
+    def tick(self) -> None:
+        if self._clock.monotonic() < 1.0:
+            super().tick()
+
+
+class TrustingSession(ActuatorSession):
+    """Believes that a driver that was opened runs."""
+
+    def _is_there(self) -> bool:
+        return self.driver is not None
 
 
 class Through:
@@ -57,6 +76,12 @@ class Through:
 
     def write(self, pressures):
         return self._valves.write(self._change(pressures))
+
+    def last_words(self, *_):
+        """None."""
+
+    def close(self, *_):
+        self._valves.release()
 
 
 def _highest_yet():
@@ -91,10 +116,21 @@ def _session_of(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"), [(DeafSession, "stop forgotten"), (DeafSession, "not vented: stop"), (ForgetfulSession, "stop forgotten")]
+    ("kind", "wanted"),
+    [(DeafSession, "stop forgotten"), (DeafSession, "not vented: stop"), (ForgetfulSession, "stop forgotten")],
 )
 def test_sessions_that_do_not_stop_are_named(kind, wanted):
     assert _kinds(_session_of(kind), wanted)
+
+
+def test_a_driver_that_dies_mutely_is_named(monkeypatch):
+    monkeypatch.setattr(valves, "ValveDriver", MuteDriver)
+    assert _kinds(_session_of(TrustingSession), "mute death")
+
+
+def test_a_driver_that_does_nothing_any_more_is_named(monkeypatch):
+    monkeypatch.setattr(valves, "ValveDriver", FrozenDriver)
+    assert _kinds(ValveCampaign(), "not vented")
 
 
 @pytest.mark.parametrize(

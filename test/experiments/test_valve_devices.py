@@ -65,10 +65,16 @@ def test_a_modbus_terminal_serves_writes_reads_and_says_why_not():
     assert device.hear(bytes.fromhex("0002 0000 0006 01 03 0000 0002"), 0.0) == [
         bytes.fromhex("0002 0000 0007 01 03 04 03E8 07D0")
     ]
-    assert device.hear(bytes.fromhex("0003 0000 0006 01 04 0001 0002"), 0.0) == [bytes.fromhex("0003 0000 0003 01 84 02")]
-    assert device.hear(bytes.fromhex("0004 0000 0006 01 05 0001 FF00"), 0.0) == [bytes.fromhex("0004 0000 0003 01 85 01")]
+    assert device.hear(bytes.fromhex("0003 0000 0006 01 04 0001 0002"), 0.0) == [
+        bytes.fromhex("0003 0000 0003 01 84 02")
+    ]
+    assert device.hear(bytes.fromhex("0004 0000 0006 01 05 0001 FF00"), 0.0) == [
+        bytes.fromhex("0004 0000 0003 01 85 01")
+    ]
     device.ear.refuses = lambda: True
-    assert device.hear(bytes.fromhex("0005 0000 0006 01 06 0000 0001"), 0.0) == [bytes.fromhex("0005 0000 0003 01 86 06")]
+    assert device.hear(bytes.fromhex("0005 0000 0006 01 06 0000 0001"), 0.0) == [
+        bytes.fromhex("0005 0000 0003 01 86 06")
+    ]
 
 
 def test_a_choked_orifice_passes_in_proportion_to_the_upstream_pressure_and_none_backwards():

@@ -33,7 +33,18 @@ FAULTS = {
     "modbus": (*COMMON_FAULTS, "refuses", "wrong reply", "wrong reply", "dropped"),
 }
 CALLS = ("enable", "enable", "stop", "clear_stop", "relax", "activate", "deactivate", "disconnect", "connect")
-NONSENSE = ("wrong number", "not a number", "infinite", "text", "nothing", "nested", "huge", "stale", "future", "backwards")
+NONSENSE = (
+    "wrong number",
+    "not a number",
+    "infinite",
+    "text",
+    "nothing",
+    "nested",
+    "huge",
+    "stale",
+    "future",
+    "backwards",
+)
 
 
 @dataclass(frozen=True)
@@ -192,7 +203,9 @@ def _polite_calls(rng: Random, end: float) -> tuple[Happening, ...]:
     """Calls that make sense, each undone by its counterpart."""
     calls, time = _beginning(rng), rng.uniform(1.5, 2.5)
     while time < end - 0.8:
-        for what in rng.choice((("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))):
+        for what in rng.choice(
+            (("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))
+        ):
             calls.append(Happening(time, what))
             time += rng.uniform(0.1, 0.5)
         time += rng.uniform(0.5, 1.5)

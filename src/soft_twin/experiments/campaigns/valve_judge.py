@@ -17,7 +17,11 @@ VENTED_LEAD = 5e3  # [Pa] while the chambers are vented
 SENSOR_MARGIN = 3e3  # [Pa] of lag and noise
 SENSOR_MEMORY = 0.3  # [s] that a measurement may be old
 NEAR = 2e3  # [Pa] from the vented pressure counts as vented
-OFF, OFF_TIME, OFF_MEMORY = 20e3, 1.5, 0.5  # a chamber farther from all it was told within a memory for a time is a fault
+OFF, OFF_TIME, OFF_MEMORY = (
+    20e3,
+    1.5,
+    0.5,
+)  # a chamber farther from all it was told within a memory for a time is a fault
 SILENCE = 0.5  # [s] without a measurement is a fault
 DIFFERENT = 0.5  # [s] that the device's set point may differ from what it was told last
 NAMING = 0.5  # [s] until a fault is named at the latest, once its documented time is over
@@ -31,7 +35,9 @@ REMEDY = re.compile(
     r"vent|close|switch|replace|repair|send|commands?|raise|lower|choose|call|reach|open|between|there are)\b",
     re.IGNORECASE,
 )
-NOT_ARRIVED = re.compile(r"\b(not|away|nobody|could|cannot|gone|lost|when|once|as soon|unconfirmed|until)\b", re.IGNORECASE)
+NOT_ARRIVED = re.compile(
+    r"\b(not|away|nobody|could|cannot|gone|lost|when|once|as soon|unconfirmed|until)\b", re.IGNORECASE
+)
 CALLED_OFF = ("stop", "relax", "deactivate", "disconnect", "close")
 
 
@@ -91,9 +97,7 @@ class Judge:
         self.exempt_pressure_until = 0.0
         self.lied_until = self.refused_until = -math.inf
         self._low, self._high = case.limits.pressure
-        self._chambers = [
-            _Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures
-        ]
+        self._chambers = [_Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures]
         self._silent, self._away, self._gone, self._named = _Since(), _Since(), _Since(), -math.inf
         self._connected, self._let_go, self.unplugged = False, False, False
         self.granted, self._latched, self._cause, self._active = False, False, "nobody enabled", False
@@ -136,14 +140,19 @@ class Judge:
         chamber.ramp += min(rate * (self.world.now - chamber.ramp_time), lead)
         allowed = chamber.ramp + TICKS * rate + 2.0 * self.world.resolution
         if pressure > max(allowed, found) and self.lied_until < self.world.now:
-            detail = f"chamber {index} from {_kpa(chamber.asked)} to {_kpa(pressure)}, {_kpa(pressure - allowed)} too fast"
+            detail = (
+                f"chamber {index} from {_kpa(chamber.asked)} to {_kpa(pressure)}, {_kpa(pressure - allowed)} too fast"
+            )
             self.fail("told faster than the rate", detail)
         chamber.ramp = max(chamber.ramp, min(pressure, found))
 
     def _judge_wanted(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
         most = max(self._commanded, chamber.lost[1], found, self.limits.vented) + 2.0 * self.world.resolution
         if pressure > most and self.lied_until < self.world.now:
-            self.fail("told what nobody commanded", f"chamber {index} {_kpa(pressure)}, commanded at most {_kpa(self._commanded)}")
+            self.fail(
+                "told what nobody commanded",
+                f"chamber {index} {_kpa(pressure)}, commanded at most {_kpa(self._commanded)}",
+            )
 
     def _judge_unasked(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
         """Nobody may drive: what is told may fall, or meet what is there, and no more."""
@@ -194,7 +203,9 @@ class Judge:
         for fault in status.faults:
             self._judge_message("fault", fault)
         if self._latched and (not status.stopped or state in ("active", "limp", "ready")):
-            self.fail("stop forgotten", f"the status says '{state}', stopped {status.stopped}, and nobody cleared the stop")
+            self.fail(
+                "stop forgotten", f"the status says '{state}', stopped {status.stopped}, and nobody cleared the stop"
+            )
         if self.granted and state != "active":
             self._called_off(f"the status says '{state}'")
         elif not self.granted and state == "active":
