@@ -143,6 +143,7 @@ class ValveBench:
         self.limits = limits or usual
         self.clock, self.line = World(), Line()
         self.device, self._connect = make(self.line, self.clock)
+        self.says_numbers = kind == "openpneu"  # as text: a voltage or a register is always one
         self.lies, self.told, self.there = {}, [], True
         self._measured, self.device.chambers.measured = self.device.chambers.measured, self._lie
         self.driver = self.plug = None
@@ -221,5 +222,5 @@ class ValveBench:
     def _lie(self):
         measured = self._measured()
         for chamber, value in self.lies.items():
-            measured[chamber * self.channels] = value
+            measured[chamber * self.channels] = value if self.says_numbers else np.nan_to_num(value)
         return measured

@@ -31,13 +31,13 @@ from soft_twin.driving.valves import Port, Valves
 from soft_twin.errors import DeviceError
 
 BAUD_RATE = 115_200  # [bit/s]
-RANGE = (-50e3, 150e3)  # [Pa] of its pumps
+RANGE = (-50e3, 95e3)  # [Pa]; its firmware does not control a channel beyond 100 kPa, whose pump goes on as it was
 PATIENCE = 0.006  # [s] in a tick to wait for answers
 POLL = 0.001  # [s]
 GREETING_TIME = 2.0  # [s]
 REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
-UNCONFIRMED = 1.0  # [s] after which a target that is not confirmed is trouble
+UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
 
 

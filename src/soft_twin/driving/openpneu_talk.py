@@ -86,7 +86,7 @@ class Talk:
             self._names -= 1
             self._learn_patience()
         elif answer in REFUSALS:
-            self._patience = 2.0 * SHORTEST  # it is there: ask again soon
+            self._patience = 0.5 * SHORTEST  # it is there: ask again soon
 
     def _lose(self) -> None:
         self.lost += 1

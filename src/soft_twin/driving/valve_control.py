@@ -130,8 +130,7 @@ class ValveControl(ActuatorControl):
         if not self.ready:
             self._begin_from(self._look.update(None if measured is None else self._sensors.newest, dt))
         if self.ready:
-            self._begin_at_rest(dt)
-            self._advance(step)
+            self._advance(dt, step)
         return self._limiter.positions
 
     def state(self, time: float) -> ChamberState:
@@ -170,11 +169,6 @@ class ValveControl(ActuatorControl):
         if self._stays:
             self._stay()
 
-    def _begin_at_rest(self, dt: float) -> None:
-        """A device that has not been told anything for so long has let its chambers rest meanwhile."""
-        if dt > self._rests_after:
-            self._limiter.reset(np.full(len(self._limiter.positions), self._limits.vented))
-
     def _watch(self, dt: float) -> None:
         """Go to the mode that the ages of commands and measurements, the device and the chambers ask for."""
         if self._sensors.fault:
@@ -192,16 +186,19 @@ class ValveControl(ActuatorControl):
         if key:
             self._fault(key, text)
 
-    def _advance(self, dt: float) -> None:
+    def _advance(self, dt: float, step: float) -> None:
+        """Move on by a step, the last one having been `dt` ago [s]."""
         limits, limiter = self._limits, self._limiter
-        if self.enabled:
+        if dt > self._rests_after:  # the device has been told nothing for so long: it rests
+            limiter.reset(np.full(len(limiter.positions), limits.vented))
+        elif self.enabled:
             self._fall_back(self._sensors.pressures + self._lead)
-            limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, dt)
+            limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
         else:
             vented = np.full(len(limiter.positions), limits.vented)
             limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
             self._fall_back(np.maximum(self._sensors.pressures + self.parameters.spare, vented))
-            limiter.advance(vented, limits.vent_rate, limits.acceleration, dt)
+            limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
 
     def _fall_back(self, highest: np.ndarray) -> None:
         """What the valves are told falls back at once where the chambers have: that moves nothing."""

@@ -138,7 +138,7 @@ def modbus(seed: int) -> OnSerialLine:
 
 
 BACKENDS = {
-    "openpneu": (openpneu, ChamberLimits((0.0, 100e3), rate=200e3, vent_rate=100e3)),
+    "openpneu": (openpneu, ChamberLimits((0.0, 90e3), rate=200e3, vent_rate=100e3)),
     "dac_board": (dac_board, ChamberLimits((0.1e6, 0.4e6), rate=400e3, vent_rate=400e3, vented=0.1e6)),
     "modbus": (modbus, ChamberLimits((0.0, 0.3e6), rate=400e3, vent_rate=400e3)),
 }
