@@ -65,16 +65,17 @@ def test_a_modbus_terminal_serves_writes_reads_and_says_why_not():
     assert device.hear(bytes.fromhex("0002 0000 0006 01 03 0000 0002"), 0.0) == [
         bytes.fromhex("0002 0000 0007 01 03 04 03E8 07D0")
     ]
-    assert device.hear(bytes.fromhex("0003 0000 0006 01 04 0001 0002"), 0.0) == [
-        bytes.fromhex("0003 0000 0003 01 84 02")
-    ]
-    assert device.hear(bytes.fromhex("0004 0000 0006 01 05 0001 FF00"), 0.0) == [
-        bytes.fromhex("0004 0000 0003 01 85 01")
-    ]
+    assert _asked(device, "0003 0000 0006 01 04 0001 0002") == "0003 0000 0003 01 84 02"
+    assert _asked(device, "0004 0000 0006 01 05 0001 FF00") == "0004 0000 0003 01 85 01"
     device.ear.refuses = lambda: True
-    assert device.hear(bytes.fromhex("0005 0000 0006 01 06 0000 0001"), 0.0) == [
-        bytes.fromhex("0005 0000 0003 01 86 06")
-    ]
+    assert _asked(device, "0005 0000 0006 01 06 0000 0001") == "0005 0000 0003 01 86 06"
+
+
+def _asked(device: ModbusTerminal, request: str) -> str:
+    """The terminal's answer to a request, both as words of hexadecimal digits."""
+    (answer,) = device.hear(bytes.fromhex(request), 0.0)
+    words = answer.hex().upper()
+    return " ".join((words[:4], words[4:8], words[8:12], words[12:14], words[14:16], words[16:]))
 
 
 def test_a_choked_orifice_passes_in_proportion_to_the_upstream_pressure_and_none_backwards():

@@ -20,14 +20,14 @@ stop refused                          | stop was not accepted
 stop said to have arrived             | a stop on a dead line is told as if it had arrived
 active by itself                      | the status says "active" though nobody enabled
 set point differs unnamed             | the device holds something else than it was told for 0.5 s, and no fault says so
-stays off its set point unnamed       | a chamber is measured 20 kPa from all it was told for 1.5 s, and no fault says so
+stays off its set point unnamed       | a chamber is measured 20 kPa from all it was told for 1.5 s; no fault says so
 stays under pressure unnamed          | the same while it is to be vented
-silence unnamed                       | nothing is measured for 0.5 s, and no fault says so
+silence unnamed                       | nothing can be measured for 0.5 s, and no fault says so
 not noticed: the device is gone       | a serial line is unplugged, and the status does not say so
 not reopened                          | a device that is there again is not found
 pressure above the limit              | a chamber truly rises above its limit though the device obeys
 bang                                  | a chamber truly fills at once, by more than set points may lead
-nonsense accepted                     | a command of wrong size, type or not finite is accepted
+nonsense accepted                     | a command of wrong size, type or time is accepted; limits without end
 refused while all is well             | a healthy case: a call or command that is right is refused
 false alarm                           | a healthy case: a fault is named
 does not follow                       | a healthy case: chambers are not where the commands are
@@ -38,15 +38,17 @@ tick died                             | the driver's loop raised
 mute death                            | the driver no longer runs, and no fault says so
 hang                                  | a call takes for ever
 
-Not judged, since nothing on the wire shows it: what a line without a checksum (OpenPneu) makes of a changed digit, until
-it is told again; set points and naming on a line while it loses, changes or delays bytes, or while nobody can reach the
-device; chambers while their sensor lies plausibly, while a valve is stuck open, or that a device fills by itself.
+Not judged, since nothing on the wire shows it: what a line without a checksum (OpenPneu) makes of a changed digit,
+until it is told again; the device's set points on a line while it loses, changes or delays bytes; chambers while their
+sensor lies plausibly, while a valve is stuck, or that a device fills by itself; pressures that a device is found with
+by a sensor that lies plausibly.
 """
 
 import contextlib
 import math
 from random import Random
 
+from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.session import ActuatorSession
 from soft_twin.driving.valve_control import ValveParameters
 from soft_twin.driving.valve_driver import ValveDriver
@@ -116,6 +118,7 @@ class Run:
 
     def run(self) -> list[Violation]:
         """Live through it; what was violated."""
+        self._offer_limits_without_sense()
         try:
             self._live_until(self._case.end)
             self._mend()
@@ -123,6 +126,18 @@ class Run:
         except _Over:
             pass
         return self.judge.violations
+
+    def _offer_limits_without_sense(self) -> None:
+        low, high = self._case.limits.pressure
+        good = {"pressure": (low, high), "rate": 1e5, "vent_rate": 1e5, "vented": low}
+        value = self._rng.choice((math.inf, math.nan, -math.inf))
+        name = self._rng.choice(tuple(good))
+        wrong = good | {name: (low, value) if name == "pressure" else value}
+        try:
+            ChamberLimits(**wrong)
+        except SoftTwinError:
+            return
+        self.judge.fail("nonsense accepted", f"limits {wrong}")
 
     # Living ---------------------------------------------------------------------------------------------------------
 
@@ -141,9 +156,9 @@ class Run:
 
     def _halt(self, seconds: float) -> None:
         """The host does nothing for a time: no code of ours runs."""
-        usable, self.judge.usable = self.judge.usable, False
+        usable, self.judge.usable, self.judge.awake = self.judge.usable, False, False
         self.world.advance(seconds)
-        self.judge.usable = usable
+        self.judge.usable, self.judge.awake = usable, True
         self.judge.outage_over()
 
     def _turn(self) -> None:
@@ -185,11 +200,7 @@ class Run:
         self.judge.closing = name in ("disconnect", "close")
         accepted, answer = self._attempt(name)
         self.judge.closing = False
-        if name in ("stop", "clear_stop", "enable", "relax", "activate", "deactivate"):
-            status = self._try("status")
-            self.judge.called(name, accepted, answer, usable, status)
-        else:
-            self.judge.called(name, accepted, answer, usable, None)
+        self.judge.called(name, accepted, answer, usable)
         if self._all_well and not accepted:
             self.judge.fail("refused while all is well", f"{name}: {answer}")
         return accepted
@@ -242,6 +253,8 @@ class Run:
             number += 1
 
     def _command(self, values, meant: list[float] | None, stamp: float | None = None) -> None:
+        if stamp is None and self._case.stamped:
+            stamp = self.world.time()
         accepted, answer = self._attempt("command", values, stamp=stamp)
         self.judge.commanded(meant, accepted, answer)
         if self._all_well and not accepted and self.judge.granted:
@@ -249,6 +262,7 @@ class Run:
 
     def _send_nonsense(self, values: list[float]) -> None:
         now = self.world.time()
+        self._command(values, values, now)  # the newest; what is measured before it comes too late
         wrong = (
             (values + [0.0], None, None),
             ([math.nan] * len(values), None, None),
@@ -262,6 +276,7 @@ class Run:
             (values, None, now - self._rng.uniform(0.3, 5.0)),
             (values, None, now + self._rng.uniform(1.0, 100.0)),
             (values, None, math.nan),
+            (values, None, now - 0.05),
         )
         values, meant, stamp = self._rng.choice(wrong)
         self._command(values, meant, stamp)
@@ -288,7 +303,7 @@ class Run:
 
     def _remedy(self, name: str, must: bool = False) -> bool:
         accepted, answer = self._attempt(name)
-        self.judge.called(name, accepted, answer, True, self._try("status"))
+        self.judge.called(name, accepted, answer, True)
         if must and not accepted:
             self.judge.fail("not recovered", f"{name} is refused: {answer}")
         return accepted

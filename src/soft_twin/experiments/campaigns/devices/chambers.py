@@ -38,7 +38,7 @@ class Chambers:
     """
 
     def __init__(self, rng: Random, start: float, count: int, supply: float, vacuum: float, band: float):
-        """Chambers that stand at the gauge pressure `start`; `vacuum` is the gauge pressure that they exhaust to [Pa]."""
+        """Chambers that stand at `start`, and exhaust to `vacuum`, both gauge [Pa]."""
         self.pressures = [start] * count
         self.supply, self.supplied = supply, True
         self.stuck: list[str | None] = [None] * count

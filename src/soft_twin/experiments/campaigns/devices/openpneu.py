@@ -1,4 +1,4 @@
-"""An OpenPneu, after its firmware's commands: lines of text, a selected channel, a control loop that is started and paused.
+"""An OpenPneu, after its firmware's commands: lines of text, a selected channel, a control loop.
 
 Commands end with CR LF. `AT` is answered by `OK;Successful`, `AT+ADDRESS` by `OpenPneu2.0`, `SC=` by `Global Channel
 is N`, `C` by `Timer Starts...`, `V` by `Timer Pauses...` and `Stop All Motors`, `PP` by `Stop all`, `T=` by nothing,
