@@ -1,4 +1,4 @@
-"""The campaign's devices at the end of real lines: pseudo-terminals and TCP, in real time, with the drivers' threads."""
+"""The campaign's devices at the end of real lines: pseudo-terminals and TCP, in real time and with threads."""
 
 import contextlib
 import os

@@ -39,6 +39,7 @@ REMEDY = re.compile(
 NOT_ARRIVED = re.compile(
     r"\b(not|away|nobody|could|cannot|gone|lost|when|once|as soon|unconfirmed|until)\b", re.IGNORECASE
 )
+OF_COMMANDS = re.compile(r"(no )?commands?\b|the stop\b")  # what is wrong with commands names no fault of the device
 CALLED_OFF = ("stop", "relax", "deactivate", "disconnect", "close")
 
 
@@ -74,7 +75,7 @@ class _Chamber:
         self.spoken = False
         self.history: deque[tuple[float, float]] = deque()  # time, told, of the last OFF_MEMORY
         self.truths: deque[float] = deque([truth], maxlen=round(SENSOR_MEMORY / LOOK) + 1)
-        self.off, self.differs = _Since(), _Since()
+        self.off, self.differs, self.fills = _Since(), _Since(), _Since()
 
 
 class Judge:
@@ -209,7 +210,7 @@ class Judge:
         """The person reads the status, and what the node's life has come to."""
         now, state = self.world.now, status.state.value
         before, self._connected, self._active = self._connected, connected, active
-        if status.faults or state in ("fault", "away"):
+        if state in ("fault", "away") or any(not OF_COMMANDS.match(fault) for fault in status.faults):
             self._named = now
         for fault in status.faults:
             self._judge_message("fault", fault)
@@ -262,8 +263,8 @@ class Judge:
 
     def _judge_farewell(self, name: str) -> None:
         """After the last words nothing may go on being held under pressure by a device that nobody watches."""
-        if self.case.backend == "dac_board":
-            return  # it goes to 0 V by itself
+        if self.case.backend == "dac_board" or self.refused_until > self.world.now:
+            return  # it goes to 0 V by itself; or it may not have listened
         left = max(self.world.ear.set_points())
         if left > self.limits.vented + NEAR:
             self.fail("left under pressure", f"after {name} the device still holds {_kpa(left)}")
@@ -305,7 +306,7 @@ class Judge:
         if not self.granted:
             self._begin_again()
         for chamber in self._chambers:
-            chamber.off.start = chamber.differs.start = math.inf
+            chamber.off.start = chamber.differs.start = chamber.fills.start = math.inf
 
     # What goes on ---------------------------------------------------------------------------------------------------
 
@@ -326,6 +327,7 @@ class Judge:
                 chamber.history.popleft()
             if self.usable and not self.closing:
                 self._judge_venting(index, chamber)
+                self._judge_filling(index, chamber, truths[index])
                 self._judge_naming(index, chamber, set_points[index], said)
         if self.awake and not self.closing:
             self._judge_silence()
@@ -367,6 +369,14 @@ class Judge:
             kind = "stays off its set point unnamed" if self.granted else "stays under pressure unnamed"
             self.fail(kind, f"chamber {index} says {_kpa(value)}, was told {_kpa(chamber.asked)}, for {held:.2f} s")
 
+    def _judge_filling(self, index: int, chamber: _Chamber, truth: float) -> None:
+        """A chamber that nobody drives does not go on filling for long where the device could be told to rest."""
+        now = self.world.now
+        filling = not self.granted and truth > chamber.truths[0] + 200.0 and truth > chamber.asked + OFF
+        obeys = now > self.exempt_pressure_until and self._connected
+        if (held := chamber.fills.held(filling and obeys, now)) > OFF_TIME + 2.0 * NAMING:
+            self.fail("goes on filling", f"chamber {index} has {_kpa(truth)}, rising for {held:.2f} s, {self._cause}")
+
     def _judge_silence(self) -> None:
         """Nothing can be measured for longer than a fault may stay unnamed."""
         held = self._silent.held(self.mute and self._connected, self.world.now)
@@ -383,7 +393,7 @@ class Judge:
         before = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
         rate = max(self.limits.rate, self.limits.vent_rate)
         most = LEAD + LEAD_TIME * self.limits.rate + BANG_TIME * rate + 2.0 * SENSOR_MARGIN
-        if truth - before > most:
+        if truth - before > most and truth > self.limits.vented + NEAR:  # a device can be told no less than its lowest
             self.fail("bang", f"chamber {index} from {_kpa(before)} to {_kpa(truth)} in {BANG_TIME:g} s")
 
     def _is_named(self, within: float) -> bool:

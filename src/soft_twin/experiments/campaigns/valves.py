@@ -22,6 +22,7 @@ active by itself                      | the status says "active" though nobody e
 set point differs unnamed             | the device holds something else than it was told for 0.5 s, and no fault says so
 stays off its set point unnamed       | a chamber is measured 20 kPa from all it was told for 1.5 s; no fault says so
 stays under pressure unnamed          | the same while it is to be vented
+goes on filling                       | nobody drives, and a chamber truly goes on filling for 2.5 s
 silence unnamed                       | nothing can be measured for 0.5 s, and no fault says so
 not noticed: the device is gone       | a serial line is unplugged, and the status does not say so
 not reopened                          | a device that is there again is not found
@@ -297,9 +298,16 @@ class Run:
         if not self._session.active and not self._remedy("activate", must=True):
             return
         self._live_until(self.world.now + 0.3, streams=False)
+        self._let_air_out()
         self._vent()
         if self._remedy("enable", must=True):
             self._follow()
+
+    def _let_air_out(self) -> None:
+        """What a fault that says "by hand" asks for."""
+        status, chambers = self._try("status"), self.world.device.chambers
+        if status is not None and any("by hand" in fault for fault in status.faults):
+            chambers.pressures = [min(pressure, self._case.limits.vented) for pressure in chambers.pressures]
 
     def _remedy(self, name: str, must: bool = False) -> bool:
         accepted, answer = self._attempt(name)
