@@ -33,7 +33,7 @@ FAULTS = {
     "modbus": (*COMMON_FAULTS, "refuses", "wrong reply", "wrong reply", "dropped"),
 }
 CALLS = ("enable", "enable", "stop", "clear_stop", "relax", "activate", "deactivate", "disconnect", "connect")
-NONSENSE = ("wrong number", "not a number", "infinite", "text", "nothing", "nested", "huge", "stale", "future", "backwards")
+ERRANDS = (("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Stream:
         period: between two commands [s].
         centers, swings: of each chamber [Pa].
         frequency: of the swing [Hz].
-        nonsense: every so-manieth command is one of NONSENSE instead; 0: none.
+        nonsense: every so-manieth command makes no sense; 0: none.
     """
 
     start: float
@@ -86,6 +86,7 @@ class Case:
 
     Attributes:
         start: gauge pressure of the chambers at the beginning [Pa].
+        stamped: commands carry the time of the measurement behind them.
         calls, faults: in the order of time.
         end: when the faults end and the mending begins [s].
     """
@@ -98,6 +99,7 @@ class Case:
     healthy: bool
     autostart: bool
     enable_when_active: bool
+    stamped: bool
     end: float
     streams: tuple[Stream, ...] = ()
     calls: tuple[Happening, ...] = ()
@@ -140,6 +142,7 @@ def invent(seed: int) -> Case:
         healthy=healthy,
         autostart=healthy or rng.random() < 0.8,
         enable_when_active=not healthy and rng.random() < 0.3,
+        stamped=rng.random() < 0.4,
         end=end,
         streams=_streams(rng, limits, count, end, healthy),
         calls=_polite_calls(rng, end) if healthy else _calls(rng, end),
@@ -176,7 +179,7 @@ def _stream(rng: Random, limits: ChamberLimits, count: int, start: float, end: f
     far = rng.random() < 0.2  # beyond the limits now and then: they are cut off
     centers = tuple(rng.uniform(low, high) for _ in range(count))
     swings = tuple(rng.uniform(0.0, (1.5 if far else 0.3) * (high - low)) for _ in range(count))
-    nonsense = 0 if healthy or rng.random() < 0.6 else rng.choice((2, 5, 17))
+    nonsense = 0 if healthy or rng.random() < 0.6 else rng.choice((1, 2, 5, 17))
     period = 1.0 / rng.choice((20.0, 50.0, 100.0) if healthy else (1.0, 5.0, 20.0, 50.0, 50.0, 100.0))
     if not healthy and rng.random() < 0.05:
         period, end = 0.001, min(end, start + 0.3)
@@ -192,7 +195,9 @@ def _polite_calls(rng: Random, end: float) -> tuple[Happening, ...]:
     """Calls that make sense, each undone by its counterpart."""
     calls, time = _beginning(rng), rng.uniform(1.5, 2.5)
     while time < end - 0.8:
-        for what in rng.choice((("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))):
+        for what in rng.choice(
+            (("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))
+        ):
             calls.append(Happening(time, what))
             time += rng.uniform(0.1, 0.5)
         time += rng.uniform(0.5, 1.5)
@@ -235,5 +240,5 @@ def _value(rng: Random, what: str) -> object:
         "leak": rng.choice((0.1, 0.5, 2.0)),
         "clock": rng.choice((-3600.0, -1.0, -0.15, 0.15, 1.0, 86400.0)),
         "refuses": rng.choice((0.1, 0.5, 1.0)),
-        "wrong reply": rng.choice(("transaction", "length", "short", "function")),
+        "wrong reply": rng.choice(("transaction", "length", "short", "function", "unit", "protocol", "half")),
     }.get(what)

@@ -18,6 +18,7 @@ class FaultsAtWork:
         self._waiting = list(case.faults)
         self._going: list[Happening] = []
         self._usable_at = 0.0
+        self._lied: dict[int, float] = {}  # until when each chamber's sensor lies, or has just lied
 
     def update(self) -> float:
         """Begin and end what is due; for how long the host halts now [s]."""
@@ -54,8 +55,10 @@ class FaultsAtWork:
 
     def _tell_the_judge(self) -> None:
         judge, now = self._judge, self._world.now
-        if any(fault.what in ("sensor", "wrong first") and self._lies(fault) for fault in self._going):
-            judge.lied_until = now + 0.5
+        for fault in self._going:
+            if self._lies(fault):
+                self._lied[fault.chamber] = now + AFTERMATH
+        judge.lying = {chamber for chamber, until in self._lied.items() if until > now}
         if any(fault.what in ("stuck", *LINE, "reboot") for fault in self._going):
             judge.exempt_pressure_until = now + 0.5
         usable = now >= self._usable_at and not any(self._hinders(fault) for fault in self._going)
@@ -64,7 +67,11 @@ class FaultsAtWork:
             judge.usable = True
             judge.outage_over()
         judge.usable = usable
+        if any(fault.what == "refuses" for fault in self._going):
+            judge.refused_until = now + AFTERMATH
         judge.unplugged = not self._world.plugged
+        judge.mute = any(self._mutes(fault) for fault in self._going)
+        judge.unreachable = any(self._isolates(fault) for fault in self._going)
 
     def _hinders(self, fault: Happening) -> bool:
         if fault.what == "delay":
@@ -74,8 +81,18 @@ class FaultsAtWork:
         return fault.what in UNUSABLE
 
     def _lies(self, fault: Happening) -> bool:
-        """Whether a person could not tell the sensor's lie from the truth, for longer than a driver can check."""
-        return fault.what == "sensor" and fault.value in ("high", "stuck", "drift")
+        """Whether a sensor says for long what could be true."""
+        plausible = fault.value in ("stuck", "drift") or (fault.value == "high" and self._case.backend != "openpneu")
+        return fault.what == "sensor" and plausible
+
+    def _mutes(self, fault: Happening) -> bool:
+        """Whether nothing can be measured while it lasts."""
+        if fault.what in ("silent", "reboot", "unplug", "wrong reply"):
+            return True
+        return self._case.backend == "modbus" and fault.what == "refuses" and fault.value == 1.0
+
+    def _isolates(self, fault: Happening) -> bool:
+        return fault.what in ("silent", "reboot", "unplug")
 
     def _set(self, fault: Happening, on: bool) -> None:
         getattr(self, "_" + fault.what.replace(" ", "_"))(fault, on)
@@ -127,6 +144,9 @@ class FaultsAtWork:
             self._world.drop_connection()
 
     def _refuses(self, fault: Happening, on: bool) -> None:
+        """An OpenPneu says "Error command", a terminal an exception; the others have no words for it."""
+        if self._case.backend == "modbus":
+            self._world.device.ear.exception = self._world.rng.choice((1, 2, 3, 4, 5, 6, 6, 6, 8, 10, 11))
         share, rng = fault.value, self._world.rng
         self._world.device.ear.refuses = (lambda: rng.random() < share) if on else (lambda: False)
 

@@ -17,11 +17,16 @@ VENTED_LEAD = 5e3  # [Pa] while the chambers are vented
 SENSOR_MARGIN = 3e3  # [Pa] of lag and noise
 SENSOR_MEMORY = 0.3  # [s] that a measurement may be old
 NEAR = 2e3  # [Pa] from the vented pressure counts as vented
-OFF, OFF_TIME, OFF_MEMORY = 20e3, 1.5, 0.5  # a chamber farther from all it was told within a memory for a time is a fault
+OFF, OFF_TIME, OFF_MEMORY = (
+    20e3,
+    1.5,
+    0.5,
+)  # a chamber farther from all it was told within a memory for a time is a fault
 SILENCE = 0.5  # [s] without a measurement is a fault
 DIFFERENT = 0.5  # [s] that the device's set point may differ from what it was told last
 NAMING = 0.5  # [s] until a fault is named at the latest, once its documented time is over
 REOPENING = 2.5  # [s] for finding a device that is there again
+FINDING = 0.5  # [s] after opening a device, in which the first measurements come
 TICKS = 0.08  # [s] of jitter of set points
 BANG_TIME = 0.06  # [s]
 LIMIT_MARGIN = 3e3  # [Pa]
@@ -31,7 +36,10 @@ REMEDY = re.compile(
     r"vent|close|switch|replace|repair|send|commands?|raise|lower|choose|call|reach|open|between|there are)\b",
     re.IGNORECASE,
 )
-NOT_ARRIVED = re.compile(r"\b(not|away|nobody|could|cannot|gone|lost|when|once|as soon|unconfirmed|until)\b", re.IGNORECASE)
+NOT_ARRIVED = re.compile(
+    r"\b(not|away|nobody|could|cannot|gone|lost|when|once|as soon|unconfirmed|until)\b", re.IGNORECASE
+)
+OF_COMMANDS = re.compile(r"(no )?commands?\b|the stop\b")  # what is wrong with commands names no fault of the device
 CALLED_OFF = ("stop", "relax", "deactivate", "disconnect", "close")
 
 
@@ -67,7 +75,7 @@ class _Chamber:
         self.spoken = False
         self.history: deque[tuple[float, float]] = deque()  # time, told, of the last OFF_MEMORY
         self.truths: deque[float] = deque([truth], maxlen=round(SENSOR_MEMORY / LOOK) + 1)
-        self.off, self.differs = _Since(), _Since()
+        self.off, self.differs, self.fills = _Since(), _Since(), _Since()
 
 
 class Judge:
@@ -76,25 +84,30 @@ class Judge:
     Attributes:
         violations: found so far.
         usable: what the host says reaches the device, and is answered.
+        awake: the host runs.
         line_clean: and nothing else happens on the line.
         unplugged: the line is.
+        unreachable: nothing that the host says can reach the device.
         closing: a call that lets go of the device is going on.
         exempt_pressure_until: until then the device may fill chambers by itself [s].
-        lied_until: until then a sensor lies plausibly [s].
+        refused_until: until then the device may refuse what it is told [s].
+        lying: chambers whose sensors lie plausibly.
+        mute: the device cannot be measured.
     """
 
     def __init__(self, case: Case, world: World):
         self.case, self.world, self.limits = case, world, case.limits
         self.violations: list[Violation] = []
-        self.usable, self.line_clean, self.closing = True, True, False
+        self.usable, self.line_clean, self.closing, self.awake = True, True, False, True
         self.exempt_pressure_until = 0.0
-        self.lied_until = -math.inf
+        self.refused_until = self._opened = -math.inf
+        self.lying: set[int] = set()
+        self.mute = False
         self._low, self._high = case.limits.pressure
-        self._chambers = [
-            _Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures
-        ]
+        self._chambers = [_Chamber(case.limits.vented, truth) for truth in world.device.chambers.pressures]
         self._silent, self._away, self._gone, self._named = _Since(), _Since(), _Since(), -math.inf
-        self._connected, self._let_go, self.unplugged = False, False, False
+        self._connected, self._let_go, self.unplugged, self.unreachable = False, False, False, False
+        self._stopped_at = math.inf
         self.granted, self._latched, self._cause, self._active = False, False, "nobody enabled", False
         self._fed, self._woke = -math.inf, 0.0
         self._commanded = self._high
@@ -134,28 +147,37 @@ class Judge:
         lead = LEAD + LEAD_TIME * self.limits.rate
         chamber.ramp += min(rate * (self.world.now - chamber.ramp_time), lead)
         allowed = chamber.ramp + TICKS * rate + 2.0 * self.world.resolution
-        if pressure > max(allowed, found) and self.lied_until < self.world.now:
-            detail = f"chamber {index} from {_kpa(chamber.asked)} to {_kpa(pressure)}, {_kpa(pressure - allowed)} too fast"
+        if pressure > max(allowed, found) and not self._may_be_deceived(index):
+            detail = (
+                f"chamber {index} from {_kpa(chamber.asked)} to {_kpa(pressure)}, {_kpa(pressure - allowed)} too fast"
+            )
             self.fail("told faster than the rate", detail)
         chamber.ramp = max(chamber.ramp, min(pressure, found))
 
     def _judge_wanted(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
         most = max(self._commanded, chamber.lost[1], found, self.limits.vented) + 2.0 * self.world.resolution
-        if pressure > most and self.lied_until < self.world.now:
-            self.fail("told what nobody commanded", f"chamber {index} {_kpa(pressure)}, commanded at most {_kpa(self._commanded)}")
+        if pressure > most and not self._may_be_deceived(index):
+            self.fail(
+                "told what nobody commanded",
+                f"chamber {index} {_kpa(pressure)}, commanded at most {_kpa(self._commanded)}",
+            )
 
     def _judge_unasked(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
         """Nobody may drive: what is told may fall, or meet what is there, and no more."""
         most = max(chamber.lowest, self.limits.vented, found) + NEAR
-        if pressure > most and self.lied_until < self.world.now:
+        if pressure > most and not self._may_be_deceived(index):
             kind = "stop undone" if self._latched else "told pressure without a right to"
             truth = max(chamber.truths)
             self.fail(kind, f"chamber {index} {_kpa(pressure)} though {self._cause}; it has {_kpa(truth)}")
 
+    def _may_be_deceived(self, index: int) -> bool:
+        """Whether a chamber seems to be found under pressure: just opened, and its sensor lies."""
+        return index in self.lying and self.world.now < self._opened + FINDING
+
     # What the person does and is told -------------------------------------------------------------------------------
 
-    def called(self, name: str, accepted: bool, answer: str, usable: bool, status=None) -> None:
-        """A person's call came to this; `status` is what they read after it."""
+    def called(self, name: str, accepted: bool, answer: str, usable: bool) -> None:
+        """A person's call came to this; `usable`: the device was there and well when they called."""
         if accepted and name == "enable":
             self._grant()
         elif accepted and name in ("connect", "activate"):
@@ -168,7 +190,7 @@ class Judge:
             self._let_go = self._let_go or name in ("disconnect", "close")
             self._called_off(name)
         if name == "stop":
-            self._judge_stop(accepted, answer, usable, status)
+            self._judge_stop(accepted, answer)
         if name in ("disconnect", "close") and accepted and usable:
             self._judge_farewell(name)
         if not accepted:
@@ -188,19 +210,23 @@ class Judge:
         """The person reads the status, and what the node's life has come to."""
         now, state = self.world.now, status.state.value
         before, self._connected, self._active = self._connected, connected, active
-        if status.faults or state in ("fault", "away"):
+        if state in ("fault", "away") or any(not OF_COMMANDS.match(fault) for fault in status.faults):
             self._named = now
         for fault in status.faults:
             self._judge_message("fault", fault)
         if self._latched and (not status.stopped or state in ("active", "limp", "ready")):
-            self.fail("stop forgotten", f"the status says '{state}', stopped {status.stopped}, and nobody cleared the stop")
+            self.fail(
+                "stop forgotten", f"the status says '{state}', stopped {status.stopped}, and nobody cleared the stop"
+            )
         if self.granted and state != "active":
             self._called_off(f"the status says '{state}'")
         elif not self.granted and state == "active":
             self._judge_awake()
         if connected and not before:
+            self._opened = now
             self._begin_again()
         self._judge_presence(status, state, connected)
+        self._judge_arrival(status)
 
     def _judge_presence(self, status, state: str, connected: bool) -> None:
         now = self.world.now
@@ -218,18 +244,27 @@ class Judge:
         elif self.world.now > self._chambers[0].lost[0] + GRACE:
             self.fail("active by itself", f"the status says 'active' though {self._cause}")
 
-    def _judge_stop(self, accepted: bool, answer: str, usable: bool, status) -> None:
+    def _judge_stop(self, accepted: bool, answer: str) -> None:
         if not accepted:
             self.fail("stop refused", answer)
+        self._stopped_at = self.world.now
+
+    def _judge_arrival(self, status) -> None:
+        """A stop that has not reached the device is told as long as that is so."""
+        since = max(self._stopped_at, self._silent.start) if self.mute else math.inf
+        untold = self._latched and self.unreachable and self._stopped_at >= self._silent.start
+        if not untold or self.world.now < since + SILENCE:
             return
-        words = " ".join((answer, *(status.faults if status else ())))
-        if not usable and not NOT_ARRIVED.search(words):
-            self.fail("stop said to have arrived", f"the line does not work; the person is told '{words}'")
+        words = "; ".join((status.mode, *status.faults))
+        if not NOT_ARRIVED.search(words):
+            self.fail(
+                "stop said to have arrived", f"the line is dead since before the stop; the person is told '{words}'"
+            )
 
     def _judge_farewell(self, name: str) -> None:
         """After the last words nothing may go on being held under pressure by a device that nobody watches."""
-        if self.case.backend == "dac_board":
-            return  # it goes to 0 V by itself
+        if self.case.backend == "dac_board" or self.refused_until > self.world.now:
+            return  # it goes to 0 V by itself; or it may not have listened
         left = max(self.world.ear.set_points())
         if left > self.limits.vented + NEAR:
             self.fail("left under pressure", f"after {name} the device still holds {_kpa(left)}")
@@ -271,7 +306,7 @@ class Judge:
         if not self.granted:
             self._begin_again()
         for chamber in self._chambers:
-            chamber.off.start = chamber.differs.start = math.inf
+            chamber.off.start = chamber.differs.start = chamber.fills.start = math.inf
 
     # What goes on ---------------------------------------------------------------------------------------------------
 
@@ -292,11 +327,14 @@ class Judge:
                 chamber.history.popleft()
             if self.usable and not self.closing:
                 self._judge_venting(index, chamber)
+                self._judge_filling(index, chamber, truths[index])
                 self._judge_naming(index, chamber, set_points[index], said)
-        if self.usable and not self.closing:
+        if self.awake and not self.closing:
             self._judge_silence()
 
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
+        if self.refused_until > self.world.now:
+            chamber.lost = (self.world.now, *chamber.lost[1:])
         if self.granted or not self._connected:
             return
         start, highest, lowest = chamber.lost
@@ -331,24 +369,31 @@ class Judge:
             kind = "stays off its set point unnamed" if self.granted else "stays under pressure unnamed"
             self.fail(kind, f"chamber {index} says {_kpa(value)}, was told {_kpa(chamber.asked)}, for {held:.2f} s")
 
+    def _judge_filling(self, index: int, chamber: _Chamber, truth: float) -> None:
+        """A chamber that nobody drives does not go on filling for long where the device could be told to rest."""
+        now = self.world.now
+        filling = not self.granted and truth > chamber.truths[0] + 200.0 and truth > chamber.asked + OFF
+        obeys = now > self.exempt_pressure_until and self._connected
+        if (held := chamber.fills.held(filling and obeys, now)) > OFF_TIME + 2.0 * NAMING:
+            self.fail("goes on filling", f"chamber {index} has {_kpa(truth)}, rising for {held:.2f} s, {self._cause}")
+
     def _judge_silence(self) -> None:
-        device, now = self.world.device, self.world.now
-        age = now - max(device.said[0] if device.said else -math.inf, self._woke)
-        silent = age > SILENCE and self._connected
-        if (held := self._silent.held(silent, now)) > NAMING and not self._is_named(held):
-            self.fail("silence unnamed", f"nothing measured for {age:.2f} s")
+        """Nothing can be measured for longer than a fault may stay unnamed."""
+        held = self._silent.held(self.mute and self._connected, self.world.now)
+        if held > SILENCE + NAMING + GRACE and not self._is_named(NAMING):
+            self.fail("silence unnamed", f"nothing could be measured for {held:.2f} s")
 
     def _judge_truth(self, index: int, chamber: _Chamber, truth: float, set_point: float) -> None:
         """What the driver does to the air, where the device obeys and its sensors do not lie."""
         now = self.world.now
-        if now < self.exempt_pressure_until or self.lied_until > now:
+        if now < self.exempt_pressure_until or index in self.lying:
             return
         if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:
             self.fail("pressure above the limit", f"chamber {index} {_kpa(truth)}, the limit is {_kpa(self._high)}")
         before = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
         rate = max(self.limits.rate, self.limits.vent_rate)
         most = LEAD + LEAD_TIME * self.limits.rate + BANG_TIME * rate + 2.0 * SENSOR_MARGIN
-        if truth - before > most:
+        if truth - before > most and truth > self.limits.vented + NEAR:  # a device can be told no less than its lowest
             self.fail("bang", f"chamber {index} from {_kpa(before)} to {_kpa(truth)} in {BANG_TIME:g} s")
 
     def _is_named(self, within: float) -> bool:

@@ -1,4 +1,4 @@
-"""The world of one case with valves, in simulated time: a device at the end of a line, and the clock that it lives by."""
+"""The world of one case with valves, in simulated time: a device, its line, and the clock that it lives by."""
 
 from collections.abc import Callable
 from random import Random

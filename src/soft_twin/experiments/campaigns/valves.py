@@ -20,14 +20,15 @@ stop refused                          | stop was not accepted
 stop said to have arrived             | a stop on a dead line is told as if it had arrived
 active by itself                      | the status says "active" though nobody enabled
 set point differs unnamed             | the device holds something else than it was told for 0.5 s, and no fault says so
-stays off its set point unnamed       | a chamber is measured 20 kPa from all it was told for 1.5 s, and no fault says so
+stays off its set point unnamed       | a chamber is measured 20 kPa from all it was told for 1.5 s; no fault says so
 stays under pressure unnamed          | the same while it is to be vented
-silence unnamed                       | nothing is measured for 0.5 s, and no fault says so
+goes on filling                       | nobody drives, and a chamber truly goes on filling for 2.5 s
+silence unnamed                       | nothing can be measured for 0.5 s, and no fault says so
 not noticed: the device is gone       | a serial line is unplugged, and the status does not say so
 not reopened                          | a device that is there again is not found
 pressure above the limit              | a chamber truly rises above its limit though the device obeys
 bang                                  | a chamber truly fills at once, by more than set points may lead
-nonsense accepted                     | a command of wrong size, type or not finite is accepted
+nonsense accepted                     | a command of wrong size, type or time is accepted; limits without end
 refused while all is well             | a healthy case: a call or command that is right is refused
 false alarm                           | a healthy case: a fault is named
 does not follow                       | a healthy case: chambers are not where the commands are
@@ -38,15 +39,17 @@ tick died                             | the driver's loop raised
 mute death                            | the driver no longer runs, and no fault says so
 hang                                  | a call takes for ever
 
-Not judged, since nothing on the wire shows it: what a line without a checksum (OpenPneu) makes of a changed digit, until
-it is told again; set points and naming on a line while it loses, changes or delays bytes, or while nobody can reach the
-device; chambers while their sensor lies plausibly, while a valve is stuck open, or that a device fills by itself.
+Not judged, since nothing on the wire shows it: what a line without a checksum (OpenPneu) makes of a changed digit,
+until it is told again; the device's set points on a line while it loses, changes or delays bytes; chambers while their
+sensor lies plausibly, while a valve is stuck, or that a device fills by itself; pressures that a device is found with
+by a sensor that lies plausibly.
 """
 
 import contextlib
 import math
 from random import Random
 
+from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.session import ActuatorSession
 from soft_twin.driving.valve_control import ValveParameters
 from soft_twin.driving.valve_driver import ValveDriver
@@ -60,7 +63,8 @@ from soft_twin.experiments.campaigns.valve_world import Hang, World
 
 TICK = 1.0 / ValveParameters().rate  # [s]
 READING = 0.06  # [s] between two looks at the status
-PATIENCE = 6.0  # [s] that a call may take: closing vents for up to 3 s
+PATIENCE = 6.0  # [s] that a call may take, besides what venting the chambers takes
+ARRIVING = 0.1  # [s] that a stop may take to the device
 SETTLING = 1.0  # [s] that a mended device needs to be measured again
 MENDING = 3.0  # [s] until a device that is there again is to be found
 FOLLOWING = 10e3  # [Pa] from the command at the end
@@ -110,11 +114,12 @@ class Run:
         self._session = open_session(case, self.world)
         self._calls = list(case.calls)
         self._sent = {stream: stream.start for stream in case.streams}
-        self._read_at = 0.0
+        self._read_at, self._stopped_at = 0.0, -math.inf
         self._all_well = case.healthy
 
     def run(self) -> list[Violation]:
         """Live through it; what was violated."""
+        self._offer_limits_without_sense()
         try:
             self._live_until(self._case.end)
             self._mend()
@@ -122,6 +127,18 @@ class Run:
         except _Over:
             pass
         return self.judge.violations
+
+    def _offer_limits_without_sense(self) -> None:
+        low, high = self._case.limits.pressure
+        good = {"pressure": (low, high), "rate": 1e5, "vent_rate": 1e5, "vented": low}
+        value = self._rng.choice((math.inf, math.nan, -math.inf))
+        name = self._rng.choice(tuple(good))
+        wrong = good | {name: (low, value) if name == "pressure" else value}
+        try:
+            ChamberLimits(**wrong)
+        except SoftTwinError:
+            return
+        self.judge.fail("nonsense accepted", f"limits {wrong}")
 
     # Living ---------------------------------------------------------------------------------------------------------
 
@@ -140,9 +157,9 @@ class Run:
 
     def _halt(self, seconds: float) -> None:
         """The host does nothing for a time: no code of ours runs."""
-        usable, self.judge.usable = self.judge.usable, False
+        usable, self.judge.usable, self.judge.awake = self.judge.usable, False, False
         self.world.advance(seconds)
-        self.judge.usable = usable
+        self.judge.usable, self.judge.awake = usable, True
         self.judge.outage_over()
 
     def _turn(self) -> None:
@@ -166,7 +183,8 @@ class Run:
             driver = self._session.driver
             if driver is not None and not driver.running and not (status.faults or status.state.value == "away"):
                 self.judge.fail("mute death", f"the driver has ended, the status says '{status.state.value}'")
-            if self._all_well and (status.faults or status.state.value == "fault"):
+            stopping = self.world.now < self._stopped_at + ARRIVING  # that a stop has not arrived yet is true meanwhile
+            if self._all_well and not stopping and (status.faults or status.state.value == "fault"):
                 self.judge.fail("false alarm", "; ".join(status.faults) or status.mode)
 
     # A person -------------------------------------------------------------------------------------------------------
@@ -178,14 +196,12 @@ class Run:
     def _call(self, name: str) -> bool:
         """A person's call; whether it was accepted."""
         usable = self.judge.usable and self._session.connected
+        if name == "stop":
+            self._stopped_at = self.world.now
         self.judge.closing = name in ("disconnect", "close")
         accepted, answer = self._attempt(name)
         self.judge.closing = False
-        if name in ("stop", "clear_stop", "enable", "relax", "activate", "deactivate"):
-            status = self._try("status")
-            self.judge.called(name, accepted, answer, usable, status)
-        else:
-            self.judge.called(name, accepted, answer, usable, None)
+        self.judge.called(name, accepted, answer, usable)
         if self._all_well and not accepted:
             self.judge.fail("refused while all is well", f"{name}: {answer}")
         return accepted
@@ -211,11 +227,12 @@ class Run:
 
     @contextlib.contextmanager
     def _patience(self):
-        self.world.deadline = self.world.now + PATIENCE
+        low, high = self._case.limits.pressure
+        self.world.deadline = self.world.now + PATIENCE + 1.5 * (high - low) / self._case.limits.vent_rate
         try:
             yield
         except Hang:
-            self.judge.fail("hang", f"a call did not end within {PATIENCE:g} s")
+            self.judge.fail("hang", f"a call did not end in {PATIENCE:g} s more than venting takes")
             raise _Over from None
         finally:
             self.world.deadline = math.inf
@@ -237,6 +254,8 @@ class Run:
             number += 1
 
     def _command(self, values, meant: list[float] | None, stamp: float | None = None) -> None:
+        if stamp is None and self._case.stamped:
+            stamp = self.world.time()
         accepted, answer = self._attempt("command", values, stamp=stamp)
         self.judge.commanded(meant, accepted, answer)
         if self._all_well and not accepted and self.judge.granted:
@@ -244,6 +263,7 @@ class Run:
 
     def _send_nonsense(self, values: list[float]) -> None:
         now = self.world.time()
+        self._command(values, values, now)  # the newest; what is measured before it comes too late
         wrong = (
             (values + [0.0], None, None),
             ([math.nan] * len(values), None, None),
@@ -257,6 +277,7 @@ class Run:
             (values, None, now - self._rng.uniform(0.3, 5.0)),
             (values, None, now + self._rng.uniform(1.0, 100.0)),
             (values, None, math.nan),
+            (values, None, now - 0.05),
         )
         values, meant, stamp = self._rng.choice(wrong)
         self._command(values, meant, stamp)
@@ -277,13 +298,20 @@ class Run:
         if not self._session.active and not self._remedy("activate", must=True):
             return
         self._live_until(self.world.now + 0.3, streams=False)
+        self._let_air_out()
         self._vent()
         if self._remedy("enable", must=True):
             self._follow()
 
+    def _let_air_out(self) -> None:
+        """What a fault that says "by hand" asks for."""
+        status, chambers = self._try("status"), self.world.device.chambers
+        if status is not None and any("by hand" in fault for fault in status.faults):
+            chambers.pressures = [min(pressure, self._case.limits.vented) for pressure in chambers.pressures]
+
     def _remedy(self, name: str, must: bool = False) -> bool:
         accepted, answer = self._attempt(name)
-        self.judge.called(name, accepted, answer, True, self._try("status"))
+        self.judge.called(name, accepted, answer, True)
         if must and not accepted:
             self.judge.fail("not recovered", f"{name} is refused: {answer}")
         return accepted
@@ -319,5 +347,5 @@ class Run:
             self._call("close")
 
 
-class _Over(Exception):
-    """The case cannot go on."""
+class _Over(BaseException):
+    """The case cannot go on; nothing in the code under test is meant to catch it."""

@@ -33,15 +33,17 @@ class Chambers:
         supply: gauge pressure of the supply [Pa].
         supplied: the supply is there.
         stuck: of each valve, None or one of FAULTS.
+        uncontrolled: of each valve, its controller does nothing: it stays as it stands.
         leaks: conductance of each chamber's leak [1/s].
         sensors: one Sensor for each chamber.
     """
 
     def __init__(self, rng: Random, start: float, count: int, supply: float, vacuum: float, band: float):
-        """Chambers that stand at the gauge pressure `start`; `vacuum` is the gauge pressure that they exhaust to [Pa]."""
+        """Chambers that stand at `start`, and exhaust to `vacuum`, both gauge [Pa]."""
         self.pressures = [start] * count
         self.supply, self.supplied = supply, True
         self.stuck: list[str | None] = [None] * count
+        self.uncontrolled = [False] * count
         self.leaks = [0.0] * count
         self.sensors = [Sensor(rng, start) for _ in range(count)]
         self._conductances = [rng.uniform(2.5, 6.0) for _ in range(count)]
@@ -59,7 +61,8 @@ class Chambers:
         wanted = max(-1.0, min(1.0, (target - pressure) / self._band))
         opening = self._opening(chamber, wanted)
         change = dt * self._rate(chamber, opening)
-        if self.stuck[chamber] is None and abs(change) > abs(target - pressure):
+        controlled = self.stuck[chamber] is None and not self.uncontrolled[chamber]
+        if controlled and abs(change) > abs(target - pressure):
             change = target - pressure  # the valve's own controller is faster than this step
         leaking = dt * self.leaks[chamber] * flow(pressure + ATMOSPHERE, ATMOSPHERE)
         self.pressures[chamber] = max(pressure + change - leaking, self._vacuum - ATMOSPHERE)
@@ -68,7 +71,7 @@ class Chambers:
     def _opening(self, chamber: int, wanted: float) -> float:
         stuck = self.stuck[chamber]
         if stuck is None:
-            return wanted
+            return self._openings[chamber] if self.uncontrolled[chamber] else wanted
         return {"closed": 0.0, "open": 1.0, "exhausts": -1.0, HOLDS: self._openings[chamber]}[stuck]
 
     def _rate(self, chamber: int, opening: float) -> float:
@@ -88,7 +91,7 @@ class Sensor:
         wrong_telegrams: so many readings to come are nonsense.
     """
 
-    LOW, HIGH = -100e3, 1e6  # [Pa]
+    LOW, HIGH = -100e3, 1e6  # [Pa] gauge: a vacuum, and a broken bridge
 
     def __init__(self, rng: Random, start: float):
         self.lie: str | None = None

@@ -1,4 +1,4 @@
-"""A line between a host and a device, in simulated time: bytes take their time, and get lost, changed, doubled, late."""
+"""A line in simulated time: bytes take their time, and get lost, changed, doubled, or late."""
 
 from collections import deque
 from dataclasses import dataclass

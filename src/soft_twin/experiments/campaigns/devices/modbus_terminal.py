@@ -104,7 +104,8 @@ class ModbusTerminal(Device):
 
     Attributes:
         watchdog: time without a request after which the set points are 0 [s].
-        wrong: None, "transaction", "length", "short" or "function": what is wrong with its answers.
+        wrong: None, "transaction", "length", "short", "function", "unit", "protocol" or "half": what is wrong with its
+            answers.
     """
 
     ear: ModbusEar
@@ -145,6 +146,12 @@ class ModbusTerminal(Device):
             return struct.pack(">HHHB", transaction, 0, length - 2, unit) + shorter
         if self.wrong == "function":
             return answer[:7] + bytes(((answer[7] + 1) % 128,)) + answer[8:]
+        if self.wrong == "unit":
+            return answer[:6] + bytes(((unit + 1) % 256,)) + answer[7:]
+        if self.wrong == "protocol":
+            return answer[:2] + b"\x00\x07" + answer[4:]
+        if self.wrong == "half":
+            return answer[: len(answer) // 2]
         return answer
 
 

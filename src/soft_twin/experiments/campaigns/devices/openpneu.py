@@ -1,4 +1,4 @@
-"""An OpenPneu, after its firmware's commands: lines of text, a selected channel, a control loop that is started and paused.
+"""An OpenPneu, after its firmware's commands: lines of text, a selected channel, a control loop.
 
 Commands end with CR LF. `AT` is answered by `OK;Successful`, `AT+ADDRESS` by `OpenPneu2.0`, `SC=` by `Global Channel
 is N`, `C` by `Timer Starts...`, `V` by `Timer Pauses...` and `Stop All Motors`, `PP` by `Stop all`, `T=` by nothing,
@@ -6,7 +6,8 @@ other lines by `Error command`, a line without CR by `Error end check`. `SC=` se
 `T=` sets the target [kPa] of it and of the other one of its pair. Numbers are read as far as they are numbers, and are
 0 where they are none. The control loop runs between `C` and `V`; at each of its turns, 30 a second, it says
 `T<p0>,…,<p9>;`, in the middle of an answer if need be. `V` stops the motors and lets the chambers exhaust. So does
-`PP`, but a loop that runs starts the motors again at its next turn.
+`PP`, but a loop that runs starts the motors again at its next turn. A channel whose sensor reads beyond ±100 kPa is
+left out of the loop: its motors go on as they were, and its last value is said again.
 """
 
 import re
@@ -19,6 +20,7 @@ CHANNELS = 10
 BAUD_RATE = 115_200
 KILOPASCAL = 1000.0  # [Pa]
 PERIOD = 1.0 / 30.0  # [s] of the control loop
+REACH = 100e3  # [Pa] that a sensor may read
 RESOLUTION = 100.0  # [Pa] of a command with one decimal
 
 _NUMBER = re.compile(rb"\s*([-+]?\d*\.?\d*)")
@@ -94,10 +96,16 @@ class OpenPneu(Device):
         super().__init__(OpenPneuEar(count), chambers, rest=0.0)
         self._rng = rng
         self._next = 0.0
+        self._last = [0.0] * count  # what was measured last [Pa]
         self._unsaid = b""  # the rest of an answer that a telegram cut
 
     def hear(self, data: bytes, now: float) -> list[bytes]:
         return self._cut([answer for answer in self.ear.hear(data) if answer])
+
+    def step(self, dt: float) -> None:
+        if self.ear.resting:
+            self.chambers.uncontrolled = [False] * len(self.chambers.uncontrolled)  # its motors stand
+        super().step(dt)
 
     def speak(self, now: float) -> bytes:
         if now < self._next:
@@ -118,8 +126,18 @@ class OpenPneu(Device):
             self._next = 0.0
         return answers
 
+    def _controlled(self, chamber: int, value: float) -> float:
+        """What the loop takes for a chamber's pressure; a value out of its reach stops the control of that chamber."""
+        beyond = abs(value) > REACH
+        self.chambers.uncontrolled[chamber] = beyond
+        return self._last[chamber] if beyond else self._remember(chamber, round(value, -1))
+
+    def _remember(self, chamber: int, value: float) -> float:
+        self._last[chamber] = value
+        return value
+
     def _telegram(self, now: float) -> bytes:
-        values = [round(value, -1) for value in self._measure()]
+        values = [self._controlled(chamber, value) for chamber, value in enumerate(self._measure())]
         self.said = (now, values)
         channels = [f"{values[i // 2] / KILOPASCAL:.2f}" if i // 2 < len(values) else "0.02" for i in range(CHANNELS)]
         return b"T" + ",".join(channels).encode() + b";\r\n"
