@@ -117,7 +117,6 @@ def test_a_stop_outlives_replugging_while_commands_come(kind):
 def test_the_watchdog_vents_in_real_time_after_a_halt(bench):
     bench.active()
     bench.clock.sleep(10.0)  # the process is halted
-    start = bench.clock.now
     held = bench.targets
     bench.run(0.3)
     assert _state(bench) in (State.READY, State.FAULT)

@@ -44,7 +44,8 @@ class DriverParameters:
         supervision: when a motor is at fault.
         delivery: when a motor does not give its current.
         homing: how slack is taken up.
-        probe: whether the first enabling tries each motor's direction by a moment of small current.
+        probe: whether the first enabling, and the first after a fault, tries each motor's direction by a moment of
+            small current.
     """
 
     rate: float = 250.0
@@ -211,10 +212,18 @@ class CableControl(ActuatorControl):
     def _start(self) -> None:
         self._aim(self._readings.displacements)
         self._restart()
-        self._probe = None if self._probed else DirectionProbe(self._target)
+        self._probe = None if self._probed else DirectionProbe(self._target, self._readings.rates)
 
     def _lasting_faults(self) -> list[str]:
         return self._missing()
+
+    def _fault(self, key: str, text: str) -> None:
+        self._probed = not self.parameters.probe  # whatever it was, the motors may not be what they were
+        super()._fault(key, text)
+
+    def _lose_position(self, reason: str) -> None:
+        self._probed = not self.parameters.probe
+        super()._lose_position(reason)
 
     def _let_go(self) -> None:
         if self._driven is State.HOMING:
@@ -233,9 +242,8 @@ class CableControl(ActuatorControl):
         if stale.any():
             self._counters["coasting"] += 1
         interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
-        self._limiter.restart(interrupted, self._readings.displacements)
-        self._memory.restart(interrupted, self._readings.displacements)
-        self._control.restart(interrupted)
+        if interrupted.any():
+            self._interrupt(interrupted)
         self._coasted = stale
         share = self._rate_share()
         if self.condition is State.HOMING:
@@ -250,6 +258,12 @@ class CableControl(ActuatorControl):
         errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
         self._told = np.zeros(len(self._names)) if self._supervise(errors, dt) else currents
         return self._told
+
+    def _interrupt(self, where: np.ndarray) -> None:
+        """Begin a new motion where the cables are, in those where `where` (c,) is true."""
+        self._limiter.restart(where, self._readings.displacements)
+        self._memory.restart(where, self._readings.displacements)
+        self._control.restart(where)
 
     def _rate_share(self) -> float:
         """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far."""
@@ -308,9 +322,8 @@ class CableControl(ActuatorControl):
         """Look whether the cables follow; True if one of them is at fault."""
         currents, rates, accelerations = self._readings.response()
         self._friction.update(currents, rates, accelerations, dt)
-        force_per_current = self._winch.force(1.0, self._readings.displacements)
         motion = Motion(errors, rates, accelerations, currents, dt)
-        for i, text in self._supervision.check(motion, force_per_current):
+        for i, text in self._supervision.check(motion, self._readings.pull_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
             self._fault_of(i, "gives no current: without power, or overheated")
@@ -395,4 +408,4 @@ class CableControl(ActuatorControl):
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
         """
         readings, friction = self._readings, self.parameters.gains.friction if self.enabled else 0.0
-        return self._winch.force(readings.currents - friction * readings.rates, readings.displacements)
+        return readings.pull_per_current * (readings.currents - friction * readings.rates)

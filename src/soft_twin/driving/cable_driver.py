@@ -81,7 +81,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: the motors are enabled, or one of them is silent.
         """
-        with self._lock:
+        with self._asking():
             self._control.home()
 
     def take_up_slack(self) -> None:
@@ -90,7 +90,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: the motors are enabled or stopped, or one of them is silent.
         """
-        with self._lock:
+        with self._asking():
             self._control.take_up_slack()
 
     def assume_taut_here(self) -> None:
@@ -99,7 +99,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: the position is known, or as for `home`.
         """
-        with self._lock:
+        with self._asking():
             self._control.assume_taut_here()
 
     def state(self) -> CableState:

@@ -53,6 +53,9 @@ class CurrentWatch:
         self._told.append((self._now, told))
         while self._told[0][0] < self._now - self._limits.window:
             self._told.popleft()
+        if np.abs(told).max() <= self._limits.clear:
+            self.missing[:] = 0.0
+            return self.missing > 0.0
         lately = np.array([currents for _, currents in self._told])
         least, most = lately.min(axis=0), lately.max(axis=0)
         floor = np.where(least > 0.0, least, np.where(most < 0.0, -most, 0.0))

@@ -2,6 +2,8 @@
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from soft_twin.driving.clock import SYSTEM, Clock
@@ -39,6 +41,7 @@ class ActuatorDriver(ABC, Generic[C]):
         self._told = threading.Event()  # the device has been told of the newest stop
         self._told.set()
         self._closing = self._ended = False
+        self._trouble = ""  # why the newest turn has failed
         self._last_tick = clock.monotonic()
         self._timing = {"late": 0, "worst_gap_ms": 0.0}
         self._thread = threading.Thread(target=self._live, name=type(self).__name__, daemon=True) if threaded else None
@@ -73,9 +76,9 @@ class ActuatorDriver(ABC, Generic[C]):
         """Let the actuators be driven.
 
         Raises:
-            DeviceError: stopped, or the cause of a fault is still there.
+            DeviceError: stopped, the cause of a fault is still there, or the device does not answer.
         """
-        with self._lock:
+        with self._asking():
             self._control.enable()
 
     def relax(self) -> None:
@@ -135,9 +138,11 @@ class ActuatorDriver(ABC, Generic[C]):
         try:
             stopping = self.untold
             self._turn()
+            self._trouble = ""
             if stopping and self._stop_has_arrived():
                 self._told.set()
         except self._device_errors as error:
+            self._trouble = " ".join(str(error).split())
             reason = self._judge(error)
             if reason:
                 self._end(lambda: self._control.lose_device(reason))
@@ -172,6 +177,14 @@ class ActuatorDriver(ABC, Generic[C]):
     @abstractmethod
     def _say_last_words(self) -> None:
         """Tell the device to let go, if it still listens; may raise what it likes."""
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask the control for motion, or where it is: nonsense while the device does not answer."""
+        with self._lock:
+            if self._trouble and not self._ended:
+                raise DeviceError(f"the device does not answer ({self._trouble}): check its line, then try again")
+            yield
 
     def _begin(self) -> None:
         """Start the thread, if there is to be one."""

@@ -25,5 +25,5 @@ class FrictionEstimate:
         """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
         unexplained = currents - self._inertia * accelerations - self.values * rates
         share = min(1.0, dt / LEARNING_TIME)
-        change = share * rates * np.nan_to_num(unexplained) / (rates**2 + SLOW**2)
+        change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)
         self.values = np.clip(self.values + change, LEAST, MOST)

@@ -37,6 +37,10 @@ class MotorReadings:
     """Readings of the motors that pull a robot's cables, in the order of the cables.
 
     Attributes:
+        displacements: (c,) cable wound in since `set_zero` was last called, or since the first feedback [m].
+        rates: (c,) [m/s].
+        currents: (c,) > 0 winds in [A].
+        pull_per_current: (c,) at the drums as they are wound now [N/A].
         ages: (c,) seconds since each motor's last feedback.
         jumps, losses: (c,) see Rotor; a rotor alone that rested for long where others were heard is a loss, too.
         foreign: feedback of motors that are not in the description.
@@ -61,21 +65,6 @@ class MotorReadings:
         self.foreign = 0
         self._gather()
 
-    @property
-    def displacements(self) -> np.ndarray:
-        """(c,) cable wound in since `set_zero` was last called, or since the first feedback [m]."""
-        return self._winch.displacement_of_counts(self._counts - self._zero_counts)
-
-    @property
-    def rates(self) -> np.ndarray:
-        """(c,) [m/s]."""
-        return self._winch.rate(self._speeds / COUNTS_PER_RPM, self.displacements)
-
-    @property
-    def currents(self) -> np.ndarray:
-        """(c,) > 0 winds in [A]."""
-        return self._winch.direction * self._currents
-
     def response(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the motors did in the samples of the last update.
 
@@ -83,13 +72,13 @@ class MotorReadings:
             currents (c,) that flowed [A], rates (c,) [m/s] and accelerations (c,) [m/s²], all of them > 0 winds in;
             accelerations are NaN where they are not known.
         """
-        here, direction = self.displacements, self._winch.direction
-        speeds, growths = self._mean_speeds / COUNTS_PER_RPM, self._accelerations / COUNTS_PER_RPM
-        return direction * self._mean_currents, self._winch.rate(speeds, here), self._winch.rate(growths, here)
+        currents = self._winch.direction * self._mean_currents
+        return currents, self._rate_per_speed * self._mean_speeds, self._rate_per_speed * self._accelerations
 
     def set_zero(self, displacements: np.ndarray) -> None:
         """Let the present rotor angles stand for these displacements (c,) [m]."""
         self._zero_counts = self._counts - self._winch.rotor_counts(displacements)
+        self._place()
 
     def update(self, feedback: Iterable[Feedback], dt: float) -> None:
         """Take the feedback that came in during the last `dt` seconds, oldest first."""
@@ -112,7 +101,15 @@ class MotorReadings:
         self.losses = np.array([rotor.losses for rotor in rotors]) + self._rested_for
         self._counts = np.array([rotor.counts for rotor in rotors], dtype=float)
         self._speeds = np.array([rotor.speed for rotor in rotors])
-        self._currents = np.array([rotor.current for rotor in rotors])
+        self.currents = self._winch.direction * np.array([rotor.current for rotor in rotors])
         self._mean_currents = np.array([rotor.mean_current for rotor in rotors])
         self._mean_speeds = np.array([rotor.mean_speed for rotor in rotors])
         self._accelerations = np.array([rotor.acceleration for rotor in rotors])
+        self._place()
+
+    def _place(self) -> None:
+        """Where the cables are, and how fast they move."""
+        self.displacements = self._winch.displacement_of_counts(self._counts - self._zero_counts)
+        self._rate_per_speed = self._winch.rate(1.0 / COUNTS_PER_RPM, self.displacements)
+        self.rates = self._rate_per_speed * self._speeds
+        self.pull_per_current = self._winch.force(1.0, self.displacements)

@@ -123,7 +123,8 @@ class Rotor:
         """A rotor that turns is not at one angle in two samples: the second is the line's copy of the first."""
         fresh, last = [], self._last
         for sample in samples:
-            if sample != last or abs(sample.speed_rpm) * COUNTS_PER_RPM * period < MOVING:
+            turned = sample.angle_counts != last.angle_counts  # which is quick to say
+            if turned or sample != last or abs(sample.speed_rpm) * COUNTS_PER_RPM * period < MOVING:
                 fresh.append(sample)
             last = sample
         return fresh
@@ -158,6 +159,8 @@ class Rotor:
 
     def _explained(self) -> bool:
         """Whether the excess, or a turn more or less, can be motion in the time that is owed."""
+        if abs(self._excess) <= SLACK + self._tolerance:
+            return True
         tolerance = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
         low, high = min(0.0, *self._ends) * self._owed - tolerance, max(0.0, *self._ends) * self._owed + tolerance
         return any(low <= self._excess + turn <= high for turn in (0.0, COUNTS_PER_TURN, -COUNTS_PER_TURN))

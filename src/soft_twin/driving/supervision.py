@@ -81,7 +81,10 @@ class Supervision:
         return [
             *((i, self._why_lost(motion, i)) for i in np.flatnonzero(lost & ~contrary)),
             *((i, self._why_contrary(motion, i)) for i in np.flatnonzero(contrary)),
-            *((i, f"pulls with {pulls[i]:.1f} N: the robot is blocked") for i in np.flatnonzero(strained)),
+            *(
+                (i, f"pulls with {pulls[i]:.1f} N: the robot is blocked; free it, then enable again")
+                for i in np.flatnonzero(strained)
+            ),
         ]
 
     def _least_pulling(self, motion: Motion) -> np.ndarray:
@@ -125,8 +128,9 @@ class DirectionProbe:
     duration = 0.05
     threshold = 3e-5
 
-    def __init__(self, displacements: np.ndarray):
-        self._start = displacements
+    def __init__(self, displacements: np.ndarray, rates: np.ndarray):
+        """Begin where the cables are (c,) [m], and move at these rates (c,) [m/s]."""
+        self._start, self._rates = displacements, rates
         self._age = 0.0
 
     def running(self, dt: float) -> bool:
@@ -135,5 +139,6 @@ class DirectionProbe:
         return self._age <= self.duration
 
     def backwards(self, displacements: np.ndarray) -> np.ndarray:
-        """Indices of the cables that were let out instead of wound in."""
-        return np.flatnonzero(displacements - self._start < -self.threshold)
+        """Indices of the cables that were let out instead of wound in, and by more than they did so already."""
+        turned = displacements - self._start
+        return np.flatnonzero(np.maximum(turned, turned - self._rates * self._age) < -self.threshold)
