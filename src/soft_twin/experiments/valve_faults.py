@@ -1,10 +1,6 @@
 """Random faults at the chambers' driver, with each kind of valves: see fault_campaign."""
 
-import struct
-from types import SimpleNamespace
-
 import numpy as np
-from pymodbus.exceptions import ModbusIOException
 
 from soft_twin.driving.dac_board import DacValves
 from soft_twin.driving.modbus_valves import ModbusValves
@@ -14,7 +10,7 @@ from soft_twin.driving.valve_control import ValveControl
 from soft_twin.driving.valves import Valves
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.emulation.line_faults import LINE_FAULTS
-from soft_twin.emulation.modbus_terminal import READ_INPUT, WRITE_HOLDING, EmulatedModbusTerminal
+from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
 from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.errors import DeviceError
 from soft_twin.experiments.fault_campaign import Campaign, MemoryLine
@@ -52,29 +48,28 @@ class HostEnd:
 
 
 class MemoryModbus:
-    """The part of pymodbus's client that the driver uses, without a network; its messages are packed by hand."""
+    """A connection to a terminal without a network; its answers are there at once."""
 
     def __init__(self, terminal: EmulatedModbusTerminal):
         self._terminal = terminal
+        self._answers = b""
         self.plugged = True
 
-    def write_registers(self, first: int, values: list[int]) -> SimpleNamespace:
-        data = struct.pack(f">HHB{len(values)}H", first, len(values), 2 * len(values), *values)
-        return self._ask(WRITE_HOLDING, data)
+    def read(self) -> bytes:
+        self._check()
+        data, self._answers = self._answers, b""
+        return data
 
-    def read_input_registers(self, first: int, count: int) -> SimpleNamespace:
-        return self._ask(READ_INPUT, struct.pack(">HH", first, count))
+    def write(self, data: bytes) -> None:
+        self._check()
+        self._answers += b"" if self._terminal.silent else self._terminal.answer(data)
 
     def close(self) -> None:
         """There is nothing to close."""
 
-    def _ask(self, function: int, data: bytes) -> SimpleNamespace:
-        if self._terminal.silent or not self.plugged:
-            raise ModbusIOException("no response received")
-        answer = self._terminal.answer(struct.pack(">HHHBB", 1, 0, 2 + len(data), 1, function) + data)
-        count = answer[8] // 2 if function == READ_INPUT else 0
-        registers = list(struct.unpack_from(f">{count}H", answer, 9))
-        return SimpleNamespace(registers=registers, isError=lambda: bool(answer[7] & 0x80))
+    def _check(self) -> None:
+        if not self.plugged:
+            raise DeviceError("the device is gone: unplugged")
 
 
 class OnSerialLine:
@@ -143,7 +138,7 @@ def modbus(seed: int) -> OnSerialLine:
 
 
 BACKENDS = {
-    "openpneu": (openpneu, ChamberLimits((0.0, 100e3), rate=200e3, vent_rate=100e3)),
+    "openpneu": (openpneu, ChamberLimits((0.0, 90e3), rate=200e3, vent_rate=100e3)),
     "dac_board": (dac_board, ChamberLimits((0.1e6, 0.4e6), rate=400e3, vent_rate=400e3, vented=0.1e6)),
     "modbus": (modbus, ChamberLimits((0.0, 0.3e6), rate=400e3, vent_rate=400e3)),
 }
