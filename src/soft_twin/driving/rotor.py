@@ -43,11 +43,12 @@ class FeedbackPeriod:
 
     Attributes:
         seconds: the period, 0 while it is not known [s].
+        error: share of it by which it may be wrong: as far apart as the windows are.
     """
 
     def __init__(self, count: int):
         """For so many motors, all alike."""
-        self.seconds = 0.0
+        self.seconds = self.error = 0.0
         self._elapsed, self._heard = 0.0, np.zeros(count)
         self._rates: deque[float] = deque(maxlen=WINDOWS * count)
 
@@ -59,7 +60,9 @@ class FeedbackPeriod:
         self._heard += heard
         if self._elapsed >= WINDOW:
             self._rates.extend(self._heard[self._heard > 0.0] / self._elapsed)
-            self.seconds = 1.0 / float(np.median(self._rates)) if self._rates else 0.0
+            if self._rates:
+                rate = float(np.median(self._rates))
+                self.seconds, self.error = 1.0 / rate, float(np.ptp(self._rates)) / rate
             self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
 
 
@@ -85,13 +88,18 @@ class Rotor:
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
         self.jumps = self.losses = self.rests = 0
         self._drift = self._slips = self._blur = 0.0
+        self._doubt = SPEED_ERROR  # share of the motion that speed and period may be wrong by
         self._doubted: int | None = None  # speed of a wild sample
         self._last: Feedback | None = None
         self._owed = 0.0  # [s] that no sample stands for
         self._close()
 
-    def update(self, samples: Iterable[Feedback], dt: float, period: float) -> None:
-        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known."""
+    def update(self, samples: Iterable[Feedback], dt: float, period: float, error: float = 0.0) -> None:
+        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known.
+
+        `error` is the share of the period by which it may be wrong.
+        """
+        self._doubt = SPEED_ERROR + error
         if self._last is None:
             self._begin(samples)
             return
@@ -155,7 +163,7 @@ class Rotor:
         self._excess += excess
         lag = abs(now - before) * max(0.5 * period, SPEED_LAG)
         self._tolerance += lag
-        self._blur += lag + SPEED_ERROR * abs(expected)
+        self._blur += lag + self._doubt * abs(expected)
         self._fastest = max(self._fastest, abs(before), abs(now))
         if abs(excess) >= self._largest:
             self._largest, self._ends = abs(excess), (before, now)
