@@ -54,7 +54,7 @@ class PressuresToValves(HardwareNode):
         try:
             return ValveDriver(p.chambers, limits, valves)
         except DescriptionError:
-            valves.close()
+            valves.release()
             raise
 
     def _publish_state(self) -> None:

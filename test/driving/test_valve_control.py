@@ -117,6 +117,14 @@ def test_measurements_that_stop_are_a_fault_until_they_are_back(control):
         ({"pressure": (1.0, 0.0), "rate": 1.0, "vent_rate": 1.0}, "below"),
         ({"pressure": (0.0, 1.0), "rate": 0.0, "vent_rate": 1.0}, "above 0"),
         ({"pressure": (0.0, 1.0), "rate": 1.0, "vent_rate": 1.0, "vented": 2.0}, "outside"),
+        ({"pressure": (0.0, np.inf), "rate": 1.0, "vent_rate": 1.0}, "highest pressure inf"),
+        ({"pressure": (0.0, 1.0), "rate": np.inf, "vent_rate": 1.0}, "pressure rate inf"),
+        ({"pressure": (0.0, 1.0), "rate": 1.0, "vent_rate": np.nan}, "rate of venting nan"),
+        ({"pressure": (0.0, 1.0), "rate": 1.0, "vent_rate": 1.0, "vented": np.nan}, "vented pressure nan"),
+        ({"pressure": (0.0, 1.0), "rate": 1.0, "vent_rate": 1.0, "acceleration": np.inf}, "acceleration"),
+        ({"pressure": (-2e5, 1.0), "rate": 1e5, "vent_rate": 1e5}, "expected gauge pressures"),
+        ({"pressure": (0.0, 1e5), "rate": 1e5, "vent_rate": 1.0}, "farthest limit"),
+        ({"pressure": (0.0, 1e5), "rate": 1e5, "vent_rate": 1e5, "acceleration": 1e3}, "to stop"),
     ],
 )
 def test_limits_that_contradict_each_other_are_refused(limits, message):
@@ -151,11 +159,110 @@ def test_a_supply_that_comes_back_fills_nothing_with_a_bang(control):
 
 
 def test_chambers_that_are_found_under_pressure_are_vented_from_there(control):
-    assert not control.ready
     found = np.array([30e3, 10e3, 60e3])
+    for _ in range(7):
+        control.update(found, DT)
+        assert not control.ready
     first = control.update(found, DT)
     assert control.ready
     np.testing.assert_allclose(first, found, atol=LIMITS.vent_rate * DT)
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 5])
+def test_wrong_first_measurements_are_believed_by_nobody(control, wrong):
+    told = []
+    for i in range(50):
+        control.update(np.full(3, 79e3 if i < wrong else 0.0), DT)
+        told += [control.state(0.0).commanded] if control.ready else []
+    assert control.ready
+    assert not np.any(told)
+
+
+def test_what_never_agrees_is_taken_for_the_lowest_that_was_seen(control):
+    rng = np.random.default_rng(0)
+    told = [control.update(rng.uniform(20e3, 80e3, 3), DT) for _ in range(50)]
+    assert control.ready
+    assert np.max(told) < 50e3
+
+
+def test_a_device_that_rests_by_itself_is_waited_for_instead_of_measured():
+    control = ValveControl(NAMES, LIMITS, rests_after=0.5)
+    for _ in range(29):
+        control.update(np.full(3, 79e3), DT)
+        assert not control.ready
+    for _ in range(5):
+        assert not control.update(np.full(3, 79e3), DT).any()
+    assert control.ready
+
+
+def test_chambers_that_have_rested_while_the_host_was_halted_are_not_filled_again():
+    control = ValveControl(NAMES, LIMITS, rests_after=0.5)
+    _measured(control, 1.0, lambda pressures: np.zeros(3))
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    assert not control.update(None, 0.7).any()
+
+
+@pytest.mark.parametrize("value", [-100e3, -1e38, np.nan, np.inf, 1e38])
+def test_nothing_beyond_the_limits_is_told_whatever_a_sensor_reads(value):
+    limits = ChamberLimits((10e3, 80e3), rate=200e3, vent_rate=50e3, vented=20e3)
+    control = ValveControl(NAMES, limits)
+    for seconds, broken in ((1.0, True), (1.0, False), (3.0, True)):
+        if not broken:
+            control.update(control.state(0.0).commanded, DT)
+            control.enable()
+        for _ in range(round(seconds / DT)):
+            control.command([60e3, 60e3, 60e3])
+            told = control.state(0.0).commanded
+            path = control.update(np.where([broken, False, False], value, told), DT)
+            assert path.min() >= 10e3
+            assert path.max() <= 80e3
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e38, -200e3])
+def test_a_sensor_that_says_no_pressure_is_named(control, value):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: np.where(np.arange(3) == 1, value, pressures))
+    assert control.state(0.0).mode == "fault"
+    assert "no plausible pressure of right" in control.state(0.0).faults[0]
+    with pytest.raises(DeviceError, match="right"):
+        control.enable()
+    _measured(control, 0.1, lambda pressures: pressures)
+    control.enable()
+
+
+def test_a_chamber_that_keeps_its_pressure_though_vented_is_named_in_every_state(control):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    control.stop()
+    _measured(control, 5.0, lambda pressures: np.where(np.arange(3) == 0, 50e3, pressures))
+    assert control.state(0.0).mode == "stopped"
+    assert "left by 50 kPa" in control.state(0.0).faults[0]
+    control.clear_stop()
+    assert control.state(0.0).mode == "fault"
+    with pytest.raises(DeviceError, match="still under pressure"):
+        control.enable()
+    _measured(control, 0.1, lambda pressures: pressures)
+    control.enable()
+
+
+def test_what_the_device_is_in_trouble_with_is_a_fault_while_it_lasts(control):
+    control.enable()
+    control.update(np.zeros(3), DT, "the device refuses")
+    assert control.state(0.0).mode == "fault"
+    with pytest.raises(DeviceError, match="refuses"):
+        control.enable()
+    control.update(np.zeros(3), DT)
+    control.enable()
+
+
+def test_long_ticks_stretch_no_watchdog(control):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    before = control.state(0.0).commanded
+    after = control.update(before, 10.0)
+    assert control.state(0.0).mode == "vented"
+    assert np.all((after < before) & (after >= before - LIMITS.vent_rate * control.parameters.longest_step))
 
 
 def test_one_wrong_measurement_moves_nothing(control):

@@ -215,4 +215,4 @@ def test_names_and_limits_must_fit_the_valves(backend, valves):
     with pytest.raises(DescriptionError, match="name one chamber for each"):
         ValveDriver(["only one"], limits, valves)
     with pytest.raises(DescriptionError, match="reach"):
-        ValveDriver(["a", "b", "c", "d"], ChamberLimits((0.0, 9e6), 1e6, 1e6), valves)
+        ValveDriver(["a", "b", "c", "d"], ChamberLimits((0.0, 1.9e6), 1e6, 1e6), valves)

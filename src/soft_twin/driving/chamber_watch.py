@@ -9,8 +9,9 @@ import numpy as np
 class ChamberWatch:
     """Compares measured pressures with what was asked for lately.
 
-    A chamber that fills at a rate of its own has a pressure somewhere between the lowest and the highest that it was
-    told within the time it takes to respond. One that stays farther from there than a tolerance is at fault.
+    A chamber that fills or empties at a rate of its own has a pressure somewhere between the lowest and the highest
+    that it was told within the time it takes to respond. One that stays farther from there than a tolerance is at
+    fault; while the chambers are relaxed, only one that stays above.
     """
 
     def __init__(self, names: Sequence[str], tolerance: float, response: float, patience: float):
@@ -26,13 +27,14 @@ class ChamberWatch:
         self._told.clear()
         self._astray[:] = 0.0
 
-    def update(self, measured: np.ndarray, told: np.ndarray, dt: float) -> tuple[str, str]:
+    def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
         """What is at fault ("supply", "chambers" or "") and what to say, after `dt` more seconds.
 
         Args:
             measured: (n,) [Pa], NaN where not known.
             told: (n,) what the valves are told to hold now [Pa].
             dt: [s].
+            driven: whether the chambers are driven, not relaxed.
         """
         self._now += dt
         self._told.append((self._now, told))
@@ -40,8 +42,10 @@ class ChamberWatch:
             self._told.popleft()
         lately = np.array([pressures for _, pressures in self._told])
         deviation = np.nan_to_num(measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0)))
-        self._astray = np.where(np.abs(deviation) > self._tolerance, self._astray + dt, 0.0)
-        return self._verdict(np.flatnonzero(self._astray > self._patience), deviation)
+        far = np.abs(deviation) > self._tolerance if driven else deviation > self._tolerance
+        self._astray = np.where(far, self._astray + dt, 0.0)
+        faulty = np.flatnonzero(self._astray > self._patience)
+        return self._verdict(faulty, deviation) if driven else self._verdict_relaxed(faulty, deviation)
 
     def _verdict(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
         low = np.count_nonzero(deviation < -self._tolerance)
@@ -51,3 +55,9 @@ class ChamberWatch:
             where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
             return "chambers", f"{where}: valve stuck, or chamber leaks"
         return "", ""
+
+    def _verdict_relaxed(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
+        if not len(faulty):
+            return "", ""
+        where = ", ".join(f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in faulty)
+        return "chambers", f"still under pressure though vented: {where}; close the supply and let the air out by hand"

@@ -7,11 +7,13 @@ the voltages of the valves' own pressure sensors. A board that hears no valid fr
 
 import binascii
 import struct
+from collections.abc import Callable
 
 import numpy as np
 
+from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.serial_port import SerialPort
-from soft_twin.driving.valves import Valves
+from soft_twin.driving.valves import Port, Valves
 from soft_twin.errors import DeviceError
 
 BAUD_RATE = 460_800  # [bit/s]
@@ -20,6 +22,7 @@ FULL_SCALE = 10.0  # [V]
 RANGE = (0.1e6, 0.6e6)  # [Pa] gauge at 0 V and at 10 V
 SYNC = b"\x5a\xa5"
 COMMAND, TELEMETRY = 1, 2
+TIMEOUT = 0.5  # [s] without a command, and the board lets go
 
 _HEADER = struct.Struct("<2sBB")
 _CRC = struct.Struct("<H")
@@ -88,39 +91,61 @@ def pressures_of(volts: np.ndarray) -> np.ndarray:
 
 
 class DacValves(Valves):
-    """Valves on the channels 0…count−1 of a board; relaxed they stand at the lowest pressure of their range."""
+    """Valves on the channels 0…count−1 of a board; relaxed they stand at the lowest pressure of their range.
+
+    The board confirms nothing: its line has a checksum, and what is told is told again at every tick.
+    """
 
     range = RANGE
+    rests_after = TIMEOUT
 
-    def __init__(self, port: SerialPort, count: int):
+    def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         if not 1 <= count <= MAX_CHANNELS:
             raise DeviceError(f"{count} valves on a DAC board: it has {MAX_CHANNELS} channels")
-        self.count = count
-        self._port = port
-        self._decoder = FrameDecoder(TELEMETRY)
+        super().__init__(port, count, clock, reopen)
+        self._measured_channels = count
+        self._begin_again()
 
     @property
     def garbage(self) -> int:
         return self._decoder.bad_frames
 
+    @property
+    def trouble(self) -> str:
+        if self._measured_channels >= self.count:
+            return ""
+        return f"the DAC board measures {self._measured_channels} channels: {self.count} valves need as many"
+
     def write(self, pressures: np.ndarray) -> None:
         self._port.write(encode_frame(COMMAND, volts_of(pressures)))
 
     def read(self) -> np.ndarray | None:
-        frames = [volts for volts in self._decoder.feed(self._port.read()) if len(volts) >= self.count]
-        return pressures_of(frames[-1][: self.count]) if frames else None
+        frames = self._decoder.feed(self._port.read())
+        if not frames:
+            return None
+        self._measured_channels = len(frames[-1])
+        return None if self.trouble else pressures_of(frames[-1][: self.count])
 
-    def shut_down(self) -> None:
-        self._port.write(encode_frame(COMMAND, np.zeros(self.count)))
+    def shut_down(self, rest: np.ndarray) -> None:
+        self.write(rest)
 
-    def release(self) -> None:
-        self._port.close()
+    def _begin_again(self) -> None:
+        self._decoder = FrameDecoder(TELEMETRY)
 
 
-def open_device(device: str, count: int) -> DacValves:
+def open_device(device: str, count: int, clock: Clock = SYSTEM) -> DacValves:
     """The board on a serial port.
 
     Raises:
         DeviceError: see SerialPort and DacValves.
     """
-    return DacValves(SerialPort(device, BAUD_RATE), count)
+
+    def connect() -> SerialPort:
+        return SerialPort(device, BAUD_RATE)
+
+    port = connect()
+    try:
+        return DacValves(port, count, clock, connect)
+    except DeviceError:
+        port.close()
+        raise

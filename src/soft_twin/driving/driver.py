@@ -139,7 +139,7 @@ class ActuatorDriver(ABC, Generic[C]):
             stopping = self.untold
             self._turn()
             self._trouble = ""
-            if stopping:
+            if stopping and self._stop_has_arrived():
                 self._told.set()
         except self._device_errors as error:
             self._trouble = " ".join(str(error).split())
@@ -169,6 +169,10 @@ class ActuatorDriver(ABC, Generic[C]):
     @abstractmethod
     def _turn(self) -> None:
         """Hear the device, decide, and tell the device."""
+
+    def _stop_has_arrived(self) -> bool:
+        """Whether the device is known to have been told of the stop, after a turn that came behind it."""
+        return True
 
     @abstractmethod
     def _say_last_words(self) -> None:

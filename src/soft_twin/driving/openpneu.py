@@ -1,152 +1,219 @@
-"""OpenPneu (Tian et al., AIM 2023): pumps and valves for ten channels behind a serial line of text.
+"""OpenPneu (Tian et al., AIM 2023): pumps and valves for ten channels behind a serial line of text: `openpneu_lines`.
 
-Commands end with CR LF: `AT+ADDRESS` is answered by `OpenPneu2.0`, `AT` by `OK;Successful`; `SC=<channel>` selects
-a channel, `T=<kPa>` sets the gauge pressure of the selected channel and of its pair (2k and 2k+1), `C` starts the
-control, `V` pauses it, `PP` stops everything. The device streams `T<p0>,…,<p9>;` in kPa at 30 Hz between its answers.
-There is no checksum, and it goes on for ever when its host is gone: leaving it must send `PP`.
+The line has no checksum and the device no watchdog: it goes on for ever when its host is gone, so leaving it must stop
+it. Nor can it be asked for its targets. So each is sent again and again in turn, also when nothing has changed, and
+only to a channel whose selection the device has just confirmed.
 """
 
-import re
-import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from soft_twin.driving.clock import SYSTEM, Clock
+from soft_twin.driving.openpneu_lines import (
+    CONTROL,
+    CONTROLS,
+    EXHAUST,
+    EXHAUSTS,
+    KILOPASCAL,
+    PAIRS,
+    PAUSE,
+    PAUSES,
+    StreamDecoder,
+    select,
+    selected,
+    target,
+)
+from soft_twin.driving.openpneu_talk import Talk
 from soft_twin.driving.serial_port import SerialPort
-from soft_twin.driving.valves import Valves
+from soft_twin.driving.valves import Port, Valves
 from soft_twin.errors import DeviceError
 
 BAUD_RATE = 115_200  # [bit/s]
-CHANNELS = 10
-KILOPASCAL = 1000.0  # [Pa]
-RANGE = (-50e3, 150e3)  # [Pa] of its pumps
-RESOLUTION = 0.1  # [kPa] of a command
-ANSWER_TIME = 1.0  # [s]
-LONGEST_LINE = 256  # [bytes]
-IMPLAUSIBLE = 1000.0  # [kPa]
-
-ANSWERS = (b"", b"OK;Successful", b"Error command", b"OpenPneu2.0")
-
-_TELEMETRY = re.compile(rb"T([-+0-9.eE,]*);")
-_BROKEN = re.compile(rb"T[-+0-9.eE,]+")
-_BEGINNING = re.compile(rb"T[-+0-9.eE,]*\Z")
-
-
-def encode_target(pair: int, pressure: float) -> bytes:
-    """Set the channels 2·pair and 2·pair + 1 to a gauge pressure [Pa]."""
-    return f"SC={2 * pair}\r\nT={pressure / KILOPASCAL:.1f}\r\n".encode("ascii")
-
-
-class TelemetryDecoder:
-    """Pressures out of the device's stream.
-
-    Attributes:
-        garbage: telegrams that were not ten plausible numbers, and text that is no answer.
-        text: what has come between the telegrams lately.
-    """
-
-    def __init__(self) -> None:
-        self.garbage = 0
-        self.text = b""
-        self._rest = self._line = b""
-
-    def feed(self, data: bytes) -> list[np.ndarray]:
-        """Gauge pressures (10,) [Pa] of each telegram completed by `data`."""
-        self._rest += data
-        result, end = [], 0
-        for match in _TELEMETRY.finditer(self._rest):
-            self._take_text(self._rest[end : match.start()])
-            end = match.end()
-            pressures = self._parse(match[1])
-            if pressures is not None:
-                result.append(pressures)
-        beginning = _BEGINNING.search(self._rest, end)
-        start = beginning.start() if beginning else len(self._rest)
-        self._take_text(self._rest[end:start])
-        self._rest = self._rest[start:][-LONGEST_LINE:]
-        return result
-
-    def _take_text(self, text: bytes) -> None:
-        """Lines of answers, which may be cut by the end of what has come in."""
-        text, broken = _BROKEN.subn(b"", text)
-        self.garbage += broken
-        *lines, self._line = (self._line + text).split(b"\r\n")
-        self._line = self._line[-LONGEST_LINE:]
-        self.garbage += sum(line not in ANSWERS for line in lines)
-        self.text = (self.text + text)[-LONGEST_LINE:]
-
-    def _parse(self, numbers: bytes) -> np.ndarray | None:
-        try:
-            values = np.array([float(number) for number in numbers.split(b",")])
-        except ValueError:
-            values = np.array([])
-        if len(values) != CHANNELS or not (np.abs(values) < IMPLAUSIBLE).all():
-            self.garbage += 1
-            return None
-        return KILOPASCAL * values
+RANGE = (-50e3, 95e3)  # [Pa]; its firmware does not control a channel beyond 100 kPa, whose pump goes on as it was
+PATIENCE = 0.006  # [s] in a tick to wait for answers
+POLL = 0.001  # [s]
+GREETING_TIME = 2.0  # [s]
+REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
+ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
+UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
+FAREWELL_TIME = 1.0  # [s]
 
 
 class OpenPneuValves(Valves):
-    """The pairs of an OpenPneu as chambers: chamber k is the channels 2k and 2k+1, measured at 2k."""
+    """The pairs of an OpenPneu as chambers: chamber k is the channels 2k and 2k+1, measured at 2k.
+
+    It measures nothing before its control loop is started, and that is not done before every pair has a new target.
+    """
 
     range = RANGE
 
-    def __init__(self, port: SerialPort, count: int):
+    def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         """Wake the device up.
 
         Raises:
             DeviceError: it does not answer as an OpenPneu does, or has fewer pairs.
         """
-        if not 1 <= count <= CHANNELS // 2:
-            raise DeviceError(f"{count} chambers on an OpenPneu: it has {CHANNELS // 2} pairs of channels")
-        self.count = count
-        self._port = port
-        self._decoder = TelemetryDecoder()
-        self._told = np.full(count, np.nan)
+        if not 1 <= count <= PAIRS:
+            raise DeviceError(f"{count} chambers on an OpenPneu: it has {PAIRS} pairs of channels")
+        super().__init__(port, count, clock, reopen)
+        self._wanted: np.ndarray | None = None  # (PAIRS,) [kPa]; pairs that are no chambers are without pressure
+        self._begin_again()
         self._greet()
-        self._port.write(b"C\r\n")
 
     @property
     def garbage(self) -> int:
         return self._decoder.garbage
 
+    @property
+    def told_until(self) -> float:
+        return float(self._told_until[: self.count].min()) if self._controls else -np.inf
+
+    @property
+    def trouble(self) -> str:
+        late = self._clock.monotonic() - self._unheld_since[: self.count] > UNCONFIRMED  # false for NaN
+        if not late.any():
+            return ""
+        refused = self._talk.refused.decode("ascii", "replace")
+        said = f", it refuses '{refused}'" if refused else ""
+        return (
+            f"the OpenPneu has not confirmed its targets for {UNCONFIRMED:g} s{said}: check its line, switch it off if "
+            "its chambers stay under pressure"
+        )
+
     def write(self, pressures: np.ndarray) -> None:
-        wanted = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
-        changed = np.flatnonzero(~(np.abs(wanted - self._told) < RESOLUTION / 2))
-        self._port.write(b"".join(encode_target(pair, KILOPASCAL * wanted[pair]) for pair in changed))
-        self._told[changed] = wanted[changed]
+        wanted = np.zeros(PAIRS)
+        wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
+        self._wanted = wanted
+        unheld = (self._held != wanted) | (not self._controls)
+        begins = np.isnan(self._unheld_since) & unheld
+        self._unheld_since = np.where(begins, self._clock.monotonic(), self._unheld_since)
+        self._tell()
 
     def read(self) -> np.ndarray | None:
-        telegrams = self._decoder.feed(self._port.read())
-        return telegrams[-1][: 2 * self.count : 2] if telegrams else None
+        self._listen()
+        measured, self._measured = self._measured, None
+        return measured
 
-    def shut_down(self) -> None:
-        self._port.write(b"PP\r\n")
+    def shut_down(self, rest: np.ndarray) -> None:
+        """It keeps no pressure without its pumps: whatever the chambers are to rest at, their air is let out."""
+        done: list[bool] = []
+        end = self._clock.monotonic() + FAREWELL_TIME
+        self._talk.find()
+        while done != [True]:
+            if self._clock.monotonic() > end:
+                raise DeviceError("the OpenPneu does not confirm that it lets the air out: switch it off")
+            if self._talk.idle:
+                done.clear()
+                self._talk.say((PAUSE, EXHAUST), (*PAUSES, EXHAUSTS), done.append)
+            self._clock.sleep(POLL)
+            self._listen()
 
-    def release(self) -> None:
-        self._port.close()
+    def _begin_again(self) -> None:
+        self._decoder = StreamDecoder()
+        self._talk = Talk(self._port.write, self._decoder, self._clock)
+        self._measured: np.ndarray | None = None
+        self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
+        self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
+        self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
+        self._controls = False
+        self._selected: int | None = None
+        self._next = self._refreshed = PAIRS - 1
+        self._exchanges = 0
 
     def _greet(self) -> None:
-        self._port.write(b"\r\nAT+ADDRESS\r\n")
-        end = time.monotonic() + ANSWER_TIME
-        while b"OpenPneu" not in self._decoder.text:
-            if time.monotonic() > end:
+        self._talk.find()
+        end = self._clock.monotonic() + GREETING_TIME
+        while not self._talk.idle:
+            if self._clock.monotonic() > end:
                 raise DeviceError(
-                    f"no OpenPneu answers to AT+ADDRESS within {ANSWER_TIME:g} s: check its power, the port, and "
+                    f"no OpenPneu answers to AT+ADDRESS within {GREETING_TIME:g} s: check its power, the port, and "
                     f"{BAUD_RATE} baud"
                 )
-            self._decoder.feed(self._port.read())
-            time.sleep(0.005)
+            self._clock.sleep(POLL)
+            self._listen()
+
+    def _listen(self) -> None:
+        telegrams = self._decoder.feed(self._port.read())
+        if telegrams:
+            self._measured = telegrams[-1][: 2 * self.count : 2]
+        self._talk.listen()
+
+    def _tell(self) -> None:
+        """Say what is to be said; wait a moment for the answers only where something has changed."""
+        end = self._clock.monotonic() + PATIENCE
+        while True:
+            if self._talk.idle:
+                self._say_next()
+            if self._holds() or self._clock.monotonic() >= end:
+                return
+            self._clock.sleep(POLL)
+            self._listen()
+
+    def _holds(self) -> bool:
+        """Whether the device is known to hold what is wanted."""
+        return self._controls and bool(np.array_equal(self._held, self._wanted))
+
+    def _say_next(self) -> None:
+        """The target of the pair that is selected, and the selection of the next, whose answer confirms both."""
+        lines, answers = [], []
+        told, value = self._selected, 0.0
+        if told is not None:
+            value = float(self._wanted[told])
+            lines.append(target(value))
+        starts = np.isfinite(self._held).all() and (not self._controls or self._exchanges % ROUND == 0)
+        if starts:  # not before every pair has its target: the loop would pump to old ones
+            lines.append(CONTROL)
+            answers.append(CONTROLS)
+        self._exchanges += 1
+        self._next = self._choose()
+        lines.append(select(self._next))
+        answers.append(selected(self._next))
+        self._selected = None
+        now = self._clock.monotonic()
+        self._talk.say(lines, answers, partial(self._finish, told, value, self._next, bool(starts), now))
+
+    def _choose(self) -> int:
+        """The pair whose turn it is: of those that do not hold what is wanted, if there are any; else, and now and then
+        in any case, simply the next."""
+        if self._exchanges % REFRESH:
+            for i in range(1, PAIRS + 1):
+                pair = (self._next + i) % PAIRS
+                if self._held[pair] != self._wanted[pair]:
+                    return pair
+        self._refreshed = (self._refreshed + 1) % PAIRS
+        return self._refreshed
+
+    def _finish(self, told: int | None, value: float, chosen: int, starts: bool, said: float, well: bool) -> None:
+        """An exchange has ended; after one that went wrong, nobody knows what the pair that was told holds."""
+        if not well:
+            if told is not None:
+                self._held[told] = np.nan
+            return
+        self._selected = chosen
+        self._controls = self._controls or starts
+        if told is not None:
+            self._held[told], self._told_until[told] = value, said
+        if starts:
+            self._unheld_since[:] = np.nan
+        elif told is not None and self._controls:
+            self._unheld_since[told] = np.nan
 
 
-def open_device(device: str, count: int) -> OpenPneuValves:
+def open_device(device: str, count: int, clock: Clock = SYSTEM) -> OpenPneuValves:
     """The OpenPneu on a serial port.
 
     Raises:
         DeviceError: see SerialPort and OpenPneuValves.
     """
-    port = SerialPort(device, BAUD_RATE)
+
+    def connect() -> SerialPort:
+        return SerialPort(device, BAUD_RATE)
+
+    port = connect()
     try:
-        return OpenPneuValves(port, count)
+        return OpenPneuValves(port, count, clock, connect)
     except DeviceError:
         port.close()
         raise

@@ -1,6 +1,5 @@
 """Everything a valve driver decides, without its device and its thread: modes, watchdog, limits, faults, pressures."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,10 +7,11 @@ import numpy as np
 
 from soft_twin.driving.chamber_watch import ChamberWatch
 from soft_twin.driving.control import ActuatorControl
+from soft_twin.driving.first_look import FirstLook
+from soft_twin.driving.pressure_sensors import PressureSensors
 from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
 
 VENTED = "vented"
-MEDIAN_OF = 3  # measurements
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,14 @@ class ValveParameters:
         hold_after: without a command for so long the pressures hold [s].
         vent_after: without a command for so long the chambers are vented [s].
         stale_after: ticks with an older measurement are counted [s].
-        silent_after: a device that measures nothing for so long is a fault [s].
+        silent_after: a device that measures nothing for so long, or not a chamber's pressure, is a fault [s].
         tolerance: a chamber farther than this [Pa] from what it was told …
         response: … within so long [s] …
         settling_time: … is a fault when it stays so for so long [s].
         lead: told pressures stay so near to measured ones, besides what the rate limit lets them lead by [Pa].
         lag: time by which measured pressures may follow [s].
         spare: told pressures of chambers that are vented stay within this of measured ones [Pa].
+        longest_step: for which the pressures move in one tick, however late it comes [s].
     """
 
     rate: float = 50.0
@@ -43,6 +44,7 @@ class ValveParameters:
     lead: float = 30e3
     lag: float = 0.1
     spare: float = 5e3
+    longest_step: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -80,49 +82,62 @@ class ValveControl(ActuatorControl):
 
     Vented until enabled, at the rate that is safe for that. Enabled, the chambers go to the last command, within
     limits. What the valves are told never runs far ahead of what is measured: a supply that comes back, or a valve
-    that comes free, then fills no chamber with a bang.
+    that comes free, then fills no chamber with a bang. Whatever is measured, nothing beyond the limits is told, and
+    nothing to rise faster than they allow. Ages are in real time; only the pressures' own motion does not make up for
+    time that was lost.
     """
 
     actuators = "valves"
     relaxed = VENTED
 
-    def __init__(self, names: Sequence[str], limits: ChamberLimits, parameters: ValveParameters | None = None):
+    def __init__(
+        self,
+        names: Sequence[str],
+        limits: ChamberLimits,
+        parameters: ValveParameters | None = None,
+        rests_after: float = np.inf,
+    ):
+        """Chambers of these names on a device that rests by itself after so long without its host [s]."""
         self.parameters = p = parameters or ValveParameters()
         super().__init__(chamber_limiter(names, limits), p.hold_after, p.vent_after)
         self._limits = limits
         self._lead = p.lead + p.lag * limits.rate
+        self._look = FirstLook(len(names), rests_after)
+        self._rests_after = rests_after
         self._chambers = ChamberWatch(names, p.tolerance, p.response, p.settling_time)
+        self._sensors = PressureSensors(names, p.stale_after, p.silent_after)
         self._counters.update(lead=0, stale=0)
         self._target = self._limiter.positions
-        self._recent: deque[np.ndarray] = deque(maxlen=MEDIAN_OF)
-        self._measured = np.full(len(names), np.nan)
-        self._measured_age = 0.0
-        self._told = False
+        self._stays = True  # the target is where the pressures are, not a command
+        self._trouble = self._pressed = ""
+        self.ready = False
 
-    @property
-    def ready(self) -> bool:
-        """Whether to tell the valves anything yet: chambers left under pressure are vented from where they are."""
-        return self._told or bool(self._recent) or self._measured_age > self.parameters.silent_after
+    def update(self, measured: np.ndarray | None, dt: float, trouble: str = "") -> np.ndarray:
+        """The pressures (n,) to hold [Pa]; the valves are to be told them once the control is `ready`.
 
-    def update(self, measured: np.ndarray | None, dt: float) -> np.ndarray:
-        """Take the pressures (n,) measured in the last `dt` seconds, if any; the pressures to hold (n,) [Pa]."""
+        Args:
+            measured: (n,) in the last `dt` seconds [Pa], NaN where not known; None if nothing was.
+            dt: [s].
+            trouble: what the device refuses or does not confirm, in words; "" if nothing.
+        """
         self._counters["ticks"] += 1
         self._command_age += dt
-        self._measured_age += dt
-        self._counters["stale"] += self._measured_age > self.parameters.stale_after
-        if measured is not None:
-            self._take(measured)
-        self._watch(dt)
+        self._trouble = trouble
+        self._sensors.update(measured, dt)
+        self._counters["stale"] += self._sensors.age > self.parameters.stale_after
+        step = min(dt, self.parameters.longest_step)
+        self._watch(step)
+        if not self.ready:
+            self._begin_from(self._look.update(None if measured is None else self._sensors.newest, dt))
         if self.ready:
-            self._advance(dt)
-            self._told = True
+            self._advance(dt, step)
         return self._limiter.positions
 
     def state(self, time: float) -> ChamberState:
         """The state as of the last update, stamped with `time` [s]."""
         return ChamberState(
             time=time,
-            pressures=self._measured.copy(),
+            pressures=self._sensors.pressures.copy(),
             commanded=self._limiter.positions,
             enabled=self.enabled,
             mode=self.mode,
@@ -131,65 +146,69 @@ class ValveControl(ActuatorControl):
         )
 
     def _head_for(self, target: np.ndarray) -> None:
-        self._target = target
+        self._target, self._stays = target, False
 
     def _stay(self) -> None:
-        self._target = self._limiter.positions
+        self._target, self._stays = self._limiter.positions, True
 
     def _start(self) -> None:
-        self._target = self._limiter.positions
+        self._stay()
         self._chambers.reset()
 
     def _lasting_faults(self) -> list[str]:
-        return [text for text in (self._silence(),) if text]
+        return [text for text in (self._sensors.fault, self._trouble, self._pressed) if text]
 
-    def _take(self, measured: np.ndarray) -> None:
-        """The median of the last few: not every device's line has a checksum."""
-        if self._measured_age > self.parameters.stale_after:
-            self._recent.clear()
-        if not self._told:
-            self._limiter.reset(measured.clip(*self._limits.pressure))
-        self._measured_age = 0.0
-        self._recent.append(measured)
-        self._measured = np.median(self._recent, axis=0)
+    def _begin_from(self, found: np.ndarray | None) -> None:
+        """Chambers that were left under pressure are vented from where they are."""
+        if found is None:
+            return
+        vented, spare = self._limits.vented, self.parameters.spare
+        at_rest = ~(np.abs(found - vented) > spare)  # true for NaN
+        self._limiter.reset(np.where(at_rest, vented, found).clip(*self._limits.pressure))
+        self.ready = True
+        if self._stays:
+            self._stay()
 
     def _watch(self, dt: float) -> None:
-        """Go to the mode that the ages of commands and measurements, and the measurements, ask for."""
-        if self._silence():
-            self._fault("silent", self._silence())
-        if self.enabled:
-            key, text = self._chambers.update(self._measured, self._limiter.positions, dt)
-            if key:
-                self._fault(key, text)
+        """Go to the mode that the ages of commands and measurements, the device and the chambers ask for."""
+        if self._sensors.fault:
+            self._fault("sensors", self._sensors.fault)
+        if self._trouble:
+            self._fault("trouble", self._trouble)
+        if self.ready:
+            self._watch_chambers(dt)
         self._watch_commands()
 
-    def _advance(self, dt: float) -> None:
-        limits, limiter = self._limits, self._limiter
-        if self.enabled:
-            self._wait_for_chambers()
-            limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, dt)
-        else:
-            vented = np.full(len(self._measured), limits.vented)
-            limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
-            limiter.advance(vented, limits.vent_rate, limits.acceleration, dt)
-            spare = np.maximum(np.nan_to_num(self._measured, nan=np.inf) + self.parameters.spare, limits.vented)
-            limiter.restart(limiter.positions > spare, spare)
+    def _watch_chambers(self, dt: float) -> None:
+        driven = self.enabled
+        key, text = self._chambers.update(self._sensors.pressures, self._limiter.positions, dt, driven)
+        self._pressed = "" if driven else text
+        if key:
+            self._fault(key, text)
 
-    def _wait_for_chambers(self) -> None:
+    def _advance(self, dt: float, step: float) -> None:
+        """Move on by a step, the last one having been `dt` ago [s]."""
+        limits, limiter = self._limits, self._limiter
+        if dt > self._rests_after:  # the device has been told nothing for so long: it rests
+            limiter.reset(np.full(len(limiter.positions), limits.vented))
+        elif self.enabled:
+            self._fall_back(self._sensors.pressures + self._lead)
+            limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
+        else:
+            vented = np.full(len(limiter.positions), limits.vented)
+            limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
+            self._fall_back(np.maximum(self._sensors.pressures + self.parameters.spare, vented))
+            limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
+
+    def _fall_back(self, highest: np.ndarray) -> None:
         """What the valves are told falls back at once where the chambers have: that moves nothing."""
-        highest = np.nan_to_num(self._measured, nan=np.inf) + self._lead
-        ahead = self._limiter.positions > np.maximum(highest, self._limits.pressure[0])
-        self._counters["lead"] += int(ahead.any())
+        highest = highest.clip(*self._limits.pressure)
+        ahead = self._limiter.positions > highest  # false for NaN
+        self._counters["lead"] += int(self.enabled and ahead.any())
         self._limiter.restart(ahead, highest)
 
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
-        """(n,) the target, but not far from where the chambers are [Pa]."""
-        near = target.clip(self._measured - self._lead, self._measured + self._lead)
-        return np.where(np.isnan(near), target, near).clip(*self._limits.pressure)
-
-    def _silence(self) -> str:
-        if self._measured_age <= self.parameters.silent_after:
-            return ""
-        return (
-            f"no measured pressure for {self.parameters.silent_after:g} s; check the device, its line and its baud rate"
-        )
+        """(n,) the target, but not far from where the chambers are; not up where nobody knows where that is [Pa]."""
+        measured = self._sensors.pressures
+        near = target.clip(measured - self._lead, measured + self._lead)
+        return np.where(np.isnan(near), np.minimum(target, self._limiter.positions), near).clip(*self._limits.pressure)

@@ -7,12 +7,13 @@ import numpy as np
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.pressures import ChamberLimits
+from soft_twin.driving.states import State
 from soft_twin.driving.valve_control import ChamberState, ValveControl, ValveParameters
 from soft_twin.driving.valves import Valves
 from soft_twin.errors import DescriptionError, DeviceError
 
-VENT_PATIENCE = 3.0  # [s] at the most to vent the chambers when the driver is closed
-LONGEST_STEP = 5.0  # [ticks] that the pressures move in one, however late it comes
+VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
+VENT_MARGIN = 1.0  # [s] on top of what their rate asks for
 
 
 class ValveDriver(ActuatorDriver[ValveControl]):
@@ -38,10 +39,12 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         if not (low <= limits.pressure[0] and limits.pressure[1] <= high):
             asked = "{:g}…{:g}".format(*limits.pressure)
             raise DescriptionError(f"pressure limits {asked} Pa: these valves reach {low:g}…{high:g} Pa")
-        control = ValveControl(names, limits, parameters)
+        control = ValveControl(names, limits, parameters, valves.rests_after)
         super().__init__(control, control.parameters.rate, clock, threaded)
-        self._vented = limits.vented
+        self._vented = np.full(valves.count, limits.vented)
+        self._vent_time = (limits.pressure[1] - limits.vented) / limits.vent_rate
         self._valves = valves
+        self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
         self._begin()
 
     def state(self) -> ChamberState:
@@ -54,13 +57,13 @@ class ValveDriver(ActuatorDriver[ValveControl]):
     def close(self) -> None:
         """Vent the chambers at their safe rate, then shut the valves down."""
         self.relax()
-        end = self._clock.monotonic() + VENT_PATIENCE
-        while self.running and self._clock.monotonic() < end and not np.allclose(self.state().commanded, self._vented):
+        end = self._clock.monotonic() + min(self._vent_time + VENT_MARGIN, VENT_PATIENCE)
+        while self.running and self._clock.monotonic() < end and not self._is_vented():
             self._clock.sleep(self._period)
             if self._thread is None:
                 self.tick()
         self._finish()
-        self._valves.close()
+        self._valves.close(self._vented)
 
     @property
     def _device_errors(self) -> tuple[type[Exception], ...]:
@@ -70,13 +73,21 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         return str(error)
 
     def _say_last_words(self) -> None:
-        self._valves.shut_down()
+        self._valves.last_words(self._vented)
 
     def _turn(self) -> None:
         measured = self._valves.read()
         dt = self._measure_tick()
         with self._lock:
-            pressures = self._control.update(measured, min(dt, LONGEST_STEP * self._period))
-            ready = self._control.ready
+            pressures = self._control.update(measured, dt, self._valves.trouble)
+            ready, stopped = self._control.ready, self._control.condition is State.STOPPED
+        self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
         if ready:
             self._valves.write(pressures)
+
+    def _stop_has_arrived(self) -> bool:
+        """Whether every valve is known to have been told something since the stop."""
+        return self._valves.told_until >= self._stop_said
+
+    def _is_vented(self) -> bool:
+        return np.allclose(self.state().commanded, self._vented)

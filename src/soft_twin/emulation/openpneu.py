@@ -1,4 +1,4 @@
-"""An OpenPneu that is not there: its text protocol (see driving.openpneu), its pumps and valves."""
+"""An OpenPneu that is not there: its firmware's text (see driving.openpneu_lines), its pumps and valves."""
 
 import numpy as np
 
@@ -10,7 +10,14 @@ CHANNELS = 10
 TELEMETRY_PERIOD = 1.0 / 30.0  # [s]
 PUMPS = ChamberParameters(supply=150e3, valve_lag=0.05, fill_rate=8.0)
 MAX_LINE = 64  # [bytes]
-DONE = b"OK;Successful\r\n"
+ANSWERS = {
+    b"AT": b"OK;Successful\r\n",
+    b"AT+ADDRESS": b"OpenPneu2.0\r\n",
+    b"C": b"Timer Starts...\r\n",
+    b"V": b"Timer Pauses...\r\nStop All Motors\r\n",
+    b"PP": b"Stop all\r\n",
+}
+REFUSAL = b"Error command\r\n"
 
 
 class EmulatedOpenPneu:
@@ -19,15 +26,15 @@ class EmulatedOpenPneu:
     Attributes:
         port: what the driver opens.
         line: between device and port, for faults on purpose.
-        chambers: the channels; without control they keep their air but for the leak, stopped they are open.
-        state: "idle", "control" or "stopped".
+        chambers: the channels; while the control loop does not run they are open.
+        running: whether the control loop runs: the pumps work and the pressures are said.
     """
 
     def __init__(self, seed: int = 0, port: PseudoTerminal | None = None):
         self.port = port or PseudoTerminal()
         self.line = LineFaults(self.port, seed)
         self.chambers = Chambers(CHANNELS, PUMPS, seed)
-        self.state = "idle"
+        self.running = False
         self._targets = np.zeros(CHANNELS)
         self._selected = 0
         self._text = b""
@@ -35,47 +42,53 @@ class EmulatedOpenPneu:
 
     def step(self, dt: float) -> None:
         """Take the commands that came, let `dt` seconds pass, stream."""
-        *lines, self._text = (self._text + self.line.read()).split(b"\r\n")
+        *lines, self._text = (self._text + self.line.read()).split(b"\n")
         self._text = self._text[-MAX_LINE:]
         for line in lines:
-            if line:
-                self.line.write(self._answer(line))
-        if self.state == "control":
-            self.chambers.targets = self._targets.copy()
-        elif self.state == "stopped":
-            self.chambers.targets = np.zeros(CHANNELS)
+            answer = self.answer(line)
+            if answer:
+                self.line.write(answer)
+        self.chambers.targets = self._targets.copy() if self.running else np.zeros(CHANNELS)
         self.chambers.step(dt)
         self._since_telemetry += dt
         if self._since_telemetry >= TELEMETRY_PERIOD:
             self._since_telemetry %= TELEMETRY_PERIOD
-            numbers = ",".join(f"{1e-3 * pressure:.2f}" for pressure in self.chambers.measured())
-            self.line.write(f"T{numbers};".encode("ascii"))
+            if self.running:
+                self.line.write(self._telegram())
 
     def close(self) -> None:
         """Unplug it."""
         self.port.close()
 
-    def _answer(self, line: bytes) -> bytes:
-        if line == b"AT+ADDRESS":
-            return b"OpenPneu2.0\r\n"
-        if line == b"AT":
-            return DONE
-        if line in (b"C", b"V", b"PP"):
-            self.state = {b"C": "control", b"V": "idle", b"PP": "stopped"}[line]
-            return DONE
-        return DONE if self._take_number(line) else b"Error command\r\n"
-
-    def _take_number(self, line: bytes) -> bool:
+    def answer(self, line: bytes) -> bytes:
+        """Do what a line says, which is without its LF; what the device says to it."""
+        if not line.endswith(b"\r"):
+            return b"Error end check\r\n"
+        line = line[:-1]
+        if line in (b"C", b"V"):
+            self.running = line == b"C"
+        if line in ANSWERS:
+            return ANSWERS[line]
         name, _, text = line.partition(b"=")
-        try:
-            number = float(text)
-        except ValueError:
-            return False
-        if name == b"SC" and 0 <= number < CHANNELS:
-            self._selected = int(number)
-        elif name == b"T" and abs(number) < 1000.0:
+        if name == b"SC":
+            self._selected = int(_number(text))
+            return b"Global Channel is %d\r\n" % self._selected
+        if name == b"T":
             first = self._selected - self._selected % 2
-            self._targets[first : first + 2] = 1e3 * number
-        else:
-            return False
-        return True
+            self._targets[first : first + 2] = 1e3 * _number(text)
+            return b""
+        return REFUSAL
+
+    def _telegram(self) -> bytes:
+        numbers = ",".join(f"{1e-3 * pressure:.2f}" for pressure in self.chambers.measured())
+        return f"T{numbers};\r\n".encode("ascii")
+
+
+def _number(text: bytes) -> float:
+    """A number as far as it is one, as the firmware reads it; else 0."""
+    for end in range(len(text), 0, -1):
+        try:
+            return float(text[:end])
+        except ValueError:
+            continue
+    return 0.0

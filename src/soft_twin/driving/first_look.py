@@ -1,0 +1,50 @@
+"""What chambers have before anybody has told them anything, as far as it is to be believed."""
+
+from collections import deque
+
+import numpy as np
+
+AGREEING = 8  # measurements, one after the other …
+AGREEMENT = 5e3  # … within so much of each other [Pa]
+PATIENCE = 0.7  # [s] to wait for them
+SILENCE = 0.25  # [s] without any: nothing is pumped, as with an OpenPneu whose control loop does not run
+MARGIN = 0.1  # [s] on top of the time that a device takes to rest by itself
+
+
+class FirstLook:
+    """Where to begin from with a device that was left alone, perhaps with its chambers under pressure.
+
+    A pressure that is believed too high fills a chamber that nobody has enabled. So a few measurements have to agree,
+    and the lowest of them counts. A device that rests by itself when it hears nothing is not measured but waited for.
+    """
+
+    def __init__(self, count: int, rests_after: float):
+        """For so many chambers on a device that rests by itself after so long [s]; inf: it does not."""
+        self._count = count
+        self._rests_after = rests_after
+        self._seen: deque[np.ndarray] = deque(maxlen=AGREEING)
+        self._age = 0.0
+
+    def update(self, measured: np.ndarray | None, dt: float) -> np.ndarray | None:
+        """Pressures (n,) to begin from [Pa], NaN where the chambers are at rest or nothing is known; None: wait.
+
+        Args:
+            measured: (n,) in the last `dt` seconds [Pa], NaN where not known; None if nothing was.
+            dt: [s].
+        """
+        self._age += dt
+        if np.isfinite(self._rests_after):
+            return np.full(self._count, np.nan) if self._age > self._rests_after + MARGIN else None
+        if measured is not None:
+            self._seen.append(measured)
+        if self._agree() or self._age > (PATIENCE if self._seen else SILENCE):
+            return self._lowest()
+        return None
+
+    def _agree(self) -> bool:
+        if len(self._seen) < AGREEING:
+            return False
+        return not (np.ptp(self._seen, axis=0) > AGREEMENT).any()  # false for NaN
+
+    def _lowest(self) -> np.ndarray:
+        return np.min(self._seen, axis=0) if self._seen else np.full(self._count, np.nan)

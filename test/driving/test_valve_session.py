@@ -1,0 +1,245 @@
+"""A session's answers, by what its valves are told and what their chambers have."""
+
+import numpy as np
+import pytest
+
+from soft_twin.driving.states import State
+
+from .valve_bench import COUNT, KINDS, TICK, ValveBench
+
+NOISE = 1e3  # [Pa]
+STEP_OF_THE_WIRE = 150.0  # [Pa]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def bench(kind):
+    return ValveBench(kind)
+
+
+def _faults(bench):
+    return "; ".join(bench.session.status().faults)
+
+
+def _state(bench):
+    return bench.session.status().state
+
+
+def test_commands_are_reached_and_a_stop_vents_at_the_safe_rate(bench):
+    bench.active()
+    np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)
+    start = bench.clock.now
+    bench.session.stop()
+    bench.run(0.3)
+    assert not any("not reached" in fault for fault in bench.session.status().faults)
+    bench.run(2.5)
+    np.testing.assert_allclose(bench.targets, bench.limits.vented, atol=STEP_OF_THE_WIRE)
+    times, told = bench.history(start)
+    fall = bench.middle - told
+    assert np.all(fall <= bench.limits.vent_rate * (times - start + 0.1)[:, None] + 5e3)
+
+
+@pytest.mark.parametrize("lie", [-100e3, np.nan, 1e38, -np.inf])
+def test_whatever_a_sensor_reads_nothing_beyond_the_limits_is_told_and_it_is_named(bench, lie):
+    bench.active()
+    start = bench.clock.now
+    bench.lies[1] = lie
+    bench.run(2.5, bench.middle)
+    low, high = bench.limits.pressure
+    _, told = bench.history(start)
+    assert told.min() >= low - STEP_OF_THE_WIRE
+    assert told.max() <= high + STEP_OF_THE_WIRE
+    if lie < 0.0 or np.isnan(lie):
+        assert _state(bench) is State.FAULT
+        assert "chamber_1" in _faults(bench)
+
+
+@pytest.mark.parametrize("lie", [-100e3, np.nan, 1e38])
+def test_a_start_from_a_broken_sensor_is_within_the_limits_too(bench, lie):
+    bench.lies[1] = lie
+    bench.run(1.0)
+    start = bench.clock.now - 0.2
+    bench.ask("enable")
+    bench.run(1.0, bench.middle)
+    _, told = bench.history(start)
+    low, high = bench.limits.pressure
+    assert told.min() >= low - STEP_OF_THE_WIRE
+    assert told.max() <= high + STEP_OF_THE_WIRE
+
+
+def test_wrong_first_telegrams_tell_a_device_that_was_never_enabled_nothing(bench):
+    bench.lies.update(dict.fromkeys(range(COUNT), bench.limits.pressure[1] - 1e3))
+    bench.run(0.1)
+    bench.lies.clear()
+    bench.run(1.0)
+    _, told = bench.history()
+    assert told.max() <= bench.limits.vented + 5e3
+
+
+def test_chambers_that_a_dead_host_has_left_under_pressure_are_vented_from_there():
+    bench = ValveBench("openpneu").active()
+    bench.driver = None  # the host dies, its device goes on pumping
+    bench.session = type(bench.session)(bench._open, clock=bench.clock)
+    start = bench.clock.now
+    bench.run(0.7)
+    _, told = bench.history(start)
+    falls = -np.diff(told, axis=0).sum(axis=0)
+    assert np.all(falls > 5e3)
+    assert told.max() <= bench.middle[0] + STEP_OF_THE_WIRE
+    assert np.diff(told, axis=0).min() >= -5e3
+    bench.run(1.5)
+    np.testing.assert_allclose(bench.targets, 0.0)
+
+
+def test_a_stop_outlives_replugging_while_commands_come(kind):
+    bench = ValveBench(kind, enable_when_active=True)
+    bench.run(1.5, bench.middle)
+    bench.run(1.5, bench.middle)
+    assert _state(bench) is State.ACTIVE
+    bench.session.stop()
+    bench.run(0.1, bench.middle)
+    bench.unplug()
+    bench.run(1.0, bench.middle)
+    lowest = bench.targets
+    bench.replug()
+    start = bench.clock.now
+    bench.run(3.0, bench.middle)
+    assert _state(bench) is State.STOPPED
+    _, told = bench.history(start)
+    assert np.all(told <= np.maximum(lowest, bench.limits.vented) + STEP_OF_THE_WIRE)
+    np.testing.assert_allclose(bench.targets, bench.limits.vented, atol=STEP_OF_THE_WIRE)
+
+
+def test_the_watchdog_vents_in_real_time_after_a_halt(bench):
+    bench.active()
+    bench.clock.sleep(10.0)  # the process is halted
+    held = bench.targets
+    bench.run(0.3)
+    assert _state(bench) in (State.READY, State.FAULT)
+    assert np.all(bench.targets <= np.maximum(held - 0.5 * 0.3 * bench.limits.vent_rate, bench.limits.vented))
+
+
+def test_a_chamber_that_stays_under_pressure_after_a_stop_is_named(bench):
+    bench.active()
+    each = bench.channels
+    bench.device.chambers.stuck[each : 2 * each] = True
+    bench.session.stop()
+    bench.run(5.0)
+    assert _state(bench) is State.STOPPED
+    assert "chamber_1" in _faults(bench)
+    assert "under pressure" in _faults(bench)
+    assert "chamber_0" not in _faults(bench)
+
+
+def test_closing_ends_at_the_vented_pressure_and_not_below(kind):
+    bench = ValveBench(kind).active()
+    start = bench.clock.now
+    bench.session.close()
+    bench.clock.sleep(0.1)
+    _, told = bench.history(start)
+    own = 0.0 if kind == "openpneu" else bench.limits.pressure[0]  # it keeps nothing without its pumps
+    assert told.min() >= own - STEP_OF_THE_WIRE
+    assert bench.targets.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+
+
+def test_a_driver_that_dies_says_so_and_lets_the_air_out(bench, monkeypatch):
+    bench.active()
+
+    def fail(*_):
+        raise ValueError("surprise")
+
+    monkeypatch.setattr(bench.driver._control, "update", fail)
+    bench.run(3 * TICK, bench.middle)
+    assert _state(bench) is State.FAULT
+    assert "surprise" in _faults(bench)
+    assert bench.session.stop() == "stopped"
+    bench.clock.sleep(0.1)
+    assert bench.targets.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+
+
+def test_an_openpneu_that_refuses_while_it_is_vented_is_named_and_told_again(monkeypatch):
+    bench = ValveBench("openpneu").active()
+    answer = bench.device.answer
+    monkeypatch.setattr(bench.device, "answer", lambda line: b"Error command\r\n")
+    bench.session.relax()
+    bench.run(2.5)
+    assert "confirmed" in _faults(bench)
+    assert _state(bench) is State.FAULT
+    np.testing.assert_allclose(bench.targets, bench.middle)
+    monkeypatch.setattr(bench.device, "answer", answer)
+    bench.run(1.0)
+    np.testing.assert_allclose(bench.targets, 0.0)
+    bench.session.enable()
+    bench.run(2.0, bench.middle)
+    np.testing.assert_allclose(bench.targets, bench.middle)
+
+
+def test_an_openpneu_that_was_without_power_is_told_everything_again():
+    bench = ValveBench("openpneu").active()
+    bench.device.running, bench.device._selected = False, 0
+    bench.device._targets[:] = 0.0
+    bench.run(1.0, bench.middle)
+    np.testing.assert_allclose(bench.targets, bench.middle)
+
+
+@pytest.mark.parametrize("spoil", [lambda a: a[:5] + bytes([a[5] - 2]) + a[6:-2], lambda a: a[:-1], lambda a: a + b"x"])
+def test_one_reply_of_wrong_length_stops_nothing(spoil):
+    bench = ValveBench("modbus").active()
+    left = [spoil]
+    bench.device.spoil = lambda answer: left.pop()(answer) if left else answer
+    bench.run(1.0, bench.middle)
+    assert not left
+    assert _state(bench) is State.ACTIVE
+    bench.session.stop()
+    bench.run(2.5)
+    np.testing.assert_allclose(bench.targets, 10e3)
+
+
+def _refusing(code):
+    return lambda answer: answer[:4] + b"\x00\x03" + answer[6:7] + bytes([answer[7] | 0x80, code])
+
+
+def test_a_terminal_that_is_busy_for_a_moment_is_asked_again():
+    bench = ValveBench("modbus").active()
+    left = [_refusing(6)] * 8
+    bench.device.spoil = lambda answer: left.pop()(answer) if left else answer
+    bench.run(1.0, bench.middle)
+    assert not left
+    assert _state(bench) is State.ACTIVE
+
+
+def test_a_terminal_that_refuses_is_named_and_vented_again_when_it_obeys():
+    bench = ValveBench("modbus").active()
+    bench.device.spoil = _refusing(2)
+    bench.run(1.0, bench.middle)
+    assert _state(bench) is State.FAULT
+    assert "illegal data address" in _faults(bench)
+    bench.device.spoil = lambda answer: answer
+    bench.run(2.5)
+    np.testing.assert_allclose(bench.targets, 10e3)
+
+
+def test_slow_answers_stretch_no_watchdog():
+    bench = ValveBench("modbus")
+    bench.device.delay = 0.18
+    bench.active()
+    assert _state(bench) is State.ACTIVE
+    start = bench.clock.now
+    while _state(bench) is State.ACTIVE:
+        bench.step()
+    assert bench.clock.now - start <= 1.0 + 0.1
+    bench.run(3.0)
+    np.testing.assert_allclose(bench.targets, 10e3)
+
+
+def test_a_dropped_connection_is_opened_again_and_its_chambers_are_vented():
+    bench = ValveBench("modbus").active()
+    bench.plug.plugged = False
+    bench.run(1.5, bench.middle)
+    assert "device was lost" in _faults(bench)
+    bench.run(2.0)
+    np.testing.assert_allclose(bench.targets, 10e3)
