@@ -56,22 +56,27 @@ class FaultsAtWork:
     def _tell_the_judge(self) -> None:
         judge, now = self._judge, self._world.now
         for fault in self._going:
-            if self._lies(fault):
-                self._lied[fault.chamber] = now + AFTERMATH
+            self._excuse(fault)
         judge.lying = {chamber for chamber, until in self._lied.items() if until > now}
-        if any(fault.what in ("stuck", *LINE, "reboot") for fault in self._going):
-            judge.exempt_pressure_until = now + 0.5
         usable = now >= self._usable_at and not any(self._hinders(fault) for fault in self._going)
         judge.line_clean = usable and not any(fault.what in LINE for fault in self._going)
         if usable and not judge.usable:
             judge.usable = True
             judge.outage_over()
         judge.usable = usable
-        if any(fault.what == "refuses" for fault in self._going):
-            judge.refused_until = now + AFTERMATH
         judge.unplugged = not self._world.plugged
         judge.mute = any(self._mutes(fault) for fault in self._going)
         judge.unreachable = any(self._isolates(fault) for fault in self._going)
+
+    def _excuse(self, fault: Happening) -> None:
+        """Until when a fault that goes on excuses what."""
+        judge = self._judge
+        if self._lies(fault):
+            self._lied[fault.chamber] = fault.end + AFTERMATH
+        if fault.what in ("stuck", "reboot", *LINE):
+            judge.exempt_pressure_until = max(judge.exempt_pressure_until, fault.end + PROMPT)
+        if fault.what == "refuses":
+            judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
 
     def _hinders(self, fault: Happening) -> bool:
         if fault.what == "delay":

@@ -366,7 +366,8 @@ class Judge:
         value = said[index]
         off = not min(told) - OFF - SENSOR_MARGIN <= value <= max(told) + OFF + SENSOR_MARGIN
         if (held := chamber.off.held(off, now)) > OFF_TIME + NAMING and not self._is_named(held):
-            kind = "stays off its set point unnamed" if self.granted else "stays under pressure unnamed"
+            above = not self.granted and value > max(told)
+            kind = "stays under pressure unnamed" if above else "stays off its set point unnamed"
             self.fail(kind, f"chamber {index} says {_kpa(value)}, was told {_kpa(chamber.asked)}, for {held:.2f} s")
 
     def _judge_filling(self, index: int, chamber: _Chamber, truth: float) -> None:
