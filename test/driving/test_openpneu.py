@@ -167,6 +167,20 @@ def test_targets_that_are_refused_are_named_with_the_line():
     assert "refuses 'T=" in valves.trouble
 
 
+def test_a_channel_that_its_control_has_left_pumping_is_paused():
+    port = Memory()
+    valves = OpenPneuValves(port, 1, Ticking())
+    _tell(valves, [0.0])
+    assert port.firmware.running
+    valves.let_out(True)
+    _tell(valves, [0.0])
+    assert not port.firmware.running
+    assert valves.trouble == ""
+    valves.let_out(False)
+    _tell(valves, [0.0])
+    assert port.firmware.running
+
+
 def test_leaving_lets_the_air_out_and_is_confirmed():
     port = Memory()
     valves = OpenPneuValves(port, 2, Ticking())

@@ -39,6 +39,7 @@ REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is kn
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
 UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
+PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that keeps it though told to vent
 
 
 class OpenPneuValves(Valves):
@@ -86,7 +87,7 @@ class OpenPneuValves(Valves):
         wanted = np.zeros(PAIRS)
         wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
         self._wanted = wanted
-        unheld = (self._held != wanted) | (not self._controls)
+        unheld = ((self._held != wanted) | (not self._controls)) & (not self._paused())
         begins = np.isnan(self._unheld_since) & unheld
         self._unheld_since = np.where(begins, self._clock.monotonic(), self._unheld_since)
         self._tell()
@@ -95,6 +96,14 @@ class OpenPneuValves(Valves):
         self._listen()
         measured, self._measured = self._measured, None
         return measured
+
+    def let_out(self, pressed: bool) -> None:
+        """Pause the control now and then: it leaves a channel whose sensor is broken pumping as it was."""
+        now = self._clock.monotonic()
+        if not pressed:
+            self._paused_until = -np.inf
+        elif now > self._paused_until + PAUSE_TIME:
+            self._paused_until = now + PAUSE_TIME
 
     def shut_down(self, rest: np.ndarray) -> None:
         """It keeps no pressure without its pumps: whatever the chambers are to rest at, their air is let out."""
@@ -117,6 +126,7 @@ class OpenPneuValves(Valves):
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
+        self._paused_until = self._pauses = -np.inf  # [s] as wanted, and as the device has confirmed
         self._controls = False
         self._selected: int | None = None
         self._next = self._refreshed = PAIRS - 1
@@ -144,9 +154,11 @@ class OpenPneuValves(Valves):
         """Say what is to be said; wait a moment for the answers only where something has changed."""
         end = self._clock.monotonic() + PATIENCE
         while True:
-            if self._talk.idle:
+            if self._talk.idle and not self._paused():
                 self._say_next()
-            if self._holds() or self._clock.monotonic() >= end:
+            elif self._talk.idle and self._pauses < self._paused_until:
+                self._say_pause()
+            if self._paused() or self._holds() or self._clock.monotonic() >= end:
                 return
             self._clock.sleep(POLL)
             self._listen()
@@ -154,6 +166,17 @@ class OpenPneuValves(Valves):
     def _holds(self) -> bool:
         """Whether the device is known to hold what is wanted."""
         return self._controls and bool(np.array_equal(self._held, self._wanted))
+
+    def _paused(self) -> bool:
+        return self._clock.monotonic() < self._paused_until
+
+    def _say_pause(self) -> None:
+        self._controls, self._selected = False, None
+        self._unheld_since[:] = np.nan
+        self._talk.say((PAUSE, EXHAUST), (*PAUSES, EXHAUSTS), self._take_pause)
+
+    def _take_pause(self, well: bool) -> None:
+        self._pauses = self._paused_until if well else self._pauses
 
     def _say_next(self) -> None:
         """The target of the pair that is selected, and the selection of the next, whose answer confirms both."""

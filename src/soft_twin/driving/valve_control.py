@@ -133,6 +133,11 @@ class ValveControl(ActuatorControl):
             self._advance(dt, step)
         return self._limiter.positions
 
+    @property
+    def pressed(self) -> bool:
+        """Whether a chamber stays under pressure though nobody drives it."""
+        return bool(self._pressed)
+
     def state(self, time: float) -> ChamberState:
         """The state as of the last update, stamped with `time` [s]."""
         return ChamberState(

@@ -81,7 +81,9 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         with self._lock:
             pressures = self._control.update(measured, dt, self._valves.trouble)
             ready, stopped = self._control.ready, self._control.condition is State.STOPPED
+            pressed = self._control.pressed
         self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
+        self._valves.let_out(pressed)
         if ready:
             self._valves.write(pressures)
 

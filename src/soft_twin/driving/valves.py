@@ -70,6 +70,10 @@ class Valves(ABC):
     def write(self, pressures: np.ndarray) -> None:
         """Tell the device the pressures (n,) [Pa] that it should hold; those beyond its range are clipped."""
 
+    def let_out(self, pressed: bool) -> None:
+        """Whether a chamber keeps its pressure though told to vent: do what else there is to let the air out."""
+        return
+
     @abstractmethod
     def read(self) -> np.ndarray | None:
         """The newest measured pressures (n,) [Pa] since the last call; None if nothing new has come."""
