@@ -11,7 +11,8 @@ import pytest
 
 from soft_twin.errors import DeviceError, InputError
 from soft_twin.experiments.campaigns.motor_case import Action, Fault, Stream, invent
-from soft_twin.experiments.campaigns.motors import MotorCampaign, MotorRun
+from soft_twin.experiments.campaigns.motor_line import MotorLineCampaign
+from soft_twin.experiments.campaigns.motors import MotorCampaign, MotorRun, SessionSubject
 
 VELOCITY_GAIN, POSITION_GAIN, FRICTION = 35.0, 25.0, 15.0  # [A s/m], [1/s], [A s/m]
 
@@ -275,11 +276,32 @@ def test_each_bad_habit_is_caught_by_name(habit, actions, faults, stream, kind):
     assert kind in _kinds(_case(actions, faults, **stream), habit)
 
 
-def test_the_drivers_survive_some_random_cases():
+@pytest.mark.parametrize(
+    ("part", "right", "wrong", "kind"),
+    [
+        ("winch", {"current_limit": 0.4}, {"current_limit": 4.0}, "current beyond limit"),
+        ("cable_limits", {"rate": 0.03}, {"rate": 0.15}, "too fast"),
+        ("cable_limits", {"displacement": (-0.002, 0.006)}, {"displacement": (-0.006, 0.01)}, "beyond displacement"),
+    ],
+)
+def test_a_driver_that_keeps_to_other_limits_is_caught(part, right, wrong, kind):
+    case = _case(dwell=0.1, reach=3.0)
+    case = replace(case, robot=replace(case.robot, **{part: replace(getattr(case.robot, part), **right)}))
+    robot = replace(case.robot, **{part: replace(getattr(case.robot, part), **wrong)})
+    run = MotorRun(case, lambda case, world: SessionSubject(replace(case, robot=robot), world))
+    run.live()
+    assert kind in {violation.kind for violation in run.judge.violations}
+
+
+def test_the_drivers_survive_random_cases():
     campaign = MotorCampaign()
-    assert {seed: found for seed in range(20) if (found := campaign.run_case(seed))} == {}
+    assert {seed: found for seed in range(6) if (found := campaign.run_case(seed))} == {}
 
 
 def test_a_case_is_the_same_each_time():
     campaign = MotorCampaign()
-    assert campaign.story(7) == campaign.story(7)
+    assert campaign.story(8) == campaign.story(8)
+
+
+def test_the_driver_lives_on_a_real_line():
+    assert MotorLineCampaign().run_case(0) == []

@@ -12,7 +12,7 @@ from soft_twin.robots.cable_tube import CableTube
 COUNTS_OF_CABLES = ((1, 30), (2, 30), (3, 25), (4, 5), (5, 4), (6, 6))  # number, weight: few are faster
 NOMINAL_MASS, NOMINAL_RADIUS = 0.342, 0.0065  # [A s²/m] of an M2006's rotor over its gear and a drum of [m]
 FRICTION = (5.0, 25.0)  # [A s/m] plausible viscous friction
-FIRST_FAULT = 1.2  # [s] once the usual beginning is over
+FIRST_FAULT = 0.8  # [s] once the usual beginning is over
 FAULTS = {  # kind -> weight
     "unplugged": 4,
     "power dip": 4,
@@ -118,7 +118,7 @@ def invent(seed: int) -> Case:
     """The case of a seed."""
     rng = random.Random(f"motors {seed}")
     robot = _robot(rng)
-    end = rng.uniform(1.8, 3.2)
+    end = rng.uniform(1.5, 2.8)
     healthy = rng.random() < 0.2
     faults = () if healthy else _faults(rng, len(robot.cables), end)
     autostart = rng.random() < 0.7
@@ -137,7 +137,7 @@ def invent(seed: int) -> Case:
         stream=_stream(rng, healthy),
         actions=_script(rng, autostart, healthy, end),
         faults=faults,
-        patient=rng.random() < 0.6,
+        patient=rng.random() < 0.7,
         end=end,
     )
 
@@ -214,22 +214,22 @@ def _stream(rng: random.Random, healthy: bool) -> Stream:
 
 def _script(rng: random.Random, autostart: bool, healthy: bool, end: float) -> tuple[Action, ...]:
     """The usual beginning, as a rule, and then whatever comes to the user's mind."""
-    actions = [] if autostart else [Action(0.05, "connect"), Action(0.1, "activate")]
+    actions = [] if autostart else [Action(0.02, "connect"), Action(0.05, "activate")]
     start = rng.choices(
-        ("home", "take_up_slack", "assume_taut_here", "nothing"), (70, 15, 8, 0) if healthy else (60, 15, 8, 10)
+        ("home", "take_up_slack", "assume_taut_here", "nothing"), (75, 15, 10, 0) if healthy else (75, 12, 8, 5)
     )[0]
     if start != "nothing":
-        actions.append(Action(0.4, start))
-    if healthy or rng.random() < 0.9:
-        actions.append(Action(0.6 if start != "take_up_slack" else 1.9, "enable"))
-    for _ in range(rng.choice((0, 0, 1, 2, 4))):
-        time = rng.uniform(1.0, end)
+        actions.append(Action(0.3, start))
+    if start != "take_up_slack" and (healthy or rng.random() < 0.95):  # taking up slack ends enabled
+        actions.append(Action(0.4, "enable"))
+    for _ in range(rng.choice((0, 0, 0, 1, 2, 4))):
+        time = rng.uniform(0.9, end)
         actions += _pairs(rng, time) if healthy else [Action(time, rng.choice(WHIMS))]
     return tuple(sorted(actions, key=lambda action: action.time))
 
 
 WHIMS = (
-    ("home", "take_up_slack", "enable", "enable", "stop", "stop", "clear_stop", "clear_stop", "relax")
+    ("home", "take_up_slack", "enable", "enable", "enable", "stop", "stop", "clear_stop", "clear_stop", "relax")
     + ("deactivate", "activate", "activate", "disconnect", "connect", "connect", "assume_taut_here")
     + ("relax take_up_slack relax enable", "deactivate take_up_slack", "deactivate enable", "stop deactivate activate")
     + ("stop disconnect connect activate", "stop enable", "disconnect connect activate enable")
@@ -247,7 +247,7 @@ def _faults(rng: random.Random, count: int, end: float) -> tuple[Fault, ...]:
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
         kind = rng.choices(tuple(FAULTS), tuple(FAULTS.values()))[0]
         kind = "silent" if kind == "double id" and count == 1 else kind
-        early = rng.random() < 0.15
+        early = rng.random() < 0.1
         time = rng.uniform(0.0, FIRST_FAULT) if early else rng.uniform(FIRST_FAULT, end - 0.3)
         duration, magnitude = _size(rng, kind)
         faults.append(Fault(time, duration, kind, rng.randrange(count), magnitude))

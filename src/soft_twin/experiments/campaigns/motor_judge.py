@@ -31,6 +31,7 @@ SILENCE = 0.5  # [s] of a motor or of the adapter until it has to be named
 FOLLOWED, FOLLOW_TIME = 0.002, 0.45  # [m], and [s] on top of the way at the limit of the rate
 BUS_WINDOW, BUS_FULL = 0.1, 0.9  # [s], share of the bits
 STALE, FUTURE = 0.2, 0.5  # [s]
+MOTOR_PATIENCE = 0.2  # [s] a motor that hears nothing lets go
 TAUT = 0.0005  # [m] of slack that may be left where "taut" is told
 REVERSAL_TIME = 0.06  # [s] a reversed motor may run until it is named
 
@@ -63,7 +64,7 @@ class MotorJudge:
         self._zero_sure = True
         self._quiet_since: int | None = None
         # what is seen
-        self._driven = np.full(count, -1.0)
+        self._driven, self._deaf_until = np.full(count, -1.0), np.full(count, -1.0)
         self._past: deque[tuple[float, np.ndarray]] = deque()
         self._off_since = np.full(count, np.nan)
         self._unplugged_since = self._silent_since = math.nan
@@ -73,7 +74,6 @@ class MotorJudge:
         self._newest_stamp = -math.inf
         self._frames, self._window = 0, 0.0
         self._told_state = ""
-        self._lost_out_until = -1.0
         self._plugged = True
         world.adapter.on_command = self._watch(world.adapter.on_command)
 
@@ -161,11 +161,12 @@ class MotorJudge:
         self._forget()
 
     def _did_connect(self) -> None:
+        self._silent_since = math.nan
         self.connected = True
         self.active = self._case.autostart or self.active
 
     def _did_enable(self) -> None:
-        if self._zero is None:
+        if self._zero is None and not self._world.clock.now - self._unplugged_since < SILENCE:
             self.found("enabled without a zero", "enable was accepted, but the position is not known")
         if self.latched:
             self.found("enabled while stopped", "enable was accepted while stop was latched")
@@ -273,10 +274,9 @@ class MotorJudge:
         """The winches against their limits; to be called each tick."""
         now, winches = self._world.clock.now, self._world.winches
         displacement = self._displacements()
+        self._note_deaf(now)
         driven = now - self._driven < DRIVEN
-        if self._world.adapter.line.lost_out:
-            self._lost_out_until = now + 0.2  # [s] a motor goes on for so long with what it was told last
-        driven &= now > self._lost_out_until
+        driven &= now > self._deaf_until
         if displacement is not None and not self._homing and self._zero_sure and driven.any():
             self._check_displacements(displacement, winches.rates(), driven, now)
         self._past.append((now, winches.lengths()))
@@ -285,6 +285,13 @@ class MotorJudge:
         self._check_bus(now)
         if driven.any():
             self._check_rates(np.abs(winches.rates()), driven, now)
+
+    def _note_deaf(self, now: float) -> None:
+        """A motor that does not hear the host goes on for a while with what it was told last."""
+        if self._world.adapter.line.lost_out:
+            self._deaf_until[:] = now + MOTOR_PATIENCE
+        for i in self._world.controllers.deaf:
+            self._deaf_until[i] = now + MOTOR_PATIENCE
 
     def _check_displacements(self, displacement, rates, driven, now: float) -> None:
         low, high = self._limits.displacement

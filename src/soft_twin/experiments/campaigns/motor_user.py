@@ -10,8 +10,8 @@ from soft_twin.experiments.campaigns.motor_case import Case
 from soft_twin.experiments.campaigns.motor_judge import MotorJudge, state_of
 from soft_twin.experiments.campaigns.motor_world import MotorWorld
 
-FIRST_COMMAND = 0.7  # [s]
-PATIENCE = 0.25  # [s] between two looks of a patient user
+FIRST_COMMAND = 0.45  # [s]
+PATIENCE = 0.2  # [s] between two looks of a patient user
 
 
 class MotorUser:
@@ -25,7 +25,7 @@ class MotorUser:
         self._case, self._world, self._judge, self._session = case, world, judge, session
         self._rng = random.Random(f"user {case.seed}")
         self._actions = list(case.actions)
-        self._next_command, self._next_look = FIRST_COMMAND, 1.0
+        self._next_command, self._next_look = FIRST_COMMAND, 0.6
         self._target, self._target_until = [0.0] * len(case.winches), 0.0
         self.log: list[str] = []
 

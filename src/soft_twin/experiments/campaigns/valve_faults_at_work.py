@@ -92,7 +92,9 @@ class FaultsAtWork:
 
     def _mutes(self, fault: Happening) -> bool:
         """Whether nothing can be measured while it lasts."""
-        if fault.what in ("silent", "reboot", "unplug", "wrong reply"):
+        if fault.what == "wrong reply":
+            return fault.value != "unit"  # the specification matches answers by their transaction
+        if fault.what in ("silent", "reboot", "unplug"):
             return True
         return self._case.backend == "modbus" and fault.what == "refuses" and fault.value == 1.0
 
@@ -132,8 +134,10 @@ class FaultsAtWork:
         if on:
             self._world.device.powered = False
             self._world.device.reboot()
-        else:
-            self._world.device.powered = True
+            return
+        self._world.device.powered = True
+        if self._case.backend == "modbus":
+            self._world.drop_connection()  # a terminal that boots knows no connections
 
     def _unplug(self, fault: Happening, on: bool) -> None:
         world = self._world

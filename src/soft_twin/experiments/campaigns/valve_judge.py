@@ -61,7 +61,7 @@ class _Chamber:
     """What the judge knows of one chamber.
 
     Attributes:
-        asked: what the host told last [Pa].
+        asked: what the host told last; before it told anything, what the device holds [Pa].
         ramp: what it may be told at the most by the rate limit [Pa].
         lost: when the right to drive it ended, the highest and the lowest set point to vent it from.
         lowest: told since then [Pa].
@@ -224,6 +224,8 @@ class Judge:
             self._judge_awake()
         if connected and not before:
             self._opened = now
+            for chamber in self._chambers:
+                chamber.spoken = False  # what the device holds counts, whoever told it
             self._begin_again()
         self._judge_presence(status, state, connected)
         self._judge_arrival(status)
@@ -318,8 +320,7 @@ class Judge:
             self._called_off("commands stay away")
         said = device.said[1] if device.said else None
         for index, chamber in enumerate(self._chambers):
-            if chamber.spoken:
-                chamber.asked = asked[index]
+            chamber.asked = asked[index] if chamber.spoken else set_points[index]
             self._judge_truth(index, chamber, truths[index], set_points[index])
             chamber.truths.append(truths[index])
             chamber.history.append((now, chamber.asked))
