@@ -137,6 +137,17 @@ def test_two_rotors_that_speak_in_turn_are_seen_though_the_angle_comes_back(coun
     assert line.verdict == (1, 0)
 
 
+@pytest.mark.parametrize("counts", range(500, 8000, 500))
+def test_a_wild_sample_leaves_no_turn_behind(counts):
+    line = Line(0.0)
+    line.run(0.2)
+    start = line.rotor.counts
+    wild = Feedback(1, round(line.angle + counts) % COUNTS_PER_TURN, 9000, 0.0)
+    line.rotor.update([line.sample(), wild, line.sample(), line.sample()], TICK, line.period)
+    line.run(0.1)
+    assert sum(line.verdict) or abs(line.rotor.counts - start) < SLACK
+
+
 def test_copies_of_samples_change_nothing(line):
     for _ in range(50):
         line.angle += line.speed * line.period

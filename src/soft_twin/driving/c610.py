@@ -17,6 +17,8 @@ DATABASE = cantools.database.load_file(Path(__file__).with_name("c610.dbc"))
 BIT_RATE = 1_000_000  # [bit/s]
 COUNTS_PER_TURN = 8192  # of the rotor
 MAX_CURRENT = 10.0  # [A]
+MEASURABLE_CURRENT = 11.0  # [A] a controller measures no more
+MEASURABLE_SPEED = 25_000  # [turns/min] beyond what the rotor reaches without load
 FRAME_BITS = 130  # [bit] a standard frame of 8 bytes with the most stuffing bits and the gap after it
 
 _COMMANDS = {range(1, 5): "Command1To4", range(5, 9): "Command5To8"}
@@ -62,12 +64,13 @@ def encode_currents(currents: Mapping[int, float]) -> list[can.Message]:
 
 
 def decode_feedback(message: can.Message) -> Feedback | None:
-    """A motor's feedback; None if the frame is not one (other id, wrong length, impossible angle)."""
+    """A motor's feedback; None if the frame is not one (other id, wrong length, impossible values)."""
     index = message.arbitration_id - _FIRST_FEEDBACK
     if not 0 <= index < len(_FEEDBACK) or len(message.data) != 8 or message.is_extended_id:
         return None
     signals = _FEEDBACK[index].decode(bytes(message.data), decode_choices=False)
-    if signals["Angle"] >= COUNTS_PER_TURN:
+    impossible = abs(signals["Current"]) > MEASURABLE_CURRENT or abs(signals["Speed"]) > MEASURABLE_SPEED
+    if impossible or signals["Angle"] >= COUNTS_PER_TURN:
         return None
     return Feedback(index + 1, signals["Angle"], signals["Speed"], signals["Current"])
 

@@ -291,14 +291,23 @@ class CableControl(ActuatorControl):
         self._target = self._origin = displacements
 
     def _probe_currents(self, dt: float) -> np.ndarray:
-        if self._probe.running(dt):
+        if self._probe.pushes(self._readings.currents, dt):
             return np.full(len(self._names), DirectionProbe.current)
+        if not self._probe.judged:
+            self._judge_probe()
+        if self._probe.over or not self.enabled:
+            self._probed = self.enabled
+            self._probe = None
+            self._restart()
+        return np.zeros(len(self._names))
+
+    def _judge_probe(self) -> None:
+        """Did the motors turn the way they should, and how easily?"""
+        self._probe.judged = True
+        impulses, ways = self._probe.push(self._readings.displacements)
+        self._friction.learn_from_push(impulses, self._readings.rates, ways)
         for i in self._probe.backwards(self._readings.displacements):
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
-        self._probed = self.enabled
-        self._probe = None
-        self._restart()
-        return np.zeros(len(self._names))
 
     def _find_taut(self, dt: float) -> None:
         """Wind on; once all cables are taut, that is home."""
@@ -306,7 +315,7 @@ class CableControl(ActuatorControl):
         if self._take_up is None:
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
-        self._aim(self._take_up.update(displacements, self._momentary_pulls(), dt))
+        self._aim(self._take_up.update(displacements, self._momentary_pulls(self._friction.values), dt))
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
@@ -321,7 +330,8 @@ class CableControl(ActuatorControl):
     def _supervise(self, errors: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
         currents, rates, accelerations = self._readings.response()
-        self._friction.update(currents, rates, accelerations, dt)
+        if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
+            self._friction.update(currents, rates, accelerations, dt)
         motion = Motion(errors, rates, accelerations, currents, dt)
         for i, text in self._supervision.check(motion, self._readings.pull_per_current):
             self._fault_of(i, text)
@@ -399,13 +409,14 @@ class CableControl(ActuatorControl):
         return np.maximum(self._pulls, 0.0)
 
     def _estimate_pulls(self, dt: float) -> None:
-        """Low-passed pull of the motors; acceleration is left out."""
-        self._pulls += (self._momentary_pulls() - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
-
-    def _momentary_pulls(self) -> np.ndarray:
-        """(c,) pull of the motors less their friction, as they are measured now [N].
+        """Low-passed pull of the motors; acceleration is left out.
 
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
         """
-        readings, friction = self._readings, self.parameters.gains.friction if self.enabled else 0.0
+        friction = self.parameters.gains.friction if self.enabled else 0.0
+        self._pulls += (self._momentary_pulls(friction) - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
+
+    def _momentary_pulls(self, friction: np.ndarray | float) -> np.ndarray:
+        """(c,) pull of the motors less a friction [A s/m], as they are measured now [N]."""
+        readings = self._readings
         return readings.pull_per_current * (readings.currents - friction * readings.rates)

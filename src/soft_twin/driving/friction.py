@@ -4,6 +4,7 @@ import numpy as np
 
 LEAST, MOST = 2.0, 35.0  # [A s/m]
 SLOW = 0.02  # [m/s] slower motions say little: the cable's pull would be taken for friction
+LEAST_WAY = 5e-5  # [m] of a push that says something
 LEARNING_TIME = 0.03  # [s] of fast motion
 
 
@@ -20,6 +21,18 @@ class FrictionEstimate:
         """Begin with the same friction `first` [A s/m] for all; `inertia` m is known [A s²/m]."""
         self.values = np.full(count, first)
         self._inertia = inertia
+
+    def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
+        """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
+
+        Args:
+            impulses: (c,) ∫ i dt of the push [A s].
+            rates: (c,) at its end [m/s].
+            ways: (c,) moved by it [m].
+        """
+        moved = ways > LEAST_WAY
+        pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
+        self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
 
     def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
         """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""

@@ -21,8 +21,8 @@ class HomingParameters:
 
     rate: float = 0.004
     tension: float = 0.15
-    settling: float = 0.1
-    smoothing: float = 0.03
+    settling: float = 0.08
+    smoothing: float = 0.025
     certainty: float = 5.0
     travel: float = 0.02
 

@@ -31,6 +31,8 @@ SPEED_ERROR = 0.04  # share of the reported speed that it and the learned period
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
 SLIP = 100.0  # [counts] less are no slip
 MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
+SUDDEN = 8.0  # times what the current can do to the speed in a period is what a blow can do
+SHORTEST_PERIOD = 0.001  # [s]
 SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
 
 
@@ -83,6 +85,7 @@ class Rotor:
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
         self.jumps = self.losses = self.rests = 0
         self._drift = self._slips = self._blur = 0.0
+        self._doubted: int | None = None  # speed of a wild sample
         self._last: Feedback | None = None
         self._owed = 0.0  # [s] that no sample stands for
         self._close()
@@ -94,7 +97,7 @@ class Rotor:
             return
         silence = self.age + dt
         self._forget(dt)
-        fresh = self._without_copies(samples, period)
+        fresh = self._without_wild_ones(self._without_copies(samples, period), period)
         if period:
             owed = max(self._owed, self.age - period) + dt - MISCOUNT * period * len(fresh)
             self._owed = max(owed, 0.0)
@@ -129,6 +132,19 @@ class Rotor:
             last = sample
         return fresh
 
+    def _without_wild_ones(self, samples: list[Feedback], period: float) -> list[Feedback]:
+        """No blow changes a rotor's speed like that: it is a stranger's frame, unless the next one says the same."""
+        possible = SUDDEN * self._acceleration * max(period, SHORTEST_PERIOD) / COUNTS_PER_RPM
+        kept, speed = [], self._last.speed_rpm
+        for sample in samples:
+            wild = abs(sample.speed_rpm - speed) > possible
+            if wild and (self._doubted is None or abs(sample.speed_rpm - self._doubted) > possible):
+                self._doubted = sample.speed_rpm
+                continue
+            kept.append(sample)
+            speed, self._doubted = sample.speed_rpm, None
+        return kept
+
     def _take(self, sample: Feedback, period: float) -> None:
         """Count what the rotor has turned since the sample before, and what of it was not expected."""
         before, now = self.speed, sample.speed_rpm * COUNTS_PER_RPM
@@ -150,6 +166,7 @@ class Rotor:
         if not self._explained() or self._flickers(period):
             self._jump()
         elif self._owed < 0.5 * period:
+            self._take_back_turns()
             self._sum_up(self._excess, period)
             self._close()
         else:
@@ -213,6 +230,12 @@ class Rotor:
         self.mean_current = sum(sample.current for sample in fresh) / len(fresh)
         if self._owed < 0.5 * period:
             self.acceleration = (self.speed - before) / (len(fresh) * period)
+
+    def _take_back_turns(self) -> None:
+        """Nothing is missing, so a whole turn too much is that of a wild sample and the way back from it."""
+        turns = round(self._excess / COUNTS_PER_TURN)
+        self.counts -= turns * COUNTS_PER_TURN
+        self._excess -= turns * COUNTS_PER_TURN
 
     def _sum_up(self, excess: float, period: float) -> None:
         """Many slips that are each small enough for noise are a jump, too."""

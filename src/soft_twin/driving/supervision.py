@@ -121,22 +121,37 @@ class DirectionProbe:
     Attributes:
         current: [A], enough to turn a winch whose cable is slack, by a tenth of a millimetre.
         duration: [s].
+        rest: without current after that, for the cables to come to rest [s].
         threshold: turned back by so much, the motor answers backwards [m].
+        judged: whether the answers have been looked at.
     """
 
     current = 0.1
     duration = 0.05
+    rest = 0.05
     threshold = 3e-5
 
     def __init__(self, displacements: np.ndarray, rates: np.ndarray):
         """Begin where the cables are (c,) [m], and move at these rates (c,) [m/s]."""
         self._start, self._rates = displacements, rates
         self._age = 0.0
+        self._impulses = np.zeros(len(displacements))
+        self.judged = False
 
-    def running(self, dt: float) -> bool:
-        """Whether the current is still to flow, after `dt` more seconds."""
+    @property
+    def over(self) -> bool:
+        """Whether the cables have come to rest again."""
+        return self._age > self.duration + self.rest
+
+    def pushes(self, currents: np.ndarray, dt: float) -> bool:
+        """Whether the current is still to flow, after `dt` more seconds in which (c,) so much was measured [A]."""
         self._age += dt
+        self._impulses = self._impulses + currents * dt
         return self._age <= self.duration
+
+    def push(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What it came to: impulses (c,) [A s], and ways (c,) [m] up to these displacements."""
+        return self._impulses, displacements - self._start
 
     def backwards(self, displacements: np.ndarray) -> np.ndarray:
         """Indices of the cables that were let out instead of wound in, and by more than they did so already."""

@@ -22,7 +22,7 @@ class ControlGains:
     """
 
     position: float = 60.0
-    rate: float = 35.0
+    rate: float = 25.0
     integral: float = 250.0
     friction: float = 17.1
     inertia: float = 0.342

@@ -20,6 +20,7 @@ REMEDIES = re.compile(
 )
 ABOUT_COMMANDS = re.compile(r"(no )?command", re.IGNORECASE)  # of the user; they name nothing of the robot
 
+TICK = 0.004  # [s] between two looks at the physics
 BEYOND = 0.001  # [m] beyond the limits of displacement, see motors.py
 FAST, FAST_OFFSET = 1.75, 0.005  # times the limit, and [m/s], see motors.py
 DRIVEN = 0.02  # [s] after a current, a motor counts as driven
@@ -32,6 +33,8 @@ FOLLOWED, FOLLOW_TIME = 0.002, 0.45  # [m], and [s] on top of the way at the lim
 BUS_WINDOW, BUS_FULL = 0.1, 0.9  # [s], share of the bits
 STALE, FUTURE = 0.2, 0.5  # [s]
 MOTOR_PATIENCE = 0.2  # [s] a motor that hears nothing lets go
+HOMING_WAY, HOMING_TIME = 0.0002, 1.5  # [m], [s]
+WRONG_WAY = 0.0015  # [m] that a motor may drive a cable against its current
 TAUT = 0.0005  # [m] of slack that may be left where "taut" is told
 REVERSAL_TIME = 0.06  # [s] a reversed motor may run until it is named
 
@@ -62,6 +65,9 @@ class MotorJudge:
         self._homing = False
         self._zero: np.ndarray | None = None  # lengths [m] that are displacement `offset`
         self._zero_sure = True
+        self._unknown = False  # told so, and not homed since
+        self._homing_since, self._homing_from = math.nan, np.zeros(count)
+        self._wrong_way = np.zeros(count)
         self._quiet_since: int | None = None
         # what is seen
         self._driven, self._deaf_until = np.full(count, -1.0), np.full(count, -1.0)
@@ -168,6 +174,10 @@ class MotorJudge:
     def _did_enable(self) -> None:
         if self._zero is None and not self._world.clock.now - self._unplugged_since < SILENCE:
             self.found("enabled without a zero", "enable was accepted, but the position is not known")
+        if self._unknown:
+            self.found(
+                "enabled without a zero", "enable was accepted after 'position unknown', and nothing has homed it"
+            )
         if self.latched:
             self.found("enabled while stopped", "enable was accepted while stop was latched")
         self._enable()
@@ -193,11 +203,13 @@ class MotorJudge:
 
     def _forget(self) -> None:
         self._revoke()
+        self._unknown = False  # by the new driver, whose zero is not known anyway
         self._zero, self._zero_sure = None, True
 
     def _set_zero(self, name: str) -> None:
         if self._silent() and self._world.clock.now - self._silent_since > SILENCE:
             self.found("homed blind", f"{name} was accepted {SILENCE:g} s after the last frame of a motor")
+        self._unknown = False
         self._zero = self._world.winches.lengths()
         self._zero_sure = bool(np.all(np.abs(self._world.winches.rates()) < 0.002))
         self._homing = False
@@ -283,6 +295,7 @@ class MotorJudge:
         while self._past[0][0] < now - MEMORY:
             self._past.popleft()
         self._check_bus(now)
+        self._check_senses(winches)
         if driven.any():
             self._check_rates(np.abs(winches.rates()), driven, now)
 
@@ -308,6 +321,15 @@ class MotorJudge:
             if not self._excused(i, now):
                 limit = 1e3 * self._limits.rate
                 self.found("too fast", f"cable {i + 1} moves at {1e3 * rates[i]:.0f} mm/s, limit {limit:.0f} mm/s")
+
+    def _check_senses(self, winches) -> None:
+        """A motor whose torque is reversed drives its cable the wrong way until that is named."""
+        senses = np.array([winch.direction for winch in self._case.winches])
+        reversed_ = winches.health[:, TORQUE] < 0.0
+        wrong = reversed_ & (np.abs(winches.wanted) > 0.05) & (winches.rates() * senses * winches.wanted < 0.0)
+        self._wrong_way = np.where(wrong, self._wrong_way + np.abs(winches.rates()) * TICK, 0.0)
+        for i in np.flatnonzero(self._wrong_way > WRONG_WAY):
+            self.found("driven the wrong way", f"cable {i + 1} ran {1e3 * self._wrong_way[i]:.1f} mm")
 
     def _excused(self, i: int, now: float) -> bool:
         """A motor whose torque has just turned round runs away until that can be seen."""
@@ -352,6 +374,10 @@ class MotorJudge:
     def _note_state(self, state: str, faults: tuple[str, ...], now: float) -> None:
         if self._homing and state not in ("homing",) and self._tick > self._enabled_at + 1:
             self._end_homing(state, faults)
+        self._unknown |= state == "position unknown"
+        if self._unknown and state in ("ready", "active"):
+            self.found("told untrue", f"'{state}' after 'position unknown', and nothing has homed it")
+        self._check_homing(state, faults, now)
         if state in QUIET:
             settled = self._enabled_at < 0 or self._tick > self._enabled_at + 2
             if settled and self._quiet_since is None:
@@ -359,6 +385,15 @@ class MotorJudge:
                 self._enabled_at = -1
         else:
             self._quiet_since = None
+
+    def _check_homing(self, state: str, faults: tuple[str, ...], now: float) -> None:
+        """Homing goes on, ends, or says what is wrong; it does not sit there."""
+        lengths = self._world.winches.lengths()
+        if state != "homing" or faults or np.any(np.abs(lengths - self._homing_from) > HOMING_WAY):
+            self._homing_since, self._homing_from = math.nan, lengths
+        self._homing_since = _earliest(self._homing_since, now)
+        if now - self._homing_since > HOMING_TIME:
+            self.found("homing sits", f"no cable has moved {1e3 * HOMING_WAY:g} mm for {HOMING_TIME:g} s")
 
     def _end_homing(self, state: str, faults: tuple[str, ...]) -> None:
         self._homing = False
@@ -369,6 +404,7 @@ class MotorJudge:
         slack = self._world.winches.slacks()
         for i in np.flatnonzero(slack > TAUT):
             self.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slack[i]:.2f} mm left")
+        self._unknown = False
         self._zero, self._zero_sure = self._world.winches.lengths(), True
         self._off_since[:] = np.nan
 
@@ -427,6 +463,11 @@ class MotorJudge:
             )
 
     # ---- at the end
+
+    def comes_back(self, status) -> None:
+        """Everything was mended a while ago: what starts by itself and was not told to stay away is active again."""
+        if self._case.autostart and self.active and state_of(status) in ("away", "limp"):
+            self.found("not recovered", f"'{state_of(status)}' ({status.mode}), though it starts by itself")
 
     def recovered(self, status, refusals: list[str]) -> None:
         """Everything was mended and the documented remedies were taken: all has to be well."""

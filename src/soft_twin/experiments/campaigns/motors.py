@@ -12,11 +12,13 @@ time. The code under test sees an adapter in memory; the motors behind it are wr
 | driven while not enabled | a current without enable() after a fault, relax(), a lost device or lost commands |
 | current too late | a current later than 1 s + 3 ticks of wall time after the last command that was accepted |
 | stranger driven, strange frame | a current for a motor that the robot has not; a frame that commands nothing |
-| enabled without a zero, enabled while stopped | enable() accepted then |
+| enabled without a zero, enabled while stopped | enable() accepted then; also after "position unknown" was told |
 | homed blind | home() accepted while some motor has been silent for 0.5 s |
 | stop refused | stop() raises |
 | beyond displacement | a driven cable moves 1 mm beyond its limits: 0.5 mm unseen (below) and 0.5 mm of control |
 | too fast | a driven cable moves at 1.75 times the limit of its rate + 5 mm/s: control of a friction it does not know |
+| driven the wrong way | a reversed motor drives its cable 1.5 mm against its current without being named |
+| homing sits | slack is being taken up, but for 1.5 s no cable moves by 0.2 mm, and no fault is named |
 | position untrue | for 0.35 s told and true position differ by 0.5 mm, and no fault is named |
 | not followed | a target that stood still for way / rate · 1.2 + 0.45 s is 2 mm away, and no fault is named |
 | silence not named, loss not named | a motor was silent, or the adapter away, for 0.5 s, and nothing is named |
@@ -162,6 +164,9 @@ class MotorRun:
         """Mend everything, do what the documentation says, and see whether the robot follows."""
         self.world.mend()
         self._until(self.world.clock.now + 0.7)
+        status = self.user.status()
+        if status is not None:
+            self.judge.comes_back(status)
         tried = [self._try("clear_stop"), *([self._try("connect")] if self._is_away() else []), self._try("activate")]
         self._until(self.world.clock.now + 0.3)
         self.world.straighten()
