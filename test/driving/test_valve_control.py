@@ -246,6 +246,23 @@ def test_a_chamber_that_keeps_its_pressure_though_vented_is_named_in_every_state
     control.enable()
 
 
+def test_a_sensor_that_reads_a_vacuum_is_named_before_anybody_enables(control):
+    _measured(control, 1.0, lambda pressures: pressures)
+    _measured(control, 2.0, lambda pressures: np.where(np.arange(3) == 0, -100e3, pressures))
+    assert control.state(0.0).mode == "fault"
+    assert "left reads -100 kPa" in control.state(0.0).faults[0]
+    assert not control.pressed
+
+
+def test_chambers_that_the_device_has_let_rest_begin_from_there(control):
+    _measured(control, 1.0, lambda pressures: pressures)
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    assert not control.update(None, DT, rested=True).any()
+    control.command(TOLD)
+    assert np.all(control.update(np.zeros(3), DT) <= LIMITS.rate * DT)
+
+
 def test_what_the_device_is_in_trouble_with_is_a_fault_while_it_lasts(control):
     control.enable()
     control.update(np.zeros(3), DT, "the device refuses")

@@ -23,7 +23,7 @@ class FirstLook:
         self._count = count
         self._rests_after = rests_after
         self._seen: deque[np.ndarray] = deque(maxlen=AGREEING)
-        self._age = 0.0
+        self._age = self._silent = 0.0
 
     def update(self, measured: np.ndarray | None, dt: float) -> np.ndarray | None:
         """Pressures (n,) to begin from [Pa], NaN where the chambers are at rest or nothing is known; None: wait.
@@ -35,8 +35,12 @@ class FirstLook:
         self._age += dt
         if np.isfinite(self._rests_after):
             return np.full(self._count, np.nan) if self._age > self._rests_after + MARGIN else None
+        self._silent += dt
+        if self._silent > SILENCE:
+            self._seen.clear()  # whatever the chambers had, they may have lost it meanwhile
         if measured is not None:
             self._seen.append(measured)
+            self._silent = 0.0
         if self._agree() or self._age > (PATIENCE if self._seen else SILENCE):
             return self._lowest()
         return None

@@ -37,6 +37,7 @@ POLL = 0.001  # [s]
 GREETING_TIME = 2.0  # [s]
 REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
+LOOPLESS = 0.2  # [s] without a telegram, and the loop does not run
 UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
 PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that keeps it though told to vent
@@ -72,6 +73,11 @@ class OpenPneuValves(Valves):
         return float(self._told_until[: self.count].min()) if self._controls else -np.inf
 
     @property
+    def rested(self) -> bool:
+        """Its loop does not run: it answers, but measures nothing any more."""
+        return self._controls and self._heard - self._measured_at > LOOPLESS
+
+    @property
     def trouble(self) -> str:
         late = self._clock.monotonic() - self._unheld_since[: self.count] > UNCONFIRMED  # false for NaN
         if not late.any():
@@ -84,6 +90,9 @@ class OpenPneuValves(Valves):
         )
 
     def write(self, pressures: np.ndarray) -> None:
+        if self.rested:
+            self._controls = False
+            self._held[:] = np.nan  # every target is told again before the loop is started
         wanted = np.zeros(PAIRS)
         wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
         self._wanted = wanted
@@ -123,6 +132,7 @@ class OpenPneuValves(Valves):
         self._decoder = StreamDecoder()
         self._talk = Talk(self._port.write, self._decoder, self._clock)
         self._measured: np.ndarray | None = None
+        self._measured_at = self._heard = -np.inf  # [s] the newest telegram, and the question of the newest answer
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
@@ -148,6 +158,7 @@ class OpenPneuValves(Valves):
         telegrams = self._decoder.feed(self._port.read())
         if telegrams:
             self._measured = telegrams[-1][: 2 * self.count : 2]
+            self._measured_at = self._clock.monotonic()
         self._talk.listen()
 
     def _tell(self) -> None:
@@ -215,7 +226,9 @@ class OpenPneuValves(Valves):
                 self._held[told] = np.nan
             return
         self._selected = chosen
-        self._controls = self._controls or starts
+        self._heard = said
+        if starts and not self._controls:
+            self._controls, self._measured_at = True, said
         if told is not None:
             self._held[told], self._told_until[told] = value, said
         if starts:

@@ -62,6 +62,11 @@ class Valves(ABC):
         return self._clock.monotonic()
 
     @property
+    def rested(self) -> bool:
+        """Whether the device has let its chambers rest of itself, as after it was without power."""
+        return False
+
+    @property
     def trouble(self) -> str:
         """What the device refuses, or has not confirmed for too long, in words; "" if all is well."""
         return ""
