@@ -388,6 +388,8 @@ class Judge:
     def _judge_truth(self, index: int, chamber: _Chamber, truth: float, set_point: float) -> None:
         """What the driver does to the air, where the device obeys and its sensors do not lie."""
         now = self.world.now
+        if self.world.device.chambers.uncontrolled[index]:
+            self.exempt_pressure_until = max(self.exempt_pressure_until, now + SENSOR_MEMORY)
         if now < self.exempt_pressure_until or index in self.lying:
             return
         if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:
