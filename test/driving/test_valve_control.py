@@ -178,6 +178,32 @@ def test_wrong_first_measurements_are_believed_by_nobody(control, wrong):
     assert not np.any(told)
 
 
+def test_a_found_pressure_beyond_the_limits_is_believed_by_nobody(control):
+    told = [control.update(np.array([0.0, 1e6, 0.0]), DT) for _ in range(50)]
+    assert control.ready
+    assert not np.any(told)
+
+
+def test_a_sensor_that_begins_to_lie_while_it_is_looked_at_lifts_nothing(control):
+    told = [control.update(np.full(3, 0.0 if i < 2 else 79e3), DT) for i in range(50)]
+    assert control.ready
+    assert not np.any(told)
+
+
+@pytest.mark.parametrize("value", [90e3, 300e3, 1.9e6])
+def test_a_high_reading_never_lifts_what_is_told(control, value):
+    _measured(control, 1.0, lambda pressures: np.zeros(3))
+    control.enable()
+    for _ in range(50):
+        control.command([20e3, 20e3, 20e3])
+        told = control.state(0.0).commanded
+        assert control.update(np.where(np.arange(3) == 1, value, told), DT).max() <= 20.5e3
+    before = control.state(0.0).commanded
+    control.relax()
+    after = control.update(np.full(3, value), DT)
+    assert np.all(after <= before)
+
+
 def test_what_never_agrees_is_taken_for_the_lowest_that_was_seen(control):
     rng = np.random.default_rng(0)
     told = [control.update(rng.uniform(20e3, 80e3, 3), DT) for _ in range(50)]

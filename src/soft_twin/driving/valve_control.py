@@ -134,7 +134,7 @@ class ValveControl(ActuatorControl):
         step = min(dt, self.parameters.longest_step)
         self._watch(step)
         if not self.ready:
-            self._begin_from(self._look.update(None if measured is None else self._sensors.newest, dt))
+            self._begin_from(self._look.update(None if measured is None else self._believable(), dt))
         if self.ready:
             self._advance(step, rested or dt > self._rests_after)
         return self._limiter.positions
@@ -169,11 +169,16 @@ class ValveControl(ActuatorControl):
         if found is None:
             return
         vented, spare = self._limits.vented, self.parameters.spare
-        at_rest = ~(np.abs(found - vented) > spare)  # true for NaN
-        self._limiter.reset(np.where(at_rest, vented, found).clip(*self._limits.pressure))
+        believed = np.abs(found - vented) > spare  # false for NaN
+        self._limiter.reset(np.where(believed, found, vented).clip(*self._limits.pressure))
         self.ready = True
         if self._stays:
             self._stay()
+
+    def _believable(self) -> np.ndarray:
+        """(n,) the newest measurements that chambers within their limits can have; NaN for others [Pa]."""
+        newest = self._sensors.newest
+        return np.where(newest > self._limits.pressure[1] + self.parameters.spare, np.nan, newest)
 
     def _watch(self, dt: float) -> None:
         """Go to the mode that the ages of commands and measurements, the device and the chambers ask for."""
@@ -181,8 +186,7 @@ class ValveControl(ActuatorControl):
             self._fault("sensors", self._sensors.fault)
         if self._trouble:
             self._fault("trouble", self._trouble)
-        if self.ready:
-            self._watch_chambers(dt)
+        self._watch_chambers(dt)
         self._watch_commands()
 
     def _watch_chambers(self, dt: float) -> None:
@@ -215,7 +219,10 @@ class ValveControl(ActuatorControl):
         self._limiter.restart(ahead, highest)
 
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
-        """(n,) the target, but not far from where the chambers are; not up where nobody knows where that is [Pa]."""
+        """(n,) the target, but not far above where the chambers are; not up where nobody knows where that is [Pa].
+
+        Nothing that is measured, be it ever so high, makes it higher than the target.
+        """
         measured = self._sensors.pressures
-        near = target.clip(measured - self._lead, measured + self._lead)
-        return np.where(np.isnan(near), np.minimum(target, self._limiter.positions), near).clip(*self._limits.pressure)
+        highest = np.where(np.isnan(measured), self._limiter.positions, measured + self._lead)
+        return np.minimum(target, highest).clip(*self._limits.pressure)
