@@ -176,9 +176,13 @@ def test_a_channel_that_its_control_has_left_pumping_is_paused():
     _tell(valves, [0.0])
     assert not port.firmware.running
     assert valves.trouble == ""
+    assert valves.rested
+    port.firmware._targets[:] = 60e3  # V forgets nothing
+    port.sent = b""
     valves.let_out(False)
     _tell(valves, [0.0])
     assert port.firmware.running
+    assert port.sent.partition(b"\r\nC\r\n")[0].count(b"T=0.0") >= 5
 
 
 def test_leaving_lets_the_air_out_and_is_confirmed():

@@ -74,8 +74,8 @@ class OpenPneuValves(Valves):
 
     @property
     def rested(self) -> bool:
-        """Its loop does not run: it answers, but measures nothing any more."""
-        return self._controls and self._heard - self._measured_at > LOOPLESS
+        """Its loop does not run: it is paused, or answers but measures nothing any more."""
+        return self._paused() or self._controls and self._heard - self._measured_at > LOOPLESS
 
     @property
     def trouble(self) -> str:
@@ -90,7 +90,7 @@ class OpenPneuValves(Valves):
         )
 
     def write(self, pressures: np.ndarray) -> None:
-        if self.rested:
+        if self.rested:  # it has forgotten its targets, or knows old ones
             self._controls = False
             self._held[:] = np.nan  # every target is told again before the loop is started
         wanted = np.zeros(PAIRS)
