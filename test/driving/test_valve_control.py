@@ -276,7 +276,7 @@ def test_a_sensor_that_reads_a_vacuum_is_named_before_anybody_enables(control):
     _measured(control, 1.0, lambda pressures: pressures)
     _measured(control, 2.0, lambda pressures: np.where(np.arange(3) == 0, -100e3, pressures))
     assert control.state(0.0).mode == "fault"
-    assert "left reads -100 kPa" in control.state(0.0).faults[0]
+    assert "left is -100 kPa from its command" in control.state(0.0).faults[0]
     assert not control.pressed
 
 

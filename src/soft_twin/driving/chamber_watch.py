@@ -28,7 +28,7 @@ class ChamberWatch:
         self._astray[:] = 0.0
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
-        """What is at fault ("supply", "chambers", "vacuum" or "") and what to say, after `dt` more seconds.
+        """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.
 
         Args:
             measured: (n,) [Pa], NaN where not known.
@@ -43,30 +43,22 @@ class ChamberWatch:
         lately = np.array([pressures for _, pressures in self._told])
         deviation = np.nan_to_num(measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0)))
         far = np.abs(deviation) > self._tolerance
-        if not driven:
-            far &= (deviation > 0.0) | (measured < -self._tolerance)
         self._astray = np.where(far, self._astray + dt, 0.0)
         faulty = np.flatnonzero(self._astray > self._patience)
-        return self._verdict(faulty, deviation) if driven else self._verdict_relaxed(faulty, deviation)
+        over = faulty[deviation[faulty] > 0.0]
+        if len(over) and not driven:
+            where = ", ".join(f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in over)
+            return (
+                "pressed",
+                f"still under pressure though vented: {where}; close the supply and let the air out by hand",
+            )
+        return self._verdict(faulty, deviation)
 
     def _verdict(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
         low = np.count_nonzero(deviation < -self._tolerance)
         if len(faulty) and low > 1 and low > 0.5 * len(deviation):
-            return "supply", f"{low} chambers do not reach their pressure: supply pressure lost?"
+            return "supply", f"{low} chambers do not reach their pressure: is the supply pressure lost? Check it"
         if len(faulty):
             where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
-            return "chambers", f"{where}: valve stuck, or chamber leaks"
+            return "chambers", f"{where}: valve stuck, or chamber leaks; check both"
         return "", ""
-
-    def _verdict_relaxed(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
-        if not len(faulty):
-            return "", ""
-        over = [f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in faulty if deviation[i] > 0.0]
-        if over:
-            where = ", ".join(over)
-            return (
-                "chambers",
-                f"still under pressure though vented: {where}; close the supply and let the air out by hand",
-            )
-        where = ", ".join(f"{self._names[i]} reads {deviation[i] / 1e3:+.0f} kPa from it" for i in faulty)
-        return "vacuum", f"below the vented pressure: {where}; check its sensor and its valve"

@@ -193,7 +193,7 @@ class ValveControl(ActuatorControl):
         driven = self.enabled
         key, text = self._chambers.update(self._sensors.pressures, self._limiter.positions, dt, driven)
         self._astray = "" if driven else text
-        self.pressed = not driven and key == "chambers"
+        self.pressed = key == "pressed"
         if key:
             self._fault(key, text)
 
