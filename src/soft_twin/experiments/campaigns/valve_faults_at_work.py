@@ -82,7 +82,7 @@ class FaultsAtWork:
             judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
 
     def _turn(self) -> int:
-        """Answers that one waits for until all chambers have been told once: an OpenPneu's channel is selected first."""
+        """Answers to wait for until each chamber has been told: an OpenPneu selects a channel first."""
         return PAIRS if self._case.backend == "openpneu" else 1
 
     def _hinders(self, fault: Happening) -> bool:
