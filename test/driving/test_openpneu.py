@@ -32,12 +32,13 @@ class Memory:
         self.sent, self._given, self._rest = b"", list(answers), b""
         self.firmware = None if answers else EmulatedOpenPneu(port=self)
         self.lose = self.refuse = b"?"
+        self.telegram = b""
 
     def read(self):
         if self.firmware is None:
             return self._given.pop(0) if self._given else b""
         *lines, self._rest = self._rest.split(b"\n")
-        return b"".join(self._answer(line) for line in lines)
+        return b"".join(self._answer(line) for line in lines) + self.telegram
 
     def write(self, data):
         self.sent += data
@@ -183,6 +184,20 @@ def test_a_channel_that_its_control_has_left_pumping_is_paused():
     _tell(valves, [0.0])
     assert port.firmware.running
     assert port.sent.partition(b"\r\nC\r\n")[0].count(b"T=0.0") >= 5
+
+
+def test_a_channel_that_says_the_same_for_ever_while_its_target_moves_is_not_believed():
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    port.telegram = TELEGRAM
+    for pressure in np.linspace(0.0, 4e3, 40):
+        valves.write(np.array([pressure, 0.0]))
+        assert np.isfinite(valves.read()).all()
+    for pressure in np.linspace(4e3, 30e3, 40):
+        valves.write(np.array([pressure, 0.0]))
+        measured = valves.read()
+    assert np.isnan(measured[0])
+    assert measured[1] == 2.5e3
 
 
 def test_leaving_lets_the_air_out_and_is_confirmed():

@@ -37,6 +37,7 @@ POLL = 0.001  # [s]
 GREETING_TIME = 2.0  # [s]
 REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
+FROZEN, MOVED = 12, 5.0  # telegrams that say the same though a target has moved by so much [kPa]
 LOOPLESS = 0.2  # [s] without a telegram, and the loop does not run
 UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
@@ -132,6 +133,9 @@ class OpenPneuValves(Valves):
         self._decoder = StreamDecoder()
         self._talk = Talk(self._port.write, self._decoder, self._clock)
         self._measured: np.ndarray | None = None
+        self._said = np.full(self.count, np.nan)  # [Pa] in the newest telegram …
+        self._same = np.zeros(self.count)  # … and for so many before it
+        self._wanted_then = np.zeros(self.count)  # [kPa] when it was said first
         self._measured_at = self._heard = -np.inf  # [s] the newest telegram, and the question of the newest answer
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
@@ -157,9 +161,22 @@ class OpenPneuValves(Valves):
     def _listen(self) -> None:
         telegrams = self._decoder.feed(self._port.read())
         if telegrams:
-            self._measured = telegrams[-1][: 2 * self.count : 2]
+            self._measured = self._alive(telegrams[-1][: 2 * self.count : 2])
             self._measured_at = self._clock.monotonic()
         self._talk.listen()
+
+    def _alive(self, said: np.ndarray) -> np.ndarray:
+        """(n,) what is said [Pa]; NaN where it is the same to the last digit while targets move.
+
+        The firmware skips a channel whose sensor reads beyond 100 kPa: it says its last pressure again and again.
+        """
+        wanted = np.zeros(self.count) if self._wanted is None else self._wanted[: self.count]
+        same = said == self._said
+        self._same = np.where(same, self._same + 1, 0)
+        self._wanted_then = np.where(same, self._wanted_then, wanted)
+        self._said = said
+        frozen = (self._same >= FROZEN) & (np.abs(wanted - self._wanted_then) > MOVED)
+        return np.where(frozen, np.nan, said)
 
     def _tell(self) -> None:
         """Say what is to be said; wait a moment for the answers only where something has changed."""
