@@ -66,7 +66,6 @@ setup(
         "numba",
         "numpy",
         "pydantic>=2",
-        "pymodbus>=3.8",
         "pyserial",
         "python-can",
         "pyyaml",

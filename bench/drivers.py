@@ -143,8 +143,13 @@ class _TimedValves(Valves):
 
     def __init__(self, valves: Valves):
         self._valves, self.count, self.range = valves, valves.count, valves.range
+        self.rests_after = valves.rests_after
         self._start = 0.0
         self.times: list[float] = []
+
+    @property
+    def told_until(self) -> float:
+        return self._valves.told_until
 
     def read(self):
         self._start = time.perf_counter()
@@ -154,8 +159,8 @@ class _TimedValves(Valves):
         self._valves.write(pressures)
         self.times.append(1e3 * (time.perf_counter() - self._start))
 
-    def shut_down(self):
-        self._valves.shut_down()
+    def shut_down(self, rest):
+        self._valves.shut_down(rest)
 
     def release(self):
         self._valves.release()

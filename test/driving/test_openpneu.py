@@ -32,12 +32,13 @@ class Memory:
         self.sent, self._given, self._rest = b"", list(answers), b""
         self.firmware = None if answers else EmulatedOpenPneu(port=self)
         self.lose = self.refuse = b"?"
+        self.telegram = b""
 
     def read(self):
         if self.firmware is None:
             return self._given.pop(0) if self._given else b""
         *lines, self._rest = self._rest.split(b"\n")
-        return b"".join(self._answer(line) for line in lines)
+        return b"".join(self._answer(line) for line in lines) + self.telegram
 
     def write(self, data):
         self.sent += data
@@ -165,6 +166,38 @@ def test_targets_that_are_refused_are_named_with_the_line():
     port.refuse = b"T="
     _tell(valves, [30e3])
     assert "refuses 'T=" in valves.trouble
+
+
+def test_a_channel_that_its_control_has_left_pumping_is_paused():
+    port = Memory()
+    valves = OpenPneuValves(port, 1, Ticking())
+    _tell(valves, [0.0])
+    assert port.firmware.running
+    valves.let_out(True)
+    _tell(valves, [0.0])
+    assert not port.firmware.running
+    assert valves.trouble == ""
+    assert valves.rested
+    port.firmware._targets[:] = 60e3  # V forgets nothing
+    port.sent = b""
+    valves.let_out(False)
+    _tell(valves, [0.0])
+    assert port.firmware.running
+    assert port.sent.partition(b"\r\nC\r\n")[0].count(b"T=0.0") >= 5
+
+
+def test_a_channel_that_says_the_same_for_ever_while_its_target_moves_is_not_believed():
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    port.telegram = TELEGRAM
+    for pressure in np.linspace(0.0, 4e3, 40):
+        valves.write(np.array([pressure, 0.0]))
+        assert np.isfinite(valves.read()).all()
+    for pressure in np.linspace(4e3, 30e3, 40):
+        valves.write(np.array([pressure, 0.0]))
+        measured = valves.read()
+    assert np.isnan(measured[0])
+    assert measured[1] == 2.5e3
 
 
 def test_leaving_lets_the_air_out_and_is_confirmed():

@@ -178,6 +178,32 @@ def test_wrong_first_measurements_are_believed_by_nobody(control, wrong):
     assert not np.any(told)
 
 
+def test_a_found_pressure_beyond_the_limits_is_believed_by_nobody(control):
+    told = [control.update(np.array([0.0, 1e6, 0.0]), DT) for _ in range(50)]
+    assert control.ready
+    assert not np.any(told)
+
+
+def test_a_sensor_that_begins_to_lie_while_it_is_looked_at_lifts_nothing(control):
+    told = [control.update(np.full(3, 0.0 if i < 2 else 79e3), DT) for i in range(50)]
+    assert control.ready
+    assert not np.any(told)
+
+
+@pytest.mark.parametrize("value", [90e3, 300e3, 1.9e6])
+def test_a_high_reading_never_lifts_what_is_told(control, value):
+    _measured(control, 1.0, lambda pressures: np.zeros(3))
+    control.enable()
+    for _ in range(50):
+        control.command([20e3, 20e3, 20e3])
+        told = control.state(0.0).commanded
+        assert control.update(np.where(np.arange(3) == 1, value, told), DT).max() <= 20.5e3
+    before = control.state(0.0).commanded
+    control.relax()
+    after = control.update(np.full(3, value), DT)
+    assert np.all(after <= before)
+
+
 def test_what_never_agrees_is_taken_for_the_lowest_that_was_seen(control):
     rng = np.random.default_rng(0)
     told = [control.update(rng.uniform(20e3, 80e3, 3), DT) for _ in range(50)]
@@ -244,6 +270,23 @@ def test_a_chamber_that_keeps_its_pressure_though_vented_is_named_in_every_state
         control.enable()
     _measured(control, 0.1, lambda pressures: pressures)
     control.enable()
+
+
+def test_a_sensor_that_reads_a_vacuum_is_named_before_anybody_enables(control):
+    _measured(control, 1.0, lambda pressures: pressures)
+    _measured(control, 2.0, lambda pressures: np.where(np.arange(3) == 0, -100e3, pressures))
+    assert control.state(0.0).mode == "fault"
+    assert "left is -100 kPa from its command" in control.state(0.0).faults[0]
+    assert not control.pressed
+
+
+def test_chambers_that_the_device_has_let_rest_begin_from_there(control):
+    _measured(control, 1.0, lambda pressures: pressures)
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    assert not control.update(None, DT, rested=True).any()
+    control.command(TOLD)
+    assert np.all(control.update(np.zeros(3), DT) <= LIMITS.rate * DT)
 
 
 def test_what_the_device_is_in_trouble_with_is_a_fault_while_it_lasts(control):

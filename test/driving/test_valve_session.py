@@ -171,7 +171,7 @@ def test_an_openpneu_that_refuses_while_it_is_vented_is_named_and_told_again(mon
     assert _state(bench) is State.FAULT
     np.testing.assert_allclose(bench.targets, bench.middle)
     monkeypatch.setattr(bench.device, "answer", answer)
-    bench.run(1.0)
+    bench.run(5.0)
     np.testing.assert_allclose(bench.targets, 0.0)
     bench.session.enable()
     bench.run(2.0, bench.middle)

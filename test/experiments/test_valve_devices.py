@@ -1,15 +1,24 @@
 """The emulated valve devices say and obey what their data sheets say, in literal bytes; their air obeys the gas law."""
 
 import math
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from soft_twin.experiments.campaigns import devices
 from soft_twin.experiments.campaigns.devices.chambers import ATMOSPHERE, Chambers, flow
 from soft_twin.experiments.campaigns.devices.dac_board import DacBoard, frame
 from soft_twin.experiments.campaigns.devices.line import Line
 from soft_twin.experiments.campaigns.devices.modbus_terminal import ModbusTerminal
 from soft_twin.experiments.campaigns.devices.openpneu import OpenPneu
+
+
+def test_emulated_devices_share_no_code_with_what_they_judge():
+    for path in Path(devices.__file__).parent.glob("*.py"):
+        lines = [line for line in path.read_text().splitlines() if line.startswith(("import", "from"))]
+        judged = ("soft_twin.driving", "soft_twin.sensing", "soft_twin.emulation")
+        assert not [line for line in lines if any(name in line for name in judged)], path.name
 
 
 def test_an_openpneu_selects_a_channel_and_sets_its_pair():

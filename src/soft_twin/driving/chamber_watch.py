@@ -11,7 +11,7 @@ class ChamberWatch:
 
     A chamber that fills or empties at a rate of its own has a pressure somewhere between the lowest and the highest
     that it was told within the time it takes to respond. One that stays farther from there than a tolerance is at
-    fault; while the chambers are relaxed, only one that stays above.
+    fault; while the chambers are relaxed, only one that stays above, or below the ambient's.
     """
 
     def __init__(self, names: Sequence[str], tolerance: float, response: float, patience: float):
@@ -28,7 +28,7 @@ class ChamberWatch:
         self._astray[:] = 0.0
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
-        """What is at fault ("supply", "chambers" or "") and what to say, after `dt` more seconds.
+        """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.
 
         Args:
             measured: (n,) [Pa], NaN where not known.
@@ -42,22 +42,23 @@ class ChamberWatch:
             self._told.popleft()
         lately = np.array([pressures for _, pressures in self._told])
         deviation = np.nan_to_num(measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0)))
-        far = np.abs(deviation) > self._tolerance if driven else deviation > self._tolerance
+        far = np.abs(deviation) > self._tolerance
         self._astray = np.where(far, self._astray + dt, 0.0)
         faulty = np.flatnonzero(self._astray > self._patience)
-        return self._verdict(faulty, deviation) if driven else self._verdict_relaxed(faulty, deviation)
+        over = faulty[deviation[faulty] > 0.0]
+        if len(over) and not driven:
+            where = ", ".join(f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in over)
+            return (
+                "pressed",
+                f"still under pressure though vented: {where}; close the supply and let the air out by hand",
+            )
+        return self._verdict(faulty, deviation)
 
     def _verdict(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
         low = np.count_nonzero(deviation < -self._tolerance)
         if len(faulty) and low > 1 and low > 0.5 * len(deviation):
-            return "supply", f"{low} chambers do not reach their pressure: supply pressure lost?"
+            return "supply", f"{low} chambers do not reach their pressure: is the supply pressure lost? Check it"
         if len(faulty):
             where = ", ".join(f"{self._names[i]} is {deviation[i] / 1e3:+.0f} kPa from its command" for i in faulty)
-            return "chambers", f"{where}: valve stuck, or chamber leaks"
+            return "chambers", f"{where}: valve stuck, or chamber leaks; check both"
         return "", ""
-
-    def _verdict_relaxed(self, faulty: np.ndarray, deviation: np.ndarray) -> tuple[str, str]:
-        if not len(faulty):
-            return "", ""
-        where = ", ".join(f"{self._names[i]} by {deviation[i] / 1e3:.0f} kPa" for i in faulty)
-        return "chambers", f"still under pressure though vented: {where}; close the supply and let the air out by hand"

@@ -23,7 +23,8 @@ class FirstLook:
         self._count = count
         self._rests_after = rests_after
         self._seen: deque[np.ndarray] = deque(maxlen=AGREEING)
-        self._age = 0.0
+        self._age = self._silent = 0.0
+        self._forget()
 
     def update(self, measured: np.ndarray | None, dt: float) -> np.ndarray | None:
         """Pressures (n,) to begin from [Pa], NaN where the chambers are at rest or nothing is known; None: wait.
@@ -35,16 +36,22 @@ class FirstLook:
         self._age += dt
         if np.isfinite(self._rests_after):
             return np.full(self._count, np.nan) if self._age > self._rests_after + MARGIN else None
+        self._silent += dt
+        if self._silent > SILENCE:
+            self._forget()  # whatever the chambers had, they may have lost it meanwhile
         if measured is not None:
             self._seen.append(measured)
+            self._lowest = np.fmin(self._lowest, measured)
+            self._silent = 0.0
         if self._agree() or self._age > (PATIENCE if self._seen else SILENCE):
-            return self._lowest()
+            return np.where(np.isnan(self._seen[-1]), np.nan, self._lowest) if self._seen else self._lowest
         return None
+
+    def _forget(self) -> None:
+        self._seen.clear()
+        self._lowest = np.full(self._count, np.nan)
 
     def _agree(self) -> bool:
         if len(self._seen) < AGREEING:
             return False
         return not (np.ptp(self._seen, axis=0) > AGREEMENT).any()  # false for NaN
-
-    def _lowest(self) -> np.ndarray:
-        return np.min(self._seen, axis=0) if self._seen else np.full(self._count, np.nan)

@@ -92,8 +92,8 @@ class AnswerDecoder:
         self._buffer += data
         result = []
         while len(self._buffer) >= _HEADER.size:
-            transaction, protocol, length, _, function = _HEADER.unpack_from(self._buffer)
-            if protocol or not 2 <= length <= LONGEST:
+            transaction, protocol, length, unit, function = _HEADER.unpack_from(self._buffer)
+            if protocol or unit != UNIT or not 2 <= length <= LONGEST:
                 self.forget()
                 break
             if len(self._buffer) < _BEFORE_UNIT + length:

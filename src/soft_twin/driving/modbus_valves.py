@@ -39,6 +39,7 @@ PATIENCE = 0.004  # [s] in which a terminal that is quick has answered
 POLL = 0.001  # [s]
 ANSWER_TIME = 0.4  # [s] after which an answer is not waited for any more
 UNCONFIRMED = 0.5  # [s] after which a set point that is not confirmed is trouble
+SILENT = 0.3  # [s] without any answer, and what was measured before is not relied on any more
 LOST = 1.0  # [s] without any answer, and the terminal is gone
 
 DOING = {READ: "read", WRITE: "written"}
@@ -98,12 +99,12 @@ class ModbusValves(Valves):
         self._wanted = np.rint(np.clip(pressures, *RANGE) / MILLIBAR)
         if self._unconfirmed_since is None:
             self._unconfirmed_since = self._clock.monotonic()
-        if self._waiting is None:
+        if self._waiting is None and not self._is_silent():  # without power, perhaps: look first, then tell
             self._ask(WRITE)
 
     def read(self) -> np.ndarray | None:
         self._take_answers()
-        if self._waiting is None and (self._last != READ or self._wanted is None):
+        if self._waiting is None and (self._last != READ or self._wanted is None or self._is_silent()):
             self._ask(READ)
         self._wait(PATIENCE)
         measured, self._measured = self._measured, None
@@ -120,6 +121,9 @@ class ModbusValves(Valves):
             if self._waiting is None:
                 self._ask(WRITE)
             self._wait(PATIENCE)
+
+    def _is_silent(self) -> bool:
+        return self._clock.monotonic() - self._heard > SILENT
 
     def _begin_again(self) -> None:
         self._decoder = AnswerDecoder()

@@ -37,8 +37,11 @@ POLL = 0.001  # [s]
 GREETING_TIME = 2.0  # [s]
 REFRESH = 3  # every so-manieth exchange tells a pair in turn, whatever it is known to hold
 ROUND = REFRESH * PAIRS  # exchanges after which control is started anew: the device may have been without power
+FROZEN, MOVED = 12, 5.0  # telegrams that say the same though a target has moved by so much [kPa]
+LOOPLESS = 0.2  # [s] without a telegram, and the loop does not run
 UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
+PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that keeps it though told to vent
 
 
 class OpenPneuValves(Valves):
@@ -71,6 +74,11 @@ class OpenPneuValves(Valves):
         return float(self._told_until[: self.count].min()) if self._controls else -np.inf
 
     @property
+    def rested(self) -> bool:
+        """Its loop does not run: it is paused, or answers but measures nothing any more."""
+        return self._paused() or self._controls and self._heard - self._measured_at > LOOPLESS
+
+    @property
     def trouble(self) -> str:
         late = self._clock.monotonic() - self._unheld_since[: self.count] > UNCONFIRMED  # false for NaN
         if not late.any():
@@ -83,10 +91,13 @@ class OpenPneuValves(Valves):
         )
 
     def write(self, pressures: np.ndarray) -> None:
+        if self.rested:  # it has forgotten its targets, or knows old ones
+            self._controls = False
+            self._held[:] = np.nan  # every target is told again before the loop is started
         wanted = np.zeros(PAIRS)
         wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
         self._wanted = wanted
-        unheld = (self._held != wanted) | (not self._controls)
+        unheld = ((self._held != wanted) | (not self._controls)) & (not self._paused())
         begins = np.isnan(self._unheld_since) & unheld
         self._unheld_since = np.where(begins, self._clock.monotonic(), self._unheld_since)
         self._tell()
@@ -95,6 +106,14 @@ class OpenPneuValves(Valves):
         self._listen()
         measured, self._measured = self._measured, None
         return measured
+
+    def let_out(self, pressed: bool) -> None:
+        """Pause the control now and then: it leaves a channel whose sensor is broken pumping as it was."""
+        now = self._clock.monotonic()
+        if not pressed:
+            self._paused_until = -np.inf
+        elif now > self._paused_until + PAUSE_TIME:
+            self._paused_until = now + PAUSE_TIME
 
     def shut_down(self, rest: np.ndarray) -> None:
         """It keeps no pressure without its pumps: whatever the chambers are to rest at, their air is let out."""
@@ -114,9 +133,14 @@ class OpenPneuValves(Valves):
         self._decoder = StreamDecoder()
         self._talk = Talk(self._port.write, self._decoder, self._clock)
         self._measured: np.ndarray | None = None
+        self._said = np.full(self.count, np.nan)  # [Pa] in the newest telegram …
+        self._same = np.zeros(self.count)  # … and for so many before it
+        self._wanted_then = np.zeros(self.count)  # [kPa] when it was said first
+        self._measured_at = self._heard = -np.inf  # [s] the newest telegram, and the question of the newest answer
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
+        self._paused_until = self._pauses = -np.inf  # [s] as wanted, and as the device has confirmed
         self._controls = False
         self._selected: int | None = None
         self._next = self._refreshed = PAIRS - 1
@@ -137,16 +161,32 @@ class OpenPneuValves(Valves):
     def _listen(self) -> None:
         telegrams = self._decoder.feed(self._port.read())
         if telegrams:
-            self._measured = telegrams[-1][: 2 * self.count : 2]
+            self._measured = self._alive(telegrams[-1][: 2 * self.count : 2])
+            self._measured_at = self._clock.monotonic()
         self._talk.listen()
+
+    def _alive(self, said: np.ndarray) -> np.ndarray:
+        """(n,) what is said [Pa]; NaN where it is the same to the last digit while targets move.
+
+        The firmware skips a channel whose sensor reads beyond 100 kPa: it says its last pressure again and again.
+        """
+        wanted = np.zeros(self.count) if self._wanted is None else self._wanted[: self.count]
+        same = said == self._said
+        self._same = np.where(same, self._same + 1, 0)
+        self._wanted_then = np.where(same, self._wanted_then, wanted)
+        self._said = said
+        frozen = (self._same >= FROZEN) & (np.abs(wanted - self._wanted_then) > MOVED)
+        return np.where(frozen, np.nan, said)
 
     def _tell(self) -> None:
         """Say what is to be said; wait a moment for the answers only where something has changed."""
         end = self._clock.monotonic() + PATIENCE
         while True:
-            if self._talk.idle:
+            if self._talk.idle and not self._paused():
                 self._say_next()
-            if self._holds() or self._clock.monotonic() >= end:
+            elif self._talk.idle and self._pauses < self._paused_until:
+                self._say_pause()
+            if self._paused() or self._holds() or self._clock.monotonic() >= end:
                 return
             self._clock.sleep(POLL)
             self._listen()
@@ -154,6 +194,17 @@ class OpenPneuValves(Valves):
     def _holds(self) -> bool:
         """Whether the device is known to hold what is wanted."""
         return self._controls and bool(np.array_equal(self._held, self._wanted))
+
+    def _paused(self) -> bool:
+        return self._clock.monotonic() < self._paused_until
+
+    def _say_pause(self) -> None:
+        self._controls, self._selected = False, None
+        self._unheld_since[:] = np.nan
+        self._talk.say((PAUSE, EXHAUST), (*PAUSES, EXHAUSTS), self._take_pause)
+
+    def _take_pause(self, well: bool) -> None:
+        self._pauses = self._paused_until if well else self._pauses
 
     def _say_next(self) -> None:
         """The target of the pair that is selected, and the selection of the next, whose answer confirms both."""
@@ -192,7 +243,9 @@ class OpenPneuValves(Valves):
                 self._held[told] = np.nan
             return
         self._selected = chosen
-        self._controls = self._controls or starts
+        self._heard = said
+        if starts and not self._controls:
+            self._controls, self._measured_at = True, said
         if told is not None:
             self._held[told], self._told_until[told] = value, said
         if starts:

@@ -85,6 +85,10 @@ class ValveControl(ActuatorControl):
     that comes free, then fills no chamber with a bang. Whatever is measured, nothing beyond the limits is told, and
     nothing to rise faster than they allow. Ages are in real time; only the pressures' own motion does not make up for
     time that was lost.
+
+    Attributes:
+        ready: whether to tell the valves anything yet.
+        pressed: whether a chamber stays under pressure though nobody drives it.
     """
 
     actuators = "valves"
@@ -109,16 +113,18 @@ class ValveControl(ActuatorControl):
         self._counters.update(lead=0, stale=0)
         self._target = self._limiter.positions
         self._stays = True  # the target is where the pressures are, not a command
-        self._trouble = self._pressed = ""
+        self._trouble = self._astray = ""
+        self.pressed = False
         self.ready = False
 
-    def update(self, measured: np.ndarray | None, dt: float, trouble: str = "") -> np.ndarray:
+    def update(self, measured: np.ndarray | None, dt: float, trouble: str = "", rested: bool = False) -> np.ndarray:
         """The pressures (n,) to hold [Pa]; the valves are to be told them once the control is `ready`.
 
         Args:
             measured: (n,) in the last `dt` seconds [Pa], NaN where not known; None if nothing was.
             dt: [s].
             trouble: what the device refuses or does not confirm, in words; "" if nothing.
+            rested: whether the device has let its chambers rest, of itself.
         """
         self._counters["ticks"] += 1
         self._command_age += dt
@@ -128,9 +134,9 @@ class ValveControl(ActuatorControl):
         step = min(dt, self.parameters.longest_step)
         self._watch(step)
         if not self.ready:
-            self._begin_from(self._look.update(None if measured is None else self._sensors.newest, dt))
+            self._begin_from(self._look.update(None if measured is None else self._believable(), dt))
         if self.ready:
-            self._advance(dt, step)
+            self._advance(step, rested or dt > self._rests_after)
         return self._limiter.positions
 
     def state(self, time: float) -> ChamberState:
@@ -156,18 +162,23 @@ class ValveControl(ActuatorControl):
         self._chambers.reset()
 
     def _lasting_faults(self) -> list[str]:
-        return [text for text in (self._sensors.fault, self._trouble, self._pressed) if text]
+        return [text for text in (self._sensors.fault, self._trouble, self._astray) if text]
 
     def _begin_from(self, found: np.ndarray | None) -> None:
         """Chambers that were left under pressure are vented from where they are."""
         if found is None:
             return
         vented, spare = self._limits.vented, self.parameters.spare
-        at_rest = ~(np.abs(found - vented) > spare)  # true for NaN
-        self._limiter.reset(np.where(at_rest, vented, found).clip(*self._limits.pressure))
+        believed = np.abs(found - vented) > spare  # false for NaN
+        self._limiter.reset(np.where(believed, found, vented).clip(*self._limits.pressure))
         self.ready = True
         if self._stays:
             self._stay()
+
+    def _believable(self) -> np.ndarray:
+        """(n,) the newest measurements that chambers within their limits can have; NaN for others [Pa]."""
+        newest = self._sensors.newest
+        return np.where(newest > self._limits.pressure[1] + self.parameters.spare, np.nan, newest)
 
     def _watch(self, dt: float) -> None:
         """Go to the mode that the ages of commands and measurements, the device and the chambers ask for."""
@@ -175,21 +186,21 @@ class ValveControl(ActuatorControl):
             self._fault("sensors", self._sensors.fault)
         if self._trouble:
             self._fault("trouble", self._trouble)
-        if self.ready:
-            self._watch_chambers(dt)
+        self._watch_chambers(dt)
         self._watch_commands()
 
     def _watch_chambers(self, dt: float) -> None:
         driven = self.enabled
         key, text = self._chambers.update(self._sensors.pressures, self._limiter.positions, dt, driven)
-        self._pressed = "" if driven else text
+        self._astray = "" if driven else text
+        self.pressed = key == "pressed"
         if key:
             self._fault(key, text)
 
-    def _advance(self, dt: float, step: float) -> None:
-        """Move on by a step, the last one having been `dt` ago [s]."""
+    def _advance(self, step: float, rested: bool) -> None:
+        """Move on by a step [s]; from rest, if the chambers have come to rest meanwhile."""
         limits, limiter = self._limits, self._limiter
-        if dt > self._rests_after:  # the device has been told nothing for so long: it rests
+        if rested:
             limiter.reset(np.full(len(limiter.positions), limits.vented))
         elif self.enabled:
             self._fall_back(self._sensors.pressures + self._lead)
@@ -208,7 +219,10 @@ class ValveControl(ActuatorControl):
         self._limiter.restart(ahead, highest)
 
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
-        """(n,) the target, but not far from where the chambers are; not up where nobody knows where that is [Pa]."""
+        """(n,) the target, but not far above where the chambers are; not up where nobody knows where that is [Pa].
+
+        Nothing that is measured, be it ever so high, makes it higher than the target.
+        """
         measured = self._sensors.pressures
-        near = target.clip(measured - self._lead, measured + self._lead)
-        return np.where(np.isnan(near), np.minimum(target, self._limiter.positions), near).clip(*self._limits.pressure)
+        highest = np.where(np.isnan(measured), self._limiter.positions, measured + self._lead)
+        return np.minimum(target, highest).clip(*self._limits.pressure)

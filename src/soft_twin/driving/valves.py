@@ -62,6 +62,11 @@ class Valves(ABC):
         return self._clock.monotonic()
 
     @property
+    def rested(self) -> bool:
+        """Whether the device has let its chambers rest of itself, as after it was without power."""
+        return False
+
+    @property
     def trouble(self) -> str:
         """What the device refuses, or has not confirmed for too long, in words; "" if all is well."""
         return ""
@@ -69,6 +74,10 @@ class Valves(ABC):
     @abstractmethod
     def write(self, pressures: np.ndarray) -> None:
         """Tell the device the pressures (n,) [Pa] that it should hold; those beyond its range are clipped."""
+
+    def let_out(self, pressed: bool) -> None:
+        """Whether a chamber keeps its pressure though told to vent: do what else there is to let the air out."""
+        return
 
     @abstractmethod
     def read(self) -> np.ndarray | None:

@@ -1,5 +1,6 @@
 """The faults of a case with valves, begun and ended at their times, and what they excuse."""
 
+from soft_twin.experiments.campaigns.devices.openpneu import CHANNELS
 from soft_twin.experiments.campaigns.valve_cases import Case, Happening
 from soft_twin.experiments.campaigns.valve_judge import Judge
 from soft_twin.experiments.campaigns.valve_world import World
@@ -7,6 +8,7 @@ from soft_twin.experiments.campaigns.valve_world import World
 LINE = ("loss", "change", "double", "swap", "delay")
 UNUSABLE = ("loss", "change", "swap", "unplug", "dropped", "silent", "reboot", "refuses", "wrong reply")
 AFTERMATH = 1.0  # [s] that a fault's end may take to be over
+PAIRS = CHANNELS // 2
 PROMPT = 0.2  # [s] of delay with which a line still works
 
 
@@ -64,6 +66,7 @@ class FaultsAtWork:
             judge.usable = True
             judge.outage_over()
         judge.usable = usable
+        judge.answering = self._turn() * self._world.to_host.trouble.delay
         judge.unplugged = not self._world.plugged
         judge.mute = any(self._mutes(fault) for fault in self._going)
         judge.unreachable = any(self._isolates(fault) for fault in self._going)
@@ -77,6 +80,10 @@ class FaultsAtWork:
             judge.exempt_pressure_until = max(judge.exempt_pressure_until, fault.end + PROMPT)
         if fault.what == "refuses":
             judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
+
+    def _turn(self) -> int:
+        """Answers to wait for until each chamber has been told: an OpenPneu selects a channel first."""
+        return PAIRS if self._case.backend == "openpneu" else 1
 
     def _hinders(self, fault: Happening) -> bool:
         if fault.what == "delay":
@@ -92,7 +99,9 @@ class FaultsAtWork:
 
     def _mutes(self, fault: Happening) -> bool:
         """Whether nothing can be measured while it lasts."""
-        if fault.what in ("silent", "reboot", "unplug", "wrong reply"):
+        if fault.what == "wrong reply":
+            return fault.value != "unit"  # the specification matches answers by their transaction
+        if fault.what in ("silent", "reboot", "unplug"):
             return True
         return self._case.backend == "modbus" and fault.what == "refuses" and fault.value == 1.0
 
@@ -132,8 +141,10 @@ class FaultsAtWork:
         if on:
             self._world.device.powered = False
             self._world.device.reboot()
-        else:
-            self._world.device.powered = True
+            return
+        self._world.device.powered = True
+        if self._case.backend == "modbus":
+            self._world.drop_connection()  # a terminal that boots knows no connections
 
     def _unplug(self, fault: Happening, on: bool) -> None:
         world = self._world

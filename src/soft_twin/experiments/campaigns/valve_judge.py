@@ -61,7 +61,7 @@ class _Chamber:
     """What the judge knows of one chamber.
 
     Attributes:
-        asked: what the host told last [Pa].
+        asked: what the host told last; before it told anything, what the device holds [Pa].
         ramp: what it may be told at the most by the rate limit [Pa].
         lost: when the right to drive it ended, the highest and the lowest set point to vent it from.
         lowest: told since then [Pa].
@@ -85,6 +85,7 @@ class Judge:
         violations: found so far.
         usable: what the host says reaches the device, and is answered.
         awake: the host runs.
+        answering: time that the device's answers take for every chamber in turn, where one waits for each [s].
         line_clean: and nothing else happens on the line.
         unplugged: the line is.
         unreachable: nothing that the host says can reach the device.
@@ -100,6 +101,7 @@ class Judge:
         self.violations: list[Violation] = []
         self.usable, self.line_clean, self.closing, self.awake = True, True, False, True
         self.exempt_pressure_until = 0.0
+        self.answering = 0.0
         self.refused_until = self._opened = -math.inf
         self.lying: set[int] = set()
         self.mute = False
@@ -224,6 +226,8 @@ class Judge:
             self._judge_awake()
         if connected and not before:
             self._opened = now
+            for chamber in self._chambers:
+                chamber.spoken = False  # what the device holds counts, whoever told it
             self._begin_again()
         self._judge_presence(status, state, connected)
         self._judge_arrival(status)
@@ -318,8 +322,7 @@ class Judge:
             self._called_off("commands stay away")
         said = device.said[1] if device.said else None
         for index, chamber in enumerate(self._chambers):
-            if chamber.spoken:
-                chamber.asked = asked[index]
+            chamber.asked = asked[index] if chamber.spoken else set_points[index]
             self._judge_truth(index, chamber, truths[index], set_points[index])
             chamber.truths.append(truths[index])
             chamber.history.append((now, chamber.asked))
@@ -338,7 +341,7 @@ class Judge:
         if self.granted or not self._connected:
             return
         start, highest, lowest = chamber.lost
-        late = GRACE + 2.0 * self.limits.vent_rate / self.limits.acceleration
+        late = GRACE + 2.0 * self.limits.vent_rate / self.limits.acceleration + self.answering
         ramp = self.limits.vent_rate / STRETCH * (self.world.now - start - late)
         if ramp < 0.0:
             return
@@ -387,6 +390,8 @@ class Judge:
     def _judge_truth(self, index: int, chamber: _Chamber, truth: float, set_point: float) -> None:
         """What the driver does to the air, where the device obeys and its sensors do not lie."""
         now = self.world.now
+        if self.world.device.chambers.uncontrolled[index]:
+            self.exempt_pressure_until = max(self.exempt_pressure_until, now + SENSOR_MEMORY)
         if now < self.exempt_pressure_until or index in self.lying:
             return
         if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:

@@ -66,6 +66,7 @@ READING = 0.06  # [s] between two looks at the status
 PATIENCE = 6.0  # [s] that a call may take, besides what venting the chambers takes
 ARRIVING = 0.1  # [s] that a stop may take to the device
 SETTLING = 1.0  # [s] that a mended device needs to be measured again
+ATTEMPTS = 3  # of a person to enable again
 MENDING = 3.0  # [s] until a device that is there again is to be found
 FOLLOWING = 10e3  # [Pa] from the command at the end
 NAMES = ("left", "right", "top", "bottom")
@@ -298,10 +299,18 @@ class Run:
         if not self._session.active and not self._remedy("activate", must=True):
             return
         self._live_until(self.world.now + 0.3, streams=False)
-        self._let_air_out()
-        self._vent()
-        if self._remedy("enable", must=True):
+        if self._enable():
             self._follow()
+
+    def _enable(self) -> bool:
+        """A person does what a refusal says, and tries again after a while."""
+        for _ in range(ATTEMPTS):
+            self._let_air_out()
+            self._vent()
+            if self._remedy("enable"):
+                return True
+            self._live_until(self.world.now + SETTLING, streams=False)
+        return self._remedy("enable", must=True)
 
     def _let_air_out(self) -> None:
         """What a fault that says "by hand" asks for."""
