@@ -26,12 +26,12 @@ def rotation(quaternion_wxyz):
 
 
 def random_filter(seed):
-    """A filter in a general state: turned, with bias, scale errors, velocity and position."""
+    """A filter in a general state: turned, with bias, matrix error, velocity and position."""
     rng = np.random.default_rng(seed)
     ekf = OrientationEkf()
     ekf.update(ImuSample(0.0, np.zeros(3), np.array([0.0, 0.0, 9.81]), 25.0))
     ekf.state.nominal[:4] = np.roll(Rotation.random(rng=rng).as_quat(), 1)
-    ekf.state.nominal[4:] = 0.05 * rng.standard_normal(12)
+    ekf.state.nominal[4:] = 0.05 * rng.standard_normal(18)
     return ekf
 
 
@@ -44,7 +44,7 @@ def disturbed(nominal, error):
 
 
 def difference(after, before):
-    """Error state (15,) between two nominal states."""
+    """Error state (21,) between two nominal states."""
     turn = (rotation(after[:4]) * rotation(before[:4]).inv()).as_rotvec()
     return np.concatenate([turn, after[4:] - before[4:]])
 
@@ -72,11 +72,11 @@ def test_transition_is_the_derivative_of_the_process(seed):
         return x, pending
 
     end, pending = run(ekf.state.nominal)
-    F = np.empty((15, 15))
+    F = np.empty((21, 21))
     kernel.transition(pending, ekf._coefficients, F)
     step = 1e-6
-    for k in range(15):
-        error = step * np.eye(15)[k]
+    for k in range(21):
+        error = step * np.eye(21)[k]
         plus, minus = (run(disturbed(ekf.state.nominal, sign * error))[0] for sign in (1.0, -1.0))
         derivative = (difference(plus, end) - difference(minus, end)) / (2.0 * step)
         np.testing.assert_allclose(derivative, F[:, k], atol=5e-6)
@@ -85,9 +85,9 @@ def test_transition_is_the_derivative_of_the_process(seed):
 def test_covariance_step_is_the_transition_on_both_sides():
     rng = np.random.default_rng(1)
     noises = ("gyroscope_noise", "gyroscope_scale_noise", "accelerometer_noise", "accelerometer_scale_noise")
-    ekf = OrientationEkf(EkfParameters(**dict.fromkeys(noises, 0.0), bias_walk=0.0, scale_walk=0.0))
-    root, pending = rng.standard_normal((15, 15)), rng.standard_normal(kernel.PENDING)
-    C, F = root @ root.T, np.empty((15, 15))
+    ekf = OrientationEkf(EkfParameters(**dict.fromkeys(noises, 0.0), bias_walk=0.0, matrix_walk=0.0))
+    root, pending = rng.standard_normal((21, 21)), rng.standard_normal(kernel.PENDING)
+    C, F = root @ root.T, np.empty((21, 21))
     kernel.transition(pending, ekf._coefficients, F)
     expected = F @ C @ F.T
     kernel.propagate(C, pending, ekf._coefficients)
@@ -98,21 +98,21 @@ def test_covariance_grows_by_the_process_noise_of_its_time():
     p = EkfParameters(accelerometer_scale_noise=0.01)
     pending = np.zeros(kernel.PENDING)
     pending[[kernel.ELAPSED, kernel.RATE_SQUARED, kernel.EXCESS_SQUARED]] = duration, rate, excess = 0.05, 0.3, 2.0
-    C = np.zeros((15, 15))
+    C = np.zeros((21, 21))
     kernel.propagate(C, pending, OrientationEkf(p)._coefficients)
     turn = duration * p.gyroscope_noise**2 + rate * p.gyroscope_scale_noise**2
     velocity = duration * p.accelerometer_noise**2 + excess * p.accelerometer_scale_noise**2
-    parts = [turn, duration * p.bias_walk**2, duration * p.scale_walk**2, velocity, 0.0]
-    np.testing.assert_allclose(C, np.diag(np.repeat(parts, 3)), rtol=1e-12)
+    parts = [turn, duration * p.bias_walk**2, duration * p.matrix_walk**2, velocity, 0.0]
+    np.testing.assert_allclose(C, np.diag(np.repeat(parts, (3, 3, 9, 3, 3))), rtol=1e-12)
 
 
 def test_correction_is_kalmans():
     rng = np.random.default_rng(2)
     x = random_filter(2).state.nominal
-    root = 0.01 * rng.standard_normal((15, 15))
+    root = 0.01 * rng.standard_normal((21, 21))
     C, before, start = root @ root.T, root @ root.T, x.copy()
     kernel.correct(x, C, kernel.EV + 1, 0.02, 1e-4)
-    H = np.eye(15)[kernel.EV + 1 : kernel.EV + 2]
+    H = np.eye(21)[kernel.EV + 1 : kernel.EV + 2]
     gain = before @ H.T / (H @ before @ H.T + 1e-4)
     np.testing.assert_allclose(difference(x, start), 0.02 * gain[:, 0], atol=1e-12)
     np.testing.assert_allclose(C, before - gain @ H @ before, atol=1e-15)
@@ -195,10 +195,10 @@ def test_covariance_is_honest_in_monte_carlo():
     for seed in range(40):
         rng = np.random.default_rng(100 + seed)
         gyr, acc, truth = swing(20.0, seed)
-        scale = 1.0 + parameters.scale_std * rng.standard_normal(3)
+        matrix = np.eye(3) + parameters.matrix_std * rng.standard_normal((3, 3))
         noise = parameters.gyroscope_noise * np.sqrt(RATE) * rng.standard_normal(gyr.shape)
         vibration = parameters.accelerometer_noise * np.sqrt(RATE) * rng.standard_normal(acc.shape)
-        gyr = gyr / scale + parameters.bias_std * rng.standard_normal(3) + noise
+        gyr = gyr @ np.linalg.inv(matrix).T + parameters.bias_std * rng.standard_normal(3) + noise
         track = OrientationEkf(parameters).update_batch(gyr, acc + vibration, RATE)
         error = truth[-1] * rotation(track.quaternion_wxyz[-1]).inv()
         tilt = np.cross(error.apply([0, 0, 1]), [0, 0, 1])[:2]

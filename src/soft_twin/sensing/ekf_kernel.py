@@ -1,7 +1,8 @@
 """The arithmetic of the orientation filter, compiled; `ekf.py` says what it computes.
 
-State vectors are flat arrays. Nominal state (16,): quaternion w, x, y, z (sensor → world), then, three each, gyroscope
-bias b [rad/s], scale errors s, velocity v [m/s], position p [m]. Error state (15,): θ (world axes), b, s, v, p.
+State vectors are flat arrays. Nominal state (22,): quaternion w, x, y, z (sensor → world), gyroscope bias b [rad/s],
+the nine entries of the gyroscope's matrix error S row by row, velocity v [m/s], position p [m]. Error state (21,):
+θ (world axes), b, S, v, p.
 """
 
 import math
@@ -10,14 +11,14 @@ import numpy as np
 from numba import njit
 
 # Nominal state
-Q, B, S, V, P = 0, 4, 7, 10, 13
-NOMINAL = 16
+Q, B, S, V, P = 0, 4, 7, 16, 19
+NOMINAL = 22
 # Error state
-TH, EB, ES, EV, EP = 0, 3, 6, 9, 12
-ERROR = 15
+TH, EB, ES, EV, EP = 0, 3, 6, 15, 18
+ERROR = 21
 # Sums since the last covariance step
-ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 22, 23
-PENDING = 24
+ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 40, 41
+PENDING = 42
 # Rest detection: low-passed rate and specific force, time at rest
 REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
 REST = 8
@@ -31,7 +32,7 @@ MONITOR = 2
     C_GYRO,
     C_GYRO_SCALE,
     C_BIAS_WALK,
-    C_SCALE_WALK,
+    C_MATRIX_WALK,
     C_ACC,
     C_ACC_SCALE,
     C_POSITION,
@@ -101,11 +102,32 @@ def _matrix(x):
 
 
 @njit(cache=True)
+def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
+    """Row i of ∫ R (I − S) and of ∫ R_ik u_l, the turns by errors of the bias and of the matrix; r is R's row times dt."""
+    for j in range(3):
+        pending[TURN + 3 * i + j] -= rx * x[S + j] + ry * x[S + 3 + j] + rz * x[S + 6 + j]
+    pending[TURN + 3 * i] += rx
+    pending[TURN + 3 * i + 1] += ry
+    pending[TURN + 3 * i + 2] += rz
+    row = RATED_TURN + 9 * i
+    pending[row] += rx * ux
+    pending[row + 1] += rx * uy
+    pending[row + 2] += rx * uz
+    pending[row + 3] += ry * ux
+    pending[row + 4] += ry * uy
+    pending[row + 5] += ry * uz
+    pending[row + 6] += rz * ux
+    pending[row + 7] += rz * uy
+    pending[row + 8] += rz * uz
+
+
+@njit(cache=True)
 def integrate(x, pending, c, dt, gyr, acc):
     """Move the nominal state by one sample and add its share to the sums of the next covariance step."""
-    unscaled = (gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2])
-    scale = (1.0 - x[S], 1.0 - x[S + 1], 1.0 - x[S + 2])
-    rate_x, rate_y, rate_z = scale[0] * unscaled[0], scale[1] * unscaled[1], scale[2] * unscaled[2]
+    ux, uy, uz = gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2]
+    rate_x = ux - (x[S] * ux + x[S + 1] * uy + x[S + 2] * uz)
+    rate_y = uy - (x[S + 3] * ux + x[S + 4] * uy + x[S + 5] * uz)
+    rate_z = uz - (x[S + 6] * ux + x[S + 7] * uy + x[S + 8] * uz)
     _turn_in_body(x, dt * rate_x, dt * rate_y, dt * rate_z)
     r = _matrix(x)
     leak = 1.0 - dt / c[C_LEAK]
@@ -117,9 +139,7 @@ def integrate(x, pending, c, dt, gyr, acc):
         x[V + i] += dt * kinematic
         excess += kinematic * kinematic
         pending[FORCE + i] += dt * force
-        for j in range(3):
-            pending[TURN + 3 * i + j] += dt * r[3 * i + j] * scale[j]
-            pending[RATED_TURN + 3 * i + j] += dt * r[3 * i + j] * unscaled[j]
+        _add_turns(pending, x, i, dt * r[3 * i], dt * r[3 * i + 1], dt * r[3 * i + 2], ux, uy, uz)
     pending[ELAPSED] += dt
     pending[RATE_SQUARED] += dt * (rate_x * rate_x + rate_y * rate_y + rate_z * rate_z)
     pending[EXCESS_SQUARED] += dt * excess
@@ -149,7 +169,7 @@ def watch_rest(rest, c, dt, gyr, acc):
 
 @njit(cache=True)
 def transition(pending, c, F):
-    """F of one covariance step, (15, 15): the Jacobian of the error state over the time of the sums."""
+    """F of one covariance step, (21, 21): the Jacobian of the error state over the time of the sums."""
     duration = pending[ELAPSED]
     force_x, force_y, force_z = pending[FORCE], pending[FORCE + 1], pending[FORCE + 2]
     skew = ((0.0, -force_z, force_y), (force_z, 0.0, -force_x), (-force_y, force_x, 0.0))
@@ -159,9 +179,10 @@ def transition(pending, c, F):
     for i in range(3):
         for j in range(3):
             F[TH + i, EB + j] = -pending[TURN + 3 * i + j]
-            F[TH + i, ES + j] = -pending[RATED_TURN + 3 * i + j]
             F[EV + i, TH + j] = -skew[i][j]
             F[EP + i, TH + j] = -0.5 * duration * skew[i][j]
+        for j in range(9):
+            F[TH + i, ES + j] = -pending[RATED_TURN + 9 * i + j]
         F[EP + i, EV + i] = duration
         F[EP + i, EP + i] = 1.0 - duration / c[C_LEAK]
 
@@ -180,17 +201,12 @@ def _apply_transition(M, pending, leak, k):
     M[EV + 1, k] += dv_y
     M[EV + 2, k] += dv_z
     bx, by, bz = M[EB, k], M[EB + 1, k], M[EB + 2, k]
-    sx, sy, sz = M[ES, k], M[ES + 1, k], M[ES + 2, k]
     for i in range(3):
-        row = 3 * i
-        M[TH + i, k] -= (
-            pending[TURN + row] * bx
-            + pending[TURN + row + 1] * by
-            + pending[TURN + row + 2] * bz
-            + pending[RATED_TURN + row] * sx
-            + pending[RATED_TURN + row + 1] * sy
-            + pending[RATED_TURN + row + 2] * sz
-        )
+        row = TURN + 3 * i
+        turn = pending[row] * bx + pending[row + 1] * by + pending[row + 2] * bz
+        for j in range(9):
+            turn += pending[RATED_TURN + 9 * i + j] * M[ES + j, k]
+        M[TH + i, k] -= turn
 
 
 @njit(cache=True)
@@ -214,8 +230,9 @@ def propagate(C, pending, c):
     for i in range(3):
         C[TH + i, TH + i] += turn_noise
         C[EB + i, EB + i] += duration * c[C_BIAS_WALK] ** 2
-        C[ES + i, ES + i] += duration * c[C_SCALE_WALK] ** 2
         C[EV + i, EV + i] += velocity_noise
+    for i in range(9):
+        C[ES + i, ES + i] += duration * c[C_MATRIX_WALK] ** 2
 
 
 @njit(cache=True)
