@@ -1,39 +1,18 @@
 """Trials of BROAD, a public data set of IMU recordings with optical truth (Laidig et al., Data 2021)."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.io import loadmat
 
 from soft_twin.errors import RecordingError
+from soft_twin.sensing.optical_trial import OpticalTrial
 
 _FIELDS = {"imu_gyr": 3, "imu_acc": 3, "opt_quat": 4}
 _MAX_SIZE = 200_000_000  # [bytes]
 
 
-@dataclass(frozen=True)
-class BroadTrial:
-    """One recording.
-
-    Attributes:
-        name: the file's name without its ending.
-        rate: samples per second.
-        angular_velocity: (n, 3) [rad/s].
-        specific_force: (n, 3) [m/s²].
-        quaternion_wxyz: (n, 4) optical truth, sensor → world (z up), NaN where it was lost.
-        movement: (n,) bool, the part of the trial in which errors count.
-    """
-
-    name: str
-    rate: float
-    angular_velocity: np.ndarray
-    specific_force: np.ndarray
-    quaternion_wxyz: np.ndarray
-    movement: np.ndarray
-
-
-def read_broad(path: str | Path) -> BroadTrial:
+def read_broad(path: str | Path) -> OpticalTrial:
     """A trial from its .mat file.
 
     Raises:
@@ -53,7 +32,7 @@ def read_broad(path: str | Path) -> BroadTrial:
     quaternions = np.asarray(content["opt_quat"], dtype=float)
     if np.isfinite(quaternions).all(axis=1).sum() < 2:
         raise RecordingError(f"{path}: opt_quat has no valid rows, a trial with optical truth is needed")
-    return BroadTrial(
+    return OpticalTrial(
         path.stem,
         rate,
         np.ascontiguousarray(content["imu_gyr"], dtype=float),

@@ -12,14 +12,14 @@ whose errors follow, to first order,
 
     θ̇ = −R (I − S) δb − R δS u + R n_g,   δv̇ = −[R f_m]× θ + R n_a,   δṗ = δv − δp/τ_p,   δḃ = n_b,   δṠ = n_S.
 
-The transition matrix F of a covariance step (0.05 s) has the integrals of R (I − S), R_ik u_l and R f_m over its samples
-in these blocks; a test compares it with finite differences of the process. (The paper's Appendix II is lost.)
+The transition matrix F of a covariance step (0.05 s) has the integrals of R (I − S), R_ik u_l and R f_m over its
+samples in these blocks; a test compares it with finite differences of the process. (The paper's Appendix II is lost.)
 
-What the errors of the gyroscope do. A rate error ε, held for as long as the tilt is averaged over (some 10 s), tilts the
-answer by ε times that: 0.03 °/s are 0.3°. Scale and alignment (some 0.3 % of the rate, of a data sheet's 1…2 %) do so in
-turns: hence S. And a bias that is learnt at rest to 0.002 °/s is not the bias in motion: it moves by 0.02…0.06 °/s when a
-board is shaken slowly and moves back at the next rest (rectified vibration, bending of the board). Hence the random walk
-of b, far above a data sheet's: a filter that believes in the bias of the last rest averages gravity for too long.
+What errors of the gyroscope do. A rate error ε that lasts for as long as the tilt is averaged over (some 10 s) tilts
+the answer by ε times that: 0.03 °/s are 0.3°. Scale and alignment (some 0.3 % of the rate) do so in turns: hence S, all
+nine entries. And a bias that rest has told to 0.002 °/s is not the bias in motion: on real chips it moves by up to
+0.06 °/s as soon as a board is moved slowly, and back with the next rest. Hence a random walk of b far above a data
+sheet's: a filter that trusts the last rest's bias averages gravity over too long a time.
 
 Measurement. An accelerometer measures gravity only where the sensor does not accelerate. What holds in all motion of
 a robot's base: it stays where it is. Velocity and position (with the slow forgetting τ_p, so that a base may travel)

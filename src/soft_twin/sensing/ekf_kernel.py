@@ -103,7 +103,7 @@ def _matrix(x):
 
 @njit(cache=True)
 def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
-    """Row i of ∫ R (I − S) and of ∫ R_ik u_l, the turns by errors of the bias and of the matrix; r is R's row times dt."""
+    """Row i of ∫ R (I − S) and of ∫ R_ik u_l, by which errors of bias and matrix turn; r is R's row times dt."""
     for j in range(3):
         pending[TURN + 3 * i + j] -= rx * x[S + j] + ry * x[S + 3 + j] + rz * x[S + 6 + j]
     pending[TURN + 3 * i] += rx
@@ -123,17 +123,25 @@ def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
 
 @njit(cache=True)
 def integrate(x, pending, c, dt, gyr, acc):
-    """Move the nominal state by one sample and add its share to the sums of the next covariance step."""
+    """Move the nominal state by one sample and add its share to the sums of the next covariance step.
+
+    Rate and force are the means over the step that ends with the sample: the force acts in the orientation at the
+    step's middle, half a turn back from its end.
+    """
     ux, uy, uz = gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2]
     rate_x = ux - (x[S] * ux + x[S + 1] * uy + x[S + 2] * uz)
     rate_y = uy - (x[S + 3] * ux + x[S + 4] * uy + x[S + 5] * uz)
     rate_z = uz - (x[S + 6] * ux + x[S + 7] * uy + x[S + 8] * uz)
     _turn_in_body(x, dt * rate_x, dt * rate_y, dt * rate_z)
     r = _matrix(x)
+    back = -0.5 * dt
+    fx = acc[0] + back * (rate_y * acc[2] - rate_z * acc[1])
+    fy = acc[1] + back * (rate_z * acc[0] - rate_x * acc[2])
+    fz = acc[2] + back * (rate_x * acc[1] - rate_y * acc[0])
     leak = 1.0 - dt / c[C_LEAK]
     excess = 0.0
     for i in range(3):
-        force = r[3 * i] * acc[0] + r[3 * i + 1] * acc[1] + r[3 * i + 2] * acc[2]
+        force = r[3 * i] * fx + r[3 * i + 1] * fy + r[3 * i + 2] * fz
         kinematic = force - c[C_GRAVITY] if i == 2 else force
         x[P + i] = leak * x[P + i] + dt * (x[V + i] + 0.5 * dt * kinematic)
         x[V + i] += dt * kinematic
