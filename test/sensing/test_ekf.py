@@ -90,19 +90,21 @@ def test_covariance_step_is_the_transition_on_both_sides():
     C, F = root @ root.T, np.empty((21, 21))
     kernel.transition(pending, ekf._coefficients, F)
     expected = F @ C @ F.T
-    kernel.propagate(C, pending, ekf._coefficients)
+    kernel.propagate(C, pending, ekf._coefficients, True)
     np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-9)
 
 
-def test_covariance_grows_by_the_process_noise_of_its_time():
+@pytest.mark.parametrize("resting", [True, False])
+def test_covariance_grows_by_the_process_noise_of_its_time(resting):
     p = EkfParameters(accelerometer_scale_noise=0.01)
     pending = np.zeros(kernel.PENDING)
     pending[[kernel.ELAPSED, kernel.RATE_SQUARED, kernel.EXCESS_SQUARED]] = duration, rate, excess = 0.05, 0.3, 2.0
     C = np.zeros((21, 21))
-    kernel.propagate(C, pending, OrientationEkf(p)._coefficients)
+    kernel.propagate(C, pending, OrientationEkf(p)._coefficients, resting)
     turn = duration * p.gyroscope_noise**2 + rate * p.gyroscope_scale_noise**2
     velocity = duration * p.accelerometer_noise**2 + excess * p.accelerometer_scale_noise**2
-    parts = [turn, duration * p.bias_walk**2, duration * p.matrix_walk**2, velocity, 0.0]
+    bias_walk = p.bias_walk if resting else p.moving_bias_walk
+    parts = [turn, duration * bias_walk**2, duration * p.matrix_walk**2, velocity, 0.0]
     np.testing.assert_allclose(C, np.diag(np.repeat(parts, (3, 3, 9, 3, 3))), rtol=1e-12)
 
 

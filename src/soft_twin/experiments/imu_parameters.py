@@ -31,9 +31,9 @@ matplotlib.use("Agg")
 RANGES: Mapping[str, tuple[float, float]] = {
     "gyroscope_scale_noise": (5e-4, 5e-3),
     "matrix_std": (1e-3, 1e-2),
-    "bias_walk": (1e-5, 5e-4),
-    "velocity_std": (0.1, 1.0),
-    "position_std": (0.1, 1.0),
+    "moving_bias_walk": (1e-5, 5e-4),
+    "velocity_std": (0.15, 1.5),
+    "position_std": (0.15, 1.5),
 }
 POOL = 128
 BEST = POOL // 16

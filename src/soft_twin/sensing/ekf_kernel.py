@@ -32,6 +32,7 @@ MONITOR = 2
     C_GYRO,
     C_GYRO_SCALE,
     C_BIAS_WALK,
+    C_MOVING_BIAS_WALK,
     C_MATRIX_WALK,
     C_ACC,
     C_ACC_SCALE,
@@ -50,8 +51,8 @@ MONITOR = 2
     C_VIGOUR_LIMIT,
     C_LOST_TILT,
     C_TILT,
-) = range(23)
-COEFFICIENTS = 23
+) = range(24)
+COEFFICIENTS = 24
 
 
 @njit(cache=True)
@@ -225,8 +226,8 @@ def _transpose(C):
 
 
 @njit(cache=True)
-def propagate(C, pending, c):
-    """Covariance C ← F C Fᵀ + N."""
+def propagate(C, pending, c, resting):
+    """Covariance C ← F C Fᵀ + N; the gyroscope's bias is steadier at rest."""
     duration = pending[ELAPSED]
     leak = 1.0 - duration / c[C_LEAK]
     for _ in range(2):  # C symmetric: F C Fᵀ = F (F C)ᵀ
@@ -235,9 +236,10 @@ def propagate(C, pending, c):
         _transpose(C)
     turn_noise = duration * c[C_GYRO] ** 2 + pending[RATE_SQUARED] * c[C_GYRO_SCALE] ** 2
     velocity_noise = duration * c[C_ACC] ** 2 + pending[EXCESS_SQUARED] * c[C_ACC_SCALE] ** 2
+    bias_walk = c[C_BIAS_WALK] if resting else c[C_MOVING_BIAS_WALK]
     for i in range(3):
         C[TH + i, TH + i] += turn_noise
-        C[EB + i, EB + i] += duration * c[C_BIAS_WALK] ** 2
+        C[EB + i, EB + i] += duration * bias_walk**2
         C[EV + i, EV + i] += velocity_noise
     for i in range(9):
         C[ES + i, ES + i] += duration * c[C_MATRIX_WALK] ** 2
@@ -265,9 +267,9 @@ def correct(x, C, k, innovation, variance):
 @njit(cache=True)
 def step_covariance(x, C, pending, rest, monitor, c):
     """Covariance and corrections for the time of the sums, then clear them."""
-    propagate(C, pending, c)
     duration = pending[ELAPSED]
     resting = rest[REST_TIME] >= c[C_REST_TIME]
+    propagate(C, pending, c, resting)
     if monitor[VIGOUR] > c[C_VIGOUR_LIMIT]:
         for i in range(2):
             C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
