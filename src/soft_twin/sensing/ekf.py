@@ -82,9 +82,9 @@ class EkfParameters:
 
     interval: float = 0.05
     gyroscope_noise: float = math.radians(0.03)
-    gyroscope_scale_noise: float = 0.0017
+    gyroscope_scale_noise: float = 0.0014
     bias_walk: float = 2e-5
-    moving_bias_walk: float = 1.5e-4
+    moving_bias_walk: float = 1.3e-4
     bias_per_kelvin: float = math.radians(0.02)
     bias_std: float = math.radians(0.5)
     matrix_walk: float = 1e-5
@@ -93,7 +93,7 @@ class EkfParameters:
     accelerometer_scale_noise: float = 0.002
     accelerometer_bias_std: float = 0.05
     position_std: float = 0.44
-    velocity_std: float = 0.45
+    velocity_std: float = 0.4
     correlation_time: float = 0.5
     position_memory: float = 2.0
     rest_low_pass: float = 0.5

@@ -275,6 +275,7 @@ def step_covariance(x, C, pending, rest, monitor, c):
             C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
     if resting and _misses_gravity(x, C, rest, c):
         level(x, C, pending, rest[REST_FORCE : REST_FORCE + 3], c[C_TILT])
+        monitor[VIGOUR] = 0.0
     correct_motion(x, C, monitor, c, duration, resting)
     if resting:
         correct_at_rest(x, C, rest, c, duration)
@@ -283,14 +284,17 @@ def step_covariance(x, C, pending, rest, monitor, c):
 
 @njit(cache=True)
 def _misses_gravity(x, C, rest, c):
-    """Whether the force at rest is further from up than the covariance and one reading's doubt allow."""
+    """Whether the force at rest knows more of the tilt than the filter, or says what its covariance does not allow."""
+    doubt = C[TH, TH] + C[TH + 1, TH + 1]
+    if doubt > 4.0 * c[C_TILT] ** 2:
+        return True
     r = _matrix(x)
     fx, fy, fz = rest[REST_FORCE], rest[REST_FORCE + 1], rest[REST_FORCE + 2]
     up_x = r[0] * fx + r[1] * fy + r[2] * fz
     up_y = r[3] * fx + r[4] * fy + r[5] * fz
     up_z = r[6] * fx + r[7] * fy + r[8] * fz
     tilt = math.atan2(math.sqrt(up_x * up_x + up_y * up_y), up_z)
-    return tilt**2 > c[C_GATE] ** 2 * (C[TH, TH] + C[TH + 1, TH + 1]) + c[C_TILT] ** 2
+    return tilt**2 > c[C_GATE] ** 2 * doubt + c[C_TILT] ** 2
 
 
 @njit(cache=True)
