@@ -90,22 +90,36 @@ def test_covariance_step_is_the_transition_on_both_sides():
     C, F = root @ root.T, np.empty((21, 21))
     kernel.transition(pending, ekf._coefficients, F)
     expected = F @ C @ F.T
-    kernel.propagate(C, pending, ekf._coefficients, True)
+    kernel.propagate(C, pending, ekf._coefficients)
     np.testing.assert_allclose(C, expected, rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("resting", [True, False])
-def test_covariance_grows_by_the_process_noise_of_its_time(resting):
+def test_covariance_grows_by_the_process_noise_of_its_time():
     p = EkfParameters(accelerometer_scale_noise=0.01)
     pending = np.zeros(kernel.PENDING)
     pending[[kernel.ELAPSED, kernel.RATE_SQUARED, kernel.EXCESS_SQUARED]] = duration, rate, excess = 0.05, 0.3, 2.0
     C = np.zeros((21, 21))
-    kernel.propagate(C, pending, OrientationEkf(p)._coefficients, resting)
+    kernel.propagate(C, pending, OrientationEkf(p)._coefficients)
     turn = duration * p.gyroscope_noise**2 + rate * p.gyroscope_scale_noise**2
     velocity = duration * p.accelerometer_noise**2 + excess * p.accelerometer_scale_noise**2
-    bias_walk = p.bias_walk if resting else p.moving_bias_walk
-    parts = [turn, duration * bias_walk**2, duration * p.matrix_walk**2, velocity, 0.0]
+    parts = [turn, duration * p.bias_walk**2, duration * p.matrix_walk**2, velocity, 0.0]
     np.testing.assert_allclose(C, np.diag(np.repeat(parts, (3, 3, 9, 3, 3))), rtol=1e-12)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_the_bias_may_jump_where_rest_begins_or_ends_and_only_there(ended):
+    p = EkfParameters(bias_walk=0.0, still_rate_std=1e6)
+    ekf = OrientationEkf(p)
+    s = ekf.state
+    s.covariance[:] = 0.0
+    s.rest[[kernel.REST_TIME, kernel.RESTED]] = (0.0, 1.0) if ended else (2.0, 0.0)
+    s.rest[kernel.REST_FORCE + 2] = 9.81
+    variances = []
+    for _ in range(2):
+        s.pending[kernel.ELAPSED] = p.interval
+        kernel.step_covariance(s.nominal, s.covariance, s.pending, s.rest, s.monitor, ekf._coefficients)
+        variances.append(s.covariance[kernel.EB + 2, kernel.EB + 2])
+    np.testing.assert_allclose(variances, p.bias_jump**2, rtol=1e-3)
 
 
 def test_correction_is_kalmans():

@@ -28,10 +28,11 @@ from soft_twin.sensing.vqf_orientation import VqfOrientation, require_vqf
 
 matplotlib.use("Agg")
 
+# A larger jump of the bias than this would let the heading drift by more than 3° in ten minutes of swings.
 RANGES: Mapping[str, tuple[float, float]] = {
     "gyroscope_scale_noise": (5e-4, 5e-3),
     "matrix_std": (1e-3, 1e-2),
-    "moving_bias_walk": (1e-5, 5e-4),
+    "bias_jump": (3e-5, 4e-4),
     "velocity_std": (0.15, 1.5),
     "position_std": (0.15, 1.5),
 }

@@ -18,8 +18,8 @@ samples in these blocks; a test compares it with finite differences of the proce
 What errors of the gyroscope do. A rate error ε that lasts for as long as the tilt is averaged over (some 10 s) tilts
 the answer by ε times that: 0.03 °/s are 0.3°. Scale and alignment (some 0.3 % of the rate) do so in turns: hence S, all
 nine entries. And a bias that rest has told to 0.002 °/s is not the bias in motion: on real chips it moves by up to
-0.06 °/s as soon as a board is moved slowly, and back with the next rest. Hence a random walk of b in motion far above
-the one at rest: a filter that trusts the last rest's bias averages gravity over too long a time.
+0.06 °/s as soon as a board is moved slowly, and back with the next rest. Hence b may jump when rest begins or ends: a
+filter that trusts the last rest's bias averages gravity over too long a time.
 
 Measurement. An accelerometer measures gravity only where the sensor does not accelerate. What holds in all motion of
 a robot's base: it stays where it is. Velocity and position (with the slow forgetting τ_p, so that a base may travel)
@@ -57,7 +57,8 @@ class EkfParameters:
         interval: of the covariance steps [s].
         gyroscope_noise: density [rad/s/√Hz], with what a data sheet leaves out.
         gyroscope_scale_noise: part of the rate that is noise [√s].
-        bias_walk, moving_bias_walk: random walk of the gyroscope's bias at rest and in motion [rad/s/√s].
+        bias_walk: random walk of the gyroscope's bias [rad/s/√s].
+        bias_jump: standard deviation of its change where rest begins or ends [rad/s].
         bias_per_kelvin: how much bias may change with chip temperature [rad/s/K], where it is not known.
         bias_std: of the bias at the start [rad/s].
         matrix_walk: random walk of each entry of the gyroscope's matrix error [1/√s].
@@ -84,7 +85,7 @@ class EkfParameters:
     gyroscope_noise: float = math.radians(0.03)
     gyroscope_scale_noise: float = 0.0014
     bias_walk: float = 2e-5
-    moving_bias_walk: float = 1.3e-4
+    bias_jump: float = 3e-4
     bias_per_kelvin: float = math.radians(0.02)
     bias_std: float = math.radians(0.5)
     matrix_walk: float = 1e-5
@@ -125,7 +126,7 @@ class EkfState:
         nominal: (22,) quaternion, bias, matrix error, velocity, position.
         covariance: (21, 21) of the error state.
         pending: (42,) sums over the samples since the last covariance step.
-        rest: (8,) low-passed rate and force, time at rest.
+        rest: (9,) low-passed rate and force, time at rest, whether there was rest.
         monitor: (2,) NIS of the last covariance step, vigour of the motion.
         time: of the last sample [s], NaN before the first.
         started: whether there was a sample at all.
@@ -335,7 +336,7 @@ def _coefficients(p: EkfParameters) -> np.ndarray:
     c[kernel.C_GYRO] = p.gyroscope_noise
     c[kernel.C_GYRO_SCALE] = p.gyroscope_scale_noise
     c[kernel.C_BIAS_WALK] = p.bias_walk
-    c[kernel.C_MOVING_BIAS_WALK] = p.moving_bias_walk
+    c[kernel.C_BIAS_JUMP] = p.bias_jump
     c[kernel.C_MATRIX_WALK] = p.matrix_walk
     c[kernel.C_ACC] = p.accelerometer_noise
     c[kernel.C_ACC_SCALE] = p.accelerometer_scale_noise

@@ -19,9 +19,9 @@ ERROR = 21
 # Sums since the last covariance step
 ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 40, 41
 PENDING = 42
-# Rest detection: low-passed rate and specific force, time at rest
-REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
-REST = 8
+# Rest detection: low-passed rate and specific force, time at rest, whether the last covariance step was at rest
+REST_RATE, REST_FORCE, REST_TIME, REST_STARTED, RESTED = 0, 3, 6, 7, 8
+REST = 9
 # What the last covariance step saw
 NIS, VIGOUR = 0, 1
 MONITOR = 2
@@ -32,7 +32,7 @@ MONITOR = 2
     C_GYRO,
     C_GYRO_SCALE,
     C_BIAS_WALK,
-    C_MOVING_BIAS_WALK,
+    C_BIAS_JUMP,
     C_MATRIX_WALK,
     C_ACC,
     C_ACC_SCALE,
@@ -226,8 +226,8 @@ def _transpose(C):
 
 
 @njit(cache=True)
-def propagate(C, pending, c, resting):
-    """Covariance C ← F C Fᵀ + N; the gyroscope's bias is steadier at rest."""
+def propagate(C, pending, c):
+    """Covariance C ← F C Fᵀ + N."""
     duration = pending[ELAPSED]
     leak = 1.0 - duration / c[C_LEAK]
     for _ in range(2):  # C symmetric: F C Fᵀ = F (F C)ᵀ
@@ -236,10 +236,9 @@ def propagate(C, pending, c, resting):
         _transpose(C)
     turn_noise = duration * c[C_GYRO] ** 2 + pending[RATE_SQUARED] * c[C_GYRO_SCALE] ** 2
     velocity_noise = duration * c[C_ACC] ** 2 + pending[EXCESS_SQUARED] * c[C_ACC_SCALE] ** 2
-    bias_walk = c[C_BIAS_WALK] if resting else c[C_MOVING_BIAS_WALK]
     for i in range(3):
         C[TH + i, TH + i] += turn_noise
-        C[EB + i, EB + i] += duration * bias_walk**2
+        C[EB + i, EB + i] += duration * c[C_BIAS_WALK] ** 2
         C[EV + i, EV + i] += velocity_noise
     for i in range(9):
         C[ES + i, ES + i] += duration * c[C_MATRIX_WALK] ** 2
@@ -269,7 +268,11 @@ def step_covariance(x, C, pending, rest, monitor, c):
     """Covariance and corrections for the time of the sums, then clear them."""
     duration = pending[ELAPSED]
     resting = rest[REST_TIME] >= c[C_REST_TIME]
-    propagate(C, pending, c, resting)
+    propagate(C, pending, c)
+    if resting != (rest[RESTED] == 1.0):
+        rest[RESTED] = 1.0 if resting else 0.0
+        for i in range(3):
+            C[EB + i, EB + i] += c[C_BIAS_JUMP] ** 2
     if monitor[VIGOUR] > c[C_VIGOUR_LIMIT]:
         for i in range(2):
             C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
