@@ -90,12 +90,12 @@ class EkfParameters:
     bias_per_kelvin: float = math.radians(0.02)
     bias_std: float = math.radians(0.5)
     matrix_walk: float = 1e-5
-    matrix_std: float = 0.0022
+    matrix_std: float = 0.0021
     accelerometer_noise: float = 0.05
     accelerometer_scale_noise: float = 0.002
     accelerometer_bias_std: float = 0.05
-    position_std: float = 0.37
-    velocity_std: float = 0.36
+    position_std: float = 0.4
+    velocity_std: float = 0.38
     correlation_time: float = 0.5
     position_memory: float = 2.0
     rest_low_pass: float = 0.5
