@@ -1,6 +1,8 @@
 """The IMU's experiment in small: what the paper found holds, and the tables say it."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from soft_twin.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.experiments import imu
 from soft_twin.experiments.imu_ablation import cases, make_motion, temperature_error
+
+DATA = Path(os.environ.get("SOFT_TWIN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +91,15 @@ def test_trials_are_compared_with_what_is_published(broad):
     assert np.isnan(row.madgwick)
     assert row.within > 0.95
     assert "mean of 1" in imu.trial_table([row])
+
+
+@pytest.mark.skipif(not (DATA / "broad").is_dir(), reason=f"no BROAD recordings at {DATA / 'broad'}")
+def test_on_real_recordings_the_filter_is_better_than_vqf():
+    pytest.importorskip("vqf")
+    rows = imu.trial_rows(DATA)
+    mean = imu.mean_row(rows)
+    assert mean.ekf <= 0.95 * mean.vqf
+    assert np.mean([row.ekf < row.vqf for row in rows]) >= 8 / 11
 
 
 def test_a_foreign_result_file_is_named(broad):

@@ -10,7 +10,8 @@ from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError
-from soft_twin.sensing.broad import BroadTrial, read_broad
+from soft_twin.sensing.broad import read_broad
+from soft_twin.sensing.optical_trial import OpticalTrial
 
 STANDARD_GRAVITY = 9.81  # [m/s^2]
 _UPRIGHT_DEG = 90.0
@@ -119,7 +120,7 @@ class RecordedMotion(BaseMotion):
     """
 
     def __init__(
-        self, trial: BroadTrial, start: float = 0.0, duration: float | None = None, mounting: np.ndarray | None = None
+        self, trial: OpticalTrial, start: float = 0.0, duration: float | None = None, mounting: np.ndarray | None = None
     ):
         available = (len(trial.angular_velocity) - 1) / trial.rate
         duration = available - start if duration is None else duration
@@ -226,7 +227,7 @@ def _smoothed(values: np.ndarray, rate: float) -> np.ndarray:
     return sosfiltfilt(butter(2, _SMOOTHING_HZ, fs=rate, output="sos"), values, axis=0)
 
 
-def _rest_noise(raw: np.ndarray, trial: BroadTrial) -> np.ndarray:
+def _rest_noise(raw: np.ndarray, trial: OpticalTrial) -> np.ndarray:
     """(k, 6) of the trial's first rest: rates as they are, specific force less its mean."""
     moving = np.flatnonzero(trial.movement)
     rest = raw[: max(moving[0] if len(moving) else len(raw), 2)][: int(_NOISE_LENGTH * trial.rate)].copy()

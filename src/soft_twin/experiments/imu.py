@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from soft_twin.errors import RecordingError
 from soft_twin.experiments.imu_ablation import RATE, Case, cases
 from soft_twin.files import checked_file, one_line
-from soft_twin.sensing.broad import BroadTrial, read_broad
+from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.ekf import OrientationEkf
-from soft_twin.sensing.evaluation import inclination_errors, rms
-from soft_twin.sensing.orientation import OrientationFilter
+from soft_twin.sensing.evaluation import inclination_errors, inclination_rmse, rms
+from soft_twin.sensing.optical_trial import OpticalTrial
 from soft_twin.sensing.vqf_orientation import VQF, VqfOrientation
 
 matplotlib.use("Agg")
@@ -110,8 +110,8 @@ def mean_row(rows: Sequence[TrialRow]) -> TrialRow:
     return TrialRow(name=f"mean of {len(rows)}", worst=max(row.worst for row in rows), **means)
 
 
-def _row(trial: BroadTrial, published: dict[str, dict[str, float]]) -> TrialRow:
-    counted = trial.movement & np.isfinite(trial.quaternion_wxyz).all(axis=1)
+def _row(trial: OpticalTrial, published: dict[str, dict[str, float]]) -> TrialRow:
+    counted = trial.counted
     ekf = OrientationEkf()
     track = ekf.update_batch(trial.angular_velocity, trial.specific_force, trial.rate)
     errors = inclination_errors(track.quaternion_wxyz[counted], trial.quaternion_wxyz[counted])
@@ -119,7 +119,7 @@ def _row(trial: BroadTrial, published: dict[str, dict[str, float]]) -> TrialRow:
     return TrialRow(
         name=trial.name,
         ekf=np.degrees(rms(errors)),
-        vqf=np.degrees(_rms_of(VqfOrientation(), trial, counted)) if VQF is not None else np.nan,
+        vqf=np.degrees(inclination_rmse(VqfOrientation(), trial)) if VQF is not None else np.nan,
         worst=np.degrees(errors.max()),
         nis=float(track.nis.mean()),
         within=float(np.mean(normalised < _CHI2_2_95)),
@@ -128,11 +128,6 @@ def _row(trial: BroadTrial, published: dict[str, dict[str, float]]) -> TrialRow:
 
 
 _CHI2_2_95 = 5.991
-
-
-def _rms_of(orientation: OrientationFilter, trial: BroadTrial, counted: np.ndarray) -> float:
-    track = orientation.update_batch(trial.angular_velocity, trial.specific_force, trial.rate)
-    return rms(inclination_errors(track.quaternion_wxyz[counted], trial.quaternion_wxyz[counted]))
 
 
 def _published(path: Path) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """Trials of BROAD, a public data set of IMU recordings with optical truth (Laidig et al., Data 2021)."""
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.io import loadmat
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError
 from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.sensing.optical_trial import OpticalTrial
 
 _FIELDS = {"imu_gyr": 3, "imu_acc": 3, "opt_quat": 4}
 _OTHERS = ("movement", "sampling_rate")
@@ -19,28 +19,7 @@ FASTEST = 100_000.0  # [Hz]
 MOST_RATE, MOST_FORCE = 1000.0, 10_000.0  # [rad/s], [m/s²]; sensors end at 70 and 4000
 
 
-@dataclass(frozen=True)
-class BroadTrial:
-    """One recording.
-
-    Attributes:
-        name: the file's name without its ending.
-        rate: samples per second.
-        angular_velocity: (n, 3) [rad/s].
-        specific_force: (n, 3) [m/s²].
-        quaternion_wxyz: (n, 4) optical truth, sensor → world (z up), NaN where it was lost.
-        movement: (n,) bool, the part of the trial in which errors count.
-    """
-
-    name: str
-    rate: float
-    angular_velocity: np.ndarray
-    specific_force: np.ndarray
-    quaternion_wxyz: np.ndarray
-    movement: np.ndarray
-
-
-def read_broad(path: str | Path) -> BroadTrial:
+def read_broad(path: str | Path) -> OpticalTrial:
     """A trial from its .mat file.
 
     Raises:
@@ -64,7 +43,7 @@ def read_broad(path: str | Path) -> BroadTrial:
         raise RecordingError(f"{path}: opt_quat has no valid rows, a trial with optical truth is needed")
     rates, forces = (np.ascontiguousarray(content[name], dtype=float) for name in ("imu_gyr", "imu_acc"))
     check_plausible(str(path), rates, forces)
-    return BroadTrial(path.stem, float(rate.ravel()[0]), rates, forces, quaternions, movement.astype(bool))
+    return OpticalTrial(path.stem, float(rate.ravel()[0]), rates, forces, quaternions, movement.astype(bool))
 
 
 def check_plausible(where: str, angular_velocity: np.ndarray, specific_force: np.ndarray) -> None:

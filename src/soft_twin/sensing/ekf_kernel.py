@@ -1,7 +1,8 @@
 """The arithmetic of the orientation filter, compiled; `ekf.py` says what it computes.
 
-State vectors are flat arrays. Nominal state (16,): quaternion w, x, y, z (sensor → world), then, three each, gyroscope
-bias b [rad/s], scale errors s, velocity v [m/s], position p [m]. Error state (15,): θ (world axes), b, s, v, p.
+State vectors are flat arrays. Nominal state (22,): quaternion w, x, y, z (sensor → world), gyroscope bias b [rad/s],
+the nine entries of the gyroscope's matrix error S row by row, velocity v [m/s], position p [m]. Error state (21,):
+θ (world axes), b, S, v, p.
 """
 
 import math
@@ -10,17 +11,17 @@ import numpy as np
 from numba import njit
 
 # Nominal state
-Q, B, S, V, P = 0, 4, 7, 10, 13
-NOMINAL = 16
+Q, B, S, V, P = 0, 4, 7, 16, 19
+NOMINAL = 22
 # Error state
-TH, EB, ES, EV, EP = 0, 3, 6, 9, 12
-ERROR = 15
+TH, EB, ES, EV, EP = 0, 3, 6, 15, 18
+ERROR = 21
 # Sums since the last covariance step
-ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 22, 23
-PENDING = 24
-# Rest detection: low-passed rate and specific force, time at rest
-REST_RATE, REST_FORCE, REST_TIME, REST_STARTED = 0, 3, 6, 7
-REST = 8
+ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 40, 41
+PENDING = 42
+# Rest detection: low-passed rate and specific force, time at rest, whether the last covariance step was at rest
+REST_RATE, REST_FORCE, REST_TIME, REST_STARTED, RESTED = 0, 3, 6, 7, 8
+REST = 9
 # What the last covariance step saw
 NIS, VIGOUR = 0, 1
 MONITOR = 2
@@ -31,7 +32,8 @@ MONITOR = 2
     C_GYRO,
     C_GYRO_SCALE,
     C_BIAS_WALK,
-    C_SCALE_WALK,
+    C_BIAS_JUMP,
+    C_MATRIX_WALK,
     C_ACC,
     C_ACC_SCALE,
     C_POSITION,
@@ -49,8 +51,8 @@ MONITOR = 2
     C_VIGOUR_LIMIT,
     C_LOST_TILT,
     C_TILT,
-) = range(23)
-COEFFICIENTS = 23
+) = range(24)
+COEFFICIENTS = 24
 
 
 @njit(cache=True)
@@ -101,25 +103,52 @@ def _matrix(x):
 
 
 @njit(cache=True)
+def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
+    """Row i of ∫ R (I − S) and of ∫ R_ik u_l, by which errors of bias and matrix turn; r is R's row times dt."""
+    for j in range(3):
+        pending[TURN + 3 * i + j] -= rx * x[S + j] + ry * x[S + 3 + j] + rz * x[S + 6 + j]
+    pending[TURN + 3 * i] += rx
+    pending[TURN + 3 * i + 1] += ry
+    pending[TURN + 3 * i + 2] += rz
+    row = RATED_TURN + 9 * i
+    pending[row] += rx * ux
+    pending[row + 1] += rx * uy
+    pending[row + 2] += rx * uz
+    pending[row + 3] += ry * ux
+    pending[row + 4] += ry * uy
+    pending[row + 5] += ry * uz
+    pending[row + 6] += rz * ux
+    pending[row + 7] += rz * uy
+    pending[row + 8] += rz * uz
+
+
+@njit(cache=True)
 def integrate(x, pending, c, dt, gyr, acc):
-    """Move the nominal state by one sample and add its share to the sums of the next covariance step."""
-    unscaled = (gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2])
-    scale = (1.0 - x[S], 1.0 - x[S + 1], 1.0 - x[S + 2])
-    rate_x, rate_y, rate_z = scale[0] * unscaled[0], scale[1] * unscaled[1], scale[2] * unscaled[2]
+    """Move the nominal state by one sample and add its share to the sums of the next covariance step.
+
+    Rate and force are the means over the step that ends with the sample: the force acts in the orientation at the
+    step's middle, half a turn back from its end.
+    """
+    ux, uy, uz = gyr[0] - x[B], gyr[1] - x[B + 1], gyr[2] - x[B + 2]
+    rate_x = ux - (x[S] * ux + x[S + 1] * uy + x[S + 2] * uz)
+    rate_y = uy - (x[S + 3] * ux + x[S + 4] * uy + x[S + 5] * uz)
+    rate_z = uz - (x[S + 6] * ux + x[S + 7] * uy + x[S + 8] * uz)
     _turn_in_body(x, dt * rate_x, dt * rate_y, dt * rate_z)
     r = _matrix(x)
+    back = -0.5 * dt
+    fx = acc[0] + back * (rate_y * acc[2] - rate_z * acc[1])
+    fy = acc[1] + back * (rate_z * acc[0] - rate_x * acc[2])
+    fz = acc[2] + back * (rate_x * acc[1] - rate_y * acc[0])
     leak = 1.0 - dt / c[C_LEAK]
     excess = 0.0
     for i in range(3):
-        force = r[3 * i] * acc[0] + r[3 * i + 1] * acc[1] + r[3 * i + 2] * acc[2]
+        force = r[3 * i] * fx + r[3 * i + 1] * fy + r[3 * i + 2] * fz
         kinematic = force - c[C_GRAVITY] if i == 2 else force
         x[P + i] = leak * x[P + i] + dt * (x[V + i] + 0.5 * dt * kinematic)
         x[V + i] += dt * kinematic
         excess += kinematic * kinematic
         pending[FORCE + i] += dt * force
-        for j in range(3):
-            pending[TURN + 3 * i + j] += dt * r[3 * i + j] * scale[j]
-            pending[RATED_TURN + 3 * i + j] += dt * r[3 * i + j] * unscaled[j]
+        _add_turns(pending, x, i, dt * r[3 * i], dt * r[3 * i + 1], dt * r[3 * i + 2], ux, uy, uz)
     pending[ELAPSED] += dt
     pending[RATE_SQUARED] += dt * (rate_x * rate_x + rate_y * rate_y + rate_z * rate_z)
     pending[EXCESS_SQUARED] += dt * excess
@@ -149,7 +178,7 @@ def watch_rest(rest, c, dt, gyr, acc):
 
 @njit(cache=True)
 def transition(pending, c, F):
-    """F of one covariance step, (15, 15): the Jacobian of the error state over the time of the sums."""
+    """F of one covariance step, (21, 21): the Jacobian of the error state over the time of the sums."""
     duration = pending[ELAPSED]
     force_x, force_y, force_z = pending[FORCE], pending[FORCE + 1], pending[FORCE + 2]
     skew = ((0.0, -force_z, force_y), (force_z, 0.0, -force_x), (-force_y, force_x, 0.0))
@@ -159,9 +188,10 @@ def transition(pending, c, F):
     for i in range(3):
         for j in range(3):
             F[TH + i, EB + j] = -pending[TURN + 3 * i + j]
-            F[TH + i, ES + j] = -pending[RATED_TURN + 3 * i + j]
             F[EV + i, TH + j] = -skew[i][j]
             F[EP + i, TH + j] = -0.5 * duration * skew[i][j]
+        for j in range(9):
+            F[TH + i, ES + j] = -pending[RATED_TURN + 9 * i + j]
         F[EP + i, EV + i] = duration
         F[EP + i, EP + i] = 1.0 - duration / c[C_LEAK]
 
@@ -180,17 +210,12 @@ def _apply_transition(M, pending, leak, k):
     M[EV + 1, k] += dv_y
     M[EV + 2, k] += dv_z
     bx, by, bz = M[EB, k], M[EB + 1, k], M[EB + 2, k]
-    sx, sy, sz = M[ES, k], M[ES + 1, k], M[ES + 2, k]
     for i in range(3):
-        row = 3 * i
-        M[TH + i, k] -= (
-            pending[TURN + row] * bx
-            + pending[TURN + row + 1] * by
-            + pending[TURN + row + 2] * bz
-            + pending[RATED_TURN + row] * sx
-            + pending[RATED_TURN + row + 1] * sy
-            + pending[RATED_TURN + row + 2] * sz
-        )
+        row = TURN + 3 * i
+        turn = pending[row] * bx + pending[row + 1] * by + pending[row + 2] * bz
+        for j in range(9):
+            turn += pending[RATED_TURN + 9 * i + j] * M[ES + j, k]
+        M[TH + i, k] -= turn
 
 
 @njit(cache=True)
@@ -214,8 +239,9 @@ def propagate(C, pending, c):
     for i in range(3):
         C[TH + i, TH + i] += turn_noise
         C[EB + i, EB + i] += duration * c[C_BIAS_WALK] ** 2
-        C[ES + i, ES + i] += duration * c[C_SCALE_WALK] ** 2
         C[EV + i, EV + i] += velocity_noise
+    for i in range(9):
+        C[ES + i, ES + i] += duration * c[C_MATRIX_WALK] ** 2
 
 
 @njit(cache=True)
@@ -240,14 +266,19 @@ def correct(x, C, k, innovation, variance):
 @njit(cache=True)
 def step_covariance(x, C, pending, rest, monitor, c):
     """Covariance and corrections for the time of the sums, then clear them."""
-    propagate(C, pending, c)
     duration = pending[ELAPSED]
     resting = rest[REST_TIME] >= c[C_REST_TIME]
+    propagate(C, pending, c)
+    if resting != (rest[RESTED] == 1.0):
+        rest[RESTED] = 1.0 if resting else 0.0
+        for i in range(3):
+            C[EB + i, EB + i] += c[C_BIAS_JUMP] ** 2
     if monitor[VIGOUR] > c[C_VIGOUR_LIMIT]:
         for i in range(2):
             C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
     if resting and _misses_gravity(x, C, rest, c):
         level(x, C, pending, rest[REST_FORCE : REST_FORCE + 3], c[C_TILT])
+        monitor[VIGOUR] = 0.0
     correct_motion(x, C, monitor, c, duration, resting)
     if resting:
         correct_at_rest(x, C, rest, c, duration)
@@ -256,14 +287,17 @@ def step_covariance(x, C, pending, rest, monitor, c):
 
 @njit(cache=True)
 def _misses_gravity(x, C, rest, c):
-    """Whether the force at rest is further from up than the covariance and one reading's doubt allow."""
+    """Whether the force at rest knows more of the tilt than the filter, or says what its covariance does not allow."""
+    doubt = C[TH, TH] + C[TH + 1, TH + 1]
+    if doubt > 4.0 * c[C_TILT] ** 2:
+        return True
     r = _matrix(x)
     fx, fy, fz = rest[REST_FORCE], rest[REST_FORCE + 1], rest[REST_FORCE + 2]
     up_x = r[0] * fx + r[1] * fy + r[2] * fz
     up_y = r[3] * fx + r[4] * fy + r[5] * fz
     up_z = r[6] * fx + r[7] * fy + r[8] * fz
     tilt = math.atan2(math.sqrt(up_x * up_x + up_y * up_y), up_z)
-    return tilt**2 > c[C_GATE] ** 2 * (C[TH, TH] + C[TH + 1, TH + 1]) + c[C_TILT] ** 2
+    return tilt**2 > c[C_GATE] ** 2 * doubt + c[C_TILT] ** 2
 
 
 @njit(cache=True)

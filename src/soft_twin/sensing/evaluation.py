@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from soft_twin.sensing.optical_trial import OpticalTrial
+from soft_twin.sensing.orientation import OrientationFilter
+
 
 def inclination_errors(estimated: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """(n,) angle between estimated and true "up" [rad], of quaternions (n, 4) w, x, y, z sensor → world.
@@ -22,6 +25,12 @@ def heading_errors(estimated: np.ndarray, truth: np.ndarray) -> np.ndarray:
 def rms(errors: np.ndarray) -> float:
     """Root of the mean square."""
     return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def inclination_rmse(orientation: OrientationFilter, trial: OpticalTrial) -> float:
+    """A fresh filter's inclination error over the part of a trial that counts, root mean square [rad]."""
+    track = orientation.update_batch(trial.angular_velocity, trial.specific_force, trial.rate)
+    return rms(inclination_errors(track.quaternion_wxyz[trial.counted], trial.quaternion_wxyz[trial.counted]))
 
 
 def _error(estimated: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, ...]:
