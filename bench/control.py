@@ -12,7 +12,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
-from soft_twin.inverse.controller import CableController  # noqa: E402
+from soft_twin.inverse.controller import Controller  # noqa: E402
 from soft_twin.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.twin.sweep import sweep_tube  # noqa: E402
 
@@ -25,7 +25,7 @@ def measure() -> list[Figure]:
     robot = load_robot("slender")
     figures = []
     for element, reach in (("tet4", "<= 8 (stretch 5)"), ("hex20r", "<= 5")):
-        controller = CableController(robot, robot.build_twin(element=element))
+        controller = robot.build_controller(robot.build_twin(element=element))
         times = tick_times(controller)
         cells = len(controller.twin.body.mesh.cells)
         what = f"control tick, {cells} {element}, {controller.twin.body.degrees_of_freedom} dof"
@@ -34,7 +34,7 @@ def measure() -> list[Figure]:
             Figure(f"{element}.median_ms", f"{what}: median", float(np.median(times)), "ms", reach),
             Figure(f"{element}.p99_ms", f"{what}: 99th percentile", float(np.percentile(times, 99)), "ms", "<= 16"),
         ]
-    rod = float(np.median(tick_times(CableController(robot, robot.build_twin(backend="rod")))))
+    rod = float(np.median(tick_times(robot.build_controller(robot.build_twin(backend="rod")))))
     figures.append(Figure("rod.median_ms", "control tick, rod of 10 elements: median", rod, "ms"))
     return figures + growth(robot)
 
@@ -46,12 +46,12 @@ def growth(robot) -> list[Figure]:
     for along in (5, 10, 20, 40):
         tube = sweep_tube(*radii, robot.body.length, (1, 6, along))
         twin = robot.build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
-        median = float(np.median(tick_times(CableController(robot, twin), 100)))
+        median = float(np.median(tick_times(robot.build_controller(twin), 100)))
         figures.append(Figure(f"hex20r.growth.{along}", f"1 x 6 x {along} hex20r: median", median, "ms"))
     return figures
 
 
-def tick_times(controller: CableController, ticks: int = TICKS) -> np.ndarray:
+def tick_times(controller: Controller, ticks: int = TICKS) -> np.ndarray:
     """(ticks,) durations in milliseconds."""
     controller.enable(True)
 

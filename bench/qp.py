@@ -23,7 +23,6 @@ from scipy.sparse.linalg import splu  # noqa: E402
 from soft_twin import load_robot  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.inverse import inverse  # noqa: E402
-from soft_twin.inverse.controller import CableController  # noqa: E402
 from soft_twin.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.twin.qp import solve_box_qp, solve_qp  # noqa: E402
 from soft_twin.twin.voxels import voxel_mesh  # noqa: E402
@@ -147,7 +146,7 @@ def cable_programs(count: int = 20) -> list[Program]:
         programs.append(Program(H / scale, f / scale, *bounds, G, h, x))
         return x
 
-    controller = CableController(load_robot("slender"))
+    controller = load_robot("slender").build_controller()
     controller.enable(True)
     with patch.object(inverse, "solve_qp", recorded):
         for i in range(3 * count):

@@ -26,7 +26,6 @@ import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
 from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
-from soft_twin.inverse.controller import CableController  # noqa: E402
 from soft_twin.measuring import Figure  # noqa: E402
 from soft_twin.robots.cable_tube import CableTube  # noqa: E402
 from soft_twin.twin import build_cable_tube_body  # noqa: E402
@@ -211,7 +210,7 @@ def _cable_step(robot: CableTube) -> Step:
 
 def _control_tick(robot: CableTube) -> Step:
     """Ours: the cables hold the tip."""
-    controller = CableController(robot, robot.build_twin(element=ELEMENT, material=LAW))
+    controller = robot.build_controller(robot.build_twin(element=ELEMENT, material=LAW))
     controller.enable(True)
     controller.set_target(TARGET)
     return controller.update

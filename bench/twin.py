@@ -20,7 +20,7 @@ from dataclasses import dataclass  # noqa: E402
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
-from soft_twin.inverse.controller import CableController  # noqa: E402
+from soft_twin.inverse.controller import Controller  # noqa: E402
 from soft_twin.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.twin.base import Twin  # noqa: E402
 from soft_twin.twin.body import Body, Material  # noqa: E402
@@ -42,8 +42,8 @@ CUBES = ((15, 15, 15), (20, 20, 21))
 HEXAHEDRON_PATHS = ((1, 2), (2, 3), (3, 7), (7, 4), (4, 5), (5, 1))  # from corner 0 to corner 6
 FIRST_TICK = """
 from soft_twin import load_robot
-from soft_twin.inverse.controller import CableController
-controller = CableController(load_robot("slender"))
+from soft_twin.inverse.controller import Controller
+controller = load_robot("slender").build_controller()
 controller.enable(True)
 controller.update([0.0, 0.0, -9.81])
 """
@@ -169,8 +169,8 @@ def _control() -> list[Figure]:
     robot = load_robot("slender")
     figures = []
     for element, reach in (("tet4", "<= 8 (stretch 5)"), ("hex20r", "<= 4")):
-        fresh = CableController(robot, robot.build_twin(element=element))
-        reusing = CableController(robot, robot.build_twin(element=element), reuse=True)
+        fresh = robot.build_controller(robot.build_twin(element=element))
+        reusing = robot.build_controller(robot.build_twin(element=element), reuse=True)
         times, tips = _followed(fresh)
         quick, near = _followed(reusing)
         apart = 1e3 * np.linalg.norm(tips - near, axis=1)
@@ -182,7 +182,7 @@ def _control() -> list[Figure]:
             Figure(f"{element}.reuse_median_ms", "    median", float(np.median(quick)), "ms"),
             Figure(f"{element}.reuse_apart_mm", "    tip from that of fresh ones: largest", float(apart.max()), "mm"),
         ]
-    controller = CableController(robot, robot.build_twin(backend="rod"))
+    controller = robot.build_controller(robot.build_twin(backend="rod"))
     times, _ = _followed(controller)
     return [
         *figures,
@@ -197,7 +197,7 @@ def _rod_step(rod: Twin) -> float:
     return float(np.median(time_calls(lambda i: rod.advance(rod.linearise(gravity), rod.tensions, 0.005), 500)))
 
 
-def _followed(controller: CableController) -> tuple[np.ndarray, np.ndarray]:
+def _followed(controller: Controller) -> tuple[np.ndarray, np.ndarray]:
     """Times (t,) [ms] and tips (t, 3) while the base turns from pointing up to pointing down and back, 18° a second,
     the tip held."""
     controller.enable(True)

@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker
 
 from soft_twin.errors import InputError, SoftTwinError
-from soft_twin.inverse.controller import CableController, Tick
+from soft_twin.inverse.controller import Tick
 from soft_twin.inverse.inverse import Solution
 from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker
@@ -57,7 +57,7 @@ class GravityToCables(RobotNode):
 
     def __init__(self):
         super().__init__("gravity_to_cables", Parameters)
-        self._controller = CableController(self.robot)
+        self._controller = self.robot.build_controller()
         self._warm_up()
         self._controller.enable(self.parameters.compensate)
         self._marker = BodyMarker(BASE_FRAME, self._controller.surface)

@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.controller import CableController
-from soft_twin.inverse.goals import ProximalGoal, SectionGoal, arc_through
+from soft_twin.inverse.goals import PositionGoal, StayGoal, arc_through
 from soft_twin.inverse.inverse import Inverse
-from soft_twin.robots.cable_tube import CableLimits
+from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
+from soft_twin.twin.frames import SectionFrame
 from soft_twin.twin.qp import solve_box_qp, solve_qp
 from soft_twin.twin.sweep import sweep_tube
 
@@ -39,7 +39,8 @@ def test_no_search_over_tensions_comes_closer_than_the_solver(robot):
     """Brute force on a small mesh: the tip's distance over the tensions, by whole equilibria and a simplex search."""
     tube, target = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 2)), np.array([0.0, 0.0, 0.1])
     twin = robot.build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
-    solution = Inverse(twin, robot.cable_limits, shape_weight=0.0).solve(SIDEWAYS, target)
+    robot = dataclasses.replace(robot, pretension=0.0)
+    solution = Inverse(twin, robot.limits(), robot.cable_names, posture=None).solve(SIDEWAYS, target)
 
     def distance(tensions):
         return 1e3 * np.linalg.norm(twin.equilibrium(SIDEWAYS, tensions=np.maximum(tensions, 0.0)).tip - target)
@@ -76,7 +77,7 @@ def test_straight_is_a_millimetre_short_since_cables_only_pull(inverse):
 
 
 def test_limits_hold_and_are_named(robot, twin):
-    tight = CableLimits(tension=(0.0, 0.2), displacement=(-0.002, 0.003), rate=0.05)
+    tight = [EffortLimit(0.0, 0.2, "tension"), CoordinateLimit(-0.002, 0.003, "displacement")]
     twin.reset()
     inverse = Inverse(twin, tight, robot.cable_names)
     solution = inverse.solve(SIDEWAYS, [0.0, 0.06, 0.07])
@@ -90,7 +91,8 @@ def test_limits_hold_and_are_named(robot, twin):
 
 def test_pretension_is_kept_in_every_cable(robot, twin):
     twin.reset()
-    solution = Inverse(twin, robot.cable_limits, pretension=0.05).solve(SIDEWAYS, [0.0, 0.0, 0.1])
+    solution = robot.build_inverse(twin).solve(SIDEWAYS, [0.0, 0.0, 0.1])
+    assert robot.pretension == 0.05
     assert solution.tensions.min() == pytest.approx(0.05, abs=1e-9)
 
 
@@ -114,13 +116,13 @@ def test_goals_predict_what_the_step_does(twin):
     twin.equilibrium(SIDEWAYS, tensions=[0.2] * 6)
     step = twin.linearise(DOWN)
     tensions = np.array([0.1, 0.2, 0.3, 0.1, 0.2, 0.3])
-    goal = SectionGoal(0.05, np.array([0.001, 0.002, 0.05]))
+    goal = PositionGoal(SectionFrame(0.05), np.array([0.001, 0.002, 0.05]))
     residual, jacobian = goal.residual_and_jacobian(twin, step)
     expected = residual + jacobian @ tensions
     assert twin.advance(step, tensions, np.inf) > 0.0
     np.testing.assert_allclose(twin.section(0.05, twin.points) - goal.target, expected, atol=1e-12)
-    residual, jacobian = ProximalGoal().residual_and_jacobian(twin, step)
-    np.testing.assert_allclose(residual + jacobian @ twin.tensions, 0.0, atol=1e-12)
+    residual, jacobian = StayGoal(np.full(6, 0.03), 0.1).residual_and_jacobian(twin, step)
+    np.testing.assert_allclose(residual + jacobian @ twin.efforts, 0.0, atol=1e-12)
 
 
 def test_arc_is_a_circle_that_leaves_along_z():
@@ -160,7 +162,7 @@ class TestController:
     @pytest.fixture
     def controller(self, robot, twin):
         twin.reset()
-        return CableController(dataclasses.replace(robot, pretension=0.0), twin)
+        return dataclasses.replace(robot, pretension=0.0).build_controller(twin)
 
     def test_without_compensation_it_follows_the_free_body(self, controller, twin):
         for _ in range(60):

@@ -4,26 +4,27 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
-from soft_twin.inverse.controller import CableController
+from soft_twin.inverse.controller import Controller
 from soft_twin.twin.chord import is_good
 
 DOWN = np.array([0.0, 0.0, -9.81])
 
 
-class Counted(CableController):
+class Counted(Controller):
     """A controller that counts factorisations."""
 
     def __init__(self, reuse):
-        super().__init__(load_robot("slender"), reuse=reuse)
+        robot = load_robot("slender")
+        super().__init__(robot.build_inverse(), robot.target_tip, reuse)
         self.enable(True)
         self.factorisations = 0
-        factorise = self.twin._matrix.factorise_and_solve
+        factorise = self.twin.model.unknowns.matrix.factorise_and_solve
 
         def counted(assemble, right_hand_sides):
             self.factorisations += 1
             return factorise(assemble, right_hand_sides)
 
-        self.twin._matrix.factorise_and_solve = counted
+        self.twin.model.unknowns.matrix.factorise_and_solve = counted
 
     def follow(self, motion):
         """Tips (t, 3) [m] for pairs of target and gravity."""

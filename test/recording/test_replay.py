@@ -6,7 +6,6 @@ from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
 from soft_twin.cli import main
 from soft_twin.driving.winch import Winch
 from soft_twin.errors import RecordingError
-from soft_twin.inverse.controller import CableController
 from soft_twin.recording.replay import replay, table
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.samples import ImuSample
@@ -33,7 +32,7 @@ def seconds(i):
 
 def live(robot):
     """What the nodes would have said: estimates of all samples, and ticks of those that were solved for."""
-    estimator, controller = GravityEstimator(robot.mounting), CableController(robot)
+    estimator, controller = GravityEstimator(robot.mounting), robot.build_controller()
     estimates, ticks = {}, {}
     for i in range(SAMPLES):
         if i == RESET:

@@ -7,8 +7,11 @@ from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import ConvergenceError, InputError, MeshError, UsageError
 from soft_twin.twin import build_cable_tube_body, build_cables
+from soft_twin.twin.actuators.cables import CableActuators
 from soft_twin.twin.cables import Cables
 from soft_twin.twin.fem import FemTwin
+from soft_twin.twin.forces.loads import Gravity
+from soft_twin.twin.model import Model
 from soft_twin.twin.sweep import sweep_tube
 from soft_twin.twin.voxels import voxel_mesh
 
@@ -28,6 +31,10 @@ def twin(slender):
 def coarse(slender):
     tube = sweep_tube(INNER, OUTER, L, (1, 6, 4))
     return slender.build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
+
+
+def cables_of(twin):
+    return twin.actuators.parts[0].cables
 
 
 def timoshenko(load):
@@ -103,7 +110,7 @@ def test_turning_gravity_by_the_symmetry_turns_the_shape(twin):
 
 def test_cable_gradients_and_stiffness_against_finite_differences(coarse):
     rng, h = np.random.default_rng(0), 1e-7
-    body, cables = coarse.body, coarse.cables
+    body, cables = coarse.body, cables_of(coarse)
     x = body.mesh.nodes + rng.normal(0, 2e-4, body.mesh.nodes.shape)
     direction = rng.normal(size=x.shape)
     gradients = cables.lengths_and_gradients(x)[1]
@@ -112,7 +119,7 @@ def test_cable_gradients_and_stiffness_against_finite_differences(coarse):
 
 
 def test_changes_and_pull_of_cables_are_products_with_their_gradients(coarse):
-    rng, cables, shape = np.random.default_rng(0), coarse.cables, coarse.points.shape
+    rng, cables, shape = np.random.default_rng(0), cables_of(coarse), coarse.points.shape
     x = coarse.body.mesh.nodes + rng.normal(0, 2e-4, shape)
     lengths, gradients = cables.lengths_and_gradients(x)
     same, directions = cables.lengths_and_directions(x)
@@ -126,16 +133,16 @@ def test_changes_and_pull_of_cables_are_products_with_their_gradients(coarse):
 
 
 def test_cables_start_at_their_drawn_lengths(coarse, slender):
-    np.testing.assert_allclose(coarse.cables.rest_lengths, [cable.length for cable in slender.cables], rtol=1e-12)
+    np.testing.assert_allclose(cables_of(coarse).rest_lengths, [cable.length for cable in slender.cables], rtol=1e-12)
 
 
 def test_a_cable_in_bent_cells_is_as_long_as_its_curve(coarse):
     """Quadratic cells bent into a parabola x = c z²; a chord in each of the four cells would be 0.4 % too short."""
     c = 12.0
     x = coarse.points + np.multiply.outer(c * coarse.points[:, 2] ** 2, [1.0, 0.0, 0.0])
-    slope = 2.0 * c * coarse.rest_lengths
+    slope = 2.0 * c * cables_of(coarse).rest_lengths
     curve = (slope * np.hypot(1.0, slope) + np.arcsinh(slope)) / (4.0 * c)
-    np.testing.assert_allclose(coarse.cables.lengths(x), curve, rtol=1e-4)
+    np.testing.assert_allclose(cables_of(coarse).lengths(x), curve, rtol=1e-4)
 
 
 def test_sensitivities_are_the_derivatives_of_the_equilibrium(coarse):
@@ -143,7 +150,7 @@ def test_sensitivities_are_the_derivatives_of_the_equilibrium(coarse):
     tensions, h = np.array([0.3, 0.1, 0.2, 0.15, 0.05, 0.25]), 1e-4
     coarse.equilibrium(SIDEWAYS, tensions=tensions)
     step = coarse.linearise(SIDEWAYS)
-    tip_by_tension = -coarse.section(L, step.pull)
+    tip_by_tension = coarse.section(L, step.step_per_effort)
     for cable in range(6):
         change = h * np.eye(6)[cable]
         high = coarse.equilibrium(SIDEWAYS, tensions=tensions + change)
@@ -223,13 +230,13 @@ def test_a_cable_outside_the_body_is_refused(slender):
     thin = sweep_tube(0.0035, OUTER, L, (1, 6, 4))
     body = build_cable_tube_body(slender, (thin.nodes, thin.cells), "hex20r")
     with pytest.raises(MeshError, match="a cable leaves the body at"):
-        FemTwin(body, build_cables(slender, body.mesh), L, 5000.0)
+        build_cables(slender, body.mesh)
 
 
 def test_a_body_whose_elements_move_without_energy_is_refused():
     """One column of 20-node hexahedra with reduced quadrature: 12 motions a cell that no quadrature point feels."""
     mesh = voxel_mesh(np.ones((1, 1, 5), dtype=bool), 0.01, "hex20r")
     cables = Cables(mesh, np.array([[0.005, 0.005, 0.0]]), np.array([[0.005, 0.005, 0.05]]))
-    twin = FemTwin(body_of(mesh), cables, 0.05, 1e4)
+    twin = FemTwin(Model(body_of(mesh), [Gravity()], actuators=[CableActuators(cables, 1e4)]), 0.05)
     with pytest.raises(ConvergenceError, match="elements move without energy"):
         twin.equilibrium(np.array([0.0, 0.0, -0.1]))

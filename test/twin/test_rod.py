@@ -5,7 +5,6 @@ import pytest
 from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.inverse.controller import CableController
 from soft_twin.twin import build_cable_tube_body
 from soft_twin.twin import rod as kernels
 from soft_twin.twin.forces import NodalLoad
@@ -58,7 +57,7 @@ def test_cables_are_as_long_as_the_curves_they_follow(bent, slender):
     strains = np.repeat(bent.strains, fine, axis=0)
     steps = np.repeat(bent._steps / fine, fine)
     frames, points = kernels._shape(strains, steps)
-    for cable, length in zip(slender.cables, bent.lengths(), strict=True):
+    for cable, length in zip(slender.cables, bent.rest_lengths - bent.body_coordinates(), strict=True):
         curve = points + frames @ np.array([*cable.position, 0.0])
         passed = int(round(cable.length / bent.length * len(steps)))
         drawn = np.linalg.norm(np.diff(curve[: passed + 1], axis=0), axis=1).sum()
@@ -86,7 +85,7 @@ def test_sensitivities_are_the_derivatives_of_the_equilibrium(rod):
         change = h * np.eye(6)[cable]
         high = rod.equilibrium(SIDEWAYS, tensions=tensions + change)
         low = rod.equilibrium(SIDEWAYS, tensions=tensions - change)
-        tip_by_tension = -rod.section(L, step.pull)[:, cable]
+        tip_by_tension = rod.section(L, step.step_per_effort)[:, cable]
         np.testing.assert_allclose(tip_by_tension, (high.tip - low.tip) / (2 * h), rtol=1e-5, atol=1e-8)
         np.testing.assert_allclose(
             step.compliance[:, cable], (high.displacements - low.displacements) / (2 * h), rtol=1e-5, atol=1e-9
@@ -164,7 +163,7 @@ def test_the_inverse_and_the_controller_run_on_it(rod, slender):
     solution = slender.build_inverse(rod).solve(SIDEWAYS, [0.0, 0.0, 0.098])
     assert solution.reachable
     rod.reset()
-    controller = CableController(slender, rod)
+    controller = slender.build_controller(rod)
     controller.enable(True)
     for angle in np.linspace(0.0, np.pi / 2, 50):
         tick = controller.update(9.81 * np.array([0.0, -np.sin(angle), -np.cos(angle)]))

@@ -9,7 +9,6 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.emulation.plant import Plant
-from soft_twin.inverse.controller import CableController
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.samples import ImuSample
 
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the slender robot's nodes compute, and one of the tensegrity arm's."""
     slender = load_robot("slender")
-    controller = CableController(slender)
+    controller = slender.build_controller()
     controller.enable(True)
     controller.update(GRAVITY)
     Plant(slender).step(0.01, np.full(len(slender.cables), 1e-3), GRAVITY, STILL, STILL)

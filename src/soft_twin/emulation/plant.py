@@ -12,11 +12,14 @@ costs little.
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.twin import build_cable_tube_body, build_cables
-from soft_twin.twin.base import checked_vector
+from soft_twin.twin.actuators.cables import CableActuators
 from soft_twin.twin.fem import FemTwin
+from soft_twin.twin.forces.loads import Gravity
+from soft_twin.twin.model import Model
 from soft_twin.twin.qp import solve_box_qp
 
 PRESLIDING = 5e-5  # [m] of cable travel that turns the friction around
@@ -43,7 +46,8 @@ class Plant:
             robot, mesh, scale_e=self._mismatch.young_modulus_scale, scale_rho=self._mismatch.density_scale
         )
         cables = build_cables(robot, body.mesh)
-        self._statics = FemTwin(body, cables, robot.body.length, robot.cable_stiffness)
+        drive = CableActuators(cables, robot.cable_stiffness)
+        self._statics = FemTwin(Model(body, [Gravity()], actuators=[drive]), robot.body.length)
         self._body, self._cables = body, cables
         self._stiffness = robot.cable_stiffness
         self._alpha, self._beta = robot.body.damping.rayleigh_mass, robot.body.damping.rayleigh_stiffness

@@ -1,4 +1,4 @@
-"""Gravity in, cable displacements out, tick by tick: what the node `gravity_to_cables` calls."""
+"""Gravity in, what the actuators shall do out, tick by tick: what the node `gravity_to_cables` calls."""
 
 import time
 from collections.abc import Sequence
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
-from soft_twin.robots.cable_tube import CableTube
-from soft_twin.twin.base import Twin, checked_vector
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
 
@@ -19,7 +18,7 @@ class Tick:
     """The twin after one tick, in base_link.
 
     Attributes:
-        displacements, tensions: (c,) [m], [N], within their limits.
+        coordinates, efforts: (a,) within their limits: of cables displacements [m] and tensions [N].
         tip, tip_direction: (3,) centre [m] and unit normal of the end section.
         points: (n, 3) nodes of the body [m].
         centre_line: (s, 3) centres of cross sections at equal distances from base to tip [m].
@@ -32,8 +31,8 @@ class Tick:
         compensating: the displacements are a command; else all cables are free and they only follow the body.
     """
 
-    displacements: np.ndarray
-    tensions: np.ndarray
+    coordinates: np.ndarray
+    efforts: np.ndarray
     tip: np.ndarray
     tip_direction: np.ndarray
     points: np.ndarray
@@ -48,19 +47,32 @@ class Tick:
     active_limits: tuple[str, ...]
     compensating: bool
 
+    @property
+    def displacements(self) -> np.ndarray:
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates
 
-class CableController:
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
+
+
+class Controller:
     """One linearisation of the twin a tick, warm-started from the last.
 
     A tick whose step would tear the body (a jump of gravity, a wild state) starts again from the undeformed body.
     """
 
-    def __init__(self, robot: CableTube, twin: Twin | None = None, reuse: bool = False):
-        """`reuse`: keep a factorisation for several ticks while the body moves slowly, see `Twin.relinearise`."""
-        self.reuse = reuse
-        self.twin = robot.build_twin() if twin is None else twin
-        self.inverse = Inverse(self.twin, robot.cable_limits, robot.cable_names, pretension=robot.pretension)
-        self.target = self.inverse.checked_target(robot.target_tip)
+    def __init__(self, inverse: Inverse, target: Sequence[float], reuse: bool = False):
+        """`target`: (3,) of the tip in base_link [m]. `reuse`: keep a factorisation for several ticks while the body
+        moves slowly, see `Twin.relinearise`.
+
+        Raises:
+            InputError: a target of a wrong size, not finite, or out of all reach.
+        """
+        self.inverse, self.twin, self.reuse = inverse, inverse.twin, reuse
+        self.set_target(target)
         self.compensating = False
         self.stations = np.linspace(0.0, self.twin.length, STATIONS)
 
@@ -76,6 +88,7 @@ class CableController:
             InputError: wrong size, not finite, or out of all reach.
         """
         self.target = self.inverse.checked_target(tip)
+        self._goals = self.inverse.goals(self.target)
 
     def enable(self, compensate: bool) -> None:
         """Whether to solve for the target, or to let all cables go and only follow the body."""
@@ -103,17 +116,17 @@ class CableController:
 
     def _solve(self, gravity: np.ndarray) -> Solution:
         if self.compensating:
-            step, moved = self.inverse.step(gravity, self.target, self.reuse)
+            step, moved = self.inverse.step(gravity, self._goals, self.reuse)
         else:
             step = self.twin.relinearise(gravity) if self.reuse else self.twin.linearise(gravity)
-            moved = self.twin.advance(step, np.zeros(self.twin.cable_count), LARGEST_STEP)
-        return self.inverse.solution(self.target, step, moved, 1)
+            moved = self.twin.advance(step, np.zeros(self.twin.actuator_count), LARGEST_STEP)
+        return self.inverse.solution(self._goals, step, moved, 1)
 
     def _tick(self, solution: Solution, duration: float) -> Tick:
         points = self.twin.points
         return Tick(
-            displacements=solution.displacements,
-            tensions=solution.tensions,
+            coordinates=solution.coordinates,
+            efforts=solution.efforts,
             tip=solution.tip,
             tip_direction=self.twin.section_normal(self.twin.length),
             points=points,

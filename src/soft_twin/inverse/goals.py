@@ -1,50 +1,195 @@
-"""What the inverse should reach. Each goal is a weighted least-squares term in the cables' tensions T.
+"""What the inverse should reach. Each goal is a weighted least-squares term in the actuators' efforts e.
 
-A goal answers with a residual r and a Jacobian J such that the value after the step misses the goal by r + J T;
-it costs ½ w² ‖r + J T‖².
+A goal answers with a residual r and a Jacobian J such that the value after the step misses the goal by r + J e; it
+costs ½ w² ‖r + J e‖². Goals of a lower priority number come first: the others only choose among what is equally good
+for those.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
 from soft_twin.twin.base import Linearisation, Twin
+from soft_twin.twin.frames import Frame
+from soft_twin.twin.unknowns import cross_matrices
+
+REACHED = 1e-4  # [m] a place closer than this is called reached
+ALIGNED = 1e-3  # [rad] likewise an orientation
 
 
 class Goal(ABC):
-    """A term of the least-squares problem."""
+    """A term of the least-squares problem.
 
-    weight: float
+    Attributes:
+        weight: of its residual among goals of the same priority.
+        priority: 1 comes first.
+        tolerance: a miss smaller than this is called reached, in the unit of the residual.
+    """
+
+    weight: float = 1.0
+    priority: int = 1
+    tolerance: float = REACHED
 
     @abstractmethod
     def residual_and_jacobian(self, twin: Twin, step: Linearisation) -> tuple[np.ndarray, np.ndarray]:
-        """r (k,) and J (k, c) of this goal, for one Newton step of the twin."""
+        """r (k,) and J (k, a) of this goal, for one Newton step of the twin."""
+
+    @abstractmethod
+    def miss(self, twin: Twin) -> float:
+        """How far the twin's current state is from the goal, in the unit of the residual."""
 
 
-@dataclass(frozen=True)
-class SectionGoal(Goal):
-    """The centre of the cross section at `z` [m] shall be at `target` (3,) in base_link [m]."""
+class PositionGoal(Goal):
+    """A frame shall be at `target` (3,) in base_link [m]."""
 
-    z: float
-    target: np.ndarray
-    weight: float = 1.0
-
-    def residual_and_jacobian(self, twin, step):
-        centre = twin.section(self.z, twin.points) + twin.section(self.z, step.drift)
-        return centre - self.target, -twin.section(self.z, step.pull)
-
-
-@dataclass(frozen=True)
-class ProximalGoal(Goal):
-    """The tensions shall stay near those of the last step: this alone keeps redundant cables from wandering and
-    Gauss–Newton from cycling. The weight is relative to the compliance of the tip."""
-
-    weight: float = 0.1
+    def __init__(self, frame: Frame, target: Sequence[float], weight: float = 1.0, priority: int = 1):
+        self.frame, self.target = frame, checked_vector(target, 3, "target")
+        self.weight, self.priority = weight, priority
 
     def residual_and_jacobian(self, twin, step):
-        scale = np.linalg.norm(twin.section(twin.length, step.pull)) / np.sqrt(twin.cable_count)
-        return -scale * twin.tensions, scale * np.eye(twin.cable_count)
+        place = self.frame.position(twin) + self.frame.move(twin, step.free_step)
+        return place - self.target, self.frame.move(twin, step.step_per_effort)
+
+    def miss(self, twin):
+        return float(np.linalg.norm(self.frame.position(twin) - self.target))
+
+
+class OrientationGoal(Goal):
+    """A frame shall be turned by `target` (3, 3) from where it is in the undeformed body; [rad]."""
+
+    tolerance = ALIGNED
+
+    def __init__(self, frame: Frame, target: np.ndarray, weight: float = 1.0, priority: int = 1):
+        self.frame, self.target = frame, np.asarray(target, dtype=float)
+        self.weight, self.priority = weight, priority
+        if self.target.shape != (3, 3) or not np.allclose(self.target @ self.target.T, np.eye(3), atol=1e-6):
+            raise InputError("orientation: expected a rotation matrix (3, 3)")
+
+    def residual_and_jacobian(self, twin, step):
+        away = self._away(twin)
+        slope = _inverse_right_jacobian(away)
+        free, by_effort = (self.frame.turn(twin, each) for each in (step.free_step, step.step_per_effort))
+        return slope @ free - away, slope @ by_effort
+
+    def miss(self, twin):
+        return float(np.linalg.norm(self._away(twin)))
+
+    def _away(self, twin: Twin) -> np.ndarray:
+        """(3,) rotation vector that is left [rad]."""
+        return Rotation.from_matrix(self.target @ self.frame.rotation(twin).T).as_rotvec()
+
+
+class DirectionGoal(Goal):
+    """A frame's `axis` (3,), of the undeformed body, shall point along `target` (3,) [rad]; it may turn about it."""
+
+    tolerance = ALIGNED
+
+    def __init__(
+        self, frame: Frame, axis: Sequence[float], target: Sequence[float], weight: float = 1.0, priority: int = 1
+    ):
+        self.frame, self.axis, self.target = frame, _unit(axis, "axis"), _unit(target, "target")
+        self.weight, self.priority = weight, priority
+
+    def residual_and_jacobian(self, twin, step):
+        now = self.frame.rotation(twin) @ self.axis
+        across = _across(now)
+        away = across @ _turn_between(now, self.target)
+        return across @ self.frame.turn(twin, step.free_step) - away, across @ self.frame.turn(
+            twin, step.step_per_effort
+        )
+
+    def miss(self, twin):
+        return float(np.linalg.norm(_turn_between(self.frame.rotation(twin) @ self.axis, self.target)))
+
+
+class CurveGoal(Goal):
+    """Frames shall lie on a curve through `points` (m, 3) in base_link [m], wherever along it."""
+
+    def __init__(self, frames: Sequence[Frame], points: np.ndarray, weight: float = 1.0, priority: int = 1):
+        self.frames, self.weight, self.priority = list(frames), weight, priority
+        points = np.asarray(points, dtype=float)
+        if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
+            raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
+        self._starts, self._spans = points[:-1], np.diff(points, axis=0)
+
+    def residual_and_jacobian(self, twin, step):
+        pairs = [self._of(frame, twin, step) for frame in self.frames]
+        return np.concatenate([residual for residual, _ in pairs]), np.vstack([jacobian for _, jacobian in pairs])
+
+    def miss(self, twin):
+        places = [frame.position(twin) for frame in self.frames]
+        return max(float(np.linalg.norm(place - self._nearest(place)[0])) for place in places)
+
+    def _of(self, frame: Frame, twin: Twin, step: Linearisation) -> tuple[np.ndarray, np.ndarray]:
+        place = frame.position(twin)
+        nearest, along = self._nearest(place)
+        across = _across(along)
+        return across @ (place + frame.move(twin, step.free_step) - nearest), across @ frame.move(
+            twin, step.step_per_effort
+        )
+
+    def _nearest(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The curve's nearest point (3,) and its direction (3,) there."""
+        share = ((place - self._starts) * self._spans).sum(axis=1) / (self._spans**2).sum(axis=1)
+        points = self._starts + share.clip(0.0, 1.0)[:, None] * self._spans
+        best = int(((points - place) ** 2).sum(axis=1).argmin())
+        return points[best], self._spans[best] / np.linalg.norm(self._spans[best])
+
+
+class SurfaceGoal(Goal):
+    """Nodes of a body shall lie on a surface of points (m, 3) with unit normals (m, 3) in base_link: each in the
+    tangent plane of the nearest point, as in point-to-plane registration (Chen and Medioni 1992)."""
+
+    def __init__(
+        self, nodes: np.ndarray, points: np.ndarray, normals: np.ndarray, weight: float = 1.0, priority: int = 1
+    ):
+        self.nodes, self.weight, self.priority = np.asarray(nodes), weight, priority
+        self._points, self._normals = np.asarray(points, dtype=float), np.asarray(normals, dtype=float)
+        if self._points.shape != self._normals.shape or self._points.ndim != 2 or not len(self._points):
+            raise InputError(
+                f"surface: expected points (m, 3) and as many normals, found {self._points.shape}, "
+                f"{self._normals.shape}"
+            )
+        self._tree = cKDTree(self._points)
+
+    def residual_and_jacobian(self, twin, step):
+        distances, normals = self._distances(twin)
+        moves = np.einsum("ki,ki->k", normals, step.free_step[self.nodes])
+        jacobian = np.einsum("ki,kia->ka", normals, step.step_per_effort[self.nodes])
+        share = 1.0 / np.sqrt(len(self.nodes))
+        return share * (distances + moves), share * jacobian
+
+    def miss(self, twin):
+        return float(np.sqrt((self._distances(twin)[0] ** 2).mean()))
+
+    def _distances(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) from the tangent planes [m], and their normals (k, 3)."""
+        places = twin.points[self.nodes]
+        nearest = self._tree.query(places)[1]
+        normals = self._normals[nearest]
+        return np.einsum("ki,ki->k", places - self._points[nearest], normals), normals
+
+
+class StayGoal(Goal):
+    """The efforts shall stay near those of the last step: this alone keeps redundant actuators from wandering and
+    Gauss–Newton from cycling. Where the iteration has settled it is met, and changes nothing.
+
+    The weight is relative to `scales` (a,), what a unit of each effort moves.
+    """
+
+    def __init__(self, scales: np.ndarray, weight: float, priority: int = 1):
+        self.scales, self.weight, self.priority = scales, weight, priority
+
+    def residual_and_jacobian(self, twin, step):
+        return -self.scales * twin.efforts, np.diag(self.scales)
+
+    def miss(self, twin):
+        return 0.0
 
 
 def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
@@ -60,3 +205,39 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
     chord = float(np.linalg.norm(tip)) * np.sin(fraction * half) / np.sin(half)
     sideways = np.array([tip[0], tip[1], 0.0]) / rho
     return chord * (np.sin(fraction * half) * sideways + np.array([0.0, 0.0, np.cos(fraction * half)]))
+
+
+def _unit(vector: Sequence[float], what: str) -> np.ndarray:
+    vector = checked_vector(vector, 3, what)
+    length = float(np.linalg.norm(vector))
+    if length == 0.0:
+        raise InputError(f"{what}: a direction cannot be zero")
+    return vector / length
+
+
+def _across(direction: np.ndarray) -> np.ndarray:
+    """(2, 3) two unit vectors across a unit vector (3,)."""
+    first = np.cross(direction, np.eye(3)[np.abs(direction).argmin()])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(direction, first)])
+
+
+def _turn_between(now: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(3,) the shortest rotation vector that brings a unit vector to another [rad]."""
+    axis = np.cross(now, target)
+    size = float(np.linalg.norm(axis))
+    if size < 1e-12:
+        return np.zeros(3) if now @ target > 0.0 else np.pi * _across(now)[0]
+    return axis / size * np.arctan2(size, now @ target)
+
+
+def _inverse_right_jacobian(turn: np.ndarray) -> np.ndarray:
+    """J (3, 3) with log(exp(φ) exp(−δ)) = φ − J δ to first order: I + ½ [φ]× + (1/θ² − (1 + cos θ)/(2 θ sin θ)) [φ]×²
+    (Chirikjian, *Stochastic Models, Information Theory, and Lie Groups*, vol. 2, 2011)."""
+    angle = float(np.linalg.norm(turn))
+    cross = cross_matrices(turn)
+    if angle < 1e-4:
+        share = 1.0 / 12.0
+    else:
+        share = 1.0 / angle**2 - (1.0 + np.cos(angle)) / (2.0 * angle * max(np.sin(angle), 1e-9))
+    return np.eye(3) + 0.5 * cross + share * cross @ cross

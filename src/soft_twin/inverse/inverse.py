@@ -1,51 +1,59 @@
-"""From gravity and a tip target to the cables' displacements and tensions, on any twin.
+"""From gravity and goals to the actuators' efforts and coordinates, on any twin.
 
-Each step linearises the twin (one factorisation), and finds the tensions T that minimise ½ Σ w² ‖r + J T‖² over the
-goals, subject to the limits of tensions and displacements: the quadratic program of Coevoet et al. (2017), used by
-Lai et al. (2025), "QP-based inverse solving". Far out of reach, Gauss–Newton steps may go to and fro for ever:
-steps that turn back on the one before make the proximal goal heavier until they settle, others make it lighter.
+Each step linearises the twin (one factorisation), and finds the efforts e that minimise ½ Σ w² ‖r + J e‖² over the
+goals, in order of their priorities, subject to the limits of efforts and coordinates: a Gauss–Newton step on the
+manifold of equilibria, whose tangent the implicit function theorem gives; with one priority it is the quadratic program
+of Coevoet et al. (2017), used by Lai et al. (2025), "QP-based inverse solving". Far out of reach, Gauss–Newton steps
+may go to and fro for ever: steps that turn back on the one before make the weight of staying heavier until they settle,
+others make it lighter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import Goal, ProximalGoal, SectionGoal, arc_through
-from soft_twin.robots.cable_tube import CableLimits
-from soft_twin.twin.base import Linearisation, Twin, checked_vector
-from soft_twin.twin.qp import solve_qp
+from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through
+from soft_twin.inverse.limits import Limit, together
+from soft_twin.inverse.priorities import Bounds, Level, solve_levels
+from soft_twin.twin.base import Linearisation, Twin
+from soft_twin.twin.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step
-SETTLED = 1e-7  # [m] a step smaller than this ends the iteration
-REACHED = 1e-4  # [m] a target closer than this is called reachable
-BINDS = 1e-6  # [N] and [m]: a limit closer than this is called active
+SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"
+STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
+STAY = 0.03  # weight of staying near the last efforts, relative to what they move
 MAX_ITERATIONS = 200
 TURNS_BACK = 0.3  # a step against the last one counts when it is at least so long, relative to it
-HEAVIER, LIGHTER = 2.0, 0.8  # factors of the proximal weight
-HEAVIEST = 100.0  # times the least proximal weight
+HEAVIER, LIGHTER = 2.0, 0.8  # factors of the weight of staying
+FAR = 10.0  # times the least weight of staying, at the start of a whole solve
+WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
+PATIENCE, SLOWER = 80, 15  # iterations after which the least weight of staying doubles, and each so many again
+HEAVIEST = 100.0  # times the least weight of staying
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What the cables shall do, and what the twin expects of it.
+    """What the actuators shall do, and what the twin expects of it.
 
     Attributes:
-        displacements: (c,) cables pulled in at the base [m].
-        tensions: (c,) cable tensions [N].
+        coordinates: (a,) cable pulled in at the base [m], volume let in [m³].
+        efforts: (a,) cable tensions [N], chamber pressures [Pa].
         tip: (3,) tip of the twin in base_link [m].
-        error: distance of the tip from the target [m].
-        converged: the iteration settled.
-        reachable: the target is met within 0.1 mm.
+        error: how far the worst of the first goals is missed [m] or [rad]: the distance of the tip from a target.
+        converged: the iteration settled: the next step would move no node by more than STEADY.
+        reachable: the first goals are met within their tolerances, 0.1 mm for a place.
         active_limits: limits that bind, such as "cable_3 displacement max"; a slack cable is no limit.
         iterations: linearisations that it took.
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
+        optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
         energy: elastic energy at the last linearisation [J].
     """
 
-    displacements: np.ndarray
-    tensions: np.ndarray
+    coordinates: np.ndarray
+    efforts: np.ndarray
     tip: np.ndarray
     error: float
     converged: bool
@@ -53,101 +61,129 @@ class Solution:
     active_limits: tuple[str, ...]
     iterations: int
     residual: float
+    optimality: float
     energy: float
+
+    @property
+    def displacements(self) -> np.ndarray:
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
+
+
+def arc_posture(twin: Twin, target: np.ndarray) -> list[Goal]:
+    """The middle of a slender body on the arc from its base to the target (3,), as far as the tip leaves it free: it
+    decides between solutions with the same tip, and keeps the body from sagging between base and tip."""
+    return [PositionGoal(SectionFrame(0.5 * twin.length), arc_through(target, 0.5), priority=2)]
 
 
 class Inverse:
-    """Finds displacements of cables on a twin, warm-started from the twin's current state.
+    """Finds what the actuators of a twin shall do, warm-started from the twin's current state.
 
     Args:
         twin: the body.
-        limits: of tension and displacement, for every cable.
-        cable_names: (c,) names for `active_limits`.
-        shape_weight: weight of the middle of the body, relative to the tip, towards the arc through the target:
-            it decides between solutions with the same tip, and keeps the body from sagging between base and tip.
-        proximal_weight: see ProximalGoal.
-        pretension: least tension of every cable [N]; the solver alone wants none, see CableTube.pretension.
+        limits: of efforts and coordinates.
+        names: (a,) of the actuators, for `active_limits`.
+        posture: further goals for a tip target; None: none.
     """
 
     def __init__(
         self,
         twin: Twin,
-        limits: CableLimits,
-        cable_names: Sequence[str] | None = None,
-        shape_weight: float = 0.5,
-        proximal_weight: float = 0.03,
-        pretension: float = 0.0,
+        limits: Sequence[Limit],
+        names: Sequence[str],
+        posture: Callable[[Twin, np.ndarray], list[Goal]] | None = arc_posture,
     ):
-        self.twin, self.limits = twin, limits
-        self.names = list(cable_names or (f"cable_{i + 1}" for i in range(twin.cable_count)))
-        self.shape_weight, self.proximal_weight = shape_weight, proximal_weight
-        self.least_tension = max(limits.tension[0], pretension)
+        self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
         self.reset()
 
     def reset(self) -> None:
         """Forget the steps so far, which only decide on how careful the next one is."""
-        self._weight = self.proximal_weight
-        self._last_change = np.zeros(self.twin.cable_count)
+        self._stay = self._least_stay = STAY
+        self._last_change = np.zeros(self.twin.actuator_count)
+        self._miss = np.inf
 
-    def solve(self, gravity: Sequence[float], target: Sequence[float]) -> Solution:
+    def solve(
+        self,
+        gravity: Sequence[float],
+        target: Sequence[float] | None = None,
+        *,
+        goals: Sequence[Goal] | None = None,
+        settled: float = SETTLED,
+        max_iterations: int = MAX_ITERATIONS,
+    ) -> Solution:
         """Iterate until the twin settles.
 
         Args:
             gravity: (3,) in base_link [m/s²].
-            target: (3,) of the tip in base_link [m].
+            target: (3,) of the tip in base_link [m]; or
+            goals: what to reach.
+            settled: largest movement [m] that ends the iteration.
+            max_iterations: linearisations after which it is given up; the solution then is not converged.
 
         Raises:
-            InputError: wrong sizes, not finite, or a target further from the base than twice the body's length.
+            InputError: wrong sizes, not finite, a target further from the base than twice the body's length, or not
+                one of target and goals.
             ConvergenceError: the twin's stiffness broke down.
         """
-        gravity, target = checked_vector(gravity, 3, "gravity"), self.checked_target(target)
+        if (target is None) == (not goals):
+            raise InputError("inverse: give a target of the tip or goals")
+        gravity = checked_vector(gravity, 3, "gravity")
+        goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
         self.reset()
-        iterations, moved = 0, np.inf
-        while moved > SETTLED and iterations < MAX_ITERATIONS:
-            step, moved = self.step(gravity, target)
+        self._stay = FAR * STAY
+        iterations, moved, miss = 0, np.inf, np.inf
+        while moved > settled and iterations < max_iterations:
+            step, moved = self.step(gravity, goals)
             iterations += 1
-        return self.solution(target, step, moved, iterations)
+            self._least_stay = STAY * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
+            if self._miss > miss + NOTICED:
+                self._stay = min(WORSE * self._stay, HEAVIEST * STAY)
+            miss = self._miss
+        return self.solution(goals, step, moved, iterations)
 
-    def step(self, gravity: np.ndarray, target: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
-        """One linearisation, one quadratic program, one step of the twin.
+    def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
+        """One linearisation, one cascade of quadratic programs, one step of the twin.
 
         Args:
             gravity: (3,) in base_link [m/s²].
-            target: (3,) of the tip in base_link [m].
+            goals: what to reach.
             reuse: with an earlier factorisation where that is good enough, see `Twin.relinearise`.
 
         Returns:
             The linearisation before the step and the largest node movement that was asked for [m].
         """
         step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
-        tensions = self._tensions(step, self.goals(target))
-        self._adapt(tensions - self.twin.tensions)
-        return step, self.twin.advance(step, tensions, LARGEST_STEP)
+        efforts, scales = self._best(step, goals)
+        self._adapt(scales * (efforts - self.twin.efforts))
+        return step, self.twin.advance(step, efforts, LARGEST_STEP)
 
     def goals(self, target: np.ndarray) -> list[Goal]:
         """The goals for a tip target (3,)."""
-        length = self.twin.length
-        return [
-            SectionGoal(length, target),
-            SectionGoal(0.5 * length, arc_through(target, 0.5), self.shape_weight),
-            ProximalGoal(self._weight),
-        ]
+        further = [] if self.posture is None else self.posture(self.twin, target)
+        return [PositionGoal(SectionFrame(self.twin.length), target), *further]
 
-    def solution(self, target: np.ndarray, step: Linearisation, moved: float, iterations: int) -> Solution:
-        """The twin's current state as a solution for `target` (3,)."""
-        tip, tensions, displacements = self.twin.tip, self.twin.tensions.copy(), self.twin.displacements()
-        error = float(np.linalg.norm(tip - target))
-        low, high = self.limits.displacement
+    def solution(self, goals: Sequence[Goal], step: Linearisation, moved: float, iterations: int) -> Solution:
+        """The twin's current state as a solution."""
+        efforts, coordinates = self.twin.efforts.copy(), self.twin.coordinates()
+        first = min(goal.priority for goal in goals)
+        misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
+        binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
         return Solution(
-            displacements=np.clip(displacements, low, high),
-            tensions=tensions,
-            tip=tip,
-            error=error,
-            converged=moved < max(SETTLED, 1e-3 * LARGEST_STEP),
-            reachable=error < REACHED,
-            active_limits=self._active_limits(displacements, tensions),
+            coordinates=np.clip(coordinates, *self._coordinate_bounds()),
+            efforts=efforts,
+            tip=self.twin.tip,
+            error=max(miss for miss, _ in misses),
+            converged=moved < STEADY,
+            reachable=all(miss < tolerance for miss, tolerance in misses),
+            active_limits=tuple(name for names in binding for name in names),
             iterations=iterations,
             residual=step.residual,
+            optimality=moved,
             energy=step.energy,
         )
 
@@ -169,26 +205,46 @@ class Inverse:
         back = change @ self._last_change < 0.0
         long = np.linalg.norm(change) > TURNS_BACK * np.linalg.norm(self._last_change)
         factor = HEAVIER if back and long else LIGHTER
-        heavier = min(factor * self._weight, HEAVIEST * self.proximal_weight)
-        self._weight = max(heavier, self.proximal_weight)
+        self._stay = min(max(factor * self._stay, self._least_stay), HEAVIEST * STAY)
         self._last_change = change
 
-    def _tensions(self, step: Linearisation, goals: list[Goal]) -> np.ndarray:
-        c = self.twin.cable_count
-        H, f = np.zeros((c, c)), np.zeros(c)
+    def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
+        """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
+        answers: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
         for goal in goals:
             residual, jacobian = goal.residual_and_jacobian(self.twin, step)
-            H += goal.weight**2 * jacobian.T @ jacobian
-            f += goal.weight**2 * jacobian.T @ residual
-        low, high = self.limits.displacement
-        before = step.displacements + step.drift_displacements
-        return solve_qp(H, f, self.least_tension, self.limits.tension[1], step.compliance, low - before, high - before)
+            answers.setdefault(goal.priority, []).append((goal.weight * residual, goal.weight * jacobian))
+        parts = [
+            (np.concatenate([r for r, _ in answers[priority]]), np.vstack([J for _, J in answers[priority]]))
+            for priority in sorted(answers)
+        ]
+        scales = self._scales(parts[0][1])
+        r, J = parts[0]
+        self._miss = float(np.linalg.norm(r + J @ self.twin.efforts))
+        stay = StayGoal(scales, self._stay).residual_and_jacobian(self.twin, step)
+        unit = scales.max() / scales  # so that newtons and pascals weigh alike in the programs' arithmetic
+        levels = [_level(r, J, *(self._stay * part for part in stay), unit) for r, J in parts]
+        return unit * solve_levels(levels, self._bounds(step, unit)), scales
 
-    def _active_limits(self, displacements: np.ndarray, tensions: np.ndarray) -> tuple[str, ...]:
-        low, high = self.limits.displacement
-        binding = (
-            ("tension max", tensions > self.limits.tension[1] - BINDS),
-            ("displacement min", displacements < low + BINDS),
-            ("displacement max", displacements > high - BINDS),
-        )
-        return tuple(f"{self.names[i]} {what}" for what, binds in binding for i in np.flatnonzero(binds))
+    def _scales(self, jacobian: np.ndarray) -> np.ndarray:
+        """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
+        squares, scales = (jacobian**2).sum(axis=0), np.empty(self.twin.actuator_count)
+        for unit in set(self.twin.effort_units):
+            own = [i for i, each in enumerate(self.twin.effort_units) if each == unit]
+            scales[own] = np.sqrt(squares[own].mean())
+        return np.maximum(scales, 1e-300)
+
+    def _bounds(self, step: Linearisation, unit: np.ndarray) -> Bounds:
+        low, high = together([each.efforts(self.twin) for each in self.limits])
+        before = step.coordinates + step.free_coordinates
+        lowest, highest = self._coordinate_bounds()
+        return Bounds(low / unit, high / unit, step.compliance * unit, lowest - before, highest - before)
+
+    def _coordinate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return together([each.coordinates(self.twin) for each in self.limits])
+
+
+def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, unit: np.ndarray) -> Level:
+    """The cost of a priority's weighted residuals, and of staying, in efforts over `unit` (a,)."""
+    J, J_stay = J * unit, J_stay * unit
+    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, J)

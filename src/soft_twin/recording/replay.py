@@ -16,7 +16,7 @@ import numpy as np
 
 from soft_twin.driving.winch import Winch
 from soft_twin.errors import RecordingError
-from soft_twin.inverse.controller import CableController
+from soft_twin.inverse.controller import Controller
 from soft_twin.recording.reader import Series, arrays
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
@@ -106,7 +106,7 @@ def replay(
     robot: CableTube,
     namespace: str | None = None,
     estimator: Estimator | None = None,
-    controller: CableController | None = None,
+    controller: Controller | None = None,
 ) -> ReplayResult:
     """Replay a recording.
 
@@ -121,7 +121,7 @@ def replay(
     """
     series = _series(path, namespace or robot.name)
     estimates = _estimate(series, _estimator(robot) if estimator is None else estimator)
-    solves = _solve(series, estimates, CableController(robot) if controller is None else controller)
+    solves = _solve(series, estimates, robot.build_controller() if controller is None else controller)
     displacements = _rows(solves, "displacements", (len(robot.cables),))
     outputs = {
         "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
@@ -197,7 +197,7 @@ def _after_events(series: Series, events: Series | None) -> set[int]:
 
 
 def _solve(
-    series: dict[str, Series], estimates: list[tuple[int, Any]], controller: CableController
+    series: dict[str, Series], estimates: list[tuple[int, Any]], controller: Controller
 ) -> list[tuple[int, bool, Any]]:
     """Stamp [ns], whether it was a command, and Tick of each solve whose gravity is known."""
     status, resets = series["solver/status"], _after_events(series["solver/status"], series.get("twin/reset"))

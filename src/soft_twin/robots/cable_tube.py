@@ -12,7 +12,9 @@ from soft_twin.robots.base import Robot
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import cable_tube as descriptions
+    from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
+    from soft_twin.inverse.limits import Limit
     from soft_twin.twin.base import Twin
 
 
@@ -163,11 +165,27 @@ class CableTube(Robot):
 
         return build_cable_tube_twin(self, backend, mesh=mesh, element=element, material=material)
 
-    def build_inverse(self, twin: "Twin") -> "Inverse":
-        """The solver that finds the cables' displacements for a tip target on `twin`."""
+    def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
+        """The solver that finds the cables' displacements for a tip target on `twin`, or on one of its own."""
         from soft_twin.inverse.inverse import Inverse
 
-        return Inverse(twin, self.cable_limits, self.cable_names)
+        return Inverse(self.build_twin() if twin is None else twin, self.limits(), self.cable_names)
+
+    def build_controller(self, twin: "Twin | None" = None, reuse: bool = False) -> "Controller":
+        """What the robot's control loop calls, tick by tick, on `twin` or on one of its own; see Controller."""
+        from soft_twin.inverse.controller import Controller
+
+        return Controller(self.build_inverse(twin), self.target_tip, reuse)
+
+    def limits(self) -> "list[Limit]":
+        """Of the cables' tensions, pretension included, and of their displacements."""
+        from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
+
+        low, high = self.cable_limits.tension
+        return [
+            EffortLimit(max(low, self.pretension), high, "tension"),
+            CoordinateLimit(*self.cable_limits.displacement, "displacement"),
+        ]
 
 
 def read(description: "descriptions.CableTube", path: Path, nodes: dict[str, Any]) -> CableTube:

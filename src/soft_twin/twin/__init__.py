@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from soft_twin.twin.base import Twin
     from soft_twin.twin.body import Body
     from soft_twin.twin.mesh import Mesh
+    from soft_twin.twin.model import Model
 
 
 def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str | None, material: str | None) -> "Twin":
@@ -77,8 +78,18 @@ def build_cables(robot: "CableTube", mesh: "Mesh"):
 def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
     from soft_twin.twin.fem import FemTwin
 
+    return FemTwin(build_cable_tube_model(robot, mesh, element, material), robot.body.length)
+
+
+def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material=None) -> "Model":
+    """The mechanics of a cable-driven tube: its body, weight and cables."""
+    from soft_twin.twin.actuators.cables import CableActuators
+    from soft_twin.twin.forces.loads import Gravity
+    from soft_twin.twin.model import Model
+
     body = build_cable_tube_body(robot, mesh, element, material)
-    return FemTwin(body, build_cables(robot, body.mesh), robot.body.length, robot.cable_stiffness)
+    cables = CableActuators(build_cables(robot, body.mesh), robot.cable_stiffness, robot.cable_names)
+    return Model(body, [Gravity()], actuators=[cables])
 
 
 def _build_rod(robot: "CableTube", mesh, element, material) -> "Twin":

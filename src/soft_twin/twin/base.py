@@ -1,12 +1,10 @@
-"""What a twin of a cable-driven body is to the rest of the package, whatever physics is inside."""
+"""What a twin of a driven body is to the rest of the package, whatever physics is inside."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from soft_twin.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -16,62 +14,81 @@ class Equilibrium:
     Attributes:
         points: (n, 3) positions of the body's nodes [m].
         tip: (3,) centre of the end section [m].
-        displacements: (c,) cable pulled in at the base [m]; of a free cable, what keeps it just taut.
-        tensions: (c,) cable tensions [N].
+        coordinates: (a,) of the actuators: cable pulled in at the base [m], of a free one what keeps it just taut;
+            volume let into a chamber [m³].
+        efforts: (a,) of the actuators: tensions [N], pressures [Pa].
         residual: 2-norm of the unbalanced nodal forces [N].
         iterations: Newton steps that it took.
     """
 
     points: np.ndarray
     tip: np.ndarray
-    displacements: np.ndarray
-    tensions: np.ndarray
+    coordinates: np.ndarray
+    efforts: np.ndarray
     residual: float
     iterations: int
+
+    @property
+    def displacements(self) -> np.ndarray:
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
 
 
 @dataclass(frozen=True)
 class Linearisation:
-    """How one Newton step would move the body, as a function of the cables' tensions T (c,) ≥ 0:
+    """How one Newton step would move the body, as a function of the actuators' efforts e (a,):
 
-    x_new = x + `drift` − `pull` T.
+    x_new = x + `free_step` + `step_per_effort` e.
 
     Attributes:
-        drift: (n, 3) step with all cables free [m].
-        pull: (n, 3, c) step for a newton of tension, negative [m/N].
-        displacements: (c,) before the step, as if without tension [m].
-        drift_displacements: (c,) change of the displacements with all cables free [m].
-        compliance: (c, c) change of the displacements for a newton of tension [m/N], the cables' own stretch included.
+        free_step: (n, 3) step with no actuator doing anything [m].
+        step_per_effort: (n, 3, a) [m/N] or [m/Pa].
+        coordinates: (a,) before the step, as if without effort.
+        free_coordinates: (a,) change of the coordinates in the free step.
+        compliance: (a, a) change of the coordinates for a unit of effort, what the actuators themselves give included.
         residual: 2-norm of the unbalanced nodal forces before the step [N].
         energy: elastic energy before the step [J].
     """
 
-    drift: np.ndarray
-    pull: np.ndarray
-    displacements: np.ndarray
-    drift_displacements: np.ndarray
+    free_step: np.ndarray
+    step_per_effort: np.ndarray
+    coordinates: np.ndarray
+    free_coordinates: np.ndarray
     compliance: np.ndarray
     residual: float
     energy: float
 
 
 class Twin(ABC):
-    """A body with a state: positions and cable tensions; the state is the start of the next solve.
+    """A body with a state: positions and actuators' efforts; the state is the start of the next solve.
 
     Attributes:
         points: (n, 3) current positions of the body's nodes in base_link [m].
-        tensions: (c,) current cable tensions [N].
+        efforts: (a,) current efforts of the actuators: cable tensions [N], chamber pressures [Pa].
         length: undeformed length [m].
+        least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
+        effort_units: (a,) "N" or "Pa".
     """
 
     points: np.ndarray
-    tensions: np.ndarray
+    efforts: np.ndarray
     length: float
+    least_effort: np.ndarray
+    effort_units: Sequence[str]
 
     @property
-    @abstractmethod
-    def cable_count(self) -> int:
-        """Number of cables."""
+    def actuator_count(self) -> int:
+        return len(self.least_effort)
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
 
     @abstractmethod
     def reset(self) -> None:
@@ -83,16 +100,20 @@ class Twin(ABC):
         gravity: np.ndarray,
         displacements: Sequence[float | None] | None = None,
         tensions: Sequence[float] | None = None,
+        *,
+        coordinates: Sequence[float | None] | None = None,
+        efforts: Sequence[float] | None = None,
     ) -> Equilibrium:
         """The static equilibrium, found from the undeformed state; it becomes the current state.
 
         Args:
             gravity: (3,) in base_link [m/s²].
-            displacements: (c,) cables pulled in [m], None for a cable that is free. A cable never pushes.
-            tensions: (c,) tensions [N] ≥ 0. Neither: all cables free.
+            coordinates: (a,) of the actuators [m] or [m³], None for one that is free. A cable never pushes.
+            efforts: (a,) [N] or [Pa]; of a cable ≥ 0. Neither: no actuator does anything.
+            displacements, tensions: other names of the two, where all actuators are cables.
 
         Raises:
-            InputError: wrong sizes, both given, negative tension, or not finite.
+            InputError: wrong sizes, two given, an effort below the least, or not finite.
             ConvergenceError: no equilibrium was found.
         """
 
@@ -102,20 +123,24 @@ class Twin(ABC):
 
     def relinearise(self, gravity: np.ndarray) -> Linearisation:
         """As `linearise`, but with what an earlier one has factorised, where that saves time and still is good:
-        the residual and the displacements are exact, steps and sensitivities are those of the earlier state."""
+        the residual and the coordinates are exact, steps and sensitivities are those of the earlier state."""
         return self.linearise(gravity)
 
     @abstractmethod
-    def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
-        """Take the step with tensions (c,), shortened so that no node moves more than `largest_step` [m].
+    def advance(self, step: Linearisation, efforts: np.ndarray, largest_step: float) -> float:
+        """Take the step with efforts (a,), shortened so that no node moves more than `largest_step` [m].
 
         Returns:
             The largest node movement that the whole step asked for [m].
         """
 
     @abstractmethod
+    def coordinates(self) -> np.ndarray:
+        """(a,) of the current state: what winches have wound in [m], what valves have let in [m³]."""
+
     def displacements(self) -> np.ndarray:
-        """(c,) of the current state [m]: rest lengths less current lengths, plus what the cables stretch."""
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates()
 
     @abstractmethod
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
@@ -138,20 +163,3 @@ class Twin(ABC):
     def tip(self) -> np.ndarray:
         """(3,) centre of the end section in base_link [m]."""
         return self.section(self.length, self.points)
-
-
-def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
-    """(size,) finite numbers.
-
-    Raises:
-        InputError: another size, or not finite.
-    """
-    try:
-        vector = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what}: expected {size} numbers, found {values!r}") from error
-    if vector.shape != (size,):
-        raise InputError(f"{what}: expected {size} numbers, found an array of shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise InputError(f"{what}: {vector.tolist()} is not finite")
-    return vector

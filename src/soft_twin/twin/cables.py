@@ -13,10 +13,10 @@ import numpy as np
 from scipy.sparse import block_diag, coo_matrix, csr_matrix
 
 from soft_twin.errors import InputError, MeshError
+from soft_twin.twin.addresses import DROPPED, TRANSPOSED
 from soft_twin.twin.body import nodes_in
 from soft_twin.twin.compiled import kernel
 from soft_twin.twin.embedding import cut_lines, slopes
-from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.mesh import Mesh
 
 SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction

@@ -23,20 +23,22 @@ class Chord:
     """What is kept of a factorisation.
 
     Attributes:
-        pull: (n, 3, c) step for a newton of tension, negative [m/N].
-        fall: (n, 3, 3) step for each component of gravity [s²].
+        step_per_effort: (n, 3, a) step for a unit of each actuator's effort [m/N] or [m/Pa].
+        steps: (size, a) the same in the model's unknowns.
+        step_per_gravity: (n, 3, 3) step for each component of gravity [s²].
         gravity: (3,) of the last step [m/s²].
         used: whether it has been good for a step.
     """
 
-    pull: np.ndarray
-    fall: np.ndarray
+    step_per_effort: np.ndarray
+    steps: np.ndarray
+    step_per_gravity: np.ndarray
     gravity: np.ndarray
     used: bool = False
 
     def left_undone(self, correction: np.ndarray, gravity: np.ndarray) -> float:
         """Largest node movement [m] of what of a correction (n, 3) is not the change of gravity's doing."""
-        return largest_movement(correction - product(self.fall, gravity - self.gravity))
+        return largest_movement(correction - product(self.step_per_gravity, gravity - self.gravity))
 
 
 def product(steps: np.ndarray, factors: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Points inside the cells of a mesh, and straight lines cut where they pass from cell to cell."""
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from soft_twin.errors import MeshError
 from soft_twin.twin.mesh import Mesh
@@ -37,15 +38,18 @@ def locate(mesh: Mesh, points: np.ndarray) -> np.ndarray:
     corners = mesh.nodes[mesh.cells]
     margin = 1e-3 * np.ptp(corners, axis=1).max()
     low, high = corners.min(axis=1) - margin, corners.max(axis=1) + margin
+    near = cKDTree(0.5 * (low + high)).query_ball_point(
+        points, 0.5 * np.linalg.norm(high - low, axis=1).max(), return_sorted=True
+    )
+    point = np.repeat(np.arange(len(points)), [len(each) for each in near])
+    cell = np.concatenate([np.zeros(0), *near]).astype(np.int64)
+    within = ((points[point] >= low[cell]) & (points[point] <= high[cell])).all(axis=1)
+    point, cell = point[within], cell[within]
+    outside = mesh.element.outside(natural_coordinates(mesh, cell, points[point]))
     found, distance = np.full(len(points), -1), np.full(len(points), INSIDE)
-    for start in range(0, len(points), 256):
-        chunk = points[start : start + 256]
-        near = (chunk[:, None] >= low).all(axis=2) & (chunk[:, None] <= high).all(axis=2)
-        point, cell = np.nonzero(near)
-        outside = mesh.element.outside(natural_coordinates(mesh, cell, chunk[point]))
-        for p, c, far in zip(start + point, cell, outside, strict=True):
-            if far < distance[p] - 1e-9:
-                found[p], distance[p] = c, far
+    for p, c, far in zip(point, cell, outside, strict=True):
+        if far < distance[p] - 1e-9:
+            found[p], distance[p] = c, far
     return found
 
 

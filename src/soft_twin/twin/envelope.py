@@ -12,10 +12,10 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from soft_twin.twin.addresses import DROPPED, TRANSPOSED
 from soft_twin.twin.blas import factorise_columns, multiply, rank_update, solve_lower
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.compiled import kernel, part
-from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.envelope_substitution import substitute
 
 PANEL = 24

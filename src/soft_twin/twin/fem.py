@@ -1,59 +1,95 @@
-"""The finite element twin of a body that cables pull: equilibria and exact sensitivities.
+"""The finite element twin of a driven body: linearised steps on a model, equilibria, and exact sensitivities.
 
-At positions x with tensions T the nodal forces f_ext − ∂W/∂x − Jᵀ T vanish, J = ∂ℓ/∂x being the gradients of the
-cables' lengths. Newton's step with the tangent K = ∂²W/∂x² + Σ T ∂²ℓ/∂x² is linear in the new tensions,
-dx = K⁻¹ (f_ext − ∂W/∂x) − K⁻¹ Jᵀ T: one factorisation and 1 + c right-hand sides give both the step and the
-sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). A cable is a unilateral spring: when the winch has
-wound in d, T = k (ℓ − ℓ₀ + d)₊, so that d = ℓ₀ − ℓ + T/k.
+At positions x with the efforts e of the actuators the nodal forces f_ext − ∂W/∂x + Gᵀ e vanish, G = ∂c/∂x being the
+gradients of the actuators' coordinates. Newton's step with the tangent K = ∂²W/∂x² − Σ e ∂²c/∂x² is linear in the new
+efforts, dx = K⁻¹ (f_ext − ∂W/∂x) + K⁻¹ Gᵀ e: one factorisation and 1 + a right-hand sides give both the step and the
+sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). Rigid plates move with six unknowns, see `unknowns`.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.twin.base import Linearisation, checked_vector
-from soft_twin.twin.body import Body
-from soft_twin.twin.cables import Cables
+from soft_twin.checks import checked_vector
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.twin.base import Linearisation
 from soft_twin.twin.chord import PAUSE, Chord, is_good, largest_movement, product
+from soft_twin.twin.forces.loads import Gravity
 from soft_twin.twin.mesh import surface_triangles
+from soft_twin.twin.model import Assembled, Increment, Model
 from soft_twin.twin.sections import section_normal, section_weights
-from soft_twin.twin.statics import StaticTwin
+from soft_twin.twin.stability import falling
+from soft_twin.twin.statics import WEAK, StaticTwin
+from soft_twin.twin.unknowns import Pose
 
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
-ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, for the residual
+SHIFTS = range(-4, 5)  # powers of ten of an indefinite matrix's diagonal: steps are short anyway, and settle sooner
+STATICS = Increment()
+
+
+@dataclass(frozen=True)
+class FemLinearisation(Linearisation):
+    """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns."""
+
+    steps: np.ndarray
 
 
 class FemTwin(StaticTwin):
     """See the module's docstring and Twin."""
 
-    def __init__(self, body: Body, cables: Cables, length: float, cable_stiffness: float):
-        """A twin of `length` [m] with cables of `cable_stiffness` [N/m]."""
-        self.body, self.cables, self.length = body, cables, length
-        self.rest_lengths, self.give = cables.rest_lengths, 1.0 / cable_stiffness
-        self.round_off = ROUND_OFF * body.modulus * length**2
-        self._matrix = body.new_factorisation()
-        self._cable_addresses = self._matrix.addresses(cables.nodes)
+    def __init__(self, model: Model, length: float):
+        """A twin of `length` [m].
+
+        Raises:
+            InputError: the model has no gravity, or constraints that are more than rigid plates.
+        """
+        self.model, self.body, self.length = model, model.body, length
+        self._gravity = _gravity_of(model)
+        model.unknowns.matrix.shifts = SHIFTS
+        self.actuators = model.actuators
+        self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
+        self.effort_units = self.actuators.units
+        self.coordinate_tolerance = self.actuators.tolerance
+        self.round_off = model.round_off
+        self._none: list[dict] = [{} for _ in model.constraints]
         self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
         self.reset()
 
+    @property
+    def points(self) -> np.ndarray:
+        return self._pose.points
+
+    @points.setter
+    def points(self, points: np.ndarray) -> None:
+        self._pose = Pose(points, self._pose.centres, self._pose.rotations)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        return self.model.efforts
+
+    @efforts.setter
+    def efforts(self, efforts: np.ndarray) -> None:
+        self.model.efforts = efforts
+
     def reset(self) -> None:
-        self.points = self.body.mesh.nodes.copy()
-        self.tensions = np.zeros(self.cable_count)
+        self._pose = self.model.rest
+        self.efforts = np.zeros(self.actuator_count)
         self._chord: Chord | None = None
         self._moved, self._pause = 0.0, 0
 
-    def state(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.points, self.tensions
+    def state(self) -> tuple[Pose, np.ndarray]:
+        return self._pose, self.efforts
 
-    def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
-        self.points, self.tensions = state
+    def restore(self, state: tuple[Pose, np.ndarray]) -> None:
+        self._pose, self.efforts = state
         self._chord = None
 
-    def lengths(self) -> np.ndarray:
-        return self.cables.lengths(self.points)
+    def body_coordinates(self) -> np.ndarray:
+        return self.actuators.coordinates(self.points)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights = self._section(z)
@@ -82,11 +118,11 @@ class FemTwin(StaticTwin):
             self._surface = surface_triangles(self.body.mesh)
         return self._surface
 
-    def linearise(self, gravity: np.ndarray) -> Linearisation:
+    def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None
-        return self._newton_step(checked_vector(gravity, 3, "gravity"), np.zeros((self.body.degrees_of_freedom, 0)))[0]
+        return self._newton_step(checked_vector(gravity, 3, "gravity"), np.zeros((self.model.unknowns.size, 0)))[0]
 
-    def relinearise(self, gravity: np.ndarray) -> Linearisation:
+    def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
         chord = self._chord
         step = None if chord is None else self._chord_step(chord, gravity)
@@ -97,86 +133,117 @@ class FemTwin(StaticTwin):
         if self._pause > 0:
             return self.linearise(gravity)
         masses = np.multiply.outer(self.body.node_masses, np.eye(3))
-        step, fall = self._newton_step(gravity, self.body.free_values(masses))
-        self._chord = Chord(step.pull, self.body.spread(fall), gravity)
+        step, per_gravity = self._newton_step(gravity, self._reduced(masses))
+        self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), gravity)
         return step
 
-    def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[Linearisation, np.ndarray]:
-        """The step, and K⁻¹ of `further` columns (dof, r)."""
-        energy, force = self._assemble_tangent()
-        lengths, gradients = self.cables.lengths_and_gradients(self.points)
-        rest = self.body.free_values(self.body.weight(gravity) - force)
-        pulls = self.body.free_values(gradients)
-        right = np.column_stack([rest, pulls, further])
-        solution = self._matrix.factorise_and_solve(self._assemble_tangent, right)
-        solved, further = np.split(solution, [1 + self.cable_count], axis=1)
-        sensitivities = pulls.T @ solved
-        steps = self.body.spread(solved)
-        step = Linearisation(
-            drift=steps[:, :, 0],
-            pull=np.ascontiguousarray(steps[:, :, 1:]),
-            displacements=self.rest_lengths - lengths,
-            drift_displacements=-sensitivities[:, 0],
-            compliance=sensitivities[:, 1:] + self.give * np.eye(self.cable_count),
-            residual=float(np.linalg.norm(rest - pulls @ self.tensions)),
-            energy=energy,
+    def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[FemLinearisation, np.ndarray]:
+        """The step, and K⁻¹ of `further` columns (size, r)."""
+        assembled = self._assemble(gravity, with_matrix=True)
+        unbalanced = self._reduced(-assembled.gradient)
+        gradients = self._reduced(self.actuators.gradients(self.points))
+        right = np.column_stack([unbalanced, gradients, further])
+        matrix = self.model.unknowns.matrix
+        solution = matrix.factorise_and_solve(lambda: self._assemble(gravity, with_matrix=True), right)
+        solved, further = np.split(solution, [1 + self.actuator_count], axis=1)
+        solved[:, 0] -= solved[:, 1:] @ self.efforts
+        sensitivities = gradients.T @ solved
+        moves = self._spread(solved)
+        step = FemLinearisation(
+            free_step=moves[:, :, 0],
+            step_per_effort=np.ascontiguousarray(moves[:, :, 1:]),
+            coordinates=self.body_coordinates(),
+            free_coordinates=sensitivities[:, 0],
+            compliance=sensitivities[:, 1:] + np.diag(self.softness),
+            residual=float(np.linalg.norm(unbalanced)),
+            energy=assembled.energy,
+            steps=solved,
         )
         return step, further
 
-    def _chord_step(self, chord: Chord, gravity: np.ndarray) -> Linearisation | None:
+    def _chord_step(self, chord: Chord, gravity: np.ndarray) -> FemLinearisation | None:
         """The step with what was factorised before, or None where that is too old."""
-        energy, force, _, _ = self.body.assemble(self.points)
-        lengths, directions = self.cables.lengths_and_directions(self.points)
-        unbalanced = self._unbalanced(gravity, force, directions, self.tensions)
-        correction = self.body.spread(self._matrix.solve(unbalanced))
+        assembled = self._assemble(gravity)
+        unbalanced = self._reduced(-assembled.gradient)
+        corrected = self.model.unknowns.matrix.solve(unbalanced)
+        correction = self._spread(corrected)
         if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
             return None
-        drift = correction + product(chord.pull, self.tensions)
-        return Linearisation(
-            drift=drift,
-            pull=chord.pull,
-            displacements=self.rest_lengths - lengths,
-            drift_displacements=-self.cables.changes(directions, drift[:, :, None])[:, 0],
-            compliance=self.cables.changes(directions, chord.pull) + self.give * np.eye(self.cable_count),
+        free_step = correction - product(chord.step_per_effort, self.efforts)
+        changes = self.actuators.changes(
+            self.points, np.concatenate([free_step[:, :, None], chord.step_per_effort], axis=2)
+        )
+        return FemLinearisation(
+            free_step=free_step,
+            step_per_effort=chord.step_per_effort,
+            coordinates=self.body_coordinates(),
+            free_coordinates=changes[:, 0],
+            compliance=changes[:, 1:] + np.diag(self.softness),
             residual=float(np.linalg.norm(unbalanced)),
-            energy=energy,
+            energy=assembled.energy,
+            steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]),
         )
 
-    def _unbalanced(self, gravity, force, directions, tensions) -> np.ndarray:
-        """Weight less elastic forces (n, 3) and what cables of these directions pull with: (dof,) [N]."""
-        unbalanced = self.body.weight(gravity) - force
-        self.cables.add_pull(directions, tensions, unbalanced)
-        return self.body.free_values(unbalanced)
-
-    def advance(self, step: Linearisation, tensions: np.ndarray, largest_step: float) -> float:
-        move = step.drift - product(step.pull, tensions)
+    def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
+        move = step.free_step + product(step.step_per_effort, efforts)
         largest = largest_movement(move)
         fraction = min(1.0, largest_step / max(largest, 1e-300))
-        self.points = self.points + fraction * move
-        self.tensions = self.tensions + fraction * (tensions - self.tensions)
+        if self.model.unknowns.plates:
+            unknowns = step.steps[:, 0] + step.steps[:, 1:] @ efforts
+            self._pose = self.model.unknowns.move(self._pose, fraction * unknowns)
+        else:
+            self.points = self.points + fraction * move
+        self.efforts = self.efforts + fraction * (efforts - self.efforts)
         self._moved = fraction * largest
         return largest
 
-    def residual(self, gravity: np.ndarray, tensions: np.ndarray) -> float:
-        force, directions = self.body.assemble(self.points)[1], self.cables.lengths_and_directions(self.points)[1]
-        return float(np.linalg.norm(self._unbalanced(gravity, force, directions, tensions)))
+    def residual(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
+        before, self.efforts = self.efforts, efforts
+        unbalanced = self._reduced(self._assemble(gravity).gradient)
+        self.efforts = before
+        return float(np.linalg.norm(unbalanced))
 
     @property
-    def weakness(self) -> str:
-        if self._matrix.shift == 0.0:
-            return ""
-        return "it buckles, or its elements move without energy, as those of a single column of hex20r do"
+    def weak(self) -> bool:
+        return self.model.unknowns.matrix.shift > 0.0
 
-    def weight_norm(self, gravity: np.ndarray) -> float:
-        return float(np.linalg.norm(self.body.weight(gravity)))
+    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+        matrix = self.model.unknowns.matrix
+        if not self.weak:
+            return None
+        rows = csr_matrix(self._reduced(self.actuators.gradients(self.points)[:, :, held]).T)
+        direction = falling(matrix, lambda: self._assemble(gravity, with_matrix=True), rows)
+        if direction is None and not held.any():
+            raise ConvergenceError(f"the equilibrium is not stable: {WEAK}")
+        return direction
+
+    def push(self, direction: np.ndarray, largest_step: float) -> None:
+        largest = largest_movement(self._spread(direction))
+        self._pose = self.model.unknowns.move(self._pose, largest_step / largest * direction)
+
+    def load_norm(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
+        forces = np.linalg.norm(self.actuators.gradients(self.points) * efforts, axis=(0, 1))
+        return float(np.linalg.norm(self.body.weight(gravity)) + forces.sum())
 
     def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
         energy, _, determinant, cell = self.body.assemble(self.points)
         work = (self.body.weight(gravity) * (self.points - self.body.mesh.nodes)).sum()
         return energy - work, determinant > SMALLEST_DETERMINANT, cell
 
-    def _assemble_tangent(self) -> tuple[float, np.ndarray]:
-        """Fill the matrix; elastic energy [J] and forces (n, 3) [N]."""
-        energy, force, _, _ = self.body.assemble(self.points, self._matrix)
-        self.cables.add_stiffness(self.points, self.tensions, *self._cable_addresses, self._matrix.data)
-        return energy, force
+    def _assemble(self, gravity: np.ndarray, with_matrix: bool = False) -> Assembled:
+        self._gravity.vector = gravity
+        return self.model.assemble(self._pose, STATICS, self._none, with_matrix)
+
+    def _reduced(self, field: np.ndarray) -> np.ndarray:
+        return self.model.unknowns.reduced(field, self._pose)
+
+    def _spread(self, step: np.ndarray) -> np.ndarray:
+        return self.model.unknowns.spread(step, self._pose)
+
+
+def _gravity_of(model: Model) -> Gravity:
+    """The model's gravity, which the twin sets."""
+    found = [force for force in model.forces if isinstance(force, Gravity)]
+    if len(found) != 1:
+        raise InputError(f"a twin's model has one Gravity among its forces, this one has {len(found)}")
+    return found[0]

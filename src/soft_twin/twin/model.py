@@ -17,9 +17,11 @@ from scipy.sparse import coo_matrix, csr_matrix, diags, vstack
 from scipy.sparse.csgraph import connected_components
 
 from soft_twin.errors import InputError, MeshError
+from soft_twin.twin.actuators.base import Actuators, ActuatorSet
 from soft_twin.twin.body import Body, Target, add_parts
 from soft_twin.twin.constraints.base import Constraint, Rows
 from soft_twin.twin.forces.base import Force
+from soft_twin.twin.forces.efforts import Effort
 from soft_twin.twin.unknowns import Coupling, PartCoupling, Pose, Unknowns
 
 ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, for the residual
@@ -62,6 +64,7 @@ class Model:
 
     Attributes:
         body, forces, constraints: its parts; the values of forces and constraints may be set between solves.
+        actuators: what moves it; their efforts are loads, too.
         unknowns: what is free.
         mass: (n, n) mass matrix of one coordinate [kg].
         load_factor: 0…1, scales all forces.
@@ -73,13 +76,15 @@ class Model:
         forces: Sequence[Force] = (),
         constraints: Sequence[Constraint] = (),
         consistent_mass: bool = False,
+        actuators: Sequence[Actuators] = (),
     ):
         """`consistent_mass`: the elements' own mass matrices, instead of lumped ones.
 
         Raises:
             MeshError, InputError: names that match nothing, nodes held twice, or nothing left to solve for.
         """
-        self.body, self.forces, self.constraints = body, list(forces), list(constraints)
+        self.actuators, self._efforts = ActuatorSet(actuators), [Effort(part) for part in actuators]
+        self.body, self.forces, self.constraints = body, [*forces, *self._efforts], list(constraints)
         for part in (*self.forces, *self.constraints):
             part.attach(body)
         self._clamped = body.place < 0
@@ -101,6 +106,16 @@ class Model:
     def rest(self) -> Pose:
         """The undeformed pose."""
         return self.unknowns.rest
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(a,) of the actuators; may be set at any time."""
+        return np.concatenate([np.zeros(0)] + [part.efforts for part in self._efforts])
+
+    @efforts.setter
+    def efforts(self, values: np.ndarray) -> None:
+        for part, own in zip(self._efforts, self.actuators.split(values), strict=True):
+            part.efforts = own
 
     @property
     def round_off(self) -> float:
@@ -226,10 +241,9 @@ class Model:
         known = dict(zip(map(id, self.constraints), multipliers, strict=True))
         for part, coupling in zip(self._coupled, self._couplings, strict=True):
             if isinstance(part, Force):
-                blocks = increment.load * self.load_factor * part.stiffness(pose.points)
+                part.add_to(coupling, pose, increment.load * self.load_factor)
             else:
-                blocks = part.stiffness(pose.points, known[id(part)])
-            coupling.add(blocks, pose)
+                coupling.add(part.stiffness(pose.points, known[id(part)]), pose)
         if increment.mass and self._mass_diagonal is not None:
             matrix.add_to_diagonal(increment.mass * self._mass_diagonal)
         elif increment.mass:

@@ -7,6 +7,7 @@ from soft_twin.errors import ConvergenceError
 
 INFINITE = 1e30
 PRIMAL_TOLERANCE = 1e-11  # by which DAQP may miss a bound, in its unit; what it misses, the rows of contact are off by
+EQUAL = 5  # DAQP's flag of an equation
 SOFT = 8  # DAQP's flag of a constraint that may be violated at a high price
 
 
@@ -49,8 +50,21 @@ def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors)
     return x
 
 
-def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag: int) -> np.ndarray:
-    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`."""
+def solve_ordered_qp(H: np.ndarray, f: np.ndarray, bounds, kept: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """As `solve_qp` between inverse.priorities' Bounds, and kept x = values, for rows (k, c) that some x satisfies.
+
+    Raises:
+        ConvergenceError: no solution was found.
+    """
+    A = np.vstack([bounds.A, kept])
+    low, high = np.concatenate([bounds.rows_low, values]), np.concatenate([bounds.rows_high, values])
+    flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
+    x = _solve(H, f, bounds.low, bounds.high, A, low, high, flags)
+    return np.minimum(np.maximum(x, bounds.low), bounds.high)
+
+
+def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag) -> np.ndarray:
+    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`, one for all or each."""
     c, scale = len(f), float(np.trace(H)) / len(f)
     lower, upper = np.empty(c + len(A)), np.empty(c + len(A))
     lower[:c], lower[c:], upper[:c], upper[c:] = low, rows_low, high, rows_high

@@ -21,13 +21,16 @@ import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.base import Linearisation, checked_vector
+from soft_twin.twin.base import Linearisation
 from soft_twin.twin.statics import StaticTwin
 
 ELEMENTS_PER_SEGMENT = 5
 RING = 12  # points around a section, for the surface
 ROUND_OFF = 1e-15  # of the axial stiffness, for the residual
+FIRM = 1e-9  # of the stiffness: a curvature less negative than this is round-off
+LENGTH_TOLERANCE = 1e-9  # [m] of a cable that is held
 SMALLEST_STRETCH = 0.05  # 1 + ε below which a step is refused
 
 
@@ -53,13 +56,12 @@ class Section:
 
 @dataclass(frozen=True)
 class RodLinearisation(Linearisation):
-    """As Linearisation, with `drift` and `pull` of the axis' nodes alone (e + 1, …).
+    """As Linearisation, with the steps of the axis' nodes alone (e + 1, …).
 
-    The state is stepped in the strains: `strain_drift` (4 e,), `strain_pull` (4 e, c).
+    The state is stepped in the strains: `strain_steps` (4 e, 1 + c), the free step and those per tension.
     """
 
-    strain_drift: np.ndarray
-    strain_pull: np.ndarray
+    strain_steps: np.ndarray
 
 
 class RodTwin(StaticTwin):
@@ -91,7 +93,11 @@ class RodTwin(StaticTwin):
         self._z = np.concatenate([[0.0], np.cumsum(self._steps)])
         self._heights = self._z.tolist()
         self.length = self._heights[-1]
-        self.rest_lengths, self.give = np.array(cable_lengths, dtype=float), 1.0 / cable_stiffness
+        self.rest_lengths = np.array(cable_lengths, dtype=float)
+        count = len(self.rest_lengths)
+        self.softness, self.least_effort = np.full(count, 1.0 / cable_stiffness), np.zeros(count)
+        self.effort_units = ["N"] * count
+        self.coordinate_tolerance = np.full(count, LENGTH_TOLERANCE)
         self._cables = np.ascontiguousarray(cable_positions, dtype=float)
         self._passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)
         self._stiffness = np.multiply.outer(self._steps, _diagonal(section))
@@ -112,55 +118,71 @@ class RodTwin(StaticTwin):
         self._tip_force = checked_vector(force, 3, "tip force")
 
     def reset(self) -> None:
-        self.restore((np.zeros((len(self._steps), 4)), np.zeros(self.cable_count)))
+        self.restore((np.zeros((len(self._steps), 4)), np.zeros(self.actuator_count)))
 
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.strains, self.tensions
+        return self.strains, self.efforts
 
     def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
-        self.strains, self.tensions = state
+        self.strains, self.efforts = state
         self._frames, axis = _shape(self.strains, self._steps)
         rings = axis[:, None] + self._ring @ self._frames.swapaxes(1, 2)
         self.points = np.vstack([axis, rings.reshape(-1, 3)])
 
-    def lengths(self) -> np.ndarray:
-        return _cables(self.strains, self._steps, self._cables, self._passes)[0]
+    def body_coordinates(self) -> np.ndarray:
+        return self.rest_lengths - _cables(self.strains, self._steps, self._cables, self._passes)[0]
 
     def linearise(self, gravity: np.ndarray) -> RodLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
         energy, gradient, hessian, turns, moves = self._assemble(gravity)
         lengths, pulls = _cables(self.strains, self._steps, self._cables, self._passes)
-        _add_cable_stiffness(self.strains, self._steps, self._cables, self._passes, self.tensions, hessian)
-        solution = _solve(hessian, np.column_stack([-gradient, pulls.T]))
-        sensitivities = pulls @ solution
+        _add_cable_stiffness(self.strains, self._steps, self._cables, self._passes, self.efforts, hessian)
+        solution = _solve(hessian, np.column_stack([-gradient, -pulls.T]))
+        sensitivities = -pulls @ solution
         jacobian = _axis_jacobian(self.points[: len(self._z)], turns, moves)
         steps = (jacobian @ solution).reshape(len(self._z), 3, -1)
         return RodLinearisation(
-            drift=steps[:, :, 0],
-            pull=steps[:, :, 1:],
-            displacements=self.rest_lengths - lengths,
-            drift_displacements=-sensitivities[:, 0],
-            compliance=sensitivities[:, 1:] + self.give * np.eye(self.cable_count),
-            residual=float(np.linalg.norm(self._scale * (gradient + self.tensions @ pulls))),
+            free_step=steps[:, :, 0],
+            step_per_effort=steps[:, :, 1:],
+            coordinates=self.rest_lengths - lengths,
+            free_coordinates=sensitivities[:, 0],
+            compliance=sensitivities[:, 1:] + np.diag(self.softness),
+            residual=float(np.linalg.norm(self._scale * (gradient + self.efforts @ pulls))),
             energy=energy,
-            strain_drift=solution[:, 0],
-            strain_pull=solution[:, 1:],
+            strain_steps=solution,
         )
 
-    def advance(self, step: RodLinearisation, tensions: np.ndarray, largest_step: float) -> float:
-        largest = float(np.linalg.norm(step.drift - step.pull @ tensions, axis=1).max())
+    def advance(self, step: RodLinearisation, efforts: np.ndarray, largest_step: float) -> float:
+        largest = float(np.linalg.norm(step.free_step + step.step_per_effort @ efforts, axis=1).max())
         fraction = min(1.0, largest_step / max(largest, 1e-300))
-        strains = self.strains + fraction * (step.strain_drift - step.strain_pull @ tensions).reshape(-1, 4)
-        self.restore((strains, self.tensions + fraction * (tensions - self.tensions)))
+        move = step.strain_steps[:, 0] + step.strain_steps[:, 1:] @ efforts
+        strains = self.strains + fraction * move.reshape(-1, 4)
+        self.restore((strains, self.efforts + fraction * (efforts - self.efforts)))
         return largest
 
-    def residual(self, gravity: np.ndarray, tensions: np.ndarray) -> float:
+    def residual(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
         gradient = self._assemble(gravity)[1]
         pulls = _cables(self.strains, self._steps, self._cables, self._passes)[1]
-        return float(np.linalg.norm(self._scale * (gradient + tensions @ pulls)))
+        return float(np.linalg.norm(self._scale * (gradient + efforts @ pulls)))
 
-    def weight_norm(self, gravity: np.ndarray) -> float:
-        return float(self._masses.sum() * np.linalg.norm(gravity) + np.linalg.norm(self._tip_force))
+    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+        hessian = self._assemble(gravity)[2]
+        pulls = _cables(self.strains, self._steps, self._cables, self._passes)[1]
+        _add_cable_stiffness(self.strains, self._steps, self._cables, self._passes, self.efforts, hessian)
+        hessian += (pulls[held].T / self.softness[held]) @ pulls[held]
+        unit = 1.0 / np.sqrt(np.abs(np.diag(hessian)))
+        values, vectors = np.linalg.eigh(unit[:, None] * hessian * unit)
+        return unit * vectors[:, 0] if values[0] < -FIRM else None
+
+    def push(self, direction: np.ndarray, largest_step: float) -> None:
+        _, _, _, turns, moves = self._assemble(np.zeros(3))
+        moved = (_axis_jacobian(self.points[: len(self._z)], turns, moves) @ direction).reshape(-1, 3)
+        scale = largest_step / max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
+        self.restore((self.strains + scale * direction.reshape(-1, 4), self.efforts))
+
+    def load_norm(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
+        weight = self._masses.sum() * np.linalg.norm(gravity) + np.linalg.norm(self._tip_force)
+        return float(weight + efforts.sum())
 
     def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
         elastic, sagging = _energies(self.strains, self._steps, self._stiffness, self._masses, gravity)

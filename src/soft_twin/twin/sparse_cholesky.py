@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.twin.addresses import DROPPED, TRANSPOSED
 from soft_twin.twin.cholesky import Cholesky, one_blas_thread
 from soft_twin.twin.dissection import coupled_nodes, dissect
-from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.envelope import EnvelopeCholesky, envelope_operations
 from soft_twin.twin.fronts import FrontalFactor
 from soft_twin.twin.refinement import refine

@@ -61,6 +61,7 @@ class Unknowns:
         self.matrix = cholesky_for(extended, self._place)
         self.matrix.shifts = SHIFTS
         self.size = 3 * int(free.sum())
+        self._order = np.argsort(self._place[: len(nodes)])[np.count_nonzero(self._place[: len(nodes)] < 0) :]
         self._constant = self._selection()
 
     @property
@@ -80,7 +81,7 @@ class Unknowns:
         rows, columns, values = [], [], []
         for index, plate in enumerate(self.plates):
             start = len(self._rest) + 2 * index
-            arms = -_cross_matrices(pose.points[plate] - pose.centres[index])
+            arms = -cross_matrices(pose.points[plate] - pose.centres[index])
             blocks = np.concatenate([np.tile(np.eye(3), (len(plate), 1, 1)), arms], axis=2)
             places = np.concatenate([3 * self._place[start] + np.arange(3), 3 * self._place[start + 1] + np.arange(3)])
             rows.append(np.repeat(3 * plate[:, None] + np.arange(3), 6).ravel())
@@ -103,6 +104,20 @@ class Unknowns:
         for index, plate in enumerate(self.plates):
             points[plate] = self.plate_points(index, centres[index], rotations[index])
         return Pose(points, centres, rotations)
+
+    def reduced(self, field: np.ndarray, pose: Pose) -> np.ndarray:
+        """Tᵀ of a nodal field (n, 3) or (n, 3, c) at a pose: (size,) or (size, c)."""
+        if self.plates:
+            return self.transform(pose).T @ field.reshape(3 * len(self._rest), *field.shape[2:])
+        return field.take(self._order, axis=0).reshape(self.size, *field.shape[2:])
+
+    def spread(self, step: np.ndarray, pose: Pose) -> np.ndarray:
+        """T times a step (size,) or (size, c) at a pose: (n, 3) or (n, 3, c), to first order what it moves."""
+        if self.plates:
+            return (self.transform(pose) @ step).reshape(len(self._rest), 3, *step.shape[1:])
+        blocks = np.zeros((len(self._order) + 1, 3, *step.shape[1:]))
+        blocks[:-1] = step.reshape(-1, 3, *step.shape[1:])
+        return blocks.take(self._place, axis=0, mode="wrap")  # the last one, which is zero, where the place is −1
 
     def plate_points(self, plate: int, centre: np.ndarray, rotation: np.ndarray) -> np.ndarray:
         """(k, 3) positions of a plate's nodes at its centre (3,) and rotation (3, 3)."""
@@ -150,6 +165,12 @@ class Coupling:
         self._touching = touching
         self._extended = unknowns.extended(touching)
         self._addresses = unknowns.matrix.addresses(self._extended)
+        self._find_columns()
+
+    @property
+    def direct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Addresses of all groups in the matrix and its data; None where one of them touches a plate."""
+        return None if len(self._touching) else (*self._direct, self._unknowns.matrix.data)
 
     def add(self, blocks: np.ndarray, pose: Pose) -> None:
         """Add the blocks (m, k, k, 3, 3), of which b ≤ a count, of all groups."""
@@ -158,35 +179,29 @@ class Coupling:
         self.add_on_plates(blocks[self._on_plates], pose)
 
     def add_on_plates(self, blocks: np.ndarray, pose: Pose) -> None:
-        """Add the blocks (m', k, k, 3, 3) of the groups that touch plates."""
-        m, k = blocks.shape[:2]
+        """Add the blocks (m', k, k, 3, 3), of which b ≤ a count, of the groups that touch plates."""
+        m = len(blocks)
         if m == 0:
             return
-        lower = np.tril(np.ones((k, k), dtype=bool))[None, :, :, None, None]
-        blocks = np.where(lower, blocks, blocks.transpose(0, 2, 1, 4, 3))
-        stiffness = blocks.transpose(0, 1, 3, 2, 4).reshape(m, 3 * k, 3 * k)
-        transform = self._transforms(pose)
-        reduced = np.einsum("mai,mab,mbj->mij", transform, stiffness, transform, optimize=True)
         size = self._extended.shape[1]
-        reduced = reduced.reshape(m, size, 3, size, 3).transpose(0, 1, 3, 2, 4)
-        _scatter(np.ascontiguousarray(reduced), *self._addresses, self._unknowns.matrix.data)
+        arms = pose.points[self._touching] - pose.centres[self._plates]
+        reduced = np.zeros((m, size, size, 3, 3))
+        _reduce(np.ascontiguousarray(blocks), self._columns, self._turning, arms, reduced)
+        _scatter(reduced, *self._addresses, self._unknowns.matrix.data)
 
-    def _transforms(self, pose: Pose) -> np.ndarray:
-        """(m', 3 k, 3 k') of the groups that touch plates: their nodes by the blocks they depend on."""
+    def _find_columns(self) -> None:
+        """Of the nodes (m', k) of groups that touch plates: the block of the unknowns that each moves with, and that
+        which turns it, −1 for none."""
         nodes, k = self._touching, self._touching.shape[1]
         plates = self._unknowns.plate_of[nodes]
-        n = len(self._unknowns.plate_of)
-        result = np.zeros((len(nodes), k, 3, self._extended.shape[1], 3))
-        for group, (row, own) in enumerate(zip(nodes, plates, strict=True)):
-            for a, (node, plate) in enumerate(zip(row, own, strict=True)):
-                if plate < 0:
-                    result[group, a, :, a] = np.eye(3)
-                    continue
-                first = int(np.flatnonzero(own == plate)[0])
-                turning = k + int(np.flatnonzero(self._extended[group, k:] == n + 2 * plate + 1)[0])
-                result[group, a, :, first] = np.eye(3)
-                result[group, a, :, turning] = -_cross_matrices(pose.points[node] - pose.centres[plate])
-        return result.reshape(len(nodes), 3 * k, -1)
+        alike = (plates[:, :, None] == plates[:, None]) & (plates >= 0)[:, None]
+        self._columns = np.where(plates < 0, np.arange(k), alike.argmax(axis=2))
+        rotations = len(self._unknowns.plate_of) + 2 * plates + 1
+        found = self._extended[:, None, k:] == rotations[:, :, None]
+        self._turning = np.full(plates.shape, -1)
+        on = plates >= 0
+        self._turning[on] = k + found.argmax(axis=2)[on] if found.shape[2] else -1
+        self._plates = np.where(on, plates, 0)
 
 
 class PartCoupling:
@@ -230,12 +245,55 @@ def _plate_of(count: int, fixed: np.ndarray, plates: Sequence[np.ndarray]) -> np
     return plate_of
 
 
-def _cross_matrices(vectors: np.ndarray) -> np.ndarray:
+def cross_matrices(vectors: np.ndarray) -> np.ndarray:
     """[v]× (…, 3, 3) of vectors (…, 3)."""
     x, y, z = np.moveaxis(vectors, -1, 0)
     zero = np.zeros_like(x)
     rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@njit(cache=True, nogil=True)
+def _reduce(blocks, columns, turning, arms, reduced):
+    """Add Tᵀ K T of each group, T = [I, −[r]×] of its nodes on plates, to the blocks b ≤ a of `reduced`."""
+    m, k = columns.shape
+    K, KB = np.empty((3, 3)), np.empty((3, 3))
+    for e in range(m):
+        out = reduced[e]
+        for a in range(k):
+            for b in range(k):
+                for i in range(3):
+                    for j in range(3):
+                        K[i, j] = blocks[e, a, b, i, j] if b <= a else blocks[e, b, a, j, i]
+                row, column = columns[e, a], columns[e, b]
+                row_turn, column_turn = turning[e, a], turning[e, b]
+                if column <= row:
+                    for i in range(3):
+                        for j in range(3):
+                            out[row, column, i, j] += K[i, j]
+                if row_turn >= 0:
+                    _add_turned(arms[e, a], K, out[row_turn, column])
+                    if column_turn >= 0 and column_turn <= row_turn:
+                        for i in range(3):
+                            _cross_row(K[i], arms[e, b], KB[i])
+                        _add_turned(arms[e, a], KB, out[row_turn, column_turn])
+
+
+@njit(inline="always")
+def _cross_row(row, arm, result):
+    """row · (−[r]×) = r × row, a row of K B."""
+    result[0] = arm[1] * row[2] - arm[2] * row[1]
+    result[1] = arm[2] * row[0] - arm[0] * row[2]
+    result[2] = arm[0] * row[1] - arm[1] * row[0]
+
+
+@njit(inline="always")
+def _add_turned(arm, K, out):
+    """Add (−[r]×)ᵀ K = [r]× K."""
+    for j in range(3):
+        out[0, j] += arm[1] * K[2, j] - arm[2] * K[1, j]
+        out[1, j] += arm[2] * K[0, j] - arm[0] * K[2, j]
+        out[2, j] += arm[0] * K[1, j] - arm[1] * K[0, j]
 
 
 @njit(cache=True, nogil=True)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twin.base import checked_vector
 from soft_twin.twin.body import Body, nodes_of
 from soft_twin.twin.constraints.base import Constraint
 

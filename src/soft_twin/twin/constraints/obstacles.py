@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twin.base import checked_vector
 
 DIFFERENCE = 1e-6  # [m]
 CUT = 1.0 / 60.0  # of the distance between points: what a flat face may cut off round sides

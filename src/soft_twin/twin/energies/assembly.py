@@ -2,9 +2,8 @@
 
 import numpy as np
 
+from soft_twin.twin.addresses import DROPPED, TRANSPOSED
 from soft_twin.twin.compiled import kernel, part
-
-DROPPED, TRANSPOSED = -1, -2  # offsets of blocks with a fixed node; those below are TRANSPOSED − offset
 
 
 @kernel()

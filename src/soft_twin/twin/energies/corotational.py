@@ -11,8 +11,8 @@ turned into h = R g, this makes the exact block of the stiffness matrix between 
 import numpy as np
 from numba import njit
 
+from soft_twin.twin.addresses import DROPPED, TRANSPOSED
 from soft_twin.twin.compiled import kernel, part
-from soft_twin.twin.energies.assembly import DROPPED, TRANSPOSED
 from soft_twin.twin.energies.base import NO_ADDRESSES, NO_DATA, IsotropicEnergy
 from soft_twin.twin.energies.rotations import LANES, fill_rotations, matrix
 from soft_twin.twin.energies.tensors import IDENTITY, LEVI_CIVITA, outer, scaled

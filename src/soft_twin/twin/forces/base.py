@@ -1,11 +1,15 @@
 """What a force on a body is to the solvers."""
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from soft_twin.twin.body import Body
+
+if TYPE_CHECKING:
+    from soft_twin.twin.unknowns import Coupling, Pose
 
 
 class Force(ABC):
@@ -39,6 +43,10 @@ class Force(ABC):
     def stiffness(self, x: np.ndarray) -> np.ndarray:
         """Blocks −∂f/∂x (m, k, k, 3, 3) [N/m] for `groups`, symmetric as a whole."""
         raise NotImplementedError
+
+    def add_to(self, coupling: "Coupling", pose: "Pose", factor: float) -> None:
+        """Add the stiffness at a pose, times a factor, to the matrix of its coupling."""
+        coupling.add(factor * self.stiffness(pose.points), pose)
 
     def remainder(self, x: np.ndarray) -> csr_matrix | None:
         """What `stiffness` leaves out of −∂f/∂x (3 n, 3 n) [N/m], which exact derivatives ask for; None: nothing."""

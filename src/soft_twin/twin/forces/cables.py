@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix, diags
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twin.base import checked_vector
 from soft_twin.twin.body import Body
 from soft_twin.twin.cables import Cables
 from soft_twin.twin.forces.base import Force

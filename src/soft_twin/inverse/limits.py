@@ -1,0 +1,119 @@
+"""What actuators must keep to. Each limit is an interval of the efforts or of the coordinates after a step."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.twin.base import Twin
+
+BINDS = 1e-6  # of a limit's range, at most 1: a limit closer than this is called active
+
+
+class Limit:
+    """One limit of all actuators; what it says nothing about is unlimited."""
+
+    def efforts(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest efforts (a,) [N] or [Pa]."""
+        return _unlimited(twin)
+
+    def coordinates(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest coordinates (a,) [m] or [m³]."""
+        return _unlimited(twin)
+
+    def active(self, names: Sequence[str], efforts: np.ndarray, coordinates: np.ndarray) -> list[str]:
+        """In words, what of it binds, such as "cable_3 displacement max"."""
+        return []
+
+
+class EffortLimit(Limit):
+    """Efforts between `low` and `high`, numbers or (a,) [N] or [Pa]. To be at the lowest binds nothing that matters:
+    it is how a slack cable is."""
+
+    def __init__(self, low, high, word: str = "effort"):
+        """`word`: what such an effort is called.
+
+        Raises:
+            InputError: the limits contradict each other.
+        """
+        self.low, self.high, self.word = *_interval(low, high, word), word
+
+    def efforts(self, twin):
+        return np.maximum(self.low, twin.least_effort), np.broadcast_to(self.high, twin.least_effort.shape)
+
+    def active(self, names, efforts, coordinates):
+        margin = BINDS * np.minimum(1.0, self.high - self.low)
+        return _named(names, efforts > self.high - margin, f"{self.word} max")
+
+
+class CoordinateLimit(Limit):
+    """Coordinates between `low` and `high`, numbers or (a,) [m] or [m³]."""
+
+    def __init__(self, low, high, word: str = "coordinate"):
+        """`word`: what such a coordinate is called.
+
+        Raises:
+            InputError: the limits contradict each other.
+        """
+        self.low, self.high, self.word = *_interval(low, high, word), word
+
+    def coordinates(self, twin):
+        shape = twin.least_effort.shape
+        return np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape)
+
+    def active(self, names, efforts, coordinates):
+        margin = BINDS * np.minimum(1.0, self.high - self.low)
+        low = _named(names, coordinates < self.low + margin, f"{self.word} min")
+        return low + _named(names, coordinates > self.high - margin, f"{self.word} max")
+
+
+class EffortRate(Limit):
+    """Efforts change by at most `rate` [N/s] or [Pa/s] in the period of a step [s], from the twin's."""
+
+    def __init__(self, rate, period: float):
+        self._reach = _positive(rate, "effort rate") * _positive(period, "period")
+
+    def efforts(self, twin):
+        return twin.efforts - self._reach, twin.efforts + self._reach
+
+
+class CoordinateRate(Limit):
+    """Coordinates change by at most `rate` [m/s] or [m³/s] in the period of a step [s], from the twin's."""
+
+    def __init__(self, rate, period: float):
+        self._reach = _positive(rate, "coordinate rate") * _positive(period, "period")
+
+    def coordinates(self, twin):
+        now = twin.coordinates()
+        return now - self._reach, now + self._reach
+
+
+def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """What lies in all intervals; where nothing does, the nearest to the first."""
+    low, high = intervals[0]
+    for lower, upper in intervals[1:]:
+        low, high = np.clip(lower, low, high), np.clip(upper, low, high)
+    return low, high
+
+
+def _unlimited(twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+    shape = twin.least_effort.shape
+    return np.full(shape, -np.inf), np.full(shape, np.inf)
+
+
+def _interval(low, high, word: str) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if not np.all(low < high):
+        raise InputError(f"{word}: the lower limit {low.tolist()} is not below the upper {high.tolist()}")
+    return low, high
+
+
+def _positive(value, word: str) -> np.ndarray:
+    value = np.asarray(value, dtype=float)
+    if not np.all(value > 0.0):
+        raise InputError(f"{word}: {value.tolist()} is not positive")
+    return value
+
+
+def _named(names: Sequence[str], binds: np.ndarray, what: str) -> list[str]:
+    return [f"{names[i]} {what}" for i in np.flatnonzero(binds)]

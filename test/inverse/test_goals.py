@@ -1,0 +1,149 @@
+"""Goals, limits and priorities: Jacobians by differences, orders that are kept, and bodies that are not tubes."""
+
+import numpy as np
+import pytest
+from test_actuators import LENGTH, SIDEWAYS, finger
+
+from soft_twin.errors import InputError
+from soft_twin.inverse.goals import CurveGoal, DirectionGoal, OrientationGoal, PositionGoal, SurfaceGoal
+from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
+from soft_twin.inverse.priorities import Bounds, Level, solve_levels
+from soft_twin.twin.fem import FemTwin
+from soft_twin.twin.frames import NodesFrame, SectionFrame
+
+EFFORTS = np.array([0.4, 0.2, 4e3, 0.3])
+LIMITS = (EffortLimit(0.0, [2.0, 2.0, 12e3, 2.0]), CoordinateLimit([-0.01] * 4, [0.02, 0.02, 2e-6, 0.02]))
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return FemTwin(finger(), LENGTH)
+
+
+@pytest.fixture(scope="module")
+def plate(twin):
+    rest = twin.body.mesh.nodes
+    return NodesFrame(np.flatnonzero(rest[:, 2] > LENGTH - 1e-9), rest)
+
+
+def tilted(angle, axis):
+    turn = np.eye(3)
+    i, j = [k for k in range(3) if k != axis]
+    turn[[i, i, j, j], [i, j, i, j]] = np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)
+    return turn
+
+
+def goals_of(plate, rest):
+    top = plate.nodes
+    heights = [SectionFrame(z) for z in (0.02, 0.04, 0.06)]
+    curve = np.array([[0.01 + 0.2 * z**2 / 0.06, 0.0075, z] for z in np.linspace(0.0, 0.07, 30)])
+    return {
+        "position": PositionGoal(plate, [0.012, 0.008, 0.058], weight=2.0),
+        "orientation": OrientationGoal(plate, tilted(0.6, 2)),
+        "direction": DirectionGoal(plate, [0.0, 0.0, 1.0], [-0.27, 0.3, 1.0]),
+        "curve": CurveGoal(heights, curve),
+        "surface": SurfaceGoal(top, rest[top] + [0.0, 0.0, 0.001], np.tile([0.0, 0.0, 1.0], (len(top), 1))),
+    }
+
+
+@pytest.mark.parametrize("name", ["position", "orientation", "direction", "curve", "surface"])
+def test_a_goal_foretells_what_equilibria_do(twin, plate, name):
+    """At an equilibrium r + J e is the residual at its efforts, and J its slope by whole equilibria."""
+    goal = goals_of(plate, twin.body.mesh.nodes)[name]
+
+    def residual(efforts):
+        twin.equilibrium(SIDEWAYS, efforts=efforts)
+        r, J = goal.residual_and_jacobian(twin, twin.linearise(SIDEWAYS))
+        return r + J @ efforts, J, goal.miss(twin)
+
+    here, J, miss = residual(EFFORTS)
+    rough = 0.1 if name == "direction" else 0.03  # the two axes across a direction turn with it
+    if name in ("position", "orientation", "direction"):
+        assert np.linalg.norm(here) == pytest.approx(miss, rel=1e-6)
+    for i, h in enumerate((1e-3, 1e-3, 1.0, 1e-3)):
+        change = h * (np.arange(4) == i)
+        slope = (residual(EFFORTS + change)[0] - residual(EFFORTS - change)[0]) / (2.0 * h)
+        np.testing.assert_allclose(J[:, i], slope, atol=rough * np.abs(J).max(axis=0)[i] + 1e-9)
+
+
+def test_the_second_goal_chooses_only_among_what_is_best_for_the_first():
+    rng = np.random.default_rng(3)
+    bounds = Bounds(np.zeros(5), np.full(5, 2.0), np.zeros((0, 5)), np.zeros(0), np.zeros(0))
+    for _ in range(50):
+        J1, J2 = rng.normal(size=(2, 5)), rng.normal(size=(4, 5))
+        r1, r2 = rng.normal(size=2), rng.normal(size=4)
+        first = Level(J1.T @ J1 + 1e-8 * np.eye(5), J1.T @ r1, J1)
+        second = Level(J2.T @ J2 + 1e-8 * np.eye(5), J2.T @ r2, J2)
+        alone, both = solve_levels([first], bounds), solve_levels([first, second], bounds)
+        assert (both >= 0.0).all() and (both <= 2.0).all()
+        np.testing.assert_allclose(J1 @ both, J1 @ alone, atol=1e-6)
+        assert np.linalg.norm(r2 + J2 @ both) <= np.linalg.norm(r2 + J2 @ alone) + 1e-9
+
+
+def test_levels_that_leave_nothing_free_are_skipped():
+    bounds = Bounds(np.full(2, -9.0), np.full(2, 9.0), np.zeros((0, 2)), np.zeros(0), np.zeros(0))
+    first = Level(np.eye(2), np.array([-1.0, 2.0]), np.eye(2))
+    second = Level(np.eye(2), np.array([5.0, 5.0]), np.eye(2))
+    np.testing.assert_allclose(solve_levels([first, second], bounds), [1.0, -2.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_feasible_efforts_reach_is_reached_by_cables_and_a_chamber_together(twin, plate, seed):
+    rng = np.random.default_rng(seed)
+    gravity = rng.normal(size=3)
+    gravity *= 9.81 / np.linalg.norm(gravity)
+    target = plate.position(_at(twin, gravity, rng.uniform(0.1, 0.6, 4) * [1.5, 1.5, 8e3, 1.5]))
+    twin.reset()
+    solution = Inverse(twin, LIMITS, twin.actuators.names).solve(gravity, goals=[PositionGoal(plate, target)])
+    assert solution.converged and solution.reachable
+    assert solution.error < 1e-5
+    held = twin.equilibrium(gravity, coordinates=solution.coordinates)
+    np.testing.assert_allclose(held.points[plate.nodes].mean(axis=0), target, atol=2e-5)
+
+
+def _at(twin, gravity, efforts):
+    twin.equilibrium(gravity, efforts=efforts)
+    return twin
+
+
+def test_an_orientation_is_reached(twin, plate):
+    _at(twin, SIDEWAYS, np.array([0.9, 0.2, 3e3, 0.0]))
+    wanted = plate.rotation(twin) @ [0.0, 0.0, 1.0]
+    twin.reset()
+    goal = DirectionGoal(plate, [0.0, 0.0, 1.0], wanted)
+    solution = Inverse(twin, LIMITS, twin.actuators.names).solve(SIDEWAYS, goals=[goal])
+    assert solution.reachable
+    np.testing.assert_allclose(plate.rotation(twin) @ [0.0, 0.0, 1.0], wanted, atol=1e-4)
+
+
+def test_limits_of_efforts_coordinates_and_their_rates_hold(twin, plate):
+    limits = [*LIMITS, EffortRate([0.5, 0.5, 2e3, 0.5], 0.1), CoordinateRate([0.02, 0.02, 2e-6, 0.02], 0.1)]
+    inverse = Inverse(twin, limits, twin.actuators.names)
+    twin.equilibrium(SIDEWAYS)
+    goals = [PositionGoal(plate, [0.03, 0.0075, 0.05])]
+    for _ in range(12):
+        before = twin.efforts.copy(), twin.coordinates()
+        inverse.step(SIDEWAYS, goals)
+        assert (np.abs(twin.efforts - before[0]) <= np.array([0.05, 0.05, 200.0, 0.05]) * (1 + 1e-9)).all()
+        assert (twin.efforts >= 0.0).all()
+    solution = Inverse(twin, LIMITS, twin.actuators.names).solve(
+        SIDEWAYS, goals=[PositionGoal(plate, [0.06, 0.0, 0.03])]
+    )
+    assert not solution.reachable
+    assert solution.active_limits
+    assert (solution.efforts <= np.array([2.0, 2.0, 12e3, 2.0]) * (1 + 1e-9)).all()
+
+
+def test_what_makes_no_sense_is_named(twin, plate):
+    inverse = Inverse(twin, LIMITS, twin.actuators.names)
+    with pytest.raises(InputError, match="a target of the tip or goals"):
+        inverse.solve(SIDEWAYS)
+    with pytest.raises(InputError, match="is not below the upper"):
+        EffortLimit(1.0, 0.5)
+    with pytest.raises(InputError, match="rotation matrix"):
+        OrientationGoal(plate, np.ones((3, 3)))
+    with pytest.raises(InputError, match="a point has no orientation"):
+        OrientationGoal(SectionFrame(0.05), np.eye(3)).miss(twin)
+    with pytest.raises(InputError, match="in a line or a point"):
+        NodesFrame([0, 1], twin.body.mesh.nodes)
