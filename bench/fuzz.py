@@ -1,6 +1,7 @@
 """Files that are broken, odd or false, each read: no traceback, hang, gigabyte, or nonsense may come of it."""
 
 import argparse
+import contextlib
 import sys
 import time
 from collections import Counter
@@ -25,20 +26,26 @@ def measure(cases: int = 5000, seed: int = 0, case: int | None = None, workers: 
     start, faults, kinds = time.monotonic(), [], Counter()
     outcomes = [judge(seed + case)] if case is not None else judged(range(seed, seed + cases), workers)
     done = refused = 0
-    for outcome in outcomes:
-        done, refused = done + 1, refused + outcome.refused
-        if case is not None:
-            print(outcome)
-        if outcome.fault:
-            kinds[outcome.kind, outcome.fault] += 1
-            faults.append(outcome)
-            _tell(outcome, len(faults))
-        if sys.stderr.isatty():
-            left = (time.monotonic() - start) / done * (cases - done)
-            print(f"\r\033[K{done} of {cases}, {len(faults)} faults, {left:.0f} s to go", end="", file=sys.stderr)
+    with contextlib.suppress(KeyboardInterrupt):  # what is done counts
+        for outcome in outcomes:
+            done, refused = done + 1, refused + outcome.refused
+            if case is not None:
+                print(outcome)
+            if outcome.fault:
+                kinds[outcome.kind, outcome.fault] += 1
+                faults.append(outcome)
+                _tell(outcome, len(faults))
+            _progress(done, cases, len(faults), time.monotonic() - start)
     for (kind, fault), count in kinds.most_common():
         print(f"{kind}: {fault}: {count}")
     return _figures(done, refused, faults, time.monotonic() - start)
+
+
+def _progress(done: int, cases: int, faults: int, seconds: float) -> None:
+    """In one line that is overwritten, on a terminal only."""
+    if sys.stderr.isatty():
+        left = seconds / done * (cases - done)
+        print(f"\r\033[K{done} of {cases}, {faults} faults, {left:.0f} s to go", end="", file=sys.stderr)
 
 
 def _tell(outcome: Outcome, number: int) -> None:

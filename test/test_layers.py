@@ -1,5 +1,6 @@
 """The library knows no middleware: every module of soft_twin imports with rclpy and all message packages blocked."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,10 @@ def test_only_nodes_commands_and_tests_import_the_emulation():
     }
     allowed = ("soft_twin/commands/", "soft_twin_ros/emulated_", "soft_twin/experiments/")
     assert {name for name in importers if not name.startswith(allowed)} == set()
+
+
+def test_descriptions_build_nothing():
+    allowed = ("soft_twin.descriptions", "soft_twin.errors", "soft_twin.files", "soft_twin.resources")
+    for path in (SOURCES / "soft_twin" / "descriptions").glob("*.py"):
+        imported = re.findall(r"^(?:from|import) (soft_twin[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert [name for name in imported if not name.startswith(allowed)] == [], path.name

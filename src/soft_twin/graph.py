@@ -1,15 +1,14 @@
 """Which nodes make up which robot: read by launch files and by the command line alike."""
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.private_folder import private_folder
 from soft_twin.robots.base import Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -75,8 +74,12 @@ def emulated_devices(folder: str | Path) -> Devices:
 
 
 def default_device_folder(robot_name: str) -> Path:
-    """Where an emulated robot keeps its devices when nothing else is said: a folder of this user's."""
-    return Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}" / robot_name
+    """Where an emulated robot keeps its devices when nothing else is said: a folder of this user's.
+
+    Raises:
+        UsageError: see `private_folder`.
+    """
+    return private_folder() / robot_name
 
 
 def graph(

@@ -107,6 +107,8 @@ class EmulatedRobot(RobotNode):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, device in (("imu", self._cable_robot.imu_path), ("can", self._cable_robot.can_path)):
+                if os.path.lexists(folder / name) and not (folder / name).is_symlink():
+                    raise UsageError(f"device_folder '{folder}': '{name}' is no link, and only links are replaced")
                 fresh = folder / f".{name}.{os.getpid()}"
                 fresh.symlink_to(device)
                 links.append(fresh.replace(folder / name))

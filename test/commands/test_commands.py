@@ -30,6 +30,10 @@ from soft_twin.twin.voxels import voxel_mesh
         (["run", "slender", "--imu", "/nowhere.mat"], "nowhere.mat"),
         (["mesh", "--check", "/nowhere.vtu"], "no mesh at '/nowhere.vtu'"),
         (["mesh", "slender", "--check", "/nowhere.vtu"], "either a robot"),
+        (["validate", "locking", "--out", "/proc/nowhere"], "cannot write into '/proc/nowhere'"),
+        (["report", "/"], "it is a folder"),
+        (["diff", "/dev/zero", "/dev/zero"], "it is a device"),
+        (["estimate", "/dev/null", "--out", "x.npz"], "ends in .mat"),
         (["validate", "nothing"], "nothing to validate is called 'nothing': there are"),
     ],
 )

@@ -31,12 +31,12 @@ def test_nor_in_processes_of_bounded_memory():
     assert sorted(one.seed for one in outcomes) == list(range(10_000, 10_000 + IN_CHILDREN))
 
 
-@pytest.mark.parametrize("kind", cases.KINDS)
 def test_good_files_are_read_without_complaint(tmp_path):
     for kind, path in cases.good_files(tmp_path).items():
         assert cases.KINDS[kind].read(path) == "", kind
 
 
+@pytest.mark.parametrize("kind", cases.KINDS)
 def test_a_seed_is_always_the_same_case(kind, tmp_path):
     contents = []
     for _ in range(2):

@@ -25,7 +25,7 @@ def test_a_missing_recording_is_named(tmp_path):
 
 def test_a_recording_without_its_arrays_is_named(tmp_path):
     np.savez(tmp_path / "half.npz", obs=np.zeros((2, 30)), code=np.zeros((2, 5)))
-    with pytest.raises(RecordingError, match="no array action, state_gt"):
+    with pytest.raises(RecordingError, match="no array 'state_gt'"):
         tensegrity_arm.read_recording(tmp_path / "half.npz")
 
 

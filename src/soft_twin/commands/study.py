@@ -24,12 +24,15 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     """Run the study's module in `package`, whose `run(folder, data)` returns a table; the exit status.
 
     Raises:
-        UsageError: there is no such study; the message lists those there are.
+        UsageError: there is no such study, and the message lists those there are; or the folder cannot be written.
     """
     if arguments.name not in studies:
         raise UsageError(f"nothing to {command} is called '{arguments.name}': there are {', '.join(studies)}")
     folder = arguments.out or Path("out") / command / arguments.name
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
     print(importlib.import_module(f"{package}.{arguments.name}").run(folder, data))
     print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}")

@@ -1,20 +1,19 @@
 """Trials of BROAD, a public data set of IMU recordings with optical truth (Laidig et al., Data 2021)."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import checked_file, one_line
+from soft_twin.sensing.mat_file import mat_arrays
 from soft_twin.sensing.optical_trial import OpticalTrial
 
 _FIELDS = {"imu_gyr": 3, "imu_acc": 3, "opt_quat": 4}
 _OTHERS = ("movement", "sampling_rate")
 _MAX_SIZE = 100_000_000  # [bytes]
-_MAX_MEMORY = 500_000_000  # [bytes] that reading a file may take
+_MAX_ARRAY = 100_000_000  # [bytes] of one field
 FASTEST = 100_000.0  # [Hz]
 MOST_RATE, MOST_FORCE = 1000.0, 10_000.0  # [rad/s], [m/s²]; sensors end at 70 and 4000
 
@@ -68,13 +67,6 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     """The wanted fields that are there, all of them arrays of numbers."""
     checked_file(path, "recording", _MAX_SIZE, RecordingError)
     try:
-        with warnings.catch_warnings(), bounded_memory(_MAX_MEMORY):
-            warnings.simplefilter("ignore")
-            content = loadmat(path, squeeze_me=True, variable_names=[*_FIELDS, *_OTHERS])
-    except Exception as error:  # scipy's reader raises anything on a broken file
+        return mat_arrays(path.read_bytes(), (*_FIELDS, *_OTHERS), _MAX_ARRAY)
+    except (OSError, ValueError) as error:
         raise RecordingError(f"{path}: not readable as a .mat file: {one_line(error)}") from error
-    arrays = {name: np.asarray(content[name]) for name in (*_FIELDS, *_OTHERS) if name in content}
-    for name, array in arrays.items():
-        if array.dtype.kind not in "buif":
-            raise RecordingError(f"{path}: field '{name}' holds {array.dtype}, expected numbers")
-    return arrays

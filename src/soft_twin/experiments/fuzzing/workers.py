@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 
-from soft_twin.experiments.fuzzing.judge import PATIENCE, Outcome, judge
+from soft_twin.experiments.fuzzing.judge import PATIENCE, Outcome, judge, warm_up
 
 MORE_MEMORY = 4 * 2**30  # [bytes] that a process may take on before it gets a MemoryError
 GRACE = 10.0 * PATIENCE  # [s] after which a process that says nothing is ended
+START = 300.0  # [s] that its first case may take, with all that is imported before
 
 
 class Worker:
@@ -20,6 +21,7 @@ class Worker:
 
     def __init__(self, context: multiprocessing.context.BaseContext):
         self.seed: int | None = None
+        self.patience = START
         self.deadline = 0.0
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,), daemon=True)
@@ -27,7 +29,7 @@ class Worker:
         theirs.close()
 
     def begin(self, seed: int) -> None:
-        self.seed, self.deadline = seed, time.monotonic() + GRACE
+        self.seed, self.deadline, self.patience = seed, time.monotonic() + self.patience, GRACE
         self.connection.send(seed)
 
     def end(self) -> None:
@@ -38,6 +40,7 @@ class Worker:
 
 def judged(seeds: Iterable[int], count: int = 2) -> Iterator[Outcome]:
     """Outcomes of cases as they come, from `count` processes."""
+    warm_up()  # what is compiled here is not compiled in each of them
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["soft_twin.experiments.fuzzing.judge"])
     waiting = iter(seeds)
@@ -82,7 +85,7 @@ def _outcome(worker: Worker) -> Outcome | None:
     if time.monotonic() > worker.deadline:
         worker.process.kill()
         worker.process.join()
-        return Outcome(worker.seed, "?", "hang", f"nothing after {GRACE:g} s, ended")
+        return Outcome(worker.seed, "?", "hang", "nothing for too long, ended")
     return None
 
 
