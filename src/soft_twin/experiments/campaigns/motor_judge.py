@@ -66,6 +66,7 @@ class MotorJudge:
         self._zero: np.ndarray | None = None  # lengths [m] that are displacement `offset`
         self._zero_sure = True
         self._unknown = False  # told so, and not homed since
+        self._left_alone = case.autostart  # nobody has deactivated or disconnected what starts by itself
         self._homing_since, self._homing_from = math.nan, np.zeros(count)
         self._wrong_way = np.zeros(count)
         self._quiet_since: int | None = None
@@ -155,7 +156,7 @@ class MotorJudge:
         self._revoke()
 
     def _did_deactivate(self) -> None:
-        self.active = False
+        self.active, self._left_alone = False, False
         self._revoke()
 
     def _did_activate(self) -> None:
@@ -163,13 +164,14 @@ class MotorJudge:
         self._fed = self._world.clock.now
 
     def _did_disconnect(self) -> None:
-        self.connected = self.active = False
+        self.connected = self.active = self._left_alone = False
         self._forget()
 
     def _did_connect(self) -> None:
         self._silent_since = math.nan
+        if not self.connected:
+            self.active = self._case.autostart
         self.connected = True
-        self.active = self._case.autostart or self.active
 
     def _did_enable(self) -> None:
         if self._zero is None and not self._world.clock.now - self._unplugged_since < SILENCE:
@@ -466,7 +468,7 @@ class MotorJudge:
 
     def comes_back(self, status) -> None:
         """Everything was mended a while ago: what starts by itself and was not told to stay away is active again."""
-        if self._case.autostart and self.active and state_of(status) in ("away", "limp"):
+        if self._left_alone and state_of(status) in ("away", "limp"):
             self.found("not recovered", f"'{state_of(status)}' ({status.mode}), though it starts by itself")
 
     def recovered(self, status, refusals: list[str]) -> None:
