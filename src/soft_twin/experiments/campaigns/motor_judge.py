@@ -130,8 +130,8 @@ class MotorJudge:
 
     # ---- what the user does
 
-    def called(self, name: str, arguments: tuple, answer: str | None, refusal: Exception | None) -> None:
-        """A session's method was called; it returned `answer`, or refused."""
+    def called(self, name: str, refusal: Exception | None) -> None:
+        """A session's method was called; it did what it is for, or refused."""
         if refusal is not None:
             self._check_message(f"{name}() refused", str(refusal))
             if name == "stop":
