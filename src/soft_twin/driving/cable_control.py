@@ -212,7 +212,7 @@ class CableControl(ActuatorControl):
     def _start(self) -> None:
         self._aim(self._readings.displacements)
         self._restart()
-        self._probe = None if self._probed else DirectionProbe(self._target, self._readings.rates)
+        self._probe = None if self._probed else DirectionProbe()
 
     def _lasting_faults(self) -> list[str]:
         return self._missing()
@@ -291,6 +291,8 @@ class CableControl(ActuatorControl):
         self._target = self._origin = displacements
 
     def _probe_currents(self, dt: float) -> np.ndarray:
+        if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
+            return np.zeros(len(self._names))
         if self._probe.pushes(self._readings.currents, dt):
             return np.full(len(self._names), DirectionProbe.current)
         if not self._probe.judged:

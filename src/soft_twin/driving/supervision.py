@@ -121,6 +121,8 @@ class DirectionProbe:
     Attributes:
         current: [A], enough to turn a winch whose cable is slack, by a tenth of a millimetre.
         duration: [s].
+        still: it begins once no cable is faster [m/s] …
+        patience: … or after so long [s].
         rest: without current after that, for the cables to come to rest [s].
         threshold: turned back by so much, the motor answers backwards [m].
         judged: whether the answers have been looked at.
@@ -129,14 +131,24 @@ class DirectionProbe:
     current = 0.1
     duration = 0.05
     rest = 0.05
+    still = 0.0005
+    patience = 0.5
     threshold = 3e-5
 
-    def __init__(self, displacements: np.ndarray, rates: np.ndarray):
-        """Begin where the cables are (c,) [m], and move at these rates (c,) [m/s]."""
-        self._start, self._rates = displacements, rates
-        self._age = 0.0
-        self._impulses = np.zeros(len(displacements))
-        self.judged = False
+    def __init__(self) -> None:
+        self._waited = self._age = 0.0
+        self._begun = self.judged = False
+
+    def waits(self, displacements: np.ndarray, rates: np.ndarray, dt: float) -> bool:
+        """Whether cables that are there (c,) [m] at these rates (c,) [m/s] have yet to come to rest, `dt` later [s].
+
+        Where one unwinds under its tension, a small current says nothing.
+        """
+        self._waited += dt
+        if not self._begun and (np.abs(rates).max() < self.still or self._waited > self.patience):
+            self._begun = True
+            self._start, self._rates, self._impulses = displacements, rates, np.zeros(len(rates))
+        return not self._begun
 
     @property
     def over(self) -> bool:
