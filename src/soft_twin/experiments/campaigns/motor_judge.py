@@ -334,8 +334,9 @@ class MotorJudge:
             self.found("driven the wrong way", f"cable {i + 1} ran {1e3 * self._wrong_way[i]:.1f} mm")
 
     def _excused(self, i: int, now: float) -> bool:
-        """A motor whose torque has just turned round runs away until that can be seen."""
-        if self._world.winches.health[i, TORQUE] > 0.0:
+        """A motor whose torque has just turned round, or that has just got another's id, runs away until that shows."""
+        ids = self._world.controllers.ids
+        if self._world.winches.health[i, TORQUE] > 0.0 and ids.count(self._case.winches[i].motor_id) == 1:
             self._reversed_at[i] = np.nan
             return False
         if math.isnan(self._reversed_at[i]):
