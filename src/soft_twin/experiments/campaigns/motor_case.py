@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from soft_twin.experiments.campaigns.devices.winches import Winch
@@ -89,6 +89,7 @@ class Case:
         room: frames that the host buffers.
         jitter: by which a tick of the host may come late [s].
         epoch: the host's wall clock at the start [s].
+        end: of the script [s].
     """
 
     seed: int
@@ -106,12 +107,6 @@ class Case:
     faults: tuple[Fault, ...]
     patient: bool
     end: float
-    notes: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def healthy(self) -> bool:
-        """Nothing breaks, and the user does nothing unusual."""
-        return not self.faults
 
 
 def invent(seed: int) -> Case:

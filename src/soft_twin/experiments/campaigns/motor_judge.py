@@ -66,6 +66,7 @@ class MotorJudge:
         self._zero: np.ndarray | None = None  # lengths [m] that are displacement `offset`
         self._zero_sure = True
         self._unknown = False  # told so, and not homed since
+        self._left_alone = case.autostart  # nobody has deactivated or disconnected what starts by itself
         self._homing_since, self._homing_from = math.nan, np.zeros(count)
         self._wrong_way = np.zeros(count)
         self._quiet_since: int | None = None
@@ -129,8 +130,8 @@ class MotorJudge:
 
     # ---- what the user does
 
-    def called(self, name: str, arguments: tuple, answer: str | None, refusal: Exception | None) -> None:
-        """A session's method was called; it returned `answer`, or refused."""
+    def called(self, name: str, refusal: Exception | None) -> None:
+        """A session's method was called; it did what it is for, or refused."""
         if refusal is not None:
             self._check_message(f"{name}() refused", str(refusal))
             if name == "stop":
@@ -155,7 +156,7 @@ class MotorJudge:
         self._revoke()
 
     def _did_deactivate(self) -> None:
-        self.active = False
+        self.active, self._left_alone = False, False
         self._revoke()
 
     def _did_activate(self) -> None:
@@ -163,13 +164,14 @@ class MotorJudge:
         self._fed = self._world.clock.now
 
     def _did_disconnect(self) -> None:
-        self.connected = self.active = False
+        self.connected = self.active = self._left_alone = False
         self._forget()
 
     def _did_connect(self) -> None:
         self._silent_since = math.nan
+        if not self.connected:
+            self.active = self._case.autostart
         self.connected = True
-        self.active = self._case.autostart or self.active
 
     def _did_enable(self) -> None:
         if self._zero is None and not self._world.clock.now - self._unplugged_since < SILENCE:
@@ -332,8 +334,9 @@ class MotorJudge:
             self.found("driven the wrong way", f"cable {i + 1} ran {1e3 * self._wrong_way[i]:.1f} mm")
 
     def _excused(self, i: int, now: float) -> bool:
-        """A motor whose torque has just turned round runs away until that can be seen."""
-        if self._world.winches.health[i, TORQUE] > 0.0:
+        """A motor whose torque has just turned round, or that has just got another's id, runs away until that shows."""
+        ids = self._world.controllers.ids
+        if self._world.winches.health[i, TORQUE] > 0.0 and ids.count(self._case.winches[i].motor_id) == 1:
             self._reversed_at[i] = np.nan
             return False
         if math.isnan(self._reversed_at[i]):
@@ -466,7 +469,7 @@ class MotorJudge:
 
     def comes_back(self, status) -> None:
         """Everything was mended a while ago: what starts by itself and was not told to stay away is active again."""
-        if self._case.autostart and self.active and state_of(status) in ("away", "limp"):
+        if self._left_alone and state_of(status) in ("away", "limp"):
             self.found("not recovered", f"'{state_of(status)}' ({status.mode}), though it starts by itself")
 
     def recovered(self, status, refusals: list[str]) -> None:

@@ -44,20 +44,20 @@ class MotorUser:
             if now >= self._world.mute_until:
                 self._command(now)
 
-    def call(self, name: str, *arguments) -> Exception | None:
+    def call(self, name: str) -> Exception | None:
         """Call a method of the session; the refusal, if it was refused."""
         answer = refusal = None
         try:
-            answer = getattr(self._session, name)(*arguments)
+            answer = getattr(self._session, name)()
         except SoftTwinError as error:
             refusal = error
         except Exception as error:
             self._judge.raised(f"{name}()", error)
             refusal = error
         else:
-            self._judge.called(name, arguments, answer, None)
+            self._judge.called(name, None)
         if isinstance(refusal, SoftTwinError):
-            self._judge.called(name, arguments, None, refusal)
+            self._judge.called(name, refusal)
         self.log.append(f"{self._world.clock.now:8.3f} s  {name}: {refusal or answer or 'done'}")
         return refusal
 

@@ -43,7 +43,6 @@ class MotorWorld:
         self.halted_until = self.mute_until = -1.0
         self.active: list[tuple[float, Fault]] = []
         self.begun: list[Fault] = []
-        self.last_answer = np.zeros(len(case.winches))
         self._due = list(case.faults)
         self._next_slip = 0.0
 
