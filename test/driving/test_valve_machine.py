@@ -166,7 +166,7 @@ def test_nothing_that_is_asked_or_breaks_leads_beyond_what_is_allowed(kind):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=8,
+            max_examples=5,
             stateful_step_count=12,
             deadline=None,
             derandomize=True,

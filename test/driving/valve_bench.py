@@ -192,7 +192,7 @@ class ValveBench:
     def active(self, command=None):
         self.run(1.0)
         self.session.enable()
-        self.run(2.5, self.middle if command is None else command)
+        self.run(1.6, self.middle if command is None else command)
         return self
 
     def unplug(self):
