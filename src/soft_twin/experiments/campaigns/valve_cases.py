@@ -132,6 +132,8 @@ def invent(seed: int) -> Case:
     healthy = rng.random() < HEALTHY
     end = rng.uniform(3.0, 6.0)
     low, high = limits.pressure
+    streams = _streams(rng, limits, count, end, healthy)
+    calls = _polite_calls(rng, end) if healthy else _with_a_stop(rng, _calls(rng, end), streams)
     found_filled = not healthy and rng.random() < 0.2
     return Case(
         seed=seed,
@@ -144,8 +146,8 @@ def invent(seed: int) -> Case:
         enable_when_active=not healthy and rng.random() < 0.3,
         stamped=rng.random() < 0.4,
         end=end,
-        streams=_streams(rng, limits, count, end, healthy),
-        calls=_polite_calls(rng, end) if healthy else _calls(rng, end),
+        streams=streams,
+        calls=calls,
         faults=() if healthy else _faults(rng, backend, count, end),
     )
 
@@ -209,6 +211,17 @@ def _calls(rng: Random, end: float) -> tuple[Happening, ...]:
     calls += [Happening(rng.uniform(0.0, end), rng.choice(CALLS)) for _ in range(rng.choice((0, 0, 1, 2, 3, 6)))]
     calls += [Happening(rng.uniform(1.0, end), "stop")] if rng.random() < 0.4 else []
     return tuple(sorted(calls, key=lambda call: call.time))
+
+
+def _with_a_stop(rng: Random, calls: tuple[Happening, ...], streams: tuple[Stream, ...]) -> tuple[Happening, ...]:
+    """Often a person enables while commands come, and stops the chambers on their way."""
+    if rng.random() < 0.4:
+        return calls
+    stream = rng.choice(streams)
+    enabled = rng.uniform(stream.start, max(stream.start, stream.end - 0.8))
+    added = [Happening(enabled - 0.02, "activate"), Happening(enabled, "enable")]
+    added.append(Happening(enabled + rng.uniform(0.2, 1.0), "stop"))
+    return tuple(sorted((*calls, *added), key=lambda call: call.time))
 
 
 def _faults(rng: Random, backend: str, count: int, end: float) -> tuple[Happening, ...]:

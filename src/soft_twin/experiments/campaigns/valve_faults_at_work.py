@@ -77,7 +77,7 @@ class FaultsAtWork:
         if self._lies(fault):
             self._lied[fault.chamber] = fault.end + AFTERMATH
         if fault.what in ("stuck", "reboot", *LINE):
-            judge.exempt_pressure_until = max(judge.exempt_pressure_until, fault.end + PROMPT)
+            judge.exempt_pressure_until = max(judge.exempt_pressure_until, fault.end + AFTERMATH)
         if fault.what == "refuses":
             judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
 

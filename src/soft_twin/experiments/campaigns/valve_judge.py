@@ -193,6 +193,8 @@ class Judge:
             self._called_off(name)
         if name == "stop":
             self._judge_stop(accepted, answer)
+        if name in ("connect", "disconnect"):
+            self._silent.start = math.inf  # what is opened anew has its time to measure
         if name in ("disconnect", "close") and accepted and usable:
             self._judge_farewell(name)
         if not accepted:

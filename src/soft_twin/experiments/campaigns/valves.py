@@ -313,9 +313,10 @@ class Run:
         return self._remedy("enable", must=True)
 
     def _let_air_out(self) -> None:
-        """What a fault that says "by hand" asks for."""
+        """By hand, where a fault asks for it, and where a sensor was repaired that its pump went on without."""
         status, chambers = self._try("status"), self.world.device.chambers
-        if status is not None and any("by hand" in fault for fault in status.faults):
+        asked = status is not None and any("by hand" in fault for fault in status.faults)
+        if asked or any(chambers.uncontrolled):
             chambers.pressures = [min(pressure, self._case.limits.vented) for pressure in chambers.pressures]
 
     def _remedy(self, name: str, must: bool = False) -> bool:
