@@ -33,6 +33,11 @@ class ImuBoard:
         """Counters of damaged and lost frames."""
         return self._receiver.errors
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with the board's clock, in words."""
+        return self._receiver.faults
+
     def read(self, timeout: float) -> list[ImuSample]:
         """The samples that have arrived, oldest first, on the host's clock (`time.time()`).
 

@@ -10,7 +10,7 @@ Kinds of violations:
 * stamp wrong while valid: a stamp is more than 0.25 s from the time of its measurement, for more than 0.5 s.
 * never named: gravity was wrong or withdrawn for more than 0.1 s on account of a fault, and no text said so.
 * false alarm: without any fault, gravity is withdrawn for more than 0.5 s after the first two seconds.
-* not recovered: a fault that is over for four seconds, and gravity is still withdrawn.
+* not recovered: a fault is over for four seconds, "up" has turned by 60° since, and gravity is still withdrawn.
 
 An accelerometer that is wrong from the beginning on is no contradiction to anything before the base turns. Such a
 case counts from when the readings contradict each other: when the force as read, on a base without acceleration, is
@@ -34,6 +34,7 @@ HOST_START = 1.7e9  # [s] of the host's clock when a case begins
 HEALTHY, COMBINED = 0.15, 0.3  # share of the cases
 WRONG = np.radians(5.0)
 LONG = 0.5  # [s]
+PROVING = np.radians(60.0)
 VISIBLE, VISIBLE_LENGTH = np.radians(8.0), 0.1
 
 
@@ -122,10 +123,11 @@ def live(case: Case, estimator: str = "ekf") -> Told:
         newest = max(newest, one.index)
         for sample in receiver.feed(one.data, HOST_START + one.arrival):
             told = chain.update(sample)
+            faults = told.faults + receiver.faults
             cosine = -float(told.gravity_in_base @ up[newest]) / 9.81
             late = told.time - HOST_START - case.readings.true_time[max(one.index, 0)]
-            rows.append((one.arrival, np.arccos(min(max(cosine, -1.0), 1.0)), told.valid, late, bool(told.faults)))
-            texts.append(told.faults)
+            rows.append((one.arrival, np.arccos(min(max(cosine, -1.0), 1.0)), told.valid, late, bool(faults)))
+            texts.append(faults)
     columns = np.array(rows, dtype=float).T if rows else np.zeros((5, 0))
     return Told(columns[0], columns[1], columns[2] > 0.0, columns[3], columns[4] > 0.0, texts)
 
@@ -153,9 +155,15 @@ def _judge_fault(case: Case, told: Told) -> list[Violation]:
     if _longest(told.time, bad) > 0.1 and not told.named[told.time > first].any():
         found.append(Violation("never named", float(told.time[bad][0]), _names(case)))
     over = max(f.end for f in case.faults)
-    if over < DURATION - 4.0 and not told.valid[told.time > DURATION - 0.5].any():
+    if over < DURATION - 4.0 and _turns(case, over) > PROVING and not told.valid[told.time > DURATION - 0.5].any():
         found.append(Violation("not recovered", DURATION, f"{_names(case)}; {'; '.join(told.texts[-1])}"))
     return found
+
+
+def _turns(case: Case, start: float) -> float:
+    """How far "up" turns in the frame of the board after a time [rad]."""
+    up = case.readings.true_up[case.readings.true_time > start]
+    return float(np.linalg.norm(np.diff(up, axis=0), axis=1).sum())
 
 
 def _stretches(told: Told, which: np.ndarray, limit: float, kind: str, case: Case) -> list[Violation]:
