@@ -46,13 +46,13 @@ class AgreementParameters:
         jump_factor: how many times the usual one a jump is.
     """
 
-    fast: float = 0.08
+    fast: float = 0.04
     mean: float = 0.7
     slow: float = 3.0
     calm: float = 0.5
     agree: float = math.radians(4.0)
     hold: float = 0.25
-    doubt: float = math.radians(3.0)
+    doubt: float = math.radians(2.25)
     fade: float = 2.5
     interval: float = 0.2
     memory: float = 12.0
@@ -65,10 +65,17 @@ class AgreementParameters:
     silent: float = math.radians(1.5)
     apart: float = math.radians(8.0)
     apart_time: float = 0.3
-    jump: float = math.radians(8.0)
-    jump_factor: float = 8.0
+    jump: float = math.radians(12.0)
+    jump_factor: float = 12.0
     reproof: float = 100.0
     proven: float = 0.25
+    close: float = math.radians(2.0)
+    lean: float = math.radians(4.5)
+    odd_length: float = 0.07
+    slow_rate: float = math.radians(20.0)
+    rest_rate: float = math.radians(5.0)
+    near_noise: float = math.radians(2.0)
+    kept: float = 0.2
     astray_time: float = 0.5
 
     def __post_init__(self) -> None:
@@ -158,4 +165,11 @@ def _coefficients(p: AgreementParameters) -> np.ndarray:
     c[kernel.C_JUMP_FACTOR] = p.jump_factor
     c[kernel.C_REPROOF] = p.reproof
     c[kernel.C_PROVEN] = p.proven
+    c[kernel.C_CLOSE] = p.close
+    c[kernel.C_LEAN] = p.lean
+    c[kernel.C_ODD_LENGTH] = p.odd_length
+    c[kernel.C_SLOW_RATE] = p.slow_rate
+    c[kernel.C_REST_RATE] = p.rest_rate
+    c[kernel.C_NEAR_NOISE] = p.near_noise
+    c[kernel.C_KEPT] = p.kept
     return c

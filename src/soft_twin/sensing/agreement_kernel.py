@@ -13,8 +13,10 @@ FREE_TURN = 33  # the same since force and answer agreed, (3, 3)
 RATE, STEP = 42, 45  # last rate, last change of it
 INFORMATION, SUM = 48, 57  # normal equations of the axes' relative errors: (3, 3) and (3,)
 COVARIANCE, ERROR = 60, 69  # their solution
-AGE, NEAR_AGE, SHAKE, NOISE, SPREAD, DOUBT, AGREED, ASTRAY, APART, WRONG, ROUGHNESS, VALID, STARTED, EXCUSED = range(72, 86)
-STATE = 86
+AGE, NEAR_AGE, SHAKE, NOISE, SPREAD, DOUBT, AGREED, ASTRAY, APART, WRONG, ROUGHNESS, VALID, STARTED, EXCUSED, LEANING, SINCE, WORST = range(
+    72, 89
+)
+STATE = 89
 # Coefficients
 (
     C_GRAVITY,
@@ -41,8 +43,19 @@ STATE = 86
     C_JUMP_FACTOR,
     C_REPROOF,
     C_PROVEN,
-) = range(24)
-COEFFICIENTS = 24
+    C_CLOSE,
+    C_LEAN,
+    C_ODD_LENGTH,
+    C_SLOW_RATE,
+    C_REST_RATE,
+    C_NEAR_NOISE,
+    C_KEPT,
+) = range(31)
+COEFFICIENTS = 31
+
+_PRIOR = 0.5  # inverse variance of an axis' relative error, of which nothing is known
+_MOST_DOUBT = 0.2  # [rad]
+_MOST = 60.0  # [m/s^2] by which one reading counts in the averages
 
 
 @njit(cache=True)
@@ -77,18 +90,23 @@ def _anchor(s, start, carried):
 
 
 @njit(cache=True)
-def forget_proof(s):
-    """Nothing is known of the gyroscope."""
-    s[INFORMATION : INFORMATION + 9] = 0.0
-    s[SUM : SUM + 3] = 0.0
+def forget_proof(s, kept):
+    """Little of what is known of the gyroscope may still hold: `kept` of it, 0…1. What it said is no lesson."""
+    s[MEAN_TURN : MEAN_TURN + 18] = 0.0
+    s[SLOW : SLOW + 3] = s[MEAN : MEAN + 3]
+    s[SINCE] = 0.0
+    for i in range(9):
+        s[INFORMATION + i] *= kept
+    for i in range(3):
+        s[SUM + i] *= kept
     solve(s)
 
 
 @njit(cache=True)
 def solve(s):
-    """Covariance C = (G + 1)⁻¹ and error C h of the axes' relative errors, whose prior is N(0, 1)."""
-    a, b, c = s[INFORMATION] + 1.0, s[INFORMATION + 1], s[INFORMATION + 2]
-    d, e, f = s[INFORMATION + 4] + 1.0, s[INFORMATION + 5], s[INFORMATION + 8] + 1.0
+    """Covariance C = (G + ½)⁻¹ and error C h of the axes' relative errors, whose prior is N(0, 2): a sign is −2."""
+    a, b, c = s[INFORMATION] + _PRIOR, s[INFORMATION + 1], s[INFORMATION + 2]
+    d, e, f = s[INFORMATION + 4] + _PRIOR, s[INFORMATION + 5], s[INFORMATION + 8] + _PRIOR
     xx, xy, xz = d * f - e * e, c * e - b * f, b * e - c * d
     yy, yz, zz = a * f - c * c, b * c - a * e, a * d - b * b
     determinant = a * xx + b * xy + c * xz
@@ -115,11 +133,18 @@ def _learn(s, c):
             total += q[i, j]
         left += r[j] * r[j]
         turned += total * total
-    s[SPREAD] += min(s[AGE] / 2.0, 1.0) * (left - s[SPREAD])
+    unexplained = 0.0
+    for j in range(3):
+        rest = r[j]
+        for i in range(3):
+            rest -= s[ERROR + i] * q[i, j]
+        unexplained += rest * rest
+    s[SPREAD] += min(s[AGE] / 2.0, 1.0) * (unexplained - s[SPREAD])
     if turned < c[C_CLEAR] ** 2 * max(s[SPREAD], c[C_SPREAD] ** 2) and left < c[C_CLEAR] ** 2 * c[C_SPREAD] ** 2:
         return
     weight = s[AGE] / c[C_MEAN] / (c[C_SPREAD] ** 2 + 0.5 * s[SPREAD])
-    keep = math.exp(-s[AGE] / c[C_MEMORY])
+    known = s[INFORMATION] + s[INFORMATION + 4] + s[INFORMATION + 8] + _PRIOR
+    keep = math.exp(-min(s[AGE] / c[C_MEMORY], weight * turned / known))
     for i in range(3):
         s[SUM + i] = keep * s[SUM + i] + weight * (q[i, 0] * r[0] + q[i, 1] * r[1] + q[i, 2] * r[2])
         for j in range(3):
@@ -139,7 +164,7 @@ def _judge_axes(s, c):
     if s[WRONG] == 0.0:
         if explained > c[C_SURE] and explained > c[C_ERROR] ** 2 * total:
             s[WRONG] = 1.0
-            forget_proof(s)
+            forget_proof(s, 0.0)
     elif total > c[C_REPROOF] and explained < 0.25 * c[C_ERROR] ** 2 * total:
         s[WRONG] = 0.0
 
@@ -156,7 +181,7 @@ def _watch_jumps(s, c, dt, w):
     limit = max(c[C_JUMP], c[C_JUMP_FACTOR] * s[ROUGHNESS])
     s[ROUGHNESS] += min(dt / 0.3, 1.0) * (min(jump, limit) - s[ROUGHNESS])
     if jump > limit:
-        forget_proof(s)
+        forget_proof(s, c[C_KEPT])
         s[DOUBT] += jump * dt
 
 
@@ -164,8 +189,11 @@ def _watch_jumps(s, c, dt, w):
 def _compare_near(s, c):
     """Over a short time: a gyroscope that turns gravity where the accelerometer does not has no proof any more."""
     turned, off = _between(s, NEAR_START, NEAR_CARRIED), _between(s, NEAR_CARRIED, FORCE)
-    if turned > c[C_NEAR_TURN] and off > 0.6 * turned and off > 3.0 * math.sqrt(s[NOISE]):
-        forget_proof(s)
+    seen = _between(s, NEAR_START, FORCE)
+    noise = math.sqrt(s[NOISE])
+    differs = seen < 0.3 * turned or off > 1.5 * turned
+    if turned > c[C_NEAR_TURN] and differs and off > 3.0 * noise and noise < c[C_NEAR_NOISE]:
+        forget_proof(s, c[C_KEPT])
         s[NEAR_AGE] = c[C_NEAR]
     if s[NEAR_AGE] >= c[C_NEAR] or (turned > c[C_NEAR_TURN] and off < 0.3 * turned):
         _anchor(s, NEAR_START, NEAR_CARRIED)
@@ -182,6 +210,7 @@ def _start(s, w, f):
     _anchor(s, NEAR_START, NEAR_CARRIED)
     solve(s)
     s[STARTED] = 1.0
+    s[SINCE] = s[AGREED] = s[APART] = s[LEANING] = 0.0
 
 
 @njit(cache=True)
@@ -214,39 +243,45 @@ def _follow(s, c, dt, w, f, up):
     fast, mean, slow = min(dt / c[C_FAST], 1.0), min(dt / c[C_MEAN], 1.0), min(dt / c[C_SLOW], 1.0)
     for i in range(3):
         s[FORCE + i] += fast * (f[i] - s[FORCE + i])
-        s[MEAN + i] += mean * (f[i] - s[MEAN + i])
-        s[SLOW + i] += slow * (f[i] - s[SLOW + i])
+        s[MEAN + i] += mean * min(max(f[i] - s[MEAN + i], -_MOST), _MOST)
+        s[SLOW + i] += slow * min(max(f[i] - s[SLOW + i], -_MOST), _MOST)
     length = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2])
     s[SHAKE] = max(abs(length - c[C_GRAVITY]), s[SHAKE] * math.exp(-dt / 0.1))
     s[AGE] += dt
     s[NEAR_AGE] += dt
+    s[SINCE] += dt
     return rate
 
 
 @njit(cache=True)
-def _free_doubt(s, c):
-    """By how much axes that are not proven may have turned "up" wrongly since the two agreed [rad]."""
-    variance = turned = 0.0
+def _doubt_of(s, c, turn):
+    """By how much axes that are not proven may have turned "up" wrongly, for a sum of turns (3, 3) [rad]."""
+    wrong = turned = 0.0
     for i in range(3):
         for j in range(3):
-            a, b = FREE_TURN + 3 * i, FREE_TURN + 3 * j
+            a, b = turn + 3 * i, turn + 3 * j
             overlap = s[a] * s[b] + s[a + 1] * s[b + 1] + s[a + 2] * s[b + 2]
-            variance += s[COVARIANCE + 3 * i + j] * overlap
+            wrong += (s[COVARIANCE + 3 * i + j] + s[ERROR + i] * s[ERROR + j]) * overlap
             turned += overlap if i == j else 0.0
-    return max(math.sqrt(max(variance, 0.0)) - c[C_PROVEN] * math.sqrt(turned), 0.0)
+    return max(math.sqrt(max(wrong, 0.0)) - c[C_PROVEN] * math.sqrt(turned), 0.0)
 
 
 @njit(cache=True)
-def _find_errors(s, c, dt, slow_off):
+def _find_errors(s, c, dt, slow_off, mean_off, settled):
     """Learn the axes' errors, and whether one of the two sensors is wrong."""
     if s[AGE] > c[C_INTERVAL]:
         _learn(s, c)
         _judge_axes(s, c)
         s[AGE] = 0.0
-    s[APART] = s[APART] + dt if slow_off > max(c[C_APART], 0.5 * math.sqrt(s[NOISE])) else 0.0
-    if s[APART] > c[C_APART_TIME] and s[WRONG] == 0.0 and s[EXCUSED] == 0.0:
+    noise = math.sqrt(s[NOISE])
+    length = math.sqrt(s[SLOW] ** 2 + s[SLOW + 1] ** 2 + s[SLOW + 2] ** 2)
+    odd = abs(length / c[C_GRAVITY] - 1.0) > c[C_ODD_LENGTH] + 0.5 * noise
+    apart = slow_off > max(c[C_APART], 0.5 * noise)
+    s[APART] = s[APART] + dt if apart or odd else 0.0
+    s[LEANING] = s[LEANING] + dt if settled and mean_off > max(c[C_LEAN], noise) else 0.0
+    if max(s[APART], s[LEANING]) > c[C_APART_TIME] and s[WRONG] == 0.0 and s[EXCUSED] == 0.0:
         s[WRONG] = 1.0
-        forget_proof(s)
+        forget_proof(s, 0.0)
 
 
 @njit(cache=True)
@@ -263,25 +298,38 @@ def step(s, c, dt, w, f, up, doubt):
         _start(s, w, f)
     _watch_jumps(s, c, dt, w)
     rate = _follow(s, c, dt, w, f, up)
-    s[DOUBT] = s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt
+    s[DOUBT] = min(s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt, _MOST_DOUBT)
+    if doubt > c[C_DOUBT]:
+        s[EXCUSED] = 1.0
     calm = s[SHAKE] < c[C_CALM]
     off = _angle(s[FORCE], s[FORCE + 1], s[FORCE + 2], up[0], up[1], up[2])
     slow_off = _angle(s[SLOW], s[SLOW + 1], s[SLOW + 2], up[0], up[1], up[2])
     if calm:
         _compare_near(s, c)
-    _find_errors(s, c, dt, slow_off)
-    agrees = off < c[C_AGREE]
-    s[AGREED] = s[AGREED] + dt if agrees else 0.0
     mean_off = _angle(s[MEAN], s[MEAN + 1], s[MEAN + 2], up[0], up[1], up[2])
-    s[ASTRAY] = s[ASTRAY] + dt if s[VALID] == 0.0 and mean_off > c[C_AGREE] else 0.0
-    if off < 0.6 * c[C_AGREE] and s[AGREED] > 0.1 and calm:
+    _find_errors(s, c, dt, slow_off, mean_off, calm and rate < c[C_SLOW_RATE])
+    noise = math.sqrt(s[NOISE])
+    limit = min(max(c[C_CLOSE], 0.75 * c[C_CLOSE] + 2.0 * noise), c[C_AGREE])
+    agrees = off < limit
+    s[AGREED] = s[AGREED] + dt if agrees else 0.0
+    astray = mean_off > limit and s[VALID] == 0.0 and (s[EXCUSED] == 1.0 or s[WRONG] == 1.0)
+    s[ASTRAY] = s[ASTRAY] + dt if astray else 0.0
+    if off < 0.5 * limit and s[AGREED] > 0.1 and calm:
         s[DOUBT] = 0.0
         s[FREE_TURN : FREE_TURN + 9] = 0.0
-    if not agrees and rate < c[C_SILENT] and off > 3.0 * math.sqrt(s[NOISE]):
+    if not agrees and rate < c[C_SILENT] and off > 3.0 * noise:
         s[DOUBT] += dt
     s[NOISE] += min(dt / 2.0, 1.0) * (min(off, 1.0) ** 2 - s[NOISE])
-    trusted = s[DOUBT] + _free_doubt(s, c) < c[C_DOUBT]
-    back = s[AGREED] >= c[C_HOLD] or (trusted and slow_off < max(c[C_AGREE], 0.3 * math.sqrt(s[NOISE])))
+    s[WORST] = max(s[WORST] * math.exp(-dt / c[C_MEAN]), _doubt_of(s, c, SLOW_TURN))
+    trusted = s[DOUBT] + _doubt_of(s, c, FREE_TURN) < c[C_DOUBT]
+    proven = (
+        trusted
+        and s[SINCE] > 0.7 * c[C_SLOW]
+        and s[WORST] < c[C_DOUBT]
+        and slow_off < max(c[C_AGREE], 0.3 * noise)
+    )
+    hold = c[C_HOLD] if rate < c[C_REST_RATE] else 4.0 * c[C_HOLD]
+    back = s[AGREED] >= hold or proven
     ok = s[WRONG] == 0.0 and (back if s[VALID] == 0.0 else (agrees or trusted))
     s[VALID] = 1.0 if ok else 0.0
     if ok:

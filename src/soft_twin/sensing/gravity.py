@@ -136,6 +136,8 @@ class GravityEstimator:
         dt, self._last_used = sample.time - self._last_used, sample.time
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
+            self._agreed = False
+            return
         up = rotation_matrix(self._filter.quaternion_wxyz)[2]
         bias = self._filter.gyroscope_bias
         if not (math.isfinite(up[2]) and dt > 0.0):

@@ -100,8 +100,8 @@ class SampleCheck:
         self._values: tuple[float, ...] = ()
         self._changed = math.nan
         self._lives = [SensorLife() for _ in _SENSORS]
-        self._rates = StepFilter(self.parameters.rate_step)
-        self._forces = StepFilter(self.parameters.force_step)
+        self._rates = StepFilter(self.parameters.rate_step, made_up=True)
+        self._forces = StepFilter(self.parameters.force_step, made_up=False)
         self._clipped = [0, 0]
         self._period = math.nan
         self._steady_force = math.nan

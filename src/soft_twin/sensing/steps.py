@@ -12,15 +12,19 @@ Reading = tuple[float, ...]
 class StepFilter:
     """Three numbers a sample; those that jump by more than a base can do are replaced by the last believed ones.
 
-    What jumps and stays there (three samples near each other) is believed, and what was held back meanwhile is made
-    up for: the sum over time is that of the readings.
+    What jumps and stays there (three samples near each other) is believed.
+
+    Args:
+        step: that a base can do from one sample to the next.
+        made_up: whether what was held back is made up for then: the sum over time is that of the readings.
 
     Attributes:
         held: whether the last reading was held back.
     """
 
-    def __init__(self, step: float):
+    def __init__(self, step: float, made_up: bool):
         self._step = step
+        self._makes_up = made_up
         self._believed: Reading | None = None
         self._usual = 0.0
         self._waiting: list[tuple[Reading, float]] = []
@@ -54,6 +58,9 @@ class StepFilter:
         """The newest reading with what was held back before it."""
         before = self._believed
         newest = self._waiting.pop()[0]
+        if not self._makes_up:
+            self.restart(newest)
+            return newest
         missed = [sum((reading[i] - before[i]) * time for reading, time in self._waiting) for i in range(3)]
         self.restart(newest)
         return tuple(value + miss / dt for value, miss in zip(newest, missed, strict=True))

@@ -9,7 +9,8 @@ Kinds of violations:
 * wrong for long: the same for more than 0.5 s on end.
 * stamp wrong while valid: a stamp is more than 0.25 s from the time of its measurement, for more than 0.5 s.
 * never named: gravity was wrong or withdrawn for more than 0.1 s on account of a fault, and no text said so.
-* false alarm: without any fault, gravity is withdrawn for more than 0.5 s after the first two seconds.
+* false alarm: without any fault, gravity is withdrawn for more than 0.5 s after the first two seconds and a turn of
+  "up" by 60°, by which a gyroscope has proved itself.
 * not recovered: a fault is over for four seconds, "up" has turned by 60° since, and gravity is still withdrawn.
 
 An accelerometer that is wrong from the beginning on is no contradiction to anything before the base turns. Such a
@@ -146,7 +147,13 @@ def judge(case: Case, told: Told) -> list[Violation]:
 
 
 def _judge_health(case: Case, told: Told) -> list[Violation]:
-    return _stretches(told, ~told.valid & (told.time > 2.0), LONG, "false alarm", case)
+    return _stretches(told, ~told.valid & (told.time > _proved(case)), LONG, "false alarm", case)
+
+
+def _proved(case: Case) -> float:
+    """When a gyroscope has had the occasion to prove itself [s]."""
+    steps = np.linalg.norm(np.diff(case.readings.true_up, axis=0, prepend=case.readings.true_up[:1]), axis=1)
+    return max(2.0, float(case.readings.true_time[min(np.searchsorted(np.cumsum(steps), PROVING), len(steps) - 1)]))
 
 
 def _judge_fault(case: Case, told: Told) -> list[Violation]:
