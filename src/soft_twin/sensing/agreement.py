@@ -75,7 +75,7 @@ class AgreementParameters:
     slow_rate: float = math.radians(20.0)
     rest_rate: float = math.radians(5.0)
     near_noise: float = math.radians(2.0)
-    kept: float = 0.2
+    kept: float = 0.4
     astray_time: float = 0.5
 
     def __post_init__(self) -> None:

@@ -181,7 +181,7 @@ def _watch_jumps(s, c, dt, w):
     limit = max(c[C_JUMP], c[C_JUMP_FACTOR] * s[ROUGHNESS])
     s[ROUGHNESS] += min(dt / 0.3, 1.0) * (min(jump, limit) - s[ROUGHNESS])
     if jump > limit:
-        forget_proof(s, c[C_KEPT])
+        forget_proof(s, c[C_KEPT] * (limit / jump) ** 2)
         s[DOUBT] += jump * dt
 
 

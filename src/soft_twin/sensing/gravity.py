@@ -108,7 +108,7 @@ class GravityEstimator:
         self._agreement = Agreement(self.parameters.agreement)
         self._warmth = WarmthWatch()
         self._last_time = self._last_used = math.nan
-        self._started = self._agreed = False
+        self._started = self._agreed = self._known = False
 
     def update(self, sample: ImuSample) -> GravityEstimate:
         """Gravity after the next sample of the board. Never raises for what a sensor may say."""
@@ -142,8 +142,10 @@ class GravityEstimator:
         bias = self._filter.gyroscope_bias
         if not (math.isfinite(up[2]) and dt > 0.0):
             return
-        rates = sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS)
-        self._agreed = self._agreement.update(dt, rates, sample.specific_force, up, verdict.doubt)
+        rates, force, doubt = sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS), sample.specific_force, verdict.doubt
+        if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
+            force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
+        self._agreed = self._agreement.update(dt, rates, force, up, doubt)
         if self._agreement.lost:
             self._filter.relevel(lost_turn(math.inf))
             self._filter.update(replace(sample, specific_force=self._agreement.mean_force))
@@ -166,6 +168,7 @@ class GravityEstimator:
         quaternion = self._filter.quaternion_wxyz if self._started else np.full(4, np.nan)
         tilt_known = max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
         consistent = not self._filter.consistency > p.consistency_limit
+        self._known |= self._agreed and tilt_known
         faults += self._lasting_faults(consistent, tilt_known)
         rates = sample.angular_velocity - self._filter.gyroscope_bias if usable else sample.angular_velocity
         return GravityEstimate(
@@ -188,7 +191,7 @@ class GravityEstimator:
                 "gyroscope and accelerometer contradict each other: axes swapped, sign or unit wrong? "
                 "Check the board's settings; then turn the base calmly by 30° about two axes, or reset"
             )
-        elif self._started and not (self._agreed and tilt_known):
+        elif self._known and not (self._agreed and tilt_known):
             faults.append(
                 "tilt uncertain: gyroscope and accelerometer do not agree on it, or not yet; "
                 "hold the base still for a second, and turn it calmly once"
@@ -196,6 +199,7 @@ class GravityEstimator:
         return tuple(faults)
 
 
+_BLIND_RATE = 0.05  # [rad/s] by which gravity is less known while there is no force to compare with
 _MOST_BIAS = math.radians(3.0)  # [rad/s] that a filter may believe in before the comparison stops to believe it
 
 

@@ -206,19 +206,19 @@ class SampleCheck:
 
     def _doubt(self, sample: ImuSample, values: tuple[float, ...], dt: float) -> Verdict:
         p, faults, doubt = self.parameters, [], 0.0
+        limit = self._clipping(values)
         rates, unsure = self._rates.update(values[:3], dt)
-        forces, _ = self._forces.update(values[3:], dt)
+        forces = self._forces.believed if limit[1] else self._forces.update(values[3:], dt)[0]
         if unsure > 0.0:
             doubt += unsure * dt
             faults.append(f"gyroscope jumps by {math.degrees(unsure):.0f} °/s: left out until it is seen again")
-        if self._forces.held:
+        if self._forces.held and not limit[1]:
             faults.append(f"accelerometer jumps to {_listed(values[3:])} m/s²: left out until it is seen again")
         if self._lives[0].doubtful:
             doubt += _UNSEEN_RATE * dt
         doubt += self._unseen_turn(rates, dt)
-        if rates is not values[:3] or forces is not values[3:]:
+        if rates != values[:3] or forces != values[3:]:
             sample = replace(sample, angular_velocity=np.array(rates), specific_force=np.array(forces))
-        limit = self._clipping(values)
         if limit[0]:
             faults.append(f"gyroscope saturated at {math.degrees(limit[0]):.0f} °/s")
             return Verdict(Trust.TURN_UNKNOWN, sample, tuple(faults), doubt=doubt + 0.3 * limit[0] * dt)
