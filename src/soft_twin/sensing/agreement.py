@@ -29,21 +29,35 @@ class AgreementParameters:
     """Settings of the comparison.
 
     Attributes:
-        fast, slow: time constants of the averages of the force [s].
+        fast, mean, slow: time constants of three averages of the force [s].
         calm: by which the force's length may differ from g in a calm moment [m/s²].
-        agree: angle within which force and answer agree [rad].
-        hold: for which they must agree before gravity is valid again [s].
-        doubt: that gravity stays valid with [rad].
-        turn: least turn that is compared between calm moments [rad].
+        agree: largest angle within which force and answer agree, where motion is rough [rad].
+        hold: for which they must agree at rest before gravity is valid again [s]; in motion four times as long.
+        doubt: of axes that are not proven, that gravity stays valid with [rad].
+        fade: time constant with which doubt is forgotten [s].
+        interval: between two lessons on the axes' errors [s].
+        memory: time constant with which lessons are forgotten, while there are new ones [s].
+        spread: of the averages' difference for a good gyroscope, without acceleration [rad].
+        clear: times that spread a turn must be to teach something.
+        error: relative error of the axes that is a fault.
+        sure: how much better such errors explain what was seen, as a chi-squared.
         near_turn: least turn that is compared over a short time [rad].
-        near_time, long_time: after which the two comparisons start anew [s].
-        proof: turn that makes an axis trusted [rad].
-        patience: time of contradiction after which one of the sensors is wrong [s].
-        forget: time constant with which contradictions are forgotten [s].
+        near: after which the short comparison starts anew [s].
         silent: rate below which a gyroscope says "no turn" [rad/s].
-        slow_limit: angle between the slow average and the answer that is a contradiction [rad].
+        apart: angle between the slow average and the answer that is a contradiction [rad].
+        apart_time: for which it must last [s].
         jump: change of the rate's change from one sample to the next that is no jump for sure [rad/s].
         jump_factor: how many times the usual one a jump is.
+        reproof: information after which a contradiction is forgiven.
+        proven: relative error that a proven axis may have.
+        close: angle within which force and answer agree, where motion is calm [rad].
+        lean: angle between the mean force and the answer that is a contradiction in a calm moment [rad].
+        odd_length: relative difference from g that the slow average's length may have.
+        slow_rate, rest_rate: rates below which the base turns slowly, and rests [rad/s].
+        near_noise: roughness of the motion above which the short comparison says nothing [rad].
+        kept: share of the proof that is left after a jump of the rate; none after one twice as large.
+        shock: change of the force's length that comes with a tap, which makes the rate jump too [m/s²].
+        astray_time: after which an answer that is away from the mean force is found anew [s].
     """
 
     fast: float = 0.04
@@ -52,7 +66,7 @@ class AgreementParameters:
     calm: float = 0.5
     agree: float = math.radians(4.0)
     hold: float = 0.25
-    doubt: float = math.radians(2.25)
+    doubt: float = math.radians(1.9)
     fade: float = 2.5
     interval: float = 0.2
     memory: float = 12.0
@@ -69,13 +83,14 @@ class AgreementParameters:
     jump_factor: float = 12.0
     reproof: float = 100.0
     proven: float = 0.25
-    close: float = math.radians(2.0)
+    close: float = math.radians(1.8)
     lean: float = math.radians(4.5)
     odd_length: float = 0.07
     slow_rate: float = math.radians(20.0)
     rest_rate: float = math.radians(5.0)
     near_noise: float = math.radians(2.0)
     kept: float = 0.4
+    shock: float = 4.0
     astray_time: float = 0.5
 
     def __post_init__(self) -> None:
@@ -172,4 +187,5 @@ def _coefficients(p: AgreementParameters) -> np.ndarray:
     c[kernel.C_REST_RATE] = p.rest_rate
     c[kernel.C_NEAR_NOISE] = p.near_noise
     c[kernel.C_KEPT] = p.kept
+    c[kernel.C_SHOCK] = p.shock
     return c

@@ -13,10 +13,10 @@ FREE_TURN = 33  # the same since force and answer agreed, (3, 3)
 RATE, STEP = 42, 45  # last rate, last change of it
 INFORMATION, SUM = 48, 57  # normal equations of the axes' relative errors: (3, 3) and (3,)
 COVARIANCE, ERROR = 60, 69  # their solution
-AGE, NEAR_AGE, SHAKE, NOISE, SPREAD, DOUBT, AGREED, ASTRAY, APART, WRONG, ROUGHNESS, VALID, STARTED, EXCUSED, LEANING, SINCE, WORST = range(
-    72, 89
+AGE, NEAR_AGE, SHAKE, NOISE, SPREAD, DOUBT, AGREED, ASTRAY, APART, WRONG, ROUGHNESS, VALID, STARTED, EXCUSED, LEANING, SINCE, WORST, SHOCK, LENGTH = range(
+    72, 91
 )
-STATE = 89
+STATE = 91
 # Coefficients
 (
     C_GRAVITY,
@@ -50,8 +50,9 @@ STATE = 89
     C_REST_RATE,
     C_NEAR_NOISE,
     C_KEPT,
-) = range(31)
-COEFFICIENTS = 31
+    C_SHOCK,
+) = range(32)
+COEFFICIENTS = 32
 
 _PRIOR = 0.5  # inverse variance of an axis' relative error, of which nothing is known
 _MOST_DOUBT = 0.2  # [rad]
@@ -180,8 +181,8 @@ def _watch_jumps(s, c, dt, w):
         s[RATE + i] = w[i]
     limit = max(c[C_JUMP], c[C_JUMP_FACTOR] * s[ROUGHNESS])
     s[ROUGHNESS] += min(dt / 0.3, 1.0) * (min(jump, limit) - s[ROUGHNESS])
-    if jump > limit:
-        forget_proof(s, c[C_KEPT] * (limit / jump) ** 2)
+    if jump > limit and s[SHOCK] < c[C_SHOCK]:  # a tap is felt by both
+        forget_proof(s, c[C_KEPT] if jump < 2.0 * limit else 0.0)
         s[DOUBT] += jump * dt
 
 
@@ -246,6 +247,8 @@ def _follow(s, c, dt, w, f, up):
         s[MEAN + i] += mean * min(max(f[i] - s[MEAN + i], -_MOST), _MOST)
         s[SLOW + i] += slow * min(max(f[i] - s[SLOW + i], -_MOST), _MOST)
     length = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2])
+    s[SHOCK] = max(abs(length - s[LENGTH]), s[SHOCK] * math.exp(-dt / 0.05))
+    s[LENGTH] = length
     s[SHAKE] = max(abs(length - c[C_GRAVITY]), s[SHAKE] * math.exp(-dt / 0.1))
     s[AGE] += dt
     s[NEAR_AGE] += dt
@@ -296,8 +299,8 @@ def step(s, c, dt, w, f, up, doubt):
     """
     if s[STARTED] == 0.0:
         _start(s, w, f)
-    _watch_jumps(s, c, dt, w)
     rate = _follow(s, c, dt, w, f, up)
+    _watch_jumps(s, c, dt, w)
     s[DOUBT] = min(s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt, _MOST_DOUBT)
     if doubt > c[C_DOUBT]:
         s[EXCUSED] = 1.0
