@@ -32,7 +32,7 @@ def test_a_case_is_the_same_each_time():
 
 
 def test_gravity_is_hardly_ever_wrong_while_valid():
-    result = run_campaign(imu.ImuCampaign(), range(20))
+    result = run_campaign(imu.ImuCampaign(), range(8))
     assert result.kinds()["campaign broken"] == result.kinds()["hang"] == 0
     assert result.kinds()["wrong while valid"] <= 1
     assert result.kinds()["wrong for long"] == 0
@@ -41,6 +41,6 @@ def test_gravity_is_hardly_ever_wrong_while_valid():
 def test_the_judge_sees_sensors_that_nobody_checks(monkeypatch):
     monkeypatch.setattr(Agreement, "update", lambda *_: True)
     monkeypatch.setattr(SampleCheck, "judge", lambda _, sample: Verdict(Trust.GOOD, sample))
-    kinds = run_campaign(imu.ImuCampaign(), range(20)).kinds()
-    assert kinds["wrong while valid"] >= 4
-    assert kinds["wrong for long"] >= 3
+    kinds = run_campaign(imu.ImuCampaign(), range(8)).kinds()
+    assert kinds["wrong while valid"] >= 2
+    assert kinds["wrong for long"] >= 1

@@ -47,7 +47,7 @@ def test_a_frozen_clock_is_named_and_time_goes_on():
 @pytest.mark.parametrize("pace", [0.1, 0.5, 0.98, 1.1, 2.0])
 def test_a_clock_of_wrong_speed_is_named_and_arrivals_count(pace):
     times, faults = run(3.0 + pace * DT * np.arange(1500))
-    np.testing.assert_allclose(np.diff(times)[600:].mean(), DT, rtol=0.01)
+    np.testing.assert_allclose(np.diff(times)[600:].mean(), DT, rtol=0.03)
     assert any("times as fast" in fault for fault in faults)
 
 

@@ -13,9 +13,27 @@ FREE_TURN = 33  # the same since force and answer agreed, (3, 3)
 RATE, STEP = 42, 45  # last rate, last change of it
 INFORMATION, SUM = 48, 57  # normal equations of the axes' relative errors: (3, 3) and (3,)
 COVARIANCE, ERROR = 60, 69  # their solution
-AGE, NEAR_AGE, SHAKE, NOISE, SPREAD, DOUBT, AGREED, ASTRAY, APART, WRONG, ROUGHNESS, VALID, STARTED, EXCUSED, LEANING, SINCE, WORST, SHOCK, LENGTH = range(
-    72, 91
-)
+(
+    AGE,
+    NEAR_AGE,
+    SHAKE,
+    NOISE,
+    SPREAD,
+    DOUBT,
+    AGREED,
+    ASTRAY,
+    APART,
+    WRONG,
+    ROUGHNESS,
+    VALID,
+    STARTED,
+    EXCUSED,
+    LEANING,
+    SINCE,
+    WORST,
+    SHOCK,
+    LENGTH,
+) = range(72, 91)
 STATE = 91
 # Coefficients
 (
@@ -326,10 +344,7 @@ def step(s, c, dt, w, f, up, doubt):
     s[WORST] = max(s[WORST] * math.exp(-dt / c[C_MEAN]), _doubt_of(s, c, SLOW_TURN))
     trusted = s[DOUBT] + _doubt_of(s, c, FREE_TURN) < c[C_DOUBT]
     proven = (
-        trusted
-        and s[SINCE] > 0.7 * c[C_SLOW]
-        and s[WORST] < c[C_DOUBT]
-        and slow_off < max(c[C_AGREE], 0.3 * noise)
+        trusted and s[SINCE] > 0.7 * c[C_SLOW] and s[WORST] < c[C_DOUBT] and slow_off < max(c[C_AGREE], 0.3 * noise)
     )
     hold = c[C_HOLD] if rate < c[C_REST_RATE] else 4.0 * c[C_HOLD]
     back = s[AGREED] >= hold or proven

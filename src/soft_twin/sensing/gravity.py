@@ -142,7 +142,11 @@ class GravityEstimator:
         bias = self._filter.gyroscope_bias
         if not (math.isfinite(up[2]) and dt > 0.0):
             return
-        rates, force, doubt = sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS), sample.specific_force, verdict.doubt
+        rates, force, doubt = (
+            sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS),
+            sample.specific_force,
+            verdict.doubt,
+        )
         if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
             force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
         self._agreed = self._agreement.update(dt, rates, force, up, doubt)
