@@ -1,4 +1,4 @@
-"""A board's time that goes on steadily, whatever the board's clock does: its stamps, checked by count and by arrival."""
+"""A board's time that goes on steadily: its stamps, checked by the count of samples and by their arrival."""
 
 import math
 

@@ -108,6 +108,7 @@ class GravityEstimator:
         self._agreement = Agreement(self.parameters.agreement)
         self._warmth = WarmthWatch()
         self._last_time = self._last_used = math.nan
+        self._first_time = math.nan
         self._started = self._agreed = self._known = False
 
     def update(self, sample: ImuSample) -> GravityEstimate:
@@ -128,11 +129,13 @@ class GravityEstimator:
             self._filter.disturb(verdict.doubt, forget_velocity=True)
         elif verdict.doubt > 0.0:
             self._filter.disturb(verdict.doubt, forget_velocity=False)
+        if not self._started:
+            self._first_time = sample.time
         self._started = True
         self._compare(sample, verdict)
 
     def _compare(self, sample: ImuSample, verdict: Verdict) -> None:
-        """Ask both sensors whether the answer may be acted on; where they differ at rest, find the tilt anew."""
+        """Ask both sensors whether the answer may be acted on; where they differ for a known cause, find the tilt anew."""
         dt, self._last_used = sample.time - self._last_used, sample.time
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
@@ -142,11 +145,8 @@ class GravityEstimator:
         bias = self._filter.gyroscope_bias
         if not (math.isfinite(up[2]) and dt > 0.0):
             return
-        rates, force, doubt = (
-            sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS),
-            sample.specific_force,
-            verdict.doubt,
-        )
+        rates = sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS)
+        force, doubt = sample.specific_force, verdict.doubt
         if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
             force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
         self._agreed = self._agreement.update(dt, rates, force, up, doubt)
@@ -172,7 +172,7 @@ class GravityEstimator:
         quaternion = self._filter.quaternion_wxyz if self._started else np.full(4, np.nan)
         tilt_known = max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
         consistent = not self._filter.consistency > p.consistency_limit
-        self._known |= self._agreed and tilt_known
+        self._known |= (self._agreed and tilt_known) or sample.time - self._first_time > _PATIENCE
         faults += self._lasting_faults(consistent, tilt_known)
         rates = sample.angular_velocity - self._filter.gyroscope_bias if usable else sample.angular_velocity
         return GravityEstimate(
@@ -203,6 +203,7 @@ class GravityEstimator:
         return tuple(faults)
 
 
+_PATIENCE = 2.0  # [s] after the start from which a tilt that is not known is told
 _BLIND_RATE = 0.05  # [rad/s] by which gravity is less known while there is no force to compare with
 _MOST_BIAS = math.radians(3.0)  # [rad/s] that a filter may believe in before the comparison stops to believe it
 

@@ -1,4 +1,4 @@
-"""Readings that jump as no base does: a wild sample is held back, a real shock is taken once it has been seen thrice."""
+"""Readings that jump as no base does: a wild one is held back, a real shock is believed once it was seen thrice."""
 
 import math
 
