@@ -135,7 +135,7 @@ class GravityEstimator:
         self._compare(sample, verdict)
 
     def _compare(self, sample: ImuSample, verdict: Verdict) -> None:
-        """Ask both sensors whether the answer may be acted on; where they differ for a known cause, find the tilt anew."""
+        """Ask both sensors whether the answer may be acted on; where it is lost, find the tilt anew."""
         dt, self._last_used = sample.time - self._last_used, sample.time
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
