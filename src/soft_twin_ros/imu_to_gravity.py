@@ -57,6 +57,7 @@ class ImuToGravity(RobotNode):
         self._lock = threading.Lock()
         self._estimate: GravityEstimate | None = None
         self._fault = ""
+        self._clock_faults: tuple[str, ...] = ()
         self._temperature = float("nan")
         self._heard = self.steady_now()
         self._next_heater = 0.0
@@ -84,8 +85,8 @@ class ImuToGravity(RobotNode):
         values = {"temperature_state": estimate.temperature_state, "heater_duty": float(estimate.heater_duty)}
         if not estimate.valid:
             return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)
-        if estimate.faults:
-            return Health(WARN, "; ".join(estimate.faults), values)
+        if faults := (*estimate.faults, *self._clock_faults):
+            return Health(WARN, "; ".join(faults), values)
         return Health(OK, f"IMU {estimate.temperature_state}", values)
 
     def close(self) -> None:
@@ -116,7 +117,9 @@ class ImuToGravity(RobotNode):
         self._heard = self.steady_now()
         try:
             while not self._closing.is_set():
-                for sample in board.read(READ_TIMEOUT):
+                samples = board.read(READ_TIMEOUT)
+                self._clock_faults = board.faults
+                for sample in samples:
                     raw = imu_message(sample, self.parameters.frame)
                     self._raw.publish(raw)
                     self._temperatures.publish(temperature_message(sample, self.parameters.frame))

@@ -16,7 +16,7 @@ from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.evaluation import inclination_errors, rms
 from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
-from soft_twin.sensing.guard import GuardParameters
+from soft_twin.sensing.sample_check import SampleCheckParameters
 from soft_twin.sensing.samples import ImuSample
 
 DT = 0.01
@@ -213,4 +213,4 @@ def test_unknown_filters_and_impossible_mountings_are_refused():
 
 def test_limits_that_mean_nothing_are_refused():
     with pytest.raises(InputError, match="stuck_time"):
-        GuardParameters(stuck_time=0.0)
+        SampleCheckParameters(stuck_time=0.0)

@@ -15,12 +15,18 @@ class BoardClock:
     def __init__(self) -> None:
         self._last_board_time = -math.inf
         self._last_host_time = -math.inf
-        self._restart()
+        self.restart()
+
+    def restart(self) -> None:
+        """The board's clock is another one from now on."""
+        self._previous = math.inf
+        self._current = math.inf
+        self._window_start = -math.inf
 
     def observe(self, board_time: float, arrival: float) -> None:
         """Take note that what happened at `board_time` (board's clock) arrived at `arrival` (host's clock) [s]."""
         if board_time < self._last_board_time - 1.0:
-            self._restart()
+            self.restart()
         self._last_board_time = board_time
         if board_time - self._window_start > _WINDOW:
             self._previous, self._current, self._window_start = self._current, math.inf, board_time
@@ -31,8 +37,3 @@ class BoardClock:
         host_time = board_time + min(self._previous, self._current)
         self._last_host_time = max(host_time, self._last_host_time + 1e-6)
         return self._last_host_time
-
-    def _restart(self) -> None:
-        self._previous = math.inf
-        self._current = math.inf
-        self._window_start = -math.inf

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from soft_twin.errors import UsageError
+from soft_twin.sensing.agreement import Agreement, AgreementParameters
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf, lost_turn
-from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
 from soft_twin.sensing.imu_calibration import StoredCalibration, read_calibration
 from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
@@ -20,6 +20,7 @@ from soft_twin.sensing.rotations import (
     quaternion_product,
     rotation_matrix,
 )
+from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust, Verdict
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VqfOrientation
 from soft_twin.sensing.warmth import WarmthWatch
@@ -30,7 +31,7 @@ class GravityParameters:
     """Settings of the parts, and limits of what is handed on.
 
     Attributes:
-        ekf, heater, guard, calibration: see there.
+        ekf, heater, check, agreement, calibration: see there.
         heated: whether the board has a heater that is to be used.
         tilt_limit: standard deviation of the tilt above which gravity is not valid [rad].
         consistency_limit: normalised innovation squared above which rates and forces contradict each other.
@@ -39,7 +40,8 @@ class GravityParameters:
 
     ekf: EkfParameters = field(default_factory=EkfParameters)
     heater: HeaterParameters = field(default_factory=HeaterParameters)
-    guard: GuardParameters = field(default_factory=GuardParameters)
+    check: SampleCheckParameters = field(default_factory=SampleCheckParameters)
+    agreement: AgreementParameters = field(default_factory=AgreementParameters)
     calibration: ImuCalibration = field(default_factory=ImuCalibration)
     heated: bool = True
     tilt_limit: float = math.radians(10.0)
@@ -77,7 +79,7 @@ class GravityEstimate:
 
 
 class GravityEstimator:
-    """Temperature control, guard, calibration and orientation filter in one `update` a sample.
+    """Temperature control, check of samples, calibration and orientation filter in one `update` a sample.
 
     A sensor that repeats itself exactly for 0.2 s counts as stuck: samples made by hand need noise.
 
@@ -102,29 +104,55 @@ class GravityEstimator:
         """Start over: tilt, heading, bias, and the temperature to hold."""
         self._filter = self._make_filter()
         self._heater = TemperatureControl(self.parameters.heater)
-        self._guard = SampleGuard(self.parameters.guard)
+        self._check = SampleCheck(self.parameters.check)
+        self._agreement = Agreement(self.parameters.agreement)
         self._warmth = WarmthWatch()
-        self._last_time = math.nan
-        self._started = False
+        self._last_time = self._last_used = math.nan
+        self._first_time = math.nan
+        self._started = self._agreed = self._known = False
 
     def update(self, sample: ImuSample) -> GravityEstimate:
         """Gravity after the next sample of the board. Never raises for what a sensor may say."""
-        verdict = self._guard.judge(sample)
+        verdict = self._check.judge(sample)
         self._control_temperature(sample)
-        corrected = self.parameters.calibration.apply(sample)
-        if verdict.trust is not Trust.BAD:
-            self._filter_sample(corrected, verdict.trust, verdict.lost_time)
-        return self._estimate(corrected, verdict.trust is not Trust.BAD, verdict.faults)
+        usable = verdict.trust is not Trust.BAD
+        if usable:
+            sample = self.parameters.calibration.apply(verdict.sample)
+            self._filter_sample(sample, verdict)
+        return self._estimate(sample, usable, verdict.faults)
 
-    def _filter_sample(self, sample: ImuSample, trust: Trust, lost_time: float) -> None:
-        if trust is Trust.LOST:
-            self._filter.relevel(lost_turn(lost_time))
+    def _filter_sample(self, sample: ImuSample, verdict: Verdict) -> None:
+        if verdict.trust is Trust.LOST:
+            self._filter.relevel(lost_turn(verdict.lost_time))
         self._filter.update(sample)
-        if trust is Trust.TURN_UNKNOWN:
-            self._filter.disturb(_DOUBTFUL_ANGLE, forget_velocity=False)
-        elif trust is Trust.FORCE_UNKNOWN:
-            self._filter.disturb(0.0, forget_velocity=True)
+        if verdict.trust is Trust.FORCE_UNKNOWN:
+            self._filter.disturb(verdict.doubt, forget_velocity=True)
+        elif verdict.doubt > 0.0:
+            self._filter.disturb(verdict.doubt, forget_velocity=False)
+        if not self._started:
+            self._first_time = sample.time
         self._started = True
+        self._compare(sample, verdict)
+
+    def _compare(self, sample: ImuSample, verdict: Verdict) -> None:
+        """Ask both sensors whether the answer may be acted on; where it is lost, find the tilt anew."""
+        dt, self._last_used = sample.time - self._last_used, sample.time
+        if verdict.trust is Trust.LOST:
+            self._agreement.withdraw()
+            self._agreed = False
+            return
+        up = rotation_matrix(self._filter.quaternion_wxyz)[2]
+        bias = self._filter.gyroscope_bias
+        if not (math.isfinite(up[2]) and dt > 0.0):
+            return
+        rates = sample.angular_velocity - np.clip(bias, -_MOST_BIAS, _MOST_BIAS)
+        force, doubt = sample.specific_force, verdict.doubt
+        if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
+            force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
+        self._agreed = self._agreement.update(dt, rates, force, up, doubt)
+        if self._agreement.lost:
+            self._filter.relevel(lost_turn(math.inf))
+            self._filter.update(replace(sample, specific_force=self._agreement.mean_force))
 
     def _control_temperature(self, sample: ImuSample) -> None:
         if not math.isfinite(sample.time):
@@ -144,7 +172,8 @@ class GravityEstimator:
         quaternion = self._filter.quaternion_wxyz if self._started else np.full(4, np.nan)
         tilt_known = max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
         consistent = not self._filter.consistency > p.consistency_limit
-        faults += self._lasting_faults(consistent)
+        self._known |= (self._agreed and tilt_known) or sample.time - self._first_time > _PATIENCE
+        faults += self._lasting_faults(consistent, tilt_known)
         rates = sample.angular_velocity - self._filter.gyroscope_bias if usable else sample.angular_velocity
         return GravityEstimate(
             time=sample.time,
@@ -155,18 +184,28 @@ class GravityEstimator:
             specific_force=self._mounting @ sample.specific_force,
             heater_duty=self._heater.duty if p.heated else 0.0,
             temperature_state=state,
-            valid=bool(usable and tilt_known and consistent and np.isfinite(quaternion).all()),
+            valid=bool(usable and self._agreed and tilt_known and consistent and np.isfinite(quaternion).all()),
             faults=faults,
         )
 
-    def _lasting_faults(self, consistent: bool) -> tuple[str, ...]:
+    def _lasting_faults(self, consistent: bool, tilt_known: bool) -> tuple[str, ...]:
         faults = [f"temperature control: {self._heater.fault}"] if self._heater.fault else []
-        if not consistent:
-            faults.append("gyroscope and accelerometer contradict each other: axes swapped, sign or unit wrong?")
+        if not consistent or self._agreement.contradiction:
+            faults.append(
+                "gyroscope and accelerometer contradict each other: axes swapped, sign or unit wrong? "
+                "Check the board's settings; then turn the base calmly by 30° about two axes, or reset"
+            )
+        elif self._known and not (self._agreed and tilt_known):
+            faults.append(
+                "tilt uncertain: gyroscope and accelerometer do not agree on it, or not yet; "
+                "hold the base still for a second, and turn it calmly once"
+            )
         return tuple(faults)
 
 
-_DOUBTFUL_ANGLE = 0.02  # [rad] by which a saturated sample may be wrong
+_PATIENCE = 2.0  # [s] after the start from which a tilt that is not known is told
+_BLIND_RATE = 0.05  # [rad/s] by which gravity is less known while there is no force to compare with
+_MOST_BIAS = math.radians(3.0)  # [rad/s] that a filter may believe in before the comparison stops to believe it
 
 
 def build_estimator(mounting: np.ndarray, estimator: str = "ekf", calibration: str | Path = "") -> GravityEstimator:

@@ -1,13 +1,12 @@
 """The serial IMU board, from the host's side."""
 
 import time
-from dataclasses import replace
 
 import serial
 
 from soft_twin.errors import DeviceError
-from soft_twin.sensing.clock import BoardClock
-from soft_twin.sensing.imu_frames import FrameDecoder, FrameErrors, encode_heater
+from soft_twin.sensing.imu_frames import FrameErrors, encode_heater
+from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
 
 _BAUD_RATE = 460_800
@@ -22,8 +21,7 @@ class ImuBoard:
 
     def __init__(self, device: str):
         self._device = device
-        self._decoder = FrameDecoder()
-        self._clock = BoardClock()
+        self._receiver = ImuReceiver()
         try:
             self._port = serial.Serial(device, _BAUD_RATE, timeout=0, write_timeout=0)
             self._port.reset_input_buffer()
@@ -33,7 +31,12 @@ class ImuBoard:
     @property
     def errors(self) -> FrameErrors:
         """Counters of damaged and lost frames."""
-        return self._decoder.errors
+        return self._receiver.errors
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with the board's clock, in words."""
+        return self._receiver.faults
 
     def read(self, timeout: float) -> list[ImuSample]:
         """The samples that have arrived, oldest first, on the host's clock (`time.time()`).
@@ -46,9 +49,10 @@ class ImuBoard:
         """
         deadline = time.monotonic() + timeout
         while True:
-            samples = [sample for _, sample in self._decoder.feed(self._receive(deadline - time.monotonic()))]
+            data = self._receive(deadline - time.monotonic())
+            samples = self._receiver.feed(data, time.time())
             if samples or time.monotonic() >= deadline:
-                return self._on_host_clock(samples, time.time())
+                return samples
 
     def set_heater(self, duty: float) -> None:
         """Command the heater's duty, 0…1.
@@ -73,8 +77,3 @@ class ImuBoard:
             return first + self._port.read(self._port.in_waiting) if first else b""
         except OSError as error:
             raise DeviceError(f"IMU at '{self._device}' is gone: {error}") from error
-
-    def _on_host_clock(self, samples: list[ImuSample], arrival: float) -> list[ImuSample]:
-        for sample in samples:
-            self._clock.observe(sample.time, arrival)
-        return [replace(sample, time=self._clock.to_host(sample.time)) for sample in samples]

@@ -17,8 +17,8 @@ import numpy as np
 
 from soft_twin.errors import InputError, UsageError
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
-from soft_twin.sensing.guard import GuardParameters, SampleGuard, Trust
 from soft_twin.sensing.orientation import OrientationFilter
+from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VqfOrientation
 
@@ -135,14 +135,14 @@ class StrutParameters:
         estimator: "ekf", "vqf" or "complementary".
         time_constant: of the complementary filter [s].
         stale_after: age of a sample from which its strut counts as not measured [s].
-        ekf, guard: of each IMU; struts move less far than a hand does.
+        ekf, check: of each IMU; struts move less far than a hand does.
     """
 
     estimator: str = "ekf"
     time_constant: float = 0.5
     stale_after: float = 0.15
     ekf: EkfParameters = field(default_factory=lambda: replace(EkfParameters(), position_std=0.2))
-    guard: GuardParameters = field(default_factory=GuardParameters)
+    check: SampleCheckParameters = field(default_factory=SampleCheckParameters)
 
 
 class StrutInclinations:
@@ -170,7 +170,7 @@ class StrutInclinations:
     def reset(self) -> None:
         """Forget all samples."""
         self._struts = {
-            name: _Strut(self._make_filter(axis), SampleGuard(self.parameters.guard))
+            name: _Strut(self._make_filter(axis), SampleCheck(self.parameters.check))
             for name, axis in zip(self.names, self._axes.tolist(), strict=True)
         }
 
@@ -204,22 +204,22 @@ class StrutInclinations:
 
 
 class _Strut:
-    """A filter behind a guard."""
+    """A filter behind a check of its samples."""
 
-    def __init__(self, inclination_filter: InclinationFilter, guard: SampleGuard):
+    def __init__(self, inclination_filter: InclinationFilter, check: SampleCheck):
         self._filter = inclination_filter
-        self._guard = guard
+        self._check = check
         self.time = math.nan
         self.faults: tuple[str, ...] = ()
 
     def update(self, sample: ImuSample) -> None:
-        verdict = self._guard.judge(sample)
+        verdict = self._check.judge(sample)
         self.faults = verdict.faults
         if verdict.trust is Trust.BAD:
             return
         if verdict.trust is Trust.LOST:
             self._filter.relevel()
-        self._filter.update(sample)
+        self._filter.update(verdict.sample)
         self.time = sample.time
 
     def angle(self, time: float, stale_after: float) -> float:

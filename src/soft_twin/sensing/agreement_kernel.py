@@ -1,0 +1,362 @@
+"""The arithmetic of the comparison of gyroscope and accelerometer, compiled; `agreement.py` says what it computes."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+# State: directions in the frame of the board, and what is known of the gyroscope
+FORCE, MEAN, SLOW = 0, 3, 6  # specific force through three low-passes, carried by the gyroscope
+NEAR_START, NEAR_CARRIED = 9, 12  # short comparison: up at its start, the same carried to now
+MEAN_TURN, SLOW_TURN = 15, 24  # what each axis has turned "up" by, through the low-passes of MEAN and SLOW, (3, 3)
+FREE_TURN = 33  # the same since force and answer agreed, (3, 3)
+RATE, STEP = 42, 45  # last rate, last change of it
+INFORMATION, SUM = 48, 57  # normal equations of the axes' relative errors: (3, 3) and (3,)
+COVARIANCE, ERROR = 60, 69  # their solution
+(
+    AGE,
+    NEAR_AGE,
+    SHAKE,
+    NOISE,
+    SPREAD,
+    DOUBT,
+    AGREED,
+    ASTRAY,
+    APART,
+    WRONG,
+    ROUGHNESS,
+    VALID,
+    STARTED,
+    EXCUSED,
+    LEANING,
+    SINCE,
+    WORST,
+    SHOCK,
+    LENGTH,
+) = range(72, 91)
+STATE = 91
+# Coefficients
+(
+    C_GRAVITY,
+    C_FAST,
+    C_MEAN,
+    C_SLOW,
+    C_CALM,
+    C_AGREE,
+    C_HOLD,
+    C_DOUBT,
+    C_FADE,
+    C_INTERVAL,
+    C_MEMORY,
+    C_SPREAD,
+    C_CLEAR,
+    C_ERROR,
+    C_SURE,
+    C_NEAR_TURN,
+    C_NEAR,
+    C_SILENT,
+    C_APART,
+    C_APART_TIME,
+    C_JUMP,
+    C_JUMP_FACTOR,
+    C_REPROOF,
+    C_PROVEN,
+    C_CLOSE,
+    C_LEAN,
+    C_ODD_LENGTH,
+    C_SLOW_RATE,
+    C_REST_RATE,
+    C_NEAR_NOISE,
+    C_KEPT,
+    C_SHOCK,
+) = range(32)
+COEFFICIENTS = 32
+
+_PRIOR = 0.5  # inverse variance of an axis' relative error, of which nothing is known
+_MOST_DOUBT = 0.2  # [rad]
+_MOST = 60.0  # [m/s^2] by which one reading counts in the averages
+
+
+@njit(cache=True)
+def _carry(s, at, wx, wy, wz, sine, versine):
+    """Turn a vector as the world turns for a board that turns about the unit axis w: v ← exp(−[w] angle) v."""
+    x, y, z = s[at], s[at + 1], s[at + 2]
+    cx, cy, cz = wy * z - wz * y, wz * x - wx * z, wx * y - wy * x
+    dx, dy, dz = wy * cz - wz * cy, wz * cx - wx * cz, wx * cy - wy * cx
+    s[at] = x - sine * cx + versine * dx
+    s[at + 1] = y - sine * cy + versine * dy
+    s[at + 2] = z - sine * cz + versine * dz
+
+
+@njit(cache=True)
+def _angle(ax, ay, az, bx, by, bz):
+    """Angle between two vectors [rad]."""
+    cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+    return math.atan2(math.sqrt(cx * cx + cy * cy + cz * cz), ax * bx + ay * by + az * bz)
+
+
+@njit(cache=True)
+def _between(s, a, b):
+    return _angle(s[a], s[a + 1], s[a + 2], s[b], s[b + 1], s[b + 2])
+
+
+@njit(cache=True)
+def _anchor(s, start, carried):
+    """Begin a comparison at the force as it is now, of length 1."""
+    length = math.sqrt(s[FORCE] ** 2 + s[FORCE + 1] ** 2 + s[FORCE + 2] ** 2) + 1e-9
+    for i in range(3):
+        s[start + i] = s[carried + i] = s[FORCE + i] / length
+
+
+@njit(cache=True)
+def forget_proof(s, kept):
+    """Little of what is known of the gyroscope may still hold: `kept` of it, 0…1. What it said is no lesson."""
+    s[MEAN_TURN : MEAN_TURN + 18] = 0.0
+    s[SLOW : SLOW + 3] = s[MEAN : MEAN + 3]
+    s[SINCE] = 0.0
+    for i in range(9):
+        s[INFORMATION + i] *= kept
+    for i in range(3):
+        s[SUM + i] *= kept
+    solve(s)
+
+
+@njit(cache=True)
+def solve(s):
+    """Covariance C = (G + ½)⁻¹ and error C h of the axes' relative errors, whose prior is N(0, 2): a sign is −2."""
+    a, b, c = s[INFORMATION] + _PRIOR, s[INFORMATION + 1], s[INFORMATION + 2]
+    d, e, f = s[INFORMATION + 4] + _PRIOR, s[INFORMATION + 5], s[INFORMATION + 8] + _PRIOR
+    xx, xy, xz = d * f - e * e, c * e - b * f, b * e - c * d
+    yy, yz, zz = a * f - c * c, b * c - a * e, a * d - b * b
+    determinant = a * xx + b * xy + c * xz
+    rows = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    for i in range(3):
+        error = 0.0
+        for j in range(3):
+            s[COVARIANCE + 3 * i + j] = rows[i][j] / determinant
+            error += rows[i][j] / determinant * s[SUM + j]
+        s[ERROR + i] = error
+
+
+@njit(cache=True)
+def _learn(s, c):
+    """Two averages of "up" differ by what the axes' errors have turned between them, and by mean acceleration."""
+    left = turned = 0.0
+    q = np.empty((3, 3))
+    r = np.empty(3)
+    for j in range(3):
+        r[j] = (s[MEAN + j] - s[SLOW + j]) / c[C_GRAVITY]
+        total = 0.0
+        for i in range(3):
+            q[i, j] = s[SLOW_TURN + 3 * i + j] - s[MEAN_TURN + 3 * i + j]
+            total += q[i, j]
+        left += r[j] * r[j]
+        turned += total * total
+    unexplained = 0.0
+    for j in range(3):
+        rest = r[j]
+        for i in range(3):
+            rest -= s[ERROR + i] * q[i, j]
+        unexplained += rest * rest
+    s[SPREAD] += min(s[AGE] / 2.0, 1.0) * (unexplained - s[SPREAD])
+    if turned < c[C_CLEAR] ** 2 * max(s[SPREAD], c[C_SPREAD] ** 2) and left < c[C_CLEAR] ** 2 * c[C_SPREAD] ** 2:
+        return
+    weight = s[AGE] / c[C_MEAN] / (c[C_SPREAD] ** 2 + 0.5 * s[SPREAD])
+    known = s[INFORMATION] + s[INFORMATION + 4] + s[INFORMATION + 8] + _PRIOR
+    keep = math.exp(-min(s[AGE] / c[C_MEMORY], weight * turned / known))
+    for i in range(3):
+        s[SUM + i] = keep * s[SUM + i] + weight * (q[i, 0] * r[0] + q[i, 1] * r[1] + q[i, 2] * r[2])
+        for j in range(3):
+            product = q[i, 0] * q[j, 0] + q[i, 1] * q[j, 1] + q[i, 2] * q[j, 2]
+            s[INFORMATION + 3 * i + j] = keep * s[INFORMATION + 3 * i + j] + weight * product
+    solve(s)
+
+
+@njit(cache=True)
+def _judge_axes(s, c):
+    """Whether the axes' errors are real, or, after they were, have gone."""
+    explained = total = 0.0
+    for i in range(3):
+        explained += s[SUM + i] * s[ERROR + i]
+        for j in range(3):
+            total += s[INFORMATION + 3 * i + j]
+    if s[WRONG] == 0.0:
+        if explained > c[C_SURE] and explained > c[C_ERROR] ** 2 * total:
+            s[WRONG] = 1.0
+            forget_proof(s, 0.0)
+    elif total > c[C_REPROOF] and explained < 0.25 * c[C_ERROR] ** 2 * total:
+        s[WRONG] = 0.0
+
+
+@njit(cache=True)
+def _watch_jumps(s, c, dt, w):
+    """A rate that jumps, by the standard of what the rate has been doing, proves nothing of what comes after it."""
+    jump = 0.0
+    for i in range(3):
+        step = w[i] - s[RATE + i]
+        jump = max(jump, min(abs(step - s[STEP + i]), abs(step)))
+        s[STEP + i] = step
+        s[RATE + i] = w[i]
+    limit = max(c[C_JUMP], c[C_JUMP_FACTOR] * s[ROUGHNESS])
+    s[ROUGHNESS] += min(dt / 0.3, 1.0) * (min(jump, limit) - s[ROUGHNESS])
+    if jump > limit and s[SHOCK] < c[C_SHOCK]:  # a tap is felt by both
+        forget_proof(s, c[C_KEPT] if jump < 2.0 * limit else 0.0)
+        s[DOUBT] += jump * dt
+
+
+@njit(cache=True)
+def _compare_near(s, c):
+    """Over a short time: a gyroscope that turns gravity where the accelerometer does not has no proof any more."""
+    turned, off = _between(s, NEAR_START, NEAR_CARRIED), _between(s, NEAR_CARRIED, FORCE)
+    seen = _between(s, NEAR_START, FORCE)
+    noise = math.sqrt(s[NOISE])
+    differs = seen < 0.3 * turned or off > 1.5 * turned
+    if turned > c[C_NEAR_TURN] and differs and off > 3.0 * noise and noise < c[C_NEAR_NOISE]:
+        forget_proof(s, c[C_KEPT])
+        s[NEAR_AGE] = c[C_NEAR]
+    if s[NEAR_AGE] >= c[C_NEAR] or (turned > c[C_NEAR_TURN] and off < 0.3 * turned):
+        _anchor(s, NEAR_START, NEAR_CARRIED)
+        s[NEAR_AGE] = 0.0
+
+
+@njit(cache=True)
+def _start(s, w, f):
+    for i in range(3):
+        s[FORCE + i] = s[MEAN + i] = s[SLOW + i] = f[i]
+        s[RATE + i] = w[i]
+    s[STEP : STEP + 3] = 0.0
+    s[MEAN_TURN : FREE_TURN + 9] = 0.0
+    _anchor(s, NEAR_START, NEAR_CARRIED)
+    solve(s)
+    s[STARTED] = 1.0
+    s[SINCE] = s[AGREED] = s[APART] = s[LEANING] = 0.0
+
+
+@njit(cache=True)
+def _add_turns(s, c, dt, w, up):
+    """What each axis turns "up" by, −ω_i e_i × u, into the sums; those of the low-passes forget as these do."""
+    mean, slow, free = 1.0 - dt / c[C_MEAN], 1.0 - dt / c[C_SLOW], 1.0 - dt / c[C_FADE]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        at_j, at_k = dt * w[i] * up[k], -dt * w[i] * up[j]
+        for m in range(3):
+            share = at_j if m == j else at_k if m == k else 0.0
+            n = 3 * i + m
+            s[MEAN_TURN + n] = mean * (s[MEAN_TURN + n] + share)
+            s[SLOW_TURN + n] = slow * (s[SLOW_TURN + n] + share)
+            s[FREE_TURN + n] = free * (s[FREE_TURN + n] + share)
+
+
+@njit(cache=True)
+def _follow(s, c, dt, w, f, up):
+    """Carry all directions to now; the rate of turn [rad/s]."""
+    rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    if rate > 0.0:
+        sine, versine = math.sin(rate * dt), 1.0 - math.cos(rate * dt)
+        x, y, z = w[0] / rate, w[1] / rate, w[2] / rate
+        for at in (FORCE, MEAN, SLOW, NEAR_CARRIED):
+            _carry(s, at, x, y, z, sine, versine)
+        for at in range(MEAN_TURN, FREE_TURN + 9, 3):
+            _carry(s, at, x, y, z, sine, versine)
+    _add_turns(s, c, dt, w, up)
+    fast, mean, slow = min(dt / c[C_FAST], 1.0), min(dt / c[C_MEAN], 1.0), min(dt / c[C_SLOW], 1.0)
+    for i in range(3):
+        s[FORCE + i] += fast * (f[i] - s[FORCE + i])
+        s[MEAN + i] += mean * min(max(f[i] - s[MEAN + i], -_MOST), _MOST)
+        s[SLOW + i] += slow * min(max(f[i] - s[SLOW + i], -_MOST), _MOST)
+    length = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2])
+    s[SHOCK] = max(abs(length - s[LENGTH]), s[SHOCK] * math.exp(-dt / 0.05))
+    s[LENGTH] = length
+    s[SHAKE] = max(abs(length - c[C_GRAVITY]), s[SHAKE] * math.exp(-dt / 0.1))
+    s[AGE] += dt
+    s[NEAR_AGE] += dt
+    s[SINCE] += dt
+    return rate
+
+
+@njit(cache=True)
+def _doubt_of(s, c, turn):
+    """By how much axes that are not proven may have turned "up" wrongly, for a sum of turns (3, 3) [rad]."""
+    wrong = turned = 0.0
+    for i in range(3):
+        for j in range(3):
+            a, b = turn + 3 * i, turn + 3 * j
+            overlap = s[a] * s[b] + s[a + 1] * s[b + 1] + s[a + 2] * s[b + 2]
+            wrong += (s[COVARIANCE + 3 * i + j] + s[ERROR + i] * s[ERROR + j]) * overlap
+            turned += overlap if i == j else 0.0
+    return max(math.sqrt(max(wrong, 0.0)) - c[C_PROVEN] * math.sqrt(turned), 0.0)
+
+
+@njit(cache=True)
+def _find_errors(s, c, dt, slow_off, mean_off, settled):
+    """Learn the axes' errors, and whether one of the two sensors is wrong."""
+    if s[AGE] > c[C_INTERVAL]:
+        _learn(s, c)
+        _judge_axes(s, c)
+        s[AGE] = 0.0
+    noise = math.sqrt(s[NOISE])
+    length = math.sqrt(s[SLOW] ** 2 + s[SLOW + 1] ** 2 + s[SLOW + 2] ** 2)
+    odd = abs(length / c[C_GRAVITY] - 1.0) > c[C_ODD_LENGTH] + 0.5 * noise
+    apart = slow_off > max(c[C_APART], 0.5 * noise)
+    s[APART] = s[APART] + dt if apart or odd else 0.0
+    s[LEANING] = s[LEANING] + dt if settled and mean_off > max(c[C_LEAN], noise) else 0.0
+    if max(s[APART], s[LEANING]) > c[C_APART_TIME] and s[WRONG] == 0.0 and s[EXCUSED] == 0.0:
+        s[WRONG] = 1.0
+        forget_proof(s, 0.0)
+
+
+@njit(cache=True)
+def step(s, c, dt, w, f, up, doubt):
+    """One sample; whether the answer `up` may be trusted is in s[VALID].
+
+    Args:
+        s, c: state and coefficients.
+        dt: since the last sample [s].
+        w, f, up: (3,) rates without bias, specific force, and the filter's answer, in the frame of the board.
+        doubt: by which the sample may have turned the answer [rad].
+    """
+    if s[STARTED] == 0.0:
+        _start(s, w, f)
+    rate = _follow(s, c, dt, w, f, up)
+    _watch_jumps(s, c, dt, w)
+    s[DOUBT] = min(s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt, _MOST_DOUBT)
+    if doubt > c[C_DOUBT]:
+        s[EXCUSED] = 1.0
+    calm = s[SHAKE] < c[C_CALM]
+    off = _angle(s[FORCE], s[FORCE + 1], s[FORCE + 2], up[0], up[1], up[2])
+    slow_off = _angle(s[SLOW], s[SLOW + 1], s[SLOW + 2], up[0], up[1], up[2])
+    if calm:
+        _compare_near(s, c)
+    mean_off = _angle(s[MEAN], s[MEAN + 1], s[MEAN + 2], up[0], up[1], up[2])
+    _find_errors(s, c, dt, slow_off, mean_off, calm and rate < c[C_SLOW_RATE])
+    noise = math.sqrt(s[NOISE])
+    limit = min(max(c[C_CLOSE], 0.75 * c[C_CLOSE] + 2.0 * noise), c[C_AGREE])
+    agrees = off < limit
+    s[AGREED] = s[AGREED] + dt if agrees else 0.0
+    astray = mean_off > limit and s[VALID] == 0.0 and (s[EXCUSED] == 1.0 or s[WRONG] == 1.0)
+    s[ASTRAY] = s[ASTRAY] + dt if astray else 0.0
+    if off < 0.5 * limit and s[AGREED] > 0.1 and calm:
+        s[DOUBT] = 0.0
+        s[FREE_TURN : FREE_TURN + 9] = 0.0
+    if not agrees and rate < c[C_SILENT] and off > 3.0 * noise:
+        s[DOUBT] += dt
+    s[NOISE] += min(dt / 2.0, 1.0) * (min(off, 1.0) ** 2 - s[NOISE])
+    s[WORST] = max(s[WORST] * math.exp(-dt / c[C_MEAN]), _doubt_of(s, c, SLOW_TURN))
+    trusted = s[DOUBT] + _doubt_of(s, c, FREE_TURN) < c[C_DOUBT]
+    proven = (
+        trusted and s[SINCE] > 0.7 * c[C_SLOW] and s[WORST] < c[C_DOUBT] and slow_off < max(c[C_AGREE], 0.3 * noise)
+    )
+    hold = c[C_HOLD] if rate < c[C_REST_RATE] else 4.0 * c[C_HOLD]
+    back = s[AGREED] >= hold or proven
+    ok = s[WRONG] == 0.0 and (back if s[VALID] == 0.0 else (agrees or trusted))
+    s[VALID] = 1.0 if ok else 0.0
+    if ok:
+        s[EXCUSED] = 0.0
+
+
+@njit(cache=True)
+def step_all(s, c, steps, w, f, up, doubt, log):
+    """`step` over n samples; `log` (n, STATE) is what was known after each."""
+    for n in range(len(w)):
+        step(s, c, steps[n], w[n], f[n], up[n], doubt[n])
+        log[n] = s
