@@ -28,7 +28,7 @@ from soft_twin import load_robot  # noqa: E402
 from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.measuring import Figure  # noqa: E402
 from soft_twin.robots.cable_tube import CableTube  # noqa: E402
-from soft_twin.twin import build_cable_tube_body  # noqa: E402
+from soft_twin.robots.cable_tube_models import build_cable_tube_body  # noqa: E402
 from soft_twin.twin.forces.loads import Gravity  # noqa: E402
 from soft_twin.twin.integrators import BackwardEuler  # noqa: E402
 from soft_twin.twin.model import Increment, Model  # noqa: E402

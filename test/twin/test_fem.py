@@ -6,7 +6,7 @@ from bodies import body_of
 from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import ConvergenceError, InputError, MeshError, UsageError
-from soft_twin.twin import build_cable_tube_body, build_cables
+from soft_twin.robots.cable_tube_models import build_cable_tube_body, build_cables
 from soft_twin.twin.actuators.cables import CableActuators
 from soft_twin.twin.cables import Cables
 from soft_twin.twin.fem import FemTwin

@@ -5,7 +5,7 @@ import pytest
 from bodies import distorted_block
 
 from soft_twin.errors import MeshError
-from soft_twin.twin import robot_mesh
+from soft_twin.robots.cable_tube_models import robot_mesh
 from soft_twin.twin.elements import ELEMENTS
 from soft_twin.twin.mesh import boundary_faces, jacobians, make_mesh, surface_triangles
 from soft_twin.twin.sweep import sweep_tube

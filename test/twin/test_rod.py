@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_bvp, trapezoid
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.twin import build_cable_tube_body
+from soft_twin.robots.cable_tube_models import build_cable_tube_body
 from soft_twin.twin import rod as kernels
 from soft_twin.twin.forces import NodalLoad
 from soft_twin.twin.model import Model

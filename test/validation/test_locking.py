@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
-from soft_twin.twin import robot_mesh
+from soft_twin.robots.cable_tube_models import robot_mesh
 from soft_twin.validation import locking
 from soft_twin.validation.locking import beam, deflection, run, table, timoshenko
 

@@ -16,7 +16,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.emulation.implicit_step import Matter, Reached, Step, Tangent, minimise
 from soft_twin.errors import ConvergenceError
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin.twin import build_cable_tube_body, build_cables
+from soft_twin.robots.cable_tube_models import build_cable_tube_body, build_cables
 from soft_twin.twin.actuators.cables import CableActuators
 from soft_twin.twin.fem import FemTwin
 from soft_twin.twin.forces.loads import Gravity

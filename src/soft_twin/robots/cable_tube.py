@@ -166,7 +166,7 @@ class CableTube(Robot):
         Raises:
             UsageError, MeshError, MaterialError: see there.
         """
-        from soft_twin.twin import build_cable_tube_twin
+        from soft_twin.robots.cable_tube_models import build_cable_tube_twin
 
         return build_cable_tube_twin(self, backend, mesh=mesh, element=element, material=material)
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import UsageError
 from soft_twin.robots import load_robot
-from soft_twin.twin import robot_mesh
+from soft_twin.robots.cable_tube_models import robot_mesh
 from soft_twin.twin.body import Body, Material
 from soft_twin.twin.energies import energy_named
 from soft_twin.twin.mesh import Mesh
