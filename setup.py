@@ -82,7 +82,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "soft-twin = soft_twin.cli:main",
+            "soft-twin = soft_twin.app.cli:main",
             *(f"{node} = soft_twin_ros.{node}:main" for node in NODES),
         ]
     },

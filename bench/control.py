@@ -12,9 +12,9 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
+from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.inverse.controller import Controller  # noqa: E402
-from soft_twin.measuring import Figure, time_calls  # noqa: E402
-from soft_twin.twin.sweep import sweep_tube  # noqa: E402
+from soft_twin.mesh.generate.sweep import sweep_tube  # noqa: E402
 
 TICKS = 400
 PERIOD = 200  # ticks of one turn of gravity: 2 s at 100 Hz

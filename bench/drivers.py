@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from soft_twin import load_robot
+from soft_twin.app.measuring import Figure
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import SlcanBus, open_bus
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_driver import ValveDriver
 from soft_twin.driving.valves import Valves, open_valves
 from soft_twin.emulation.devices import Motors
-from soft_twin.measuring import Figure
 
 COMMAND_PERIOD = 0.01  # [s]
 LOOP_TIME = 60.0  # [s]
@@ -34,7 +34,7 @@ def measure() -> list[Figure]:
 @contextmanager
 def _emulated(device: str):
     """The address of an emulated device in a process of its own."""
-    command = [sys.executable, "-m", "soft_twin.cli", "emulate", device]
+    command = [sys.executable, "-m", "soft_twin.app.cli", "emulate", device]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().split()[-1]

@@ -2,8 +2,9 @@
 
 import argparse
 
-from soft_twin.experiments.campaigns import CAMPAIGNS, open_campaign
-from soft_twin.experiments.campaigns.base import (
+from soft_twin.app.measuring import Figure
+from soft_twin.studies.campaigns import CAMPAIGNS, open_campaign
+from soft_twin.studies.campaigns.base import (
     Campaign,
     Result,
     reproduction,
@@ -11,7 +12,6 @@ from soft_twin.experiments.campaigns.base import (
     run_guarded,
     terminal_progress,
 )
-from soft_twin.measuring import Figure
 
 SEEDS_SHOWN = 3
 

@@ -6,9 +6,9 @@ import sys
 import time
 from collections import Counter
 
-from soft_twin.experiments.fuzzing.judge import FAULTS, Outcome, judge
-from soft_twin.experiments.fuzzing.workers import judged
-from soft_twin.measuring import Figure
+from soft_twin.app.fuzzing.judge import FAULTS, Outcome, judge
+from soft_twin.app.fuzzing.workers import judged
+from soft_twin.app.measuring import Figure
 
 SHOWN = 10  # faults that are told in full
 

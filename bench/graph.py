@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from soft_twin import load_robot
+from soft_twin.app.measuring import Figure
 from soft_twin.errors import UsageError
-from soft_twin.measuring import Figure
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.report import summary
 

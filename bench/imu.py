@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from soft_twin.experiments.imu import mean_row, trial_rows
-from soft_twin.experiments.imu_ablation import RATE, WARM_UP, filter_orientation, make_motion, record, temperature_error
-from soft_twin.measuring import Figure, time_calls
+from soft_twin.app.measuring import Figure, time_calls
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.evaluation import heading_errors, inclination_errors, rms
 from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VQF, VqfOrientation
+from soft_twin.studies.imu import mean_row, trial_rows
+from soft_twin.studies.imu_ablation import RATE, WARM_UP, filter_orientation, make_motion, record, temperature_error
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
 BATCH = (180.0, 285.714)  # [s], [Hz]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from soft_twin.measuring import Figure
+from soft_twin.app.measuring import Figure
 
 RUN_TIME = 300.0  # [s] that one run may take at most
 
@@ -53,7 +53,7 @@ def busy(count: int) -> Iterator[None]:
 
 def _run(folder: Path, number: int, times: int) -> dict | None:
     """The report of a run, None where it did not come to its end; what went wrong is printed."""
-    command = [sys.executable, "-m", "soft_twin.cli", "run", "slender", "--quick", "--out", str(folder)]
+    command = [sys.executable, "-m", "soft_twin.app.cli", "run", "slender", "--quick", "--out", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIME, check=False)
     except subprocess.TimeoutExpired:

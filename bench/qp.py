@@ -21,11 +21,11 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_matrix  # noqa: E402
 from scipy.sparse.linalg import splu  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
+from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.inverse import inverse  # noqa: E402
-from soft_twin.measuring import Figure, time_calls  # noqa: E402
-from soft_twin.twin.qp import solve_box_qp, solve_qp  # noqa: E402
-from soft_twin.twin.voxels import voxel_mesh  # noqa: E402
+from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp  # noqa: E402
+from soft_twin.mesh.generate.voxels import voxel_mesh  # noqa: E402
 
 TOLERANCE = 1e-8
 SETTINGS = {

@@ -25,14 +25,14 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
+from soft_twin.app.measuring import Figure  # noqa: E402
 from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
-from soft_twin.measuring import Figure  # noqa: E402
+from soft_twin.mechanics.loads.loads import Gravity  # noqa: E402
+from soft_twin.mechanics.model import Increment, Model  # noqa: E402
 from soft_twin.robots.cable_tube import CableTube  # noqa: E402
 from soft_twin.robots.cable_tube_models import build_cable_tube_body  # noqa: E402
-from soft_twin.twin.forces.loads import Gravity  # noqa: E402
-from soft_twin.twin.integrators import BackwardEuler  # noqa: E402
-from soft_twin.twin.model import Increment, Model  # noqa: E402
-from soft_twin.twin.solve import equilibrium, minimise  # noqa: E402
+from soft_twin.solvers.equilibrium import equilibrium, minimise  # noqa: E402
+from soft_twin.solvers.time.integrators import BackwardEuler  # noqa: E402
 
 ELEMENT, LAW = "tet4", "corotational"
 TIME_STEP = 0.01  # [s]

@@ -7,13 +7,13 @@ import numpy as np
 import yaml
 
 import soft_twin
-from soft_twin.measuring import Figure, time_calls
+from soft_twin.app.measuring import Figure, time_calls
 from soft_twin.robots.tensegrity import TensegrityArm
-from soft_twin.twin.tensegrity.cases import LoadCase, load_cases
-from soft_twin.twin.tensegrity.estimator import Estimator
-from soft_twin.twin.tensegrity.forward import ForwardModel
-from soft_twin.twin.tensegrity.mismatch import mismatched
-from soft_twin.twin.tensegrity.shape import Shape, mean_node_error
+from soft_twin.twins.tensegrity.cases import LoadCase, load_cases
+from soft_twin.twins.tensegrity.estimator import Estimator
+from soft_twin.twins.tensegrity.forward import ForwardModel
+from soft_twin.twins.tensegrity.mismatch import mismatched
+from soft_twin.twins.tensegrity.shape import Shape, mean_node_error
 
 NOISE = np.radians(0.5)  # [rad] of an inclination, independent from update to update
 START_NOISE = np.radians(1.0)  # [rad] in the random starts

@@ -20,19 +20,19 @@ from dataclasses import dataclass  # noqa: E402
 import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
+from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.inverse.controller import Controller  # noqa: E402
-from soft_twin.measuring import Figure, time_calls  # noqa: E402
-from soft_twin.twin.base import Twin  # noqa: E402
-from soft_twin.twin.body import Body, Material  # noqa: E402
-from soft_twin.twin.elements import ELEMENTS  # noqa: E402
-from soft_twin.twin.energies import energy_named  # noqa: E402
-from soft_twin.twin.forces.loads import Gravity  # noqa: E402
-from soft_twin.twin.integrators import BackwardEuler  # noqa: E402
-from soft_twin.twin.mesh import Mesh, make_mesh  # noqa: E402
-from soft_twin.twin.model import Model  # noqa: E402
-from soft_twin.twin.sparse_cholesky import SparseCholesky  # noqa: E402
-from soft_twin.twin.sweep import sweep_tube  # noqa: E402
-from soft_twin.twin.voxels import voxel_mesh  # noqa: E402
+from soft_twin.linear_algebra.sparse_cholesky import SparseCholesky  # noqa: E402
+from soft_twin.mechanics.body import Body, Material  # noqa: E402
+from soft_twin.mechanics.loads.loads import Gravity  # noqa: E402
+from soft_twin.mechanics.materials import energy_named  # noqa: E402
+from soft_twin.mechanics.model import Model  # noqa: E402
+from soft_twin.mesh.elements import ELEMENTS  # noqa: E402
+from soft_twin.mesh.generate.sweep import sweep_tube  # noqa: E402
+from soft_twin.mesh.generate.voxels import voxel_mesh  # noqa: E402
+from soft_twin.mesh.mesh import Mesh, make_mesh  # noqa: E402
+from soft_twin.solvers.time.integrators import BackwardEuler  # noqa: E402
+from soft_twin.twins.base import Twin  # noqa: E402
 
 YOUNG_MODULUS, POISSON_RATIO, DENSITY = 0.8e6, 0.45, 1150.0
 INNER, OUTER, LENGTH = 0.0018, 0.0045, 0.1  # of a tube [m]

@@ -1,5 +1,6 @@
-"""The library knows no middleware: every module of soft_twin imports with rclpy and all message packages blocked."""
+"""Who may import whom: the library's folders along their arrows, and no middleware anywhere in it."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -30,9 +31,65 @@ def library_modules() -> list[str]:
     return [".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__") for path in paths]
 
 
+# Who may import whom while running (imports for type checkers alone do not count): a folder, and those below it.
+# Everybody may import what stands in soft_twin/ itself.
+ARROWS = {
+    "linear_algebra": set(),
+    "mesh": set(),
+    "mechanics": {"linear_algebra", "mesh"},
+    "solvers": {"mechanics", "linear_algebra", "mesh"},
+    "twins": {"solvers", "mechanics", "linear_algebra", "mesh"},
+    "inverse": {"twins", "mechanics", "linear_algebra"},
+    "descriptions": set(),
+    "sensing": {"descriptions"},
+    "robots": {"descriptions", "inverse", "twins", "solvers", "mechanics", "mesh"},
+    "driving": {"descriptions", "robots"},
+    "emulation": {"robots", "driving", "sensing", "twins", "mechanics", "linear_algebra"},
+    "recording": {"robots", "driving", "sensing", "inverse", "descriptions"},
+    "calibration": {"robots", "solvers", "mechanics", "mesh"},
+    "studies": {
+        *("calibration", "recording", "emulation", "driving", "sensing", "robots", "inverse", "twins"),
+        *("solvers", "mechanics", "mesh", "linear_algebra"),
+    },
+    "app": {"studies", "recording", "emulation", "sensing", "robots", "descriptions", "mesh"},
+}
+
+
+def imports_while_running(path: Path) -> set[str]:
+    """Folders of soft_twin whose modules a file imports, anywhere but under `if TYPE_CHECKING`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node not in skipped}
+    return {name.split(".")[1] for name in modules if name and name.startswith("soft_twin.")}
+
+
+def test_imports_go_along_the_arrows():
+    wrong = []
+    for folder, below in ARROWS.items():
+        for path in sorted((SOURCES / "soft_twin" / folder).rglob("*.py")):
+            others = imports_while_running(path) & set(ARROWS) - {folder}
+            wrong += [f"{path.relative_to(SOURCES)} imports {name}" for name in sorted(others - below)]
+    assert wrong == []
+
+
+def test_every_folder_is_in_the_table_and_no_arrow_goes_round():
+    folders = {path.name for path in (SOURCES / "soft_twin").iterdir() if (path / "__init__.py").is_file()}
+    assert folders == set(ARROWS)
+    below: set[str] = set()
+    while below != folders:
+        free = {name for name in folders - below if ARROWS[name] <= below}
+        assert free, f"a circle among {sorted(folders - below)}"
+        below |= free
+
+
 def test_the_library_imports_without_ros():
     modules = library_modules()
-    assert "soft_twin.commands.run" in modules
+    assert "soft_twin.app.run" in modules
     program = IMPORT_ALL.format(blocked=BLOCKED, modules=modules)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -44,7 +101,7 @@ def test_only_nodes_commands_and_tests_import_the_emulation():
         for path in SOURCES.rglob("*.py")
         if "soft_twin.emulation" in path.read_text(encoding="utf-8") and "emulation" not in path.parts
     }
-    allowed = ("soft_twin/commands/", "soft_twin_ros/emulated_", "soft_twin/experiments/")
+    allowed = ("soft_twin/app/", "soft_twin_ros/emulated_", "soft_twin/studies/")
     assert {name for name in importers if not name.startswith(allowed)} == set()
 
 

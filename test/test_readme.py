@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from soft_twin.cli import main
-from soft_twin.commands import COMMANDS
+from soft_twin.app import COMMANDS
+from soft_twin.app.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

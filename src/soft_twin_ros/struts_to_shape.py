@@ -20,8 +20,8 @@ from visualization_msgs.msg import MarkerArray
 
 from soft_twin.errors import InputError, SoftTwinError, UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
-from soft_twin.twin.tensegrity.calibration import Calibration, calibrate_straight
-from soft_twin.twin.tensegrity.shape import Shape
+from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
+from soft_twin.twins.tensegrity.shape import Shape
 from soft_twin_ros.background import Background
 from soft_twin_ros.conversions import shape_message, to_seconds
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run

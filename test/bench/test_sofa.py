@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.resources import folder
 
 

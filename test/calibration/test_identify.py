@@ -7,9 +7,9 @@ from soft_twin.calibration.experiments import Hanging, Released
 from soft_twin.calibration.identify import CANTILEVER, by_gradients, by_search
 from soft_twin.calibration.markers import Markers
 from soft_twin.errors import InputError
-from soft_twin.twin.integrators import CrankNicolson
-from soft_twin.twin.parameters import Attribute
-from soft_twin.validation.beam import MARKERS, beam_mesh, beam_model, material_parameters
+from soft_twin.solvers.derivatives.parameters import Attribute
+from soft_twin.solvers.time.integrators import CrankNicolson
+from soft_twin.studies.beam import MARKERS, beam_mesh, beam_model, material_parameters
 
 TRUTH = {"young_modulus": 263e3, "poisson_ratio": 0.45, "density": 1070.0, "mass_damping": 9.0}
 START = {"young_modulus": 150e3, "poisson_ratio": 0.35, "density": 1200.0, "mass_damping": 3.0}

@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin.calibration.distances import chamfer_distance, marker_error, nearest_distances
 from soft_twin.calibration.markers import Markers
-from soft_twin.twin.voxels import voxel_mesh
+from soft_twin.mesh.generate.voxels import voxel_mesh
 
 STRETCH = np.array([[1.05, 0.2, -0.1], [0.0, 0.9, 0.4], [0.3, 0.01, 1.2]])
 PLACES = np.array([[0.5, 1.2, 1.9], [2.0, 2.0, 3.0], [1.0, -0.3, 1.0], [2.4, 2.3, 3.2], [0.7, 1.0, 3.5]])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import soft_twin
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.descriptions.cable_tube import TETRAHEDRA_IN_CUBE
 from soft_twin.descriptions.schema import json_schema, reference
 from soft_twin.errors import DescriptionError, UsageError

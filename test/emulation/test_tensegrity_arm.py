@@ -3,7 +3,7 @@ import pytest
 
 import soft_twin
 from soft_twin.emulation.tensegrity_arm import EmulatedTensegrityArm
-from soft_twin.twin.tensegrity.shape import bend_angle, mean_node_error
+from soft_twin.twins.tensegrity.shape import bend_angle, mean_node_error
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ OF_THE_TESTS = ("ROS_DOMAIN_ID", "ROS_LOG_DIR")  # what conftest.py has set, and
 
 def soft_twin(*arguments, **options):
     return subprocess.Popen(
-        [sys.executable, "-m", "soft_twin.cli", *map(str, arguments)],
+        [sys.executable, "-m", "soft_twin.app.cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -9,8 +9,8 @@ from soft_twin.inverse.goals import CurveGoal, DirectionGoal, OrientationGoal, P
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
-from soft_twin.twin.fem import FemTwin
-from soft_twin.twin.frames import NodesFrame, SectionFrame
+from soft_twin.twins.finite_element import FemTwin
+from soft_twin.twins.frames import NodesFrame, SectionFrame
 
 EFFORTS = np.array([0.4, 0.2, 4e3, 0.3])
 LIMITS = (EffortLimit(0.0, [2.0, 2.0, 12e3, 2.0]), CoordinateLimit([-0.01] * 4, [0.02, 0.02, 2e-6, 0.02]))

@@ -11,9 +11,9 @@ from soft_twin.errors import InputError
 from soft_twin.inverse.goals import PositionGoal, StayGoal, arc_through
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
-from soft_twin.twin.frames import SectionFrame
-from soft_twin.twin.qp import solve_box_qp, solve_qp
-from soft_twin.twin.sweep import sweep_tube
+from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
+from soft_twin.mesh.generate.sweep import sweep_tube
+from soft_twin.twins.frames import SectionFrame
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
 

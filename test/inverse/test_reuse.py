@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.inverse.controller import Controller
-from soft_twin.twin.chord import is_good
+from soft_twin.solvers.chord import is_good
 
 DOWN = np.array([0.0, 0.0, -9.81])
 

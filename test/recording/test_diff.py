@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from synthetic import Recorder, joints, solver_status
 
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.recording.diff import diff, table
 
 

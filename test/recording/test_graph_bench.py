@@ -1,7 +1,7 @@
 import json
 import shutil
 
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 
 
 def test_the_last_line_is_one_json_object(run_path, tmp_path, monkeypatch, capsys):

@@ -16,7 +16,7 @@ from scipy.io import savemat
 from synthetic import EPOCH, Recorder, joints, pose, xyz, xyzw
 
 from soft_twin import load_robot
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording.c3d_files import read_markers
 from soft_twin.recording.chunks import MAX_CHUNK_SIZE

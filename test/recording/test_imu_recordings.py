@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from scipy.spatial.transform import Rotation
 
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.sensing.ekf import OrientationEkf

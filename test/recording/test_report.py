@@ -5,7 +5,7 @@ import synthetic_run
 from PIL import Image
 from synthetic import Recorder, xyz
 
-from soft_twin.cli import main
+from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
 from soft_twin.recording.report import table, write_report
 

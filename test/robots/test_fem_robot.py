@@ -10,8 +10,8 @@ import yaml
 import soft_twin
 from soft_twin.errors import DescriptionError, InputError, MeshError
 from soft_twin.inverse.goals import PositionGoal
+from soft_twin.mesh.files import write_mesh
 from soft_twin.resources import folder
-from soft_twin.twin.mesh_files import write_mesh
 
 DOWN, SIDEWAYS = np.array([0.0, 0.0, -9.81]), np.array([0.0, -9.81, 0.0])
 FINGER = yaml.safe_load((folder("config") / "finger.yaml").read_text(encoding="utf-8"))

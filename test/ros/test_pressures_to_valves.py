@@ -24,7 +24,7 @@ CHAMBERS = ("left", "right")
 @pytest.fixture
 def emulated(tmp_path):
     link = tmp_path / "openpneu"
-    command = [sys.executable, "-m", "soft_twin.cli", "emulate", "openpneu", "--link", str(link)]
+    command = [sys.executable, "-m", "soft_twin.app.cli", "emulate", "openpneu", "--link", str(link)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     yield process, link

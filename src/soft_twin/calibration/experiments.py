@@ -7,12 +7,12 @@ import numpy as np
 
 from soft_twin.calibration.markers import Markers
 from soft_twin.errors import InputError
-from soft_twin.twin.derivatives import record, sensitivities, trajectory_gradient
-from soft_twin.twin.integrators import Integrator
-from soft_twin.twin.model import Model
-from soft_twin.twin.parameters import Parameter
-from soft_twin.twin.solve import Solved, equilibrium
-from soft_twin.twin.unknowns import Pose
+from soft_twin.mechanics.model import Model
+from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.derivatives.derivatives import record, sensitivities, trajectory_gradient
+from soft_twin.solvers.derivatives.parameters import Parameter
+from soft_twin.solvers.equilibrium import Solved, equilibrium
+from soft_twin.solvers.time.integrators import Integrator
 
 
 class Experiment(ABC):

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from soft_twin.twin.elements import Element
-from soft_twin.twin.embedding import natural_coordinates
-from soft_twin.twin.mesh import Mesh
+from soft_twin.mesh.elements import Element
+from soft_twin.mesh.embedding import natural_coordinates
+from soft_twin.mesh.mesh import Mesh
 
 NEAREST = 4  # nodes whose cells are tried for a marker
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.body import Body
-from soft_twin.twin.cables import Cables
-from soft_twin.twin.qp import solve_box_qp
+from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
+from soft_twin.mechanics.body import Body
+from soft_twin.mechanics.cables import Cables
 
 TOLERANCE = 1e-5  # [N] of the residual's norm at which a step is accepted
 STRETCH_TOLERANCE = 1e-6  # [m] of the cables' elastic law, likewise

@@ -15,12 +15,12 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.emulation.implicit_step import Matter, Reached, Step, Tangent, minimise
 from soft_twin.errors import ConvergenceError
+from soft_twin.mechanics.actuators.cables import CableActuators
+from soft_twin.mechanics.loads.loads import Gravity
+from soft_twin.mechanics.model import Model
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.cable_tube_models import build_cable_tube_body, build_cables
-from soft_twin.twin.actuators.cables import CableActuators
-from soft_twin.twin.fem import FemTwin
-from soft_twin.twin.forces.loads import Gravity
-from soft_twin.twin.model import Model
+from soft_twin.twins.finite_element import FemTwin
 
 PRESLIDING = 5e-5  # [m] of cable travel that turns the friction around
 HALVINGS = 3  # of a step that is not solved

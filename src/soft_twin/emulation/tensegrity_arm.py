@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.robots.tensegrity import TensegrityArm
-from soft_twin.twin.tensegrity.cases import bending_pressures
-from soft_twin.twin.tensegrity.forward import Motion
-from soft_twin.twin.tensegrity.mismatch import mismatched
-from soft_twin.twin.tensegrity.shape import Shape
+from soft_twin.twins.tensegrity.cases import bending_pressures
+from soft_twin.twins.tensegrity.forward import Motion
+from soft_twin.twins.tensegrity.mismatch import mismatched
+from soft_twin.twins.tensegrity.shape import Shape
 
 SWEEP = 12.0  # [s] straight, bent by pressure, straight, pulled by a hand to one side and the other
 

@@ -14,9 +14,9 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twin.base import Linearisation, Twin
-from soft_twin.twin.frames import Frame
-from soft_twin.twin.unknowns import cross_matrices
+from soft_twin.mechanics.unknowns import cross_matrices
+from soft_twin.twins.base import Linearisation, Twin
+from soft_twin.twins.frames import Frame
 
 REACHED = 1e-4  # [m] a place closer than this is called reached
 ALIGNED = 1e-3  # [rad] likewise an orientation

@@ -18,8 +18,8 @@ from soft_twin.errors import InputError
 from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
-from soft_twin.twin.base import Linearisation, Twin
-from soft_twin.twin.frames import SectionFrame
+from soft_twin.twins.base import Linearisation, Twin
+from soft_twin.twins.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step
 SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from soft_twin.errors import InputError
-from soft_twin.twin.base import Twin
+from soft_twin.twins.base import Twin
 
 BINDS = 1e-6  # of a limit's range, at most 1: a limit closer than this is called active
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.twin.qp import solve_ordered_qp
+from soft_twin.linear_algebra.quadratic_programs import solve_ordered_qp
 
 DEPENDENT = 1e-6  # of the largest singular value: directions that matter less to the levels before are free
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from soft_twin.errors import RecordingError
+from soft_twin.recording import report_picture
 from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, Pose, evaluate
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin.viz import report_picture
 
 
 def write_report(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
-    from soft_twin.twin.base import Twin
+    from soft_twin.twins.base import Twin
 
 
 @dataclass(frozen=True)

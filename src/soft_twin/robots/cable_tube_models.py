@@ -9,11 +9,11 @@ from soft_twin.errors import UsageError
 from soft_twin.resources import folder
 
 if TYPE_CHECKING:
+    from soft_twin.mechanics.body import Body
+    from soft_twin.mechanics.model import Model
+    from soft_twin.mesh.mesh import Mesh
     from soft_twin.robots.cable_tube import CableTube
-    from soft_twin.twin.base import Twin
-    from soft_twin.twin.body import Body
-    from soft_twin.twin.mesh import Mesh
-    from soft_twin.twin.model import Model
+    from soft_twin.twins.base import Twin
 
 
 def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str | None, material: str | None) -> "Twin":
@@ -28,8 +28,8 @@ def build_cable_tube_body(
     robot: "CableTube", mesh=None, element=None, material=None, scale_e=1.0, scale_rho=1.0
 ) -> "Body":
     """The finite element body of a cable-driven tube, clamped at its base; E and ρ scaled for an emulated robot."""
-    from soft_twin.twin.body import Body, Material
-    from soft_twin.twin.energies import energy_named
+    from soft_twin.mechanics.body import Body, Material
+    from soft_twin.mechanics.materials import energy_named
 
     description = robot.body.material
     law = energy_named(material or description.model, scale_e * description.young_modulus, description.poisson_ratio)
@@ -45,9 +45,9 @@ def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Me
         UsageError: no such mesh or element.
         MeshError: missing, broken, or of another size than the description says.
     """
-    from soft_twin.twin.elements import element_named
-    from soft_twin.twin.mesh import check_unit, make_mesh
-    from soft_twin.twin.mesh_files import read_mesh
+    from soft_twin.mesh.elements import element_named
+    from soft_twin.mesh.files import read_mesh
+    from soft_twin.mesh.mesh import check_unit, make_mesh
 
     body = robot.body
     if isinstance(mesh, tuple):
@@ -68,7 +68,7 @@ def robot_mesh(robot: "CableTube", mesh=None, element: str | None = None) -> "Me
 
 def build_cables(robot: "CableTube", mesh: "Mesh"):
     """The robot's cables threaded through a mesh of its body."""
-    from soft_twin.twin.cables import Cables
+    from soft_twin.mechanics.cables import Cables
 
     starts = np.array([[*cable.position, 0.0] for cable in robot.cables])
     ends = np.array([[*cable.position, cable.length] for cable in robot.cables])
@@ -76,16 +76,16 @@ def build_cables(robot: "CableTube", mesh: "Mesh"):
 
 
 def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
-    from soft_twin.twin.fem import FemTwin
+    from soft_twin.twins.finite_element import FemTwin
 
     return FemTwin(build_cable_tube_model(robot, mesh, element, material), robot.body.length)
 
 
 def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material=None) -> "Model":
     """The mechanics of a cable-driven tube: its body, weight and cables."""
-    from soft_twin.twin.actuators.cables import CableActuators
-    from soft_twin.twin.forces.loads import Gravity
-    from soft_twin.twin.model import Model
+    from soft_twin.mechanics.actuators.cables import CableActuators
+    from soft_twin.mechanics.loads.loads import Gravity
+    from soft_twin.mechanics.model import Model
 
     body = build_cable_tube_body(robot, mesh, element, material)
     cables = CableActuators(build_cables(robot, body.mesh), robot.cable_stiffness, robot.cable_names)
@@ -94,7 +94,7 @@ def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material
 
 def _build_rod(robot: "CableTube", mesh, element, material) -> "Twin":
     """A rod has the tube's section; meshes, elements and laws are not for it."""
-    from soft_twin.twin.rod import RodTwin, Section
+    from soft_twin.twins.rod import RodTwin, Section
 
     given = [
         name for name, value in (("mesh", mesh), ("element", element), ("material", material)) if value is not None

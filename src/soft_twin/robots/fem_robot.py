@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
-    from soft_twin.twin.actuators.base import Actuators
-    from soft_twin.twin.body import Body
-    from soft_twin.twin.fem import FemTwin
-    from soft_twin.twin.mesh import Mesh
-    from soft_twin.twin.model import Model
+    from soft_twin.mechanics.actuators.base import Actuators
+    from soft_twin.mechanics.body import Body
+    from soft_twin.mechanics.model import Model
+    from soft_twin.mesh.mesh import Mesh
+    from soft_twin.twins.finite_element import FemTwin
 
 T = TypeVar("T")
 
@@ -59,9 +59,9 @@ class FemRobot(Robot):
             DescriptionError: names that the mesh has not, a chamber that is not closed, a cable through no cell.
             MeshError: the mesh's file is missing, broken, or of another size.
         """
-        from soft_twin.twin.constraints import RigidPlate
-        from soft_twin.twin.forces.loads import Gravity
-        from soft_twin.twin.model import Model
+        from soft_twin.mechanics.constraints import RigidPlate
+        from soft_twin.mechanics.loads.loads import Gravity
+        from soft_twin.mechanics.model import Model
 
         body = self._body(self._mesh())
         plates = [RigidPlate(self._nodes(body, plate.nodes, f"body.plates: {plate.name}")) for plate in self._plates]
@@ -73,8 +73,8 @@ class FemRobot(Robot):
         Raises:
             DescriptionError, MeshError: see build_model.
         """
-        from soft_twin.twin.fem import FemTwin
-        from soft_twin.twin.frames import NodesFrame
+        from soft_twin.twins.finite_element import FemTwin
+        from soft_twin.twins.frames import NodesFrame
 
         if choices:
             raise DescriptionError(f"{self.path}: a robot of kind 'fem' has no choice of {', '.join(choices)}")
@@ -113,8 +113,8 @@ class FemRobot(Robot):
         return self.description.body.plates
 
     def _mesh(self) -> "Mesh":
-        from soft_twin.twin.mesh import check_unit
-        from soft_twin.twin.mesh_files import read_mesh
+        from soft_twin.mesh.files import read_mesh
+        from soft_twin.mesh.mesh import check_unit
 
         source = self.description.body.mesh
         if source.voxels is not None:
@@ -125,8 +125,8 @@ class FemRobot(Robot):
         return mesh
 
     def _body(self, mesh: "Mesh") -> "Body":
-        from soft_twin.twin.body import Body, Material
-        from soft_twin.twin.energies import energy_named
+        from soft_twin.mechanics.body import Body, Material
+        from soft_twin.mechanics.materials import energy_named
 
         def made(part: "descriptions.VolumeMaterial") -> Material:
             law = energy_named(part.model, part.young_modulus, part.poisson_ratio)
@@ -141,8 +141,8 @@ class FemRobot(Robot):
         return body
 
     def _actuators(self, body: "Body") -> "list[Actuators]":
-        from soft_twin.twin.actuators.cables import CableActuators
-        from soft_twin.twin.actuators.chambers import Chambers
+        from soft_twin.mechanics.actuators.cables import CableActuators
+        from soft_twin.mechanics.actuators.chambers import Chambers
 
         parts: list[Actuators] = []
         for cable in self.description.cables:
@@ -154,7 +154,7 @@ class FemRobot(Robot):
         return parts
 
     def _nodes(self, body: "Body", name: str, where: str) -> np.ndarray:
-        from soft_twin.twin.body import nodes_of
+        from soft_twin.mechanics.body import nodes_of
 
         return self._at(where, lambda: nodes_of(body, name, name))
 
@@ -177,7 +177,7 @@ def _voxels(source: "descriptions.Voxels") -> "Mesh":
     """The block, with the middle of its lowest face at the origin."""
     from dataclasses import replace
 
-    from soft_twin.twin.voxels import voxel_mesh
+    from soft_twin.mesh.generate.voxels import voxel_mesh
 
     occupied = np.ones(source.cells, dtype=bool)
     for hollow in source.hollows:
@@ -188,7 +188,7 @@ def _voxels(source: "descriptions.Voxels") -> "Mesh":
 
 
 def _cable(body: "Body", cable: "descriptions.FemCable"):
-    from soft_twin.twin.cables import Cables
+    from soft_twin.mechanics.cables import Cables
 
     if cable.nodes is None:
         return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))

@@ -12,11 +12,11 @@ from soft_twin.robots.base import Robot
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import tensegrity as descriptions
-    from soft_twin.twin.tensegrity.estimator import Estimator
-    from soft_twin.twin.tensegrity.forward import ForwardModel
-    from soft_twin.twin.tensegrity.model import ArmModel
-    from soft_twin.twin.tensegrity.shape import Shape
-    from soft_twin.twin.tensegrity.structure import Structure
+    from soft_twin.twins.tensegrity.estimator import Estimator
+    from soft_twin.twins.tensegrity.forward import ForwardModel
+    from soft_twin.twins.tensegrity.model import ArmModel
+    from soft_twin.twins.tensegrity.shape import Shape
+    from soft_twin.twins.tensegrity.structure import Structure
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TensegrityArm(Robot):
 
     def build_twin(self, **choices: Any) -> "ForwardModel":
         """The forward model."""
-        from soft_twin.twin.tensegrity.forward import ForwardModel
+        from soft_twin.twins.tensegrity.forward import ForwardModel
 
         return ForwardModel(self.model, **choices)
 
@@ -79,7 +79,7 @@ class TensegrityArm(Robot):
         Raises:
             UsageError: there is no estimator of that name.
         """
-        from soft_twin.twin.tensegrity.estimators import ESTIMATORS
+        from soft_twin.twins.tensegrity.estimators import ESTIMATORS
 
         if kind not in ESTIMATORS:
             raise UsageError(f"no estimator '{kind}': there are {', '.join(ESTIMATORS)}")

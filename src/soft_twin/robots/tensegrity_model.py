@@ -7,10 +7,10 @@ from transforms3d.euler import euler2mat
 
 from soft_twin.descriptions.tensegrity import Cylinder, Law, Listed, StackedPrisms, Tensegrity
 from soft_twin.errors import DescriptionError
-from soft_twin.twin.tensegrity import prisms
-from soft_twin.twin.tensegrity.model import ArmModel, MemberLaws
-from soft_twin.twin.tensegrity.newton import Pose
-from soft_twin.twin.tensegrity.structure import Structure, check, node_index
+from soft_twin.twins.tensegrity import prisms
+from soft_twin.twins.tensegrity.model import ArmModel, MemberLaws
+from soft_twin.twins.tensegrity.newton import Pose
+from soft_twin.twins.tensegrity.structure import Structure, check, node_index
 
 FREE = (0.0, np.inf)  # [m] stroke of a member that stops nowhere
 

@@ -1,0 +1,56 @@
+"""`soft-twin bench NAME`: run bench/NAME.py, print its table and, last, one JSON object.
+
+A benchmark is a module with `measure(...)`, which returns figures. One that takes options has `add_arguments(parser)`
+too, and gets them as keywords.
+"""
+
+import argparse
+import importlib.util
+import json
+from types import ModuleType
+
+from soft_twin.app.measuring import Figure
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="what to measure: " + ", ".join(names()))
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="the benchmark's own, if it has any: NAME --help")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    module = _load(arguments.name)
+    figures = module.measure(**vars(_options(module, arguments)))
+    print(table(figures))
+    print(json.dumps({figure.key: figure.value for figure in figures}))
+    return 0
+
+
+def names() -> list[str]:
+    """The benchmarks there are: the modules of bench/."""
+    return sorted(path.stem for path in folder("bench").glob("*.py"))
+
+
+def table(figures: list[Figure]) -> str:
+    """The figures as lines of aligned columns: what, value and unit, what it should reach."""
+    rows = [(f.what, f"{f.value:.4g} {f.unit}".strip(), f.reach) for f in figures]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    return "\n".join(f"{what:<{widths[0]}}  {value:>{widths[1]}}  {reach}".rstrip() for what, value, reach in rows)
+
+
+def _options(module: ModuleType, arguments: argparse.Namespace) -> argparse.Namespace:
+    """What a benchmark's own parser makes of the words after its name."""
+    parser = argparse.ArgumentParser(prog=f"soft-twin bench {arguments.name}", description=module.__doc__)
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    return parser.parse_args(arguments.options)
+
+
+def _load(name: str) -> ModuleType:
+    if name not in names():
+        raise UsageError(f"no benchmark '{name}': there are {', '.join(names())}")
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", folder("bench") / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,138 @@
+"""How each kind of file is read, as the commands read it, and what would be nonsense in what comes out."""
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+from soft_twin import load_robot
+from soft_twin.app.cli import main
+from soft_twin.errors import RecordingError
+from soft_twin.graph import graph
+from soft_twin.recording.diff import diff, table
+from soft_twin.recording.evaluation import evaluate
+from soft_twin.recording.report import summary
+from soft_twin.recording.report import table as report_table
+from soft_twin.sensing.imu_calibration import read_calibration
+
+LONGEST = 50.0  # [m] of anything in a robot
+
+
+class CommandError(Exception):
+    """A command ended with a message and a status that is not 0."""
+
+
+def description(path: Path) -> str:
+    """Read as a robot, and the graph of its nodes made."""
+    robot = load_robot(path)
+    for node in graph(robot):
+        node.command()
+    return _odd_name(robot.name) or (_odd_tube(robot) if hasattr(robot, "cables") else _odd_arm(robot))
+
+
+def calibration(path: Path) -> str:
+    """Read as an IMU's calibration."""
+    stored = read_calibration(path)
+    values = np.concatenate([np.ravel(value) for value in vars(stored.imu).values() if np.ndim(value) or value])
+    return "" if np.abs(values.astype(float)).max() < 1e3 else "a calibration of absurd size"
+
+
+def samples(path: Path) -> str:
+    """`soft-twin estimate`, and what it wrote."""
+    out = path.with_name("out.npz")
+    out.unlink(missing_ok=True)
+    _command("estimate", str(path), "--out", str(out))
+    with np.load(out, allow_pickle=False) as content:
+        quaternions = content["quat"]
+    turned = np.abs(np.linalg.norm(quaternions, axis=1) - 1.0)
+    return "" if len(turned) and turned.max() < 1e-6 else "orientations that are none were written as success"
+
+
+def run(path: Path) -> str:
+    """Evaluated and compared with itself, as `report` and `diff` do."""
+    evaluation = evaluate(path, load_robot("slender"))
+    report = json.loads(json.dumps(summary(evaluation), allow_nan=False))
+    report_table(report)
+    table(diff(path, path))
+    if not report["solves"] and not report["poses"]:
+        raise RecordingError("nothing to report")  # as write_report says it
+    return _odd_report(report)
+
+
+def mesh(path: Path) -> str:
+    """`soft-twin mesh --check`."""
+    told = _command("mesh", "--check", str(path))
+    return "" if "cells" in told and "nan" not in told else f"a mesh that is none: {told[:200]}"
+
+
+def any_file(path: Path) -> str:
+    """By its ending."""
+    readers = {".yaml": description, ".mat": samples, ".npz": samples, ".mcap": run, ".vtu": mesh}
+    return readers[path.suffix](path)
+
+
+def _command(*words: str) -> str:
+    """What a command prints.
+
+    Raises:
+        CommandError: it ended otherwise than well, with one line.
+    """
+    told, wrong = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(wrong):
+        status = main(list(words))
+    if status:
+        raise CommandError(wrong.getvalue().strip())
+    return told.getvalue()
+
+
+def _odd_name(name: str) -> str:
+    return "" if name.isascii() and name.replace("_", "a").isalnum() and len(name) < 100 else f"a robot called {name!r}"
+
+
+def _odd_tube(robot) -> str:
+    body, limits = robot.body, robot.cable_limits
+    lengths = [*body.segment_lengths, body.outer_diameter, *limits.displacement, *robot.target_tip, robot.winch.radius]
+    numbers = [*lengths, *limits.tension, limits.rate, limits.acceleration, robot.cable_stiffness, robot.pretension]
+    numbers += [body.material.young_modulus, body.material.density, body.damping.rayleigh_mass]
+    if not np.isfinite(numbers).all() or np.abs(lengths).max() > LONGEST:
+        return f"lengths that no robot has: {lengths}"
+    if np.abs(limits.displacement).max() > 5.0 * body.length:
+        return f"displacements {limits.displacement} of a body of {body.length} m"
+    if not body.segment_lengths or not 1e1 < body.material.young_modulus < 1e13:
+        return "no body"
+    places = np.array([cable.position for cable in robot.cables])
+    apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(len(places))
+    if apart.min() < 1e-4 * body.outer_diameter:
+        return "two cables at one place"
+    sizes = [np.prod(choice.divisions or 0) for choice in body.meshes.values()]
+    return "a mesh of more than a million cells" if max(sizes) > 1e6 else ""
+
+
+def _odd_arm(arm) -> str:
+    laws, structure = arm.model.laws, arm.structure
+    numbers = [laws.stiffness, laws.areas, laws.pressure_range, structure.strut_lengths, structure.anchor_points]
+    if not all(np.isfinite(values).all() for values in numbers):
+        return "numbers that are none"
+    lengths = np.concatenate([structure.strut_lengths, laws.rest_lengths])
+    return "" if lengths.max() < 500.0 and structure.strut_count < 5000 else "struts that no arm has"
+
+
+def _odd_report(report: dict) -> str:
+    numbers = list(_numbers(report))
+    if any(abs(number) > 1e12 for number in numbers):
+        return f"a report with {max(numbers, key=abs):g} in it"
+    if report["recording_complete"] and report["duration_s"] is not None and report["duration_s"] < 0.0:
+        return "a recording of negative length"
+    return ""
+
+
+def _numbers(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _numbers(one)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield value

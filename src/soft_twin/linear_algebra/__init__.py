@@ -1,0 +1,1 @@
+"""Orderings, factorisations, refinement and quadratic programs: no mechanics."""

@@ -1,0 +1,130 @@
+"""What actuators are to solvers, twins and the inverse: pairs of an effort e and the coordinate c that it works on.
+
+Effort times the rate of the coordinate is power: a cable's tension [N] and the length wound in [m], a chamber's
+pressure [Pa] and the volume let in [m³]. The coordinate that the body itself has, c(x), gives the nodal forces
+eᵀ ∂c/∂x and the stiffness −e ∂²c/∂x². What winch or valve count is c(x) + s e: a cable stretches by s for each newton.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.mechanics.body import Body
+
+
+class Actuators(ABC):
+    """Some actuators of one kind on a body; see the module's docstring.
+
+    Attributes:
+        unit: of an effort, "N" or "Pa".
+        names: of each of the a actuators.
+        softness: (a,) s, the coordinate that an effort takes up while the body stands still.
+        least_effort: (a,) what an actuator can do at the least: 0 where it only pulls, −∞ where there is no such limit.
+        tolerance: (a,) how exactly a coordinate that is held is met.
+    """
+
+    unit: str
+    names: list[str]
+    softness: np.ndarray
+    least_effort: np.ndarray
+    tolerance: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    @abstractmethod
+    def attach(self, body: Body) -> None:
+        """Look up names and prepare.
+
+        Raises:
+            MeshError, InputError: what they act on is not of this body.
+        """
+
+    @property
+    @abstractmethod
+    def groups(self) -> np.ndarray:
+        """(m, k) nodes that the stiffness couples."""
+
+    @abstractmethod
+    def coordinates(self, x: np.ndarray) -> np.ndarray:
+        """c (a,) at positions (n, 3) [m]; 0 in the undeformed body."""
+
+    @abstractmethod
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        """∂c/∂x (n, 3, a) at positions (n, 3)."""
+
+    @abstractmethod
+    def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
+        """Blocks −e ∂²c/∂x² (m, k, k, 3, 3) [N/m] for `groups`, symmetric as a whole."""
+
+    def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
+        """Add eᵀ ∂c/∂x to nodal forces (n, 3) [N]."""
+        force += self.gradients(x) @ efforts
+
+    def changes(self, x: np.ndarray, movements: np.ndarray) -> np.ndarray:
+        """Changes (a, r) of the coordinates, to first order, in movements (n, 3, r) [m] of the nodes."""
+        return np.tensordot(self.gradients(x), movements, axes=((0, 1), (0, 1)))
+
+    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
+        """Add the stiffness to a matrix's data at its addresses of `groups`, if there is a fast way to do it."""
+        return False
+
+
+class ActuatorSet:
+    """Actuators of several kinds, one behind the other."""
+
+    def __init__(self, parts: Sequence[Actuators]):
+        """Raises InputError where two actuators share a name."""
+        self.parts = list(parts)
+        self.names = [name for part in self.parts for name in part.names]
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise InputError(f"actuators: two share the name '{twice[0]}'")
+        self.units = [part.unit for part in self.parts for _ in part.names]
+        self._slices, start = [], 0
+        for part in self.parts:
+            self._slices.append(slice(start, start + part.count))
+            start += part.count
+
+    @property
+    def softness(self) -> np.ndarray:
+        """(a,) see Actuators."""
+        return self._joined("softness")
+
+    @property
+    def least_effort(self) -> np.ndarray:
+        """(a,) see Actuators."""
+        return self._joined("least_effort")
+
+    @property
+    def tolerance(self) -> np.ndarray:
+        """(a,) see Actuators; known when they are attached to a body."""
+        return self._joined("tolerance")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def split(self, values: np.ndarray) -> list[np.ndarray]:
+        """The values (a,) of each part's actuators."""
+        return [values[own] for own in self._slices]
+
+    def coordinates(self, x: np.ndarray) -> np.ndarray:
+        """c (a,) at positions (n, 3) [m]."""
+        return np.concatenate([np.zeros(0)] + [part.coordinates(x) for part in self.parts])
+
+    def gradients(self, x: np.ndarray) -> np.ndarray:
+        """∂c/∂x (n, 3, a) at positions (n, 3)."""
+        if len(self.parts) == 1:
+            return self.parts[0].gradients(x)
+        return np.concatenate([np.zeros((*x.shape, 0))] + [part.gradients(x) for part in self.parts], axis=2)
+
+    def changes(self, x: np.ndarray, movements: np.ndarray) -> np.ndarray:
+        """Changes (a, r) of the coordinates, to first order, in movements (n, 3, r) [m]."""
+        empty = np.zeros((0, movements.shape[2]))
+        return np.concatenate([empty] + [part.changes(x, movements) for part in self.parts])
+
+    def _joined(self, name: str) -> np.ndarray:
+        return np.concatenate([np.zeros(0)] + [getattr(part, name) for part in self.parts])

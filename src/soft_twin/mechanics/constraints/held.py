@@ -1,0 +1,55 @@
+"""Constraints that take unknowns away: prescribed nodes and rigid plates."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
+from soft_twin.mechanics.body import Body, nodes_of
+from soft_twin.mechanics.constraints.base import Constraint
+
+
+class Prescribed(Constraint):
+    """Nodes whose positions are given: at rest, moving with a velocity, or along any motion.
+
+    Args:
+        nodes: name of a group or of a surface, indices (k,), or a mask (n,).
+        velocity: (3,) [m/s] from the rest positions.
+        motion: positions (k, 3) [m] as a function of time [s], instead of a velocity.
+    """
+
+    def __init__(self, nodes, velocity=(0.0, 0.0, 0.0), motion: Callable[[float], np.ndarray] | None = None):
+        self.nodes, self.motion = nodes, motion
+        self.velocity = checked_vector(velocity, 3, "prescribed velocity")
+
+    def attach(self, body: Body) -> None:
+        self._nodes = nodes_of(body, self.nodes, "prescribed positions")
+        self._rest = body.mesh.nodes[self._nodes]
+
+    @property
+    def prescribed(self) -> np.ndarray:
+        return self._nodes
+
+    def positions(self, time: float) -> np.ndarray:
+        if self.motion is None:
+            return self._rest + time * self.velocity
+        positions = np.asarray(self.motion(time), dtype=float)
+        if positions.shape != self._rest.shape or not np.isfinite(positions).all():
+            raise InputError(f"prescribed motion: expected {self._rest.shape} finite numbers, found {positions.shape}")
+        return positions
+
+
+class RigidPlate(Constraint):
+    """Nodes that move together as a rigid body with six degrees of freedom."""
+
+    def __init__(self, nodes):
+        """`nodes`: name of a group or of a surface, indices (k,), or a mask (n,)."""
+        self.nodes = nodes
+
+    def attach(self, body: Body) -> None:
+        self._nodes = nodes_of(body, self.nodes, "rigid plate")
+
+    @property
+    def plate(self) -> np.ndarray:
+        return self._nodes

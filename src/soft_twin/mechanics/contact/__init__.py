@@ -1,0 +1,1 @@
+"""Bodies against obstacles: gaps, edges, friction."""

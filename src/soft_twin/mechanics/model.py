@@ -1,0 +1,351 @@
+"""A body with forces and constraints: everything that a solver asks for, at any positions.
+
+Static equilibria minimise the potential Φ = W − (work of the loads); a time step minimises an incremental potential
+
+    Φ(x) = m/2 (x − x̂)ᵀ M (x − x̂) + e W(x) + l (potential of the loads) − a · x,
+
+whose factors m, e, l and vectors x̂, a the integrator chooses (`Increment`); statics are m = 0, e = l = 1. See
+SORS, eqs. 1–10.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix, diags, vstack
+from scipy.sparse.csgraph import connected_components
+
+from soft_twin.errors import InputError, MeshError
+from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
+from soft_twin.mechanics.body import Body, Target, add_parts
+from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.loads.base import Force
+from soft_twin.mechanics.loads.efforts import Effort
+from soft_twin.mechanics.unknowns import Coupling, PartCoupling, Pose, Unknowns
+
+ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, for the residual
+
+
+@dataclass(frozen=True)
+class Increment:
+    """Factors and vectors of the module's Φ; `mass` [1/s²], `target` x̂ (n, 3) [m], `linear` a (n, 3) [N]."""
+
+    elastic: float = 1.0
+    load: float = 1.0
+    mass: float = 0.0
+    target: np.ndarray | None = None
+    linear: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Φ's parts at some positions.
+
+    Attributes:
+        energy: elastic energy [J].
+        elastic, loads: nodal forces (n, 3) [N] of the body, ∂W/∂x, and of the loads.
+        gradient: ∂Φ/∂x (n, 3).
+        rows: of each constraint.
+        worst, cell: smallest det F, and the cell where it is.
+    """
+
+    energy: float
+    elastic: np.ndarray
+    loads: np.ndarray
+    gradient: np.ndarray
+    rows: list[Rows | None]
+    worst: float
+    cell: int
+
+
+class Model:
+    """See the module's docstring.
+
+    Attributes:
+        body, forces, constraints: its parts; the values of forces and constraints may be set between solves.
+        actuators: what moves it; their efforts are loads, too.
+        unknowns: what is free.
+        mass: (n, n) mass matrix of one coordinate [kg].
+        load_factor: 0…1, scales all forces.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        forces: Sequence[Force] = (),
+        constraints: Sequence[Constraint] = (),
+        consistent_mass: bool = False,
+        actuators: Sequence[Actuators] = (),
+    ):
+        """`consistent_mass`: the elements' own mass matrices, instead of lumped ones.
+
+        Raises:
+            MeshError, InputError: names that match nothing, nodes held twice, or nothing left to solve for.
+        """
+        self.actuators, self._efforts = ActuatorSet(actuators), [Effort(part) for part in actuators]
+        self.body, self.forces, self.constraints = body, [*forces, *self._efforts], list(constraints)
+        for part in (*self.forces, *self.constraints):
+            part.attach(body)
+        self._clamped = body.place < 0
+        self._prescribed = self._prescribed_nodes()
+        held = self._clamped.copy()
+        held[self._prescribed] = True
+        self._movable = np.repeat(~held, 3).astype(float)
+        plates = [constraint.plate for constraint in self.constraints if constraint.plate is not None]
+        self._coupled = [part for part in (*self.forces, *self.constraints) if part.groups is not None]
+        groups = [body.mesh.cells] + [part.groups for part in self._coupled]
+        self.unknowns = Unknowns(body.mesh.nodes, held, plates, groups)
+        self._parts = [PartCoupling(self.unknowns, part) for part in body.parts]
+        self._couplings = [Coupling(self.unknowns, part.groups) for part in self._coupled]
+        self.load_factor = 1.0
+        self._consistent_mass = consistent_mass
+        self.update_mass()
+
+    @property
+    def rest(self) -> Pose:
+        """The undeformed pose."""
+        return self.unknowns.rest
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(a,) of the actuators; may be set at any time."""
+        return np.concatenate([np.zeros(0)] + [part.efforts for part in self._efforts])
+
+    @efforts.setter
+    def efforts(self, values: np.ndarray) -> None:
+        for part, own in zip(self._efforts, self.actuators.split(values), strict=True):
+            part.efforts = own
+
+    @property
+    def round_off(self) -> float:
+        """Residual [N] that the arithmetic leaves."""
+        return ROUND_OFF * self.body.modulus * float(np.linalg.norm(self.body.mesh.size)) ** 2
+
+    def prescribe(self, pose: Pose, time: float, fraction: float = 1.0) -> Pose:
+        """The pose with the prescribed nodes where they are at `time`, or a fraction of the way there."""
+        points = pose.points.copy()
+        for constraint in self.constraints:
+            nodes = constraint.prescribed
+            if len(nodes):
+                points[nodes] += fraction * (constraint.positions(time) - points[nodes])
+        return Pose(points, pose.centres, pose.rotations)
+
+    def assemble(
+        self,
+        pose: Pose,
+        increment: Increment,
+        multipliers: list[dict],
+        with_matrix: bool = False,
+        price: float | None = None,
+        support: float = 0.0,
+    ) -> Assembled:
+        """Φ's parts at a pose; with_matrix: its Hessian in the unknowns too, the rows' curvature with it.
+
+        Args:
+            pose, increment: Φ's.
+            multipliers: of each constraint, by key [N].
+            with_matrix: assemble the Hessian.
+            price: [N/m] of broken rows; given, inequalities bend by the augmented Lagrangian's multipliers.
+            support: [N/m] that the `supported` rows add along their gradients.
+        """
+        x, matrix = pose.points, self.unknowns.matrix
+        if with_matrix:
+            matrix.data[:] = 0.0
+        elastic = np.zeros_like(x)
+        parts, targets = [], []
+        for coupling in self._parts:
+            coupling.clear()
+            parts += coupling.parts
+            targets += coupling.targets if with_matrix else [Target()] * len(coupling.targets)
+        energy, worst, cell = add_parts(x, parts, targets, elastic)
+        loads = self.loads(x)
+        gradient = increment.elastic * elastic - increment.load * loads
+        if increment.mass:
+            gradient += increment.mass * (self.mass @ (x - increment.target))
+        if increment.linear is not None:
+            gradient -= increment.linear
+        rows = self.rows(x, multipliers)
+        if with_matrix:
+            pushing = [
+                own.by_key(own.pushing(known, price)) if own else {}
+                for own, known in zip(rows, multipliers, strict=True)
+            ]
+            self._add_stiffness(pose, increment, pushing, gradient - reactions(rows, pushing, x))
+            if support:
+                self._add_support(pose, rows, multipliers, price, support)
+        return Assembled(energy, elastic, loads, gradient, rows, worst, cell)
+
+    def loads(self, x: np.ndarray) -> np.ndarray:
+        """Nodal forces (n, 3) [N] of all forces."""
+        total = np.zeros_like(x)
+        for force in self.forces:
+            total += force.force(x)
+        return self.load_factor * total
+
+    def remainder(self, x: np.ndarray) -> csr_matrix:
+        """What the forces' stiffness leaves out of −∂(loads)/∂x (3 n, 3 n) [N/m]."""
+        total = csr_matrix((x.size, x.size))
+        for force in self.forces:
+            own = force.remainder(x)
+            total = total if own is None else total + own
+        return self.load_factor * total
+
+    def potential(
+        self, x: np.ndarray, increment: Increment, frozen: list[np.ndarray], elastic: float | None = None
+    ) -> float:
+        """Φ at positions (n, 3) [J], not finite where the body cannot be; forces without a potential do the work of
+        `frozen`, one array (n, 3) for each force. `elastic`: elastic energy there [J], if it is known."""
+        if elastic is None:
+            elastic = self._elastic_energy(x)
+        value = increment.elastic * elastic
+        for load, before in zip(self.forces, frozen, strict=True):
+            own = load.energy(x)
+            share = -float((before * x).sum()) if own is None else own
+            value += increment.load * self.load_factor * share
+        if increment.mass:
+            away = x - increment.target
+            value += 0.5 * increment.mass * float((away * (self.mass @ away)).sum())
+        if increment.linear is not None:
+            value -= float((increment.linear * x).sum())
+        return value
+
+    def energy(self, x: np.ndarray) -> float:
+        """Elastic energy and the loads' potential [J] at positions (n, 3); forces without a potential are left out."""
+        return self._elastic_energy(x) + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
+
+    def rows(self, x: np.ndarray, multipliers: list[dict]) -> list[Rows | None]:
+        """Of each constraint, at positions (n, 3), without those that only held nodes are in."""
+        rows = [each.rows(x, known) for each, known in zip(self.constraints, multipliers, strict=True)]
+        return [own and own.take(abs(own.jacobian) @ self._movable > 0.0) for own in rows]
+
+    def begin(self, x: np.ndarray) -> None:
+        """Tell the constraints that a step starts at positions (n, 3)."""
+        for constraint in self.constraints:
+            constraint.begin(x)
+
+    def accept(self) -> None:
+        """Tell the constraints that the step which was begun is found."""
+        for constraint in self.constraints:
+            constraint.accept()
+
+    def _elastic_energy(self, x: np.ndarray) -> float:
+        return add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
+
+    def _add_stiffness(self, pose: Pose, increment: Increment, multipliers: list[dict], balance: np.ndarray) -> None:
+        matrix = self.unknowns.matrix
+        if increment.elastic != 1.0:
+            matrix.data *= increment.elastic
+        for part in self._parts:
+            part.finish(pose, increment.elastic)
+        known = dict(zip(map(id, self.constraints), multipliers, strict=True))
+        for part, coupling in zip(self._coupled, self._couplings, strict=True):
+            if isinstance(part, Force):
+                part.add_to(coupling, pose, increment.load * self.load_factor)
+            else:
+                coupling.add(part.stiffness(pose.points, known[id(part)]), pose)
+        if increment.mass and self._mass_diagonal is not None:
+            matrix.add_to_diagonal(increment.mass * self._mass_diagonal)
+        elif increment.mass:
+            for blocks, coupling in self._mass_blocks:
+                coupling.add(increment.mass * blocks, pose)
+        self.unknowns.add_plate_curvature(balance, pose)
+
+    def supported(
+        self, rows: Sequence[Rows | None], multipliers: list[dict], price: float | None
+    ) -> list[np.ndarray | None]:
+        """Of each constraint's rows, which (m,) hold the body, and are of a constraint with a `support`."""
+        parts = zip(self.constraints, rows, multipliers, strict=True)
+        return [own and each.supports & own.holding(known, price) for each, own, known in parts]
+
+    def _add_support(self, pose: Pose, rows, multipliers: list[dict], price: float | None, support: float) -> None:
+        supported = self.supported(rows, multipliers, price)
+        chosen = {id(part): (own, which) for part, own, which in zip(self.constraints, rows, supported, strict=True)}
+        for part, coupling in zip(self._coupled, self._couplings, strict=True):
+            own, which = chosen.get(id(part), (None, None))
+            if own is not None and which.any():
+                coupling.add(support * part.support(own.take(which)), pose)
+
+    def _prescribed_nodes(self) -> np.ndarray:
+        nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.constraints])
+        twice, clamped = len(nodes) - len(np.unique(nodes)), int(self._clamped[nodes].sum())
+        if twice or clamped:
+            raise InputError(f"{twice} nodes are prescribed twice, {clamped} are prescribed and clamped")
+        return nodes
+
+    def update_mass(self) -> None:
+        """Mass matrix anew, after a density has changed; for the Hessian its blocks, of every node or every cell."""
+        n, eye = len(self.body.mesh.nodes), np.eye(3)
+        self._mass_diagonal: np.ndarray | None = None
+        if not self._consistent_mass:
+            masses = self.body.lumped_masses()
+            self.mass: csr_matrix = diags(masses, format="csr")
+            nodes = np.arange(n)[:, None]
+            if not self.unknowns.plates:
+                self._mass_diagonal = self.unknowns.transform(self.rest).T @ np.repeat(masses, 3)
+            self._mass_blocks = [(masses[:, None, None, None, None] * eye, Coupling(self.unknowns, nodes))]
+            return
+        self.mass, self._mass_blocks = diags(self.body.attached, format="csr"), []
+        hung = np.flatnonzero(self.body.attached)
+        if len(hung):
+            blocks = self.body.attached[hung, None, None, None, None] * eye
+            self._mass_blocks.append((blocks, Coupling(self.unknowns, hung[:, None])))
+        for part in self.body.parts:
+            cells = self.body.cell_masses(part)
+            rows = np.repeat(part.cells, part.cells.shape[1], axis=1).ravel()
+            columns = np.tile(part.cells, (1, part.cells.shape[1])).ravel()
+            self.mass = self.mass + coo_matrix((cells.ravel(), (rows, columns)), shape=(n, n)).tocsr()
+            self._mass_blocks.append((cells[..., None, None] * eye, Coupling(self.unknowns, part.cells)))
+
+    def check_held(self) -> None:
+        """Refuse a body that statics cannot hold: a piece of it is not clamped, prescribed, or held by a row.
+
+        Raises:
+            MeshError: it floats, with its place.
+        """
+        if any(map(_has_rows, self.constraints)):
+            return
+        for piece in self._pieces:
+            if self._movable[3 * piece].all():
+                x, y, z = 1e3 * self.body.mesh.nodes[piece].mean(axis=0)
+                raise MeshError(
+                    f"the body floats: nothing of the {len(piece)} nodes around ({x:.4g}, {y:.4g}, {z:.4g}) mm is "
+                    "clamped, prescribed or in contact, so it has no static shape"
+                )
+
+    @cached_property
+    def _pieces(self) -> list[np.ndarray]:
+        """The nodes of each part that hangs together, by cells or by plates."""
+        count = len(self.body.mesh.nodes)
+        groups = [self.body.mesh.cells, *(plate[None] for plate in self.unknowns.plates)]
+        links = [
+            np.column_stack([np.repeat(group[:, :1], group.shape[1], axis=1).ravel(), group.ravel()])
+            for group in groups
+        ]
+        first, second = np.vstack(links).T
+        joined = coo_matrix((np.ones(len(first)), (first, second)), shape=(count, count))
+        labels = connected_components(joined.tocsr(), directed=False)[1]
+        return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+
+def reactions(rows: Sequence[Rows | None], multipliers: list[dict], x: np.ndarray) -> np.ndarray:
+    """Nodal forces (n, 3) [N] of the constraints, Jᵀ λ."""
+    total = np.zeros(x.size)
+    for own, known in zip(rows, multipliers, strict=True):
+        if own is not None and known:
+            total += own.jacobian.T @ own.multipliers(known)
+    return total.reshape(x.shape)
+
+
+def stacked(rows: Sequence[Rows | None], transform: csr_matrix) -> Rows | None:
+    """All rows as one, their Jacobian by the unknowns; None where there are none."""
+    present = [each for each in rows if each is not None and len(each.keys)]
+    if not present:
+        return None
+    fields = ("keys", "values", "lower", "upper", "compliance")
+    joined = {name: np.concatenate([getattr(each, name) for each in present]) for name in fields}
+    return Rows(jacobian=(vstack([each.jacobian for each in present]) @ transform).tocsr(), **joined)
+
+
+def _has_rows(constraint: Constraint) -> bool:
+    return type(constraint).rows is not Constraint.rows

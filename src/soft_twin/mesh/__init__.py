@@ -1,0 +1,1 @@
+"""Meshes: nodes, cells, faces, quality, named parts, and files."""

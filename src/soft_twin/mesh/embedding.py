@@ -1,0 +1,84 @@
+"""Points inside the cells of a mesh, and straight lines cut where they pass from cell to cell."""
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from soft_twin.errors import MeshError
+from soft_twin.mesh.mesh import Mesh
+
+INSIDE = 1e-6  # [reference units] how far a point may lie outside a cell that it is counted to
+
+
+def natural_coordinates(mesh: Mesh, cells: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Reference coordinates (p, 3) of points (p, 3) in the given cells (p,), by Newton's method."""
+    corners = mesh.nodes[mesh.cells[cells]]
+    natural = np.tile(mesh.element.nodes.mean(axis=0), (len(points), 1))
+    for _ in range(12):
+        values, gradients = mesh.element.values(natural), mesh.element.gradients(natural)
+        residual = points - np.einsum("pk,pki->pi", values, corners)
+        jacobian = np.einsum("pki,pkj->pij", corners, gradients)
+        step = np.linalg.solve(jacobian, residual[:, :, None])[:, :, 0]
+        natural = np.clip(natural + step, -3.0, 3.0)
+        if np.abs(step).max(initial=0.0) < 1e-13:
+            break
+    return natural
+
+
+def slopes(mesh: Mesh, cells: np.ndarray, points: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Derivatives (p, k) of the shape functions of cells (p,) at points (p, 3) along a direction (3,), all of the
+    undeformed body."""
+    gradients = mesh.element.gradients(natural_coordinates(mesh, cells, points))
+    jacobian = np.einsum("pki,pkj->pij", mesh.nodes[mesh.cells[cells]], gradients)
+    along = np.linalg.solve(jacobian, np.broadcast_to(direction[:, None], (len(cells), 3, 1)))
+    return np.einsum("pkj,pj->pk", gradients, along[:, :, 0])
+
+
+def locate(mesh: Mesh, points: np.ndarray) -> np.ndarray:
+    """Cell (p,) that contains each of (p, 3) points, −1 where none does; on a boundary, the first that fits best."""
+    corners = mesh.nodes[mesh.cells]
+    margin = 1e-3 * np.ptp(corners, axis=1).max()
+    low, high = corners.min(axis=1) - margin, corners.max(axis=1) + margin
+    near = cKDTree(0.5 * (low + high)).query_ball_point(
+        points, 0.5 * np.linalg.norm(high - low, axis=1).max(), return_sorted=True
+    )
+    point = np.repeat(np.arange(len(points)), [len(each) for each in near])
+    cell = np.concatenate([np.zeros(0), *near]).astype(np.int64)
+    within = ((points[point] >= low[cell]) & (points[point] <= high[cell])).all(axis=1)
+    point, cell = point[within], cell[within]
+    outside = mesh.element.outside(natural_coordinates(mesh, cell, points[point]))
+    found, distance = np.full(len(points), -1), np.full(len(points), INSIDE)
+    for p, c, far in zip(point, cell, outside, strict=True):
+        if far < distance[p] - 1e-9:
+            found[p], distance[p] = c, far
+    return found
+
+
+def cut_lines(
+    mesh: Mesh, starts: np.ndarray, ends: np.ndarray, samples: int = 400
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cut straight lines from `starts` to `ends` (c, 3) where they leave a cell.
+
+    Returns:
+        For each line, the cells (s,) that its pieces run through, and parameters (s + 1,) in 0…1 of their ends.
+
+    Raises:
+        MeshError: a part of a line lies outside the mesh.
+    """
+    t = (np.arange(samples) + 0.5) / samples
+    points = starts[:, None] + t[:, None] * (ends - starts)[:, None]
+    cells = locate(mesh, points.reshape(-1, 3)).reshape(points.shape[:2])
+    if (cells < 0).any():
+        where = 1e3 * points[cells < 0][0]
+        raise MeshError(f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm")
+    line, sample = np.nonzero(np.diff(cells, axis=1))
+    low, high, before = t[sample], t[sample + 1], cells[line, sample]
+    for _ in range(30 if len(line) else 0):
+        middle = 0.5 * (low + high)
+        natural = natural_coordinates(mesh, before, starts[line] + middle[:, None] * (ends - starts)[line])
+        inside = mesh.element.outside(natural) <= 0.0
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    cuts = 0.5 * (low + high)
+    return [
+        (np.append(cells[i, 0], cells[i, sample[line == i] + 1]), np.concatenate([[0.0], cuts[line == i], [1.0]]))
+        for i in range(len(starts))
+    ]

@@ -1,0 +1,1 @@
+"""Meshes made from a few numbers."""

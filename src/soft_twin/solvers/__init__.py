@@ -1,0 +1,1 @@
+"""What is done with a model: equilibria, steps in time, derivatives, stability."""

@@ -1,0 +1,1 @@
+"""Exact derivatives of equilibria and motions."""

@@ -1,0 +1,527 @@
+"""Exact derivatives of equilibria and motions by a model's parameters, forward and adjoint.
+
+At a solution the gradient R = ∂Φ/∂x − Jᵀ λ and the active rows G = g + c λ vanish. With the Hessian K in the unknowns,
+differentiating both by a parameter θ gives the symmetric system
+
+    ⎡ K   −Jᵀ ⎤ ⎡ dq/dθ ⎤   ⎡ −Tᵀ ∂R/∂θ ⎤
+    ⎣ −J  −c  ⎦ ⎣ dλ/dθ ⎦ = ⎣   ∂G/∂θ   ⎦
+
+which is solved by the factorisation of K and one more right-hand side for each active row; an objective's gradient
+needs it once for all parameters (adjoint). ∂R/∂θ and ∂G/∂θ, at fixed positions, are taken by central differences of
+fourth order: R is smooth in θ, and they are good to about ten digits.
+
+Friction makes the system unsymmetric. A row that slips, λ = ±μ λ' with λ' the normal force, adds ±μ J of its own to
+the row of λ' in the upper Jᵀ. And as the normal turns with the point of contact, so do the directions t of friction: K
+loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more. So it does for
+forces whose stiffness leaves something out (`Force.remainder`): pressure on a rim that moves, cables with friction.
+
+So do rigid plates in steps of Crank–Nicolson, whose forces balance midway (midway.py).
+
+Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.sparse import csr_matrix, vstack
+
+from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.mechanics.constraints.base import Rows
+from soft_twin.mechanics.contact.coulomb import bounds_of
+from soft_twin.mechanics.model import Assembled, Increment, Model, reactions, stacked
+from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.derivatives.friction import STENCIL, Rubbing, values_of
+from soft_twin.solvers.derivatives.parameters import Parameter
+from soft_twin.solvers.derivatives.plates_at_midpoint import Midway
+from soft_twin.solvers.equilibrium import Solved
+from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
+from soft_twin.solvers.time.relaxation import RelaxingCrankNicolson
+
+INTEGRATORS = (BackwardEuler, CrankNicolson, RelaxingCrankNicolson)  # whose steps are differentiated
+DEPENDENT = 1e-11  # singular values below this, of the largest, are of rows that repeat each other
+UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
+POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
+
+
+@dataclass(frozen=True)
+class _Active:
+    """The rows of the linear system of one solution.
+
+    Attributes:
+        places: (m,) which of all rows they are.
+        jacobian, pushing: (m, size) the lower and the upper J.
+        held: (m, 3 n) J of rows of friction, zero for others.
+        compliance: (m,).
+        slipping: of each constraint, the keys of rows that slip, with 1 or −1.
+        touching: (d, size) coordinates that friction or what forces leave out acts on, by the unknowns.
+        turning: (d, d) the module's D of those.
+    """
+
+    places: np.ndarray
+    jacobian: np.ndarray
+    pushing: np.ndarray
+    held: np.ndarray
+    compliance: np.ndarray
+    slipping: list[dict[int, int]]
+    touching: np.ndarray
+    turning: np.ndarray
+
+
+@dataclass(frozen=True)
+class _System:
+    """The linear system of one solution, factorised: K⁻¹ times the transposes of its `jacobian`, `pushing` and
+    `touching`. Nodes move with `transform`, forces balance with `testing`, both (3 n, size); `midway`: where that is
+    not the same."""
+
+    model: Model
+    pose: Pose
+    transform: csr_matrix
+    testing: csr_matrix
+    midway: Midway | None
+    rows: _Active
+    solved_jacobian: np.ndarray
+    solved_pushing: np.ndarray
+    solved_touching: np.ndarray
+
+    def solve(self, gradient: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(dq, dλ) for right-hand sides (size, p) and (m, p)."""
+        return self._solve(gradient, gaps, self.rows.jacobian, self.solved_pushing, self.rows.turning)
+
+    def solve_adjoint(self, gradient: np.ndarray, gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the transposed system."""
+        return self._solve(gradient, gaps, self.rows.pushing, self.solved_jacobian, self.rows.turning.T)
+
+    def _solve(self, gradient, gaps, lower, solved_upper, turning) -> tuple[np.ndarray, np.ndarray]:
+        first = self.model.unknowns.matrix.solve(np.ascontiguousarray(gradient))
+        columns, turned = np.hstack([solved_upper, self.solved_touching]), turning @ self.rows.touching
+        if not columns.shape[1]:
+            return first, np.zeros((0, gradient.shape[1]))
+        dense = np.vstack([lower @ columns, -turned @ columns])
+        dense[np.diag_indices_from(dense)] += np.concatenate([self.rows.compliance, np.ones(len(turned))])
+        forces = np.linalg.lstsq(dense, np.vstack([-gaps - lower @ first, turned @ first]), rcond=DEPENDENT)[0]
+        return first + columns @ forces, forces[: len(lower)]
+
+
+def sensitivities(model: Model, solved: Solved, parameters: Sequence[Parameter], time: float = 0.0) -> np.ndarray:
+    """dx/dθ (n, 3, p) of a static equilibrium by each parameter: positions of all nodes, multipliers free to follow.
+
+    Raises:
+        InputError: the model has changed since it was solved.
+    """
+    system = _factorised(model, solved, Increment())
+    slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
+    step, _ = system.solve(-(system.testing.T @ slopes.gradients), slopes.gaps)
+    return (system.transform @ step + slopes.moves).reshape(*solved.pose.points.shape, len(parameters))
+
+
+def gradient(
+    model: Model, solved: Solved, objective: np.ndarray, parameters: Sequence[Parameter], time: float = 0.0
+) -> np.ndarray:
+    """dL/dθ (p,) of a static equilibrium, for an objective with ∂L/∂x (n, 3), by the adjoint method; `time` [s] is that
+    of the equilibrium, where nodes follow prescribed motions.
+
+    Raises:
+        InputError: `objective` has another shape, or the model has changed since it was solved.
+    """
+    objective = checked_field(objective, solved.pose.points)
+    system = _factorised(model, solved, Increment())
+    slopes = _by_parameters(model, solved, system, parameters, lambda: Increment(), time)
+    return _along(system, slopes, *_adjoint(system, objective), objective)
+
+
+Actuate = Callable[[float], None]
+
+
+def _steady(time: float) -> None:
+    """Nothing changes."""
+
+
+@dataclass
+class Moment:
+    """The state before a step: pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any. The step [s], and
+    how it ended."""
+
+    pose: Pose
+    velocities: np.ndarray
+    time: float
+    overstress: np.ndarray | None
+    dt: float
+    solved: Solved
+
+
+def record(integrator: Integrator, steps: int, actuate: Actuate = _steady) -> list[Moment]:
+    """Take some steps and keep what their derivatives need. `actuate(time)` sets what forces, constraints and muscles
+    do at a time [s], where that changes."""
+    moments = []
+    if actuate is not _steady:
+        actuate(integrator.time)
+        integrator.restart(integrator.pose, integrator.velocities, integrator.time)
+    for _ in range(steps):
+        actuate(integrator.time + integrator.dt)
+        before = _state(integrator)
+        moments.append(Moment(*before, integrator.dt, integrator.step()))
+    return moments
+
+
+def trajectory_gradient(
+    integrator: Integrator,
+    moments: Sequence[Moment],
+    objective: np.ndarray,
+    parameters: Sequence[Parameter],
+    actuate: Actuate = _steady,
+) -> np.ndarray:
+    """dL/dθ (p,) through recorded steps, for an objective with ∂L/∂x (steps, n, 3) at the end of each.
+
+    The state before the first step is held fixed. Parameters are those of all steps. What changes from step to step is
+    set by the `actuate` that the steps were recorded with: parameters are then the numbers that it makes it of. The
+    integrator is left at the last state.
+
+    Raises:
+        InputError: `objective` has another shape, or the model is not as it was in one of the steps.
+        UsageError: of this kind of integrator no gradients are known, or steps are not solved to their end.
+    """
+    if integrator.newton_steps is not None:
+        raise UsageError(
+            f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
+        )
+    if type(integrator) not in INTEGRATORS:
+        raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
+    shape = integrator.pose.points.shape
+    if np.shape(objective) != (len(moments), *shape):
+        raise InputError(f"objective: expected {(len(moments), *shape)}, found {np.shape(objective)}")
+    end = _state(integrator)
+    backward, result = _Backward(integrator, parameters, actuate), np.zeros(len(parameters))
+    for moment, loss in zip(reversed(moments), reversed(objective), strict=True):
+        result += backward.through(moment, loss)
+    actuate(end[2])
+    _set_state(integrator, *end)
+    return result
+
+
+def _state(integrator: Integrator) -> tuple[Pose, np.ndarray, float, np.ndarray | None]:
+    """Pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any."""
+    overstress = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
+    return integrator.pose, integrator.velocities, integrator.time, overstress
+
+
+def _set_state(
+    integrator: Integrator, pose: Pose, velocities: np.ndarray, time: float, overstress: np.ndarray | None
+) -> None:
+    integrator.restart(pose, velocities, time)
+    if isinstance(integrator, RelaxingCrankNicolson):
+        integrator.overstress = overstress
+
+
+class _Backward:
+    """What later losses change by with the state between two recorded steps, from the last step to the first:
+    ∂L/∂x, ∂L/∂v and ∂L/∂q (n, 3) by positions, velocities and overstress."""
+
+    def __init__(self, integrator: Integrator, parameters: Sequence[Parameter], actuate: Actuate):
+        self._integrator, self._parameters, self._actuate = integrator, parameters, actuate
+        self._relaxing = isinstance(integrator, RelaxingCrankNicolson)
+        self._midway = isinstance(integrator, CrankNicolson) and bool(integrator.model.unknowns.plates)
+        self._scale, self._keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
+        zero = np.zeros_like(integrator.pose.points)
+        self._by_position, self._by_velocity, self._by_overstress = zero, zero, zero
+
+    def through(self, moment: Moment, loss: np.ndarray) -> np.ndarray:
+        """(p,) what a step adds to dL/dθ, its own loss with ∂L/∂x (n, 3); the state is then that before the step."""
+        model, solved = self._integrator.model, moment.solved
+        increment = partial(self._increment, moment)
+        self._actuate(moment.time)
+        model.accept()
+        self._actuate(moment.time + moment.dt)
+        model.begin(moment.pose.points)
+        system = _factorised(model, solved, increment(), moment.pose if self._midway else None)
+        slopes = _by_parameters(model, solved, system, self._parameters, increment, moment.time + moment.dt)
+        result, wanted = np.zeros(len(self._parameters)), self._wanted(moment, loss)
+        if self._relaxing:
+            result += self._by_fading(moment)
+        adjoint, rows = _adjoint(system, wanted)
+        self._actuate(moment.time)
+        self._go_before(moment, system, adjoint, rows)
+        return result + _along(system, slopes, adjoint, rows, wanted)
+
+    def _increment(self, moment: Moment) -> Increment:
+        """The step's, made anew."""
+        self._actuate(moment.time)
+        _set_state(self._integrator, moment.pose, moment.velocities, moment.time, moment.overstress)
+        self._actuate(moment.time + moment.dt)
+        return self._integrator.increment(moment.dt)
+
+    def _wanted(self, moment: Moment, loss: np.ndarray) -> np.ndarray:
+        """∂L/∂x (n, 3) at the end of a step, by all that follows from it."""
+        wanted = self._by_position + loss + self._scale / moment.dt * self._by_velocity
+        if not self._relaxing:
+            return wanted
+        gained, x = self._integrator.factors(moment.dt)[1], moment.solved.pose.points
+        return wanted + gained * _stiffness_products(self._integrator.model, x, self._by_overstress)[0]
+
+    def _go_before(self, moment: Moment, system: _System, adjoint: np.ndarray, rows: np.ndarray) -> None:
+        """Take the state back over a step with an adjoint (size,) and (m,), actuated as at its start."""
+        integrator, dt = self._integrator, moment.dt
+        model, shape = integrator.model, moment.pose.points.shape
+        nodal = (system.testing @ adjoint).reshape(shape)
+        inertia = model.mass @ nodal
+        by_position = -self._scale / dt * self._by_velocity - _by_start(integrator, moment, nodal, inertia, self._scale)
+        by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
+        if system.midway is not None:
+            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
+        if self._relaxing:
+            kept, gained = integrator.factors(dt)
+            changed = gained * (0.5 * nodal - self._by_overstress)
+            by_position += _stiffness_products(model, moment.pose.points, changed)[0]
+            self._by_overstress = kept * self._by_overstress - 0.5 * (1.0 + kept) * nodal
+        self._by_position, self._by_velocity = by_position, -self._keep * self._by_velocity + self._scale / dt * inertia
+
+    def _by_fading(self, moment: Moment) -> np.ndarray:
+        """dL/dθ (p,) by the overstress after a step, at fixed positions."""
+        integrator = self._integrator
+
+        def loss() -> float:
+            forces = []
+            for time, pose in ((moment.time, moment.pose), (moment.time + moment.dt, moment.solved.pose)):
+                self._actuate(time)
+                forces.append(integrator.elastic_forces(pose))
+            return float((self._by_overstress * integrator.overstress_after(*forces, moment.dt)).sum())
+
+        return np.array([parameter.differences(loss) for parameter in self._parameters])
+
+
+def _along(system: "_System", slopes: "_Slopes", adjoint: np.ndarray, rows: np.ndarray, objective: np.ndarray):
+    """dL/dθ (p,) of one solution from its adjoint (size,) and (m,), for an objective with ∂L/∂x (n, 3)."""
+    return rows @ slopes.gaps - adjoint @ (system.testing.T @ slopes.gradients) + objective.ravel() @ slopes.moves
+
+
+def checked_field(field: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`field` as an array of the same shape as another.
+
+    Raises:
+        InputError: another shape.
+    """
+    field = np.asarray(field, dtype=float)
+    if field.shape != like.shape:
+        raise InputError(f"objective: expected {like.shape}, found {field.shape}")
+    return field
+
+
+def _by_start(
+    integrator: Integrator, moment: Moment, nodal: np.ndarray, inertia: np.ndarray, scale: float
+) -> np.ndarray:
+    """(∂R/∂x₀)ᵀ times a nodal field (n, 3): inertia and damping, and the forces at the start of the step."""
+    dt, model = moment.dt, integrator.model
+    result = -(scale / dt**2 + integrator.mass_damping / dt) * inertia
+    elastic, loads = _stiffness_products(model, moment.pose.points, nodal)
+    viscous = integrator.stiffness_damping / dt
+    if isinstance(integrator, BackwardEuler):
+        return result - viscous * elastic
+    return result + (0.5 - viscous) * elastic - 0.5 * loads
+
+
+def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """∂/∂x, transposed, of the elastic forces and the loads times a nodal field (n, 3): (n, 3) each."""
+    largest = float(np.abs(direction).max())
+    if largest == 0.0:
+        return np.zeros_like(x), np.zeros_like(x)
+    step = POSITION_STEP * float(np.linalg.norm(model.body.mesh.size)) / largest
+    elastic, loads = np.zeros_like(x), np.zeros_like(x)
+    for shift, weight in STENCIL:
+        moved = Pose(x + shift * step * direction, np.zeros((0, 3)), np.zeros((0, 3, 3)))
+        assembled = model.assemble(moved, Increment(), [{} for _ in model.constraints])
+        elastic += weight / step * assembled.elastic
+        loads += weight / step * assembled.loads
+    remainder = model.remainder(x)
+    loads += ((remainder - remainder.T) @ direction.ravel()).reshape(x.shape)
+    return elastic, loads
+
+
+def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose | None = None) -> _System:
+    """`before`: where a step began whose plates' forces balance midway."""
+    pose, multipliers = solved.pose, solved.multipliers
+
+    def assemble() -> None:
+        model.assemble(pose, increment, multipliers, with_matrix=True)
+
+    assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
+    matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
+    balance = assembled.gradient - reactions(assembled.rows, multipliers, pose.points)
+    midway = None if before is None else Midway(model, before, pose, balance)
+    testing = transform if midway is None else midway.testing
+    _check_unchanged(model, solved, increment, assembled, testing)
+    rubbing = Rubbing(model, pose.points, multipliers, assembled.rows)
+    rows = _active(model, multipliers, assembled.rows, rubbing, transform, testing)
+    _check_stiffness(model, pose.points)
+    rows = _with_remainder(rows, increment.load * model.remainder(pose.points), transform)
+    if midway is not None:
+        products = np.array([_hessian_product(model, solved, increment, rubbing, each) for each in midway.turned])
+        rows = _with_lost(rows, midway.rotations, midway.lost(products))
+    m, alike = len(rows.places), rows.pushing is rows.jacobian
+    columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
+    solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
+    if matrix.shift > 0.0:
+        raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
+    pushed = solved[:, :m] if alike else solved[:, m : 2 * m]
+    return _System(
+        model, pose, transform, testing, midway, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :]
+    )
+
+
+def _hessian_product(model: Model, solved: Solved, increment: Increment, rubbing: Rubbing, direction: np.ndarray):
+    """(∂b/∂x)ᵀ times a nodal field (n, 3), with b = ∂Φ/∂x − Jᵀ λ."""
+    elastic, loads = _stiffness_products(model, solved.pose.points, direction)
+    result = increment.mass * (model.mass @ direction) + increment.elastic * elastic - increment.load * loads
+    turned = rubbing.turning.T @ direction[rubbing.nodes].ravel()
+    result[rubbing.nodes] -= turned.reshape(-1, 3)
+    return result - rubbing.bending(direction)
+
+
+def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembled: Assembled, testing) -> None:
+    """Refuse a solution that is none of the model as it is now.
+
+    Raises:
+        InputError: its forces do not balance.
+    """
+    pushes = reactions(assembled.rows, solved.multipliers, solved.pose.points)
+    residual = float(np.linalg.norm(testing.T @ (assembled.gradient - pushes).ravel()))
+    inertia = increment.mass * float(np.linalg.norm(model.mass @ (solved.pose.points - model.rest.points)))
+    forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.linalg.norm(pushes) + inertia
+    if not residual <= UNCHANGED * forces + 10.0 * solved.residual:
+        raise InputError(
+            f"no derivatives: the model is not as it was when it was solved, its residual now is {residual:.3g} N, "
+            f"not {solved.residual:.3g} N"
+        )
+
+
+def _check_stiffness(model: Model, x: np.ndarray) -> None:
+    """Refuse forces that change with the positions and say no stiffness.
+
+    Raises:
+        UsageError: with their class.
+    """
+    moved = x + POSITION_STEP * float(np.linalg.norm(model.body.mesh.size)) * np.cos(np.arange(x.size)).reshape(x.shape)
+    for force in model.forces:
+        if force.groups is None and not np.array_equal(force.force(x), force.force(moved)):
+            raise UsageError(
+                f"no derivatives: a {type(force).__name__} changes with the positions and has no stiffness"
+            )
+
+
+def _with_remainder(rows: _Active, remainder: csr_matrix, transform: csr_matrix) -> _Active:
+    """The rows with −`remainder` (3 n, 3 n) in the module's D."""
+    remainder = remainder.tocsr()
+    remainder.eliminate_zeros()
+    if not remainder.nnz:
+        return rows
+    places = np.union1d(*remainder.nonzero())
+    touching = np.vstack([rows.touching, transform[places].toarray()])
+    return replace(rows, touching=touching, turning=block_diag(rows.turning, -remainder[places][:, places].toarray()))
+
+
+def _with_lost(rows: _Active, left: np.ndarray, right: np.ndarray) -> _Active:
+    """The rows where K loses leftᵀ right, (k, size) each, too."""
+    none = np.zeros((len(left), len(left)))
+    lost = np.block([[none, np.eye(len(left))], [none, none]])
+    touching = np.vstack([rows.touching, left, right])
+    return replace(rows, touching=touching, turning=block_diag(rows.turning, lost))
+
+
+def _active(
+    model: Model, multipliers: list[dict], separate: list[Rows | None], rubbing: Rubbing, transform, testing
+) -> _Active:
+    rows, (coordinates, size) = stacked(separate, transform), transform.shape
+    if rows is None:
+        none = np.zeros((0, size))
+        slips: list[dict[int, int]] = [{} for _ in separate]
+        held = np.zeros((0, coordinates))
+        return _Active(np.zeros(0, int), none, none, held, np.zeros(0), slips, none, np.zeros((0, 0)))
+    sides = _sides(model, separate, rows, multipliers)
+    bounding, factors = bounds_of(model.constraints, separate)
+    places = np.flatnonzero(sides == 0)
+    slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
+    jacobian = pushing = rows.jacobian[places].toarray()
+    tested = rows.jacobian
+    if testing is not transform:
+        tested = stacked(separate, testing).jacobian
+        pushing = tested[places].toarray()
+    held = np.zeros((len(places), coordinates))
+    if (bounding >= 0).any():
+        own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
+        held = own[places].multiply((bounding >= 0)[places, None]).toarray()
+        jacobian = (rubbing.jacobian()[places] @ transform).toarray()
+        driven = slipping[np.isin(bounding[slipping], places)]
+        shares = (factors * sides)[driven, None] * tested[driven].toarray()
+        np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
+    rubbed = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
+    slips, touching = _by_constraint(separate, slipping, sides), transform[rubbed].toarray()
+    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning)
+
+
+def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: list[dict]) -> np.ndarray:
+    """(m,) −1 where a row's multiplier is at its lower bound, 1 at its upper one, 0 where the row is active."""
+    pairs = zip(separate, multipliers, strict=True)
+    values = np.concatenate([own.multipliers(known) for own, known in pairs if own is not None])
+    stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
+    wanted = values - stiffness * (rows.values + rows.compliance * values)
+    return (wanted >= rows.upper).astype(int) - (wanted <= rows.lower).astype(int) * (wanted < rows.upper)
+
+
+def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.ndarray) -> list[dict[int, int]]:
+    """Of each constraint, the keys of the chosen rows with their sides."""
+    result, start, wanted = [], 0, set(chosen.tolist())
+    for own in separate:
+        keys = [] if own is None else own.keys.tolist()
+        result.append({key: int(side[start + i]) for i, key in enumerate(keys) if start + i in wanted})
+        start += len(keys)
+    return result
+
+
+def _adjoint(system: _System, objective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Adjoint of the unknowns (size,) and of the active rows (m,) for ∂L/∂x (n, 3)."""
+    right = (system.transform.T @ objective.ravel())[:, None]
+    adjoint, rows = system.solve_adjoint(right, np.zeros((len(system.rows.places), 1)))
+    return adjoint[:, 0], rows[:, 0]
+
+
+@dataclass(frozen=True)
+class _Slopes:
+    """∂R/∂θ (3 n, p) and ∂G/∂θ (m, p) at fixed unknowns and multipliers, and ∂x/∂θ (3 n, p) of prescribed nodes."""
+
+    gradients: np.ndarray
+    gaps: np.ndarray
+    moves: np.ndarray
+
+
+def _by_parameters(model: Model, solved: Solved, system: _System, parameters, increment, time: float) -> _Slopes:
+    """`increment()` is made anew at each θ."""
+    x = solved.pose.points
+    if np.abs(model.prescribe(solved.pose, time).points - x).max() > 1e-9 * float(np.linalg.norm(model.body.mesh.size)):
+        raise InputError(f"no derivatives: prescribed nodes are not where they are to be at {time:g} s")
+
+    def equations() -> np.ndarray:
+        pose = model.prescribe(solved.pose, time)
+        residual, gaps = _equations(model, replace(solved, pose=pose), increment(), system.rows.slipping)
+        return np.concatenate([residual, pose.points.ravel(), gaps[system.rows.places]])
+
+    columns = np.array([parameter.differences(equations) for parameter in parameters])
+    increment()
+    slopes = columns.reshape(len(parameters), 2 * x.size + len(system.rows.places)).T
+    gradients, moves, gaps = np.split(slopes, [x.size, 2 * x.size])
+    if not np.isfinite(gaps).all():
+        raise ConvergenceError("no derivatives: a contact is lost within the difference that one of them is taken by")
+    return _Slopes(gradients, gaps, moves)
+
+
+def _equations(
+    model: Model, solved: Solved, increment: Increment, slipping: list[dict[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """R (3 n,) and all rows' g (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
+    assembled = model.assemble(solved.pose, increment, solved.multipliers)
+    known = [dict(own) for own in solved.multipliers]
+    for own, rows, signs in zip(known, assembled.rows, slipping, strict=True):
+        bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if signs else {}
+        own.update({key: sign * bounds[key] for key, sign in signs.items()})
+    residual = assembled.gradient - reactions(assembled.rows, known, solved.pose.points)
+    return residual.ravel(), values_of(assembled.rows, solved.assembled.rows)

@@ -1,0 +1,26 @@
+"""Studies, one module each: papers' experiments done again, and validations of the simulator.
+
+A study's module has `run(folder, data) -> str`: it writes its pictures into `folder`, reads recordings from `data`, and
+returns the table that is printed. Its name in EXPERIMENTS or VALIDATIONS is what a user types.
+"""
+
+EXPERIMENTS = {
+    "imu": "temperature control and EKF ablated on an emulated chip; filters on real recordings (BROAD)",
+    "imu_parameters": "the EKF's parameters chosen on all recordings but one, its error on that one beside VQF's",
+    "tm40": "the tensegrity arm's shape from inclinations: the paper's experiments, each estimator against the truth",
+    "tensegrity_arm": "the tensegrity twin on recordings of a real arm with five IMUs",
+}
+
+VALIDATIONS = {
+    "identification": "material parameters of a known and of a real beam, by exact gradients and by Bayesian search",
+    "beam": "a real beam of silicone: rest, period and motion of its markers with one set of parameters",
+    "elements": "every element: patch test, rigid motions, symmetric tangents, rates of convergence",
+    "locking": "deflection of cantilevers against refinement at Poisson's ratios 0.3, 0.45, 0.49, for every element",
+    "dynamics": "energy, momentum, orders in the step of Crank–Nicolson and backward Euler, a tumbling plate",
+    "leg": "a jumping leg with two muscle groups: optuna times their contractions (needs optuna)",
+    "silicone": "hanging silicone against its LIDAR cloud: shear modulus, distances",
+    "poke": "a cylinder pressed 40 mm into a soft cube and withdrawn: force curve, penetration",
+    "poke_fine": "the poke on a mesh as fine as the paper's (half an hour)",
+    "sopra": "a pneumatic arm: six chambers at 60 kPa, one at a time",
+    "scale": "a bar of 564 to 150 000 coordinates, at rest and in motion: time, memory (minutes)",
+}

@@ -1,0 +1,232 @@
+"""Faults of an IMU board against what `imu_to_gravity` tells: gravity that is wrong must never be called valid.
+
+A board of its own physics (`devices/`) is moved by hands, arms and benches; its bytes, damaged by `imu_faults`, go
+through the host's receiver into the estimator behind the node. Judged is the gravity that is told against the true one.
+
+Kinds of violations:
+
+* wrong while valid: gravity told as valid is more than 5° off.
+* wrong for long: the same for more than 0.5 s on end.
+* stamp wrong while valid: a stamp is more than 0.25 s from the time of its measurement, for more than 0.5 s.
+* never named: gravity was wrong or withdrawn for more than 0.1 s on account of a fault, and no text said so.
+* false alarm: without any fault, gravity is withdrawn for more than 0.5 s after the first two seconds and a turn of
+  "up" by 60°, by which a gyroscope has proved itself.
+* not recovered: a fault is over for four seconds, "up" has turned by 60° since, and gravity is still withdrawn.
+
+An accelerometer that is wrong from the beginning on is no contradiction to anything before the base turns. Such a
+case counts from when the readings contradict each other: when the force as read, on a base without acceleration, is
+8° from where the rates as read have carried the first one, or has a length 10 % from g.
+"""
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.imu_receiver import ImuReceiver
+from soft_twin.studies.campaigns.base import Campaign, Violation
+from soft_twin.studies.campaigns.devices.base_motion import GRAVITY, BaseMotion, random_motion
+from soft_twin.studies.campaigns.devices.imu_board import Readings, frame, measure
+from soft_twin.studies.campaigns.imu_faults import FAULTS, Fault, Frame, damage_line, damage_readings, draw
+
+DURATION = 12.0  # [s]
+HOST_START = 1.7e9  # [s] of the host's clock when a case begins
+HEALTHY, COMBINED = 0.15, 0.3  # share of the cases
+WRONG = np.radians(5.0)
+LONG = 0.5  # [s]
+PROVING = np.radians(60.0)
+VISIBLE, VISIBLE_LENGTH = np.radians(8.0), 0.1
+
+
+@dataclass
+class Told:
+    """What was told after each of k arrivals.
+
+    Attributes:
+        time: (k,) of the case [s].
+        error: (k,) angle between gravity told and true [rad], NaN where none was told.
+        valid: (k,) whether it was told as valid.
+        stamp_error: (k,) [s].
+        named: (k,) whether there was a text.
+        texts: of each arrival.
+    """
+
+    time: np.ndarray
+    error: np.ndarray
+    valid: np.ndarray
+    stamp_error: np.ndarray
+    named: np.ndarray
+    texts: list[tuple[str, ...]]
+
+
+@dataclass
+class Case:
+    """A case before it is lived through."""
+
+    words: str
+    readings: Readings
+    faults: list[Fault]
+    frames: list[Frame]
+    counts_from: float
+
+
+class ImuCampaign(Campaign):
+    """See the module's docstring."""
+
+    name = "imu"
+
+    def __init__(self, estimator: str = "ekf"):
+        self.estimator = estimator
+
+    def run_case(self, seed: int) -> list[Violation]:
+        case = make_case(seed)
+        return judge(case, live(case, self.estimator))
+
+    def story(self, seed: int) -> str:
+        case = make_case(seed)
+        lines = [f"motion: {case.words}; rate {1.0 / np.diff(case.readings.true_time).mean():.0f} Hz"]
+        lines += [f"{f.start:.2f}…{f.end:.2f} s {f.name}: {f.words}" for f in case.faults] or ["no fault"]
+        told, last = live(case, self.estimator), None
+        for i in range(len(told.time)):
+            if (state := (bool(told.valid[i]), told.error[i] > WRONG, told.texts[i])) != last:
+                last = state
+                words = "; ".join(told.texts[i])
+                error = np.degrees(told.error[i])
+                lines.append(f"{told.time[i]:8.3f} s {'valid  ' if told.valid[i] else 'invalid'} {error:6.1f}° {words}")
+        return "\n".join(lines)
+
+
+def make_case(seed: int) -> Case:
+    """The case of a seed."""
+    rng = np.random.default_rng(seed)
+    rate = float(rng.choice([100.0, 200.0], p=(0.8, 0.2)))
+    motion = random_motion(rng, DURATION)
+    readings = measure(rng, motion, rate)
+    luck = rng.random()
+    count = 0 if luck < HEALTHY else 1 if luck < 1.0 - COMBINED else 2
+    faults = [draw(rng, DURATION) for _ in range(count)]
+    counts_from = _damage(rng, motion, readings, faults)
+    frames = _send(rng, readings)
+    for fault in faults:
+        frames = damage_line(rng, frames, fault)
+    return Case(motion.words, readings, faults, frames, counts_from)
+
+
+def live(case: Case, estimator: str = "ekf") -> Told:
+    """Let the receiver and the estimator live through a case."""
+    receiver, chain = ImuReceiver(), GravityEstimator(np.eye(3), estimator=estimator)
+    rows, texts, newest = [], [], 0
+    up = case.readings.true_up
+    for one in case.frames:
+        if not one.data:
+            receiver = ImuReceiver()
+        newest = max(newest, one.index)
+        for sample in receiver.feed(one.data, HOST_START + one.arrival):
+            told = chain.update(sample)
+            faults = told.faults + receiver.faults
+            cosine = -float(told.gravity_in_base @ up[newest]) / 9.81
+            late = told.time - HOST_START - case.readings.true_time[max(one.index, 0)]
+            rows.append((one.arrival, np.arccos(min(max(cosine, -1.0), 1.0)), told.valid, late, bool(faults)))
+            texts.append(faults)
+    columns = np.array(rows, dtype=float).T if rows else np.zeros((5, 0))
+    return Told(columns[0], columns[1], columns[2] > 0.0, columns[3], columns[4] > 0.0, texts)
+
+
+def judge(case: Case, told: Told) -> list[Violation]:
+    """What was violated in a case."""
+    wrong = told.valid & ~(told.error <= WRONG) & (told.time >= case.counts_from)
+    found = []
+    if wrong.any():
+        worst = np.degrees(told.error[wrong].max())
+        words = f"up to {worst:.1f}° off; {_names(case)}"
+        found.append(Violation("wrong while valid", float(told.time[wrong][0]), words))
+    found += _stretches(told, wrong, LONG, "wrong for long", case)
+    found += _stretches(told, told.valid & (np.abs(told.stamp_error) > 0.25), LONG, "stamp wrong while valid", case)
+    return found + (_judge_fault(case, told) if case.faults else _judge_health(case, told))
+
+
+def _judge_health(case: Case, told: Told) -> list[Violation]:
+    return _stretches(told, ~told.valid & (told.time > _proved(case)), LONG, "false alarm", case)
+
+
+def _proved(case: Case) -> float:
+    """When a gyroscope has had the occasion to prove itself [s]."""
+    steps = np.linalg.norm(np.diff(case.readings.true_up, axis=0, prepend=case.readings.true_up[:1]), axis=1)
+    return max(2.0, float(case.readings.true_time[min(np.searchsorted(np.cumsum(steps), PROVING), len(steps) - 1)]))
+
+
+def _judge_fault(case: Case, told: Told) -> list[Violation]:
+    found, first = [], max(min(f.start for f in case.faults), 2.0)
+    bad = (told.time > first) & (~told.valid | (told.error > WRONG)) & (told.time >= case.counts_from)
+    if _longest(told.time, bad) > 0.1 and not told.named[told.time > first].any():
+        found.append(Violation("never named", float(told.time[bad][0]), _names(case)))
+    over = max(f.end for f in case.faults)
+    if over < DURATION - 4.0 and _turns(case, over) > PROVING and not told.valid[told.time > DURATION - 0.5].any():
+        found.append(Violation("not recovered", DURATION, f"{_names(case)}; {'; '.join(told.texts[-1])}"))
+    return found
+
+
+def _turns(case: Case, start: float) -> float:
+    """How far "up" turns in the frame of the board after a time [rad]."""
+    up = case.readings.true_up[case.readings.true_time > start]
+    return float(np.linalg.norm(np.diff(up, axis=0), axis=1).sum())
+
+
+def _stretches(told: Told, which: np.ndarray, limit: float, kind: str, case: Case) -> list[Violation]:
+    length = _longest(told.time, which)
+    if length <= limit:
+        return []
+    return [Violation(kind, float(told.time[which][0]), f"for {length:.2f} s; {_names(case)}")]
+
+
+def _longest(time: np.ndarray, which: np.ndarray) -> float:
+    """The longest stretch on end of `which` [s]."""
+    longest, since = 0.0, np.nan
+    for now, true in zip(time.tolist(), which.tolist(), strict=True):
+        if not true:
+            since = np.nan
+        elif np.isnan(since):
+            since = now
+        else:
+            longest = max(longest, now - since)
+    return longest
+
+
+def _names(case: Case) -> str:
+    return ", ".join(f"{f.name} ({f.words}) from {f.start:.2f} s" for f in case.faults) or case.words
+
+
+def _send(rng: np.random.Generator, readings: Readings) -> list[Frame]:
+    """The frames of a board, each some milliseconds on its way, in order."""
+    count = len(readings.true_time)
+    delays = 0.001 + rng.exponential(0.001, count)
+    arrivals = np.maximum.accumulate(readings.true_time + delays)
+    first = int(rng.integers(65536))
+    rows = zip(readings.board_time, readings.gyroscope, readings.accelerometer, readings.temperature, strict=True)
+    return [Frame(i, float(arrivals[i]), frame(first + i, *row)) for i, row in enumerate(rows)]
+
+
+def _damage(rng: np.random.Generator, motion: BaseMotion, readings: Readings, faults: list[Fault]) -> float:
+    """Do the faults of the readings; the time from which the case counts [s] (see the module's docstring)."""
+    unaccelerated = measure(rng, replace(motion, force=GRAVITY * motion.up), 1.0 / np.diff(readings.true_time).mean())
+    with np.errstate(all="ignore"):
+        for fault in faults:
+            damage_readings(deepcopy(rng), unaccelerated, fault)
+            damage_readings(rng, readings, fault)
+    if not any(FAULTS[fault.name].forces and fault.start == 0.0 for fault in faults):
+        return 0.0
+    return _contradiction(unaccelerated)
+
+
+def _contradiction(readings: Readings) -> float:
+    """When forces and rates, as read on a base that does not accelerate, contradict each other; inf if never [s]."""
+    force, steps = readings.accelerometer, np.diff(readings.true_time, prepend=0.0)
+    carried = force[0] / max(np.linalg.norm(force[0]), 1e-9)
+    for i, (rate, read) in enumerate(zip(readings.gyroscope, force, strict=True)):
+        carried = carried - steps[i] * np.cross(rate, carried)
+        carried /= np.linalg.norm(carried)
+        length = np.linalg.norm(read)
+        if not abs(length / GRAVITY - 1.0) <= VISIBLE_LENGTH or carried @ read < np.cos(VISIBLE) * length:
+            return float(readings.true_time[i])
+    return float("inf")

@@ -1,1 +1,0 @@
-"""Physical twins: bodies that sense gravity and answer with shapes and sensitivities."""

@@ -1,0 +1,172 @@
+"""What a twin of a driven body is to the rest of the package, whatever physics is inside."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.twins.frames import Frame, SectionFrame
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """A static equilibrium, in base_link.
+
+    Attributes:
+        points: (n, 3) positions of the body's nodes [m].
+        tip: (3,) centre of the end section [m].
+        coordinates: (a,) of the actuators: cable pulled in at the base [m], of a free one what keeps it just taut;
+            volume let into a chamber [m³].
+        efforts: (a,) of the actuators: tensions [N], pressures [Pa].
+        residual: 2-norm of the unbalanced nodal forces [N].
+        iterations: Newton steps that it took.
+    """
+
+    points: np.ndarray
+    tip: np.ndarray
+    coordinates: np.ndarray
+    efforts: np.ndarray
+    residual: float
+    iterations: int
+
+    @property
+    def displacements(self) -> np.ndarray:
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
+
+
+@dataclass(frozen=True)
+class Linearisation:
+    """How one Newton step would move the body, as a function of the actuators' efforts e (a,):
+
+    x_new = x + `free_step` + `step_per_effort` e.
+
+    Attributes:
+        free_step: (n, 3) step with no actuator doing anything [m].
+        step_per_effort: (n, 3, a) [m/N] or [m/Pa].
+        coordinates: (a,) before the step, as if without effort.
+        free_coordinates: (a,) change of the coordinates in the free step.
+        compliance: (a, a) change of the coordinates for a unit of effort, what the actuators themselves give included.
+        residual: 2-norm of the unbalanced nodal forces before the step [N].
+        energy: elastic energy before the step [J].
+    """
+
+    free_step: np.ndarray
+    step_per_effort: np.ndarray
+    coordinates: np.ndarray
+    free_coordinates: np.ndarray
+    compliance: np.ndarray
+    residual: float
+    energy: float
+
+
+class Twin(ABC):
+    """A body with a state: positions and actuators' efforts; the state is the start of the next solve.
+
+    Attributes:
+        points: (n, 3) current positions of the body's nodes in base_link [m].
+        efforts: (a,) current efforts of the actuators: cable tensions [N], chamber pressures [Pa].
+        length: undeformed length [m].
+        least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
+        effort_units: (a,) "N" or "Pa".
+    """
+
+    points: np.ndarray
+    efforts: np.ndarray
+    length: float
+    least_effort: np.ndarray
+    effort_units: Sequence[str]
+
+    @property
+    def actuator_count(self) -> int:
+        return len(self.least_effort)
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """The efforts, as they are called where all actuators are cables."""
+        return self.efforts
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Back to the undeformed, unloaded state."""
+
+    @abstractmethod
+    def equilibrium(
+        self,
+        gravity: np.ndarray,
+        displacements: Sequence[float | None] | None = None,
+        tensions: Sequence[float] | None = None,
+        *,
+        coordinates: Sequence[float | None] | None = None,
+        efforts: Sequence[float] | None = None,
+    ) -> Equilibrium:
+        """The static equilibrium, found from the undeformed state; it becomes the current state.
+
+        Args:
+            gravity: (3,) in base_link [m/s²].
+            coordinates: (a,) of the actuators [m] or [m³], None for one that is free. A cable never pushes.
+            efforts: (a,) [N] or [Pa]; of a cable ≥ 0. Neither: no actuator does anything.
+            displacements, tensions: other names of the two, where all actuators are cables.
+
+        Raises:
+            InputError: wrong sizes, two given, an effort below the least, or not finite.
+            ConvergenceError: no equilibrium was found.
+        """
+
+    @abstractmethod
+    def linearise(self, gravity: np.ndarray) -> Linearisation:
+        """The Newton step from the current state under gravity (3,) in base_link [m/s²]."""
+
+    def relinearise(self, gravity: np.ndarray) -> Linearisation:
+        """As `linearise`, but with what an earlier one has factorised, where that saves time and still is good:
+        the residual and the coordinates are exact, steps and sensitivities are those of the earlier state."""
+        return self.linearise(gravity)
+
+    @abstractmethod
+    def advance(self, step: Linearisation, efforts: np.ndarray, largest_step: float) -> float:
+        """Take the step with efforts (a,), shortened so that no node moves more than `largest_step` [m].
+
+        Returns:
+            The largest node movement that the whole step asked for [m].
+        """
+
+    @abstractmethod
+    def coordinates(self) -> np.ndarray:
+        """(a,) of the current state: what winches have wound in [m], what valves have let in [m³]."""
+
+    def displacements(self) -> np.ndarray:
+        """The coordinates, as they are called where all actuators are cables."""
+        return self.coordinates()
+
+    @abstractmethod
+    def section(self, z: float, field: np.ndarray) -> np.ndarray:
+        """The value of a nodal field (n, 3, …) at the centre of the cross section at z [m]: (3, …)."""
+
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        """The values of a nodal field (n, 3) at the centres of the cross sections at `heights` (s,) [m]: (s, 3)."""
+        return np.array([self.section(z, field) for z in heights])
+
+    @abstractmethod
+    def section_normal(self, z: float) -> np.ndarray:
+        """(3,) unit normal of the cross section at z [m], +z undeformed."""
+
+    @property
+    @abstractmethod
+    def surface(self) -> np.ndarray:
+        """(t, 3) nodes of the triangles of the outer surface, outward."""
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        """Named places of the body; one is "tip", the centre of the end section where nothing else is said."""
+        return {"tip": SectionFrame(self.length)}
+
+    @property
+    def tip(self) -> np.ndarray:
+        """(3,) where the frame "tip" is in base_link [m]."""
+        return self.frames["tip"].position(self)

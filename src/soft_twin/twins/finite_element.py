@@ -1,0 +1,255 @@
+"""The finite element twin of a driven body: linearised steps on a model, equilibria, and exact sensitivities.
+
+At positions x with the efforts e of the actuators the nodal forces f_ext − ∂W/∂x + Gᵀ e vanish, G = ∂c/∂x being the
+gradients of the actuators' coordinates. Newton's step with the tangent K = ∂²W/∂x² − Σ e ∂²c/∂x² is linear in the new
+efforts, dx = K⁻¹ (f_ext − ∂W/∂x) + K⁻¹ Gᵀ e: one factorisation and 1 + a right-hand sides give both the step and the
+sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). Rigid plates move with six unknowns, see `unknowns`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from soft_twin.checks import checked_vector
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.mechanics.loads.loads import Gravity
+from soft_twin.mechanics.model import Assembled, Increment, Model
+from soft_twin.mechanics.sections import section_normal, section_weights
+from soft_twin.mechanics.unknowns import Pose
+from soft_twin.mesh.mesh import surface_triangles
+from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
+from soft_twin.solvers.stability import falling
+from soft_twin.twins.base import Linearisation
+from soft_twin.twins.frames import Frame
+from soft_twin.twins.statics import WEAK, StaticTwin
+
+SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
+SHIFTS = range(-4, 5)  # powers of ten of an indefinite matrix's diagonal: steps are short anyway, and settle sooner
+STATICS = Increment()
+
+
+@dataclass(frozen=True)
+class FemLinearisation(Linearisation):
+    """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns."""
+
+    steps: np.ndarray
+
+
+class FemTwin(StaticTwin):
+    """See the module's docstring and Twin."""
+
+    def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
+        """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place.
+
+        Raises:
+            InputError: the model has no gravity, or constraints that are more than rigid plates.
+        """
+        self.model, self.body, self.length = model, model.body, length
+        self._frames = {**super().frames, **(frames or {})}
+        self._gravity = _gravity_of(model)
+        model.unknowns.matrix.shifts = SHIFTS
+        self.actuators = model.actuators
+        self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
+        self.effort_units = self.actuators.units
+        self.coordinate_tolerance = self.actuators.tolerance
+        self.round_off = model.round_off
+        self._none: list[dict] = [{} for _ in model.constraints]
+        self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        self._stations: dict[tuple[float, ...], csr_matrix] = {}
+        self._surface: np.ndarray | None = None
+        self.reset()
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        return self._frames
+
+    @property
+    def points(self) -> np.ndarray:
+        return self._pose.points
+
+    @points.setter
+    def points(self, points: np.ndarray) -> None:
+        self._pose = Pose(points, self._pose.centres, self._pose.rotations)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        return self.model.efforts
+
+    @efforts.setter
+    def efforts(self, efforts: np.ndarray) -> None:
+        self.model.efforts = efforts
+
+    def reset(self) -> None:
+        self._pose = self.model.rest
+        self.efforts = np.zeros(self.actuator_count)
+        self._chord: Chord | None = None
+        self._moved, self._pause = 0.0, 0
+
+    def state(self) -> tuple[Pose, np.ndarray]:
+        return self._pose, self.efforts
+
+    def restore(self, state: tuple[Pose, np.ndarray]) -> None:
+        self._pose, self.efforts = state
+        self._chord = None
+
+    def body_coordinates(self) -> np.ndarray:
+        return self.actuators.coordinates(self.points)
+
+    def section(self, z: float, field: np.ndarray) -> np.ndarray:
+        near, weights = self._section(z)
+        return (weights @ field[near].reshape(len(near), -1)).reshape(field.shape[1:])
+
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        key = tuple(heights)
+        if key not in self._stations:
+            self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
+        return self._stations[key] @ field
+
+    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes near the section at z [m] and their weights."""
+        if z not in self._sections:
+            weights = section_weights(self.body.mesh, z)
+            near = np.flatnonzero(weights)
+            self._sections[z] = near, weights[near]
+        return self._sections[z]
+
+    def section_normal(self, z: float) -> np.ndarray:
+        return section_normal(self.body.mesh, self.points, self._section(z)[0])
+
+    @property
+    def surface(self) -> np.ndarray:
+        if self._surface is None:
+            self._surface = surface_triangles(self.body.mesh)
+        return self._surface
+
+    def linearise(self, gravity: np.ndarray) -> FemLinearisation:
+        self._chord = None
+        return self._newton_step(checked_vector(gravity, 3, "gravity"), np.zeros((self.model.unknowns.size, 0)))[0]
+
+    def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
+        gravity = checked_vector(gravity, 3, "gravity")
+        chord = self._chord
+        step = None if chord is None else self._chord_step(chord, gravity)
+        if step is not None:
+            chord.used, chord.gravity = True, gravity
+            return step
+        self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
+        if self._pause > 0:
+            return self.linearise(gravity)
+        masses = np.multiply.outer(self.body.node_masses, np.eye(3))
+        step, per_gravity = self._newton_step(gravity, self._reduced(masses))
+        self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), gravity)
+        return step
+
+    def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[FemLinearisation, np.ndarray]:
+        """The step, and K⁻¹ of `further` columns (size, r)."""
+        assembled = self._assemble(gravity, with_matrix=True)
+        unbalanced = self._reduced(-assembled.gradient)
+        gradients = self._reduced(self.actuators.gradients(self.points))
+        right = np.column_stack([unbalanced, gradients, further])
+        matrix = self.model.unknowns.matrix
+        solution = matrix.factorise_and_solve(lambda: self._assemble(gravity, with_matrix=True), right)
+        solved, further = np.split(solution, [1 + self.actuator_count], axis=1)
+        solved[:, 0] -= solved[:, 1:] @ self.efforts
+        sensitivities = gradients.T @ solved
+        moves = self._spread(solved)
+        step = FemLinearisation(
+            free_step=moves[:, :, 0],
+            step_per_effort=np.ascontiguousarray(moves[:, :, 1:]),
+            coordinates=self.body_coordinates(),
+            free_coordinates=sensitivities[:, 0],
+            compliance=sensitivities[:, 1:] + np.diag(self.softness),
+            residual=float(np.linalg.norm(unbalanced)),
+            energy=assembled.energy,
+            steps=solved,
+        )
+        return step, further
+
+    def _chord_step(self, chord: Chord, gravity: np.ndarray) -> FemLinearisation | None:
+        """The step with what was factorised before, or None where that is too old."""
+        assembled = self._assemble(gravity)
+        unbalanced = self._reduced(-assembled.gradient)
+        corrected = self.model.unknowns.matrix.solve(unbalanced)
+        correction = self._spread(corrected)
+        if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
+            return None
+        free_step = correction - product(chord.step_per_effort, self.efforts)
+        changes = self.actuators.changes(
+            self.points, np.concatenate([free_step[:, :, None], chord.step_per_effort], axis=2)
+        )
+        return FemLinearisation(
+            free_step=free_step,
+            step_per_effort=chord.step_per_effort,
+            coordinates=self.body_coordinates(),
+            free_coordinates=changes[:, 0],
+            compliance=changes[:, 1:] + np.diag(self.softness),
+            residual=float(np.linalg.norm(unbalanced)),
+            energy=assembled.energy,
+            steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]),
+        )
+
+    def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
+        move = step.free_step + product(step.step_per_effort, efforts)
+        largest = largest_movement(move)
+        fraction = min(1.0, largest_step / max(largest, 1e-300))
+        if self.model.unknowns.plates:
+            unknowns = step.steps[:, 0] + step.steps[:, 1:] @ efforts
+            self._pose = self.model.unknowns.move(self._pose, fraction * unknowns)
+        else:
+            self.points = self.points + fraction * move
+        self.efforts = self.efforts + fraction * (efforts - self.efforts)
+        self._moved = fraction * largest
+        return largest
+
+    def residual(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
+        before, self.efforts = self.efforts, efforts
+        unbalanced = self._reduced(self._assemble(gravity).gradient)
+        self.efforts = before
+        return float(np.linalg.norm(unbalanced))
+
+    @property
+    def weak(self) -> bool:
+        return self.model.unknowns.matrix.shift > 0.0
+
+    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+        matrix = self.model.unknowns.matrix
+        if not self.weak:
+            return None
+        rows = csr_matrix(self._reduced(self.actuators.gradients(self.points)[:, :, held]).T)
+        direction = falling(matrix, lambda: self._assemble(gravity, with_matrix=True), rows)
+        if direction is None and not held.any():
+            raise ConvergenceError(f"the equilibrium is not stable: {WEAK}")
+        return direction
+
+    def push(self, direction: np.ndarray, largest_step: float) -> None:
+        largest = largest_movement(self._spread(direction))
+        self._pose = self.model.unknowns.move(self._pose, largest_step / largest * direction)
+
+    def load_norm(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
+        forces = np.linalg.norm(self.actuators.gradients(self.points) * efforts, axis=(0, 1))
+        return float(np.linalg.norm(self.body.weight(gravity)) + forces.sum())
+
+    def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
+        energy, _, determinant, cell = self.body.assemble(self.points)
+        work = (self.body.weight(gravity) * (self.points - self.body.mesh.nodes)).sum()
+        return energy - work, determinant > SMALLEST_DETERMINANT, cell
+
+    def _assemble(self, gravity: np.ndarray, with_matrix: bool = False) -> Assembled:
+        self._gravity.vector = gravity
+        return self.model.assemble(self._pose, STATICS, self._none, with_matrix)
+
+    def _reduced(self, field: np.ndarray) -> np.ndarray:
+        return self.model.unknowns.reduced(field, self._pose)
+
+    def _spread(self, step: np.ndarray) -> np.ndarray:
+        return self.model.unknowns.spread(step, self._pose)
+
+
+def _gravity_of(model: Model) -> Gravity:
+    """The model's gravity, which the twin sets."""
+    found = [force for force in model.forces if isinstance(force, Gravity)]
+    if len(found) != 1:
+        raise InputError(f"a twin's model has one Gravity among its forces, this one has {len(found)}")
+    return found[0]

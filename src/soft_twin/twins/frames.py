@@ -1,0 +1,81 @@
+"""Named places of a body that can be aimed at and observed: where they are, how they are turned, how they move."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soft_twin.errors import InputError
+from soft_twin.mechanics.unknowns import cross_matrices
+
+if TYPE_CHECKING:
+    from soft_twin.twins.base import Twin
+
+
+class Frame(ABC):
+    """A place on a twin's body."""
+
+    @abstractmethod
+    def position(self, twin: "Twin") -> np.ndarray:
+        """(3,) in base_link [m]."""
+
+    @abstractmethod
+    def move(self, twin: "Twin", steps: np.ndarray) -> np.ndarray:
+        """(3, …) how steps (n, 3, …) of the nodes move it [m]."""
+
+    def rotation(self, twin: "Twin") -> np.ndarray:
+        """(3, 3) from the undeformed body.
+
+        Raises:
+            InputError: it is a point, and has none.
+        """
+        raise InputError(f"{type(self).__name__}: a point has no orientation, aim at a frame of three nodes or more")
+
+    def turn(self, twin: "Twin", steps: np.ndarray) -> np.ndarray:
+        """(3, …) how steps (n, 3, …) of the nodes turn it, to first order [rad]."""
+        return self.rotation(twin)  # which says why there is none
+
+
+class SectionFrame(Frame):
+    """The centre of the cross section at `z` [m] of a slender body along +z."""
+
+    def __init__(self, z: float):
+        self.z = z
+
+    def position(self, twin):
+        return twin.section(self.z, twin.points)
+
+    def move(self, twin, steps):
+        return twin.section(self.z, steps)
+
+
+class NodesFrame(Frame):
+    """Some nodes of a finite element body, as if they were rigid: their mean, and the rotation that fits them best."""
+
+    def __init__(self, nodes: np.ndarray, rest: np.ndarray):
+        """`nodes`: (k,) indices. `rest`: (n, 3) all nodes of the undeformed body [m].
+
+        Raises:
+            InputError: fewer than three nodes, or all in a line.
+        """
+        self.nodes = np.asarray(nodes)
+        self._arms = rest[self.nodes] - rest[self.nodes].mean(axis=0)
+        if np.linalg.matrix_rank(self._arms, tol=1e-9) < 2:
+            raise InputError(f"a frame of {len(self.nodes)} nodes in a line or a point has no orientation")
+
+    def position(self, twin):
+        return twin.points[self.nodes].mean(axis=0)
+
+    def move(self, twin, steps):
+        return steps[self.nodes].mean(axis=0)
+
+    def rotation(self, twin):
+        points = twin.points[self.nodes]
+        u, _, vt = np.linalg.svd((points - points.mean(axis=0)).T @ self._arms)
+        return u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+
+    def turn(self, twin, steps):
+        arms = twin.points[self.nodes] - twin.points[self.nodes].mean(axis=0)
+        inertia = (arms**2).sum() * np.eye(3) - arms.T @ arms
+        moments = np.einsum("kij,kj...->i...", cross_matrices(arms), steps[self.nodes])
+        return np.linalg.solve(inertia, moments.reshape(3, -1)).reshape(moments.shape)

@@ -1,0 +1,137 @@
+"""The command line: one line for every mistake, exit status 2, no traceback."""
+
+import importlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+import soft_twin
+from soft_twin.app import COMMANDS, bench
+from soft_twin.app.cli import main
+from soft_twin.app.measuring import Figure, time_calls
+from soft_twin.errors import UsageError
+from soft_twin.mesh.elements import ELEMENTS
+from soft_twin.mesh.files import read_mesh, write_mesh
+from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.mesh import Mesh
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["run", "slendr"], "no robot 'slendr'"),
+        (["mesh", "slendr"], "no robot 'slendr'"),
+        (["mesh", "slender", "--out", "/proc/nowhere"], "cannot write meshes"),
+        (["bench", "nothing"], "no benchmark 'nothing': there are"),
+        (["replay", "/nowhere.mcap", "--robot", "slender"], "nowhere.mcap"),
+        (["run", "slender", "--out", "/proc/nowhere"], "/proc/nowhere"),
+        (["run", "slender", "--imu", "/nowhere.mat"], "nowhere.mat"),
+        (["mesh", "--check", "/nowhere.vtu"], "no mesh at '/nowhere.vtu'"),
+        (["mesh", "slender", "--check", "/nowhere.vtu"], "either a robot"),
+        (["validate", "locking", "--out", "/proc/nowhere"], "cannot write into '/proc/nowhere'"),
+        (["report", "/"], "it is a folder"),
+        (["diff", "/dev/zero", "/dev/zero"], "it is a device"),
+        (["estimate", "/dev/null", "--out", "x.npz"], "ends in .mat"),
+        (["validate", "nothing"], "nothing to validate is called 'nothing': there are"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(argv, message, capsys):
+    assert main(argv) == 2
+    printed = capsys.readouterr()
+    lines = printed.err.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("soft-twin: ")
+    assert message in lines[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_what_the_command_line_calls(name):
+    module = importlib.import_module(f"soft_twin.app.{name}")
+    assert callable(module.add_arguments)
+    assert callable(module.run)
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in COMMANDS)
+
+
+def test_meshes_are_made_as_described(tmp_path, capsys):
+    gmsh_loads = True
+    try:
+        importlib.import_module("gmsh")
+    except (ImportError, OSError):
+        gmsh_loads = False
+    if not gmsh_loads:
+        pytest.skip("Gmsh is not installed here")
+    assert main(["mesh", "slender", "--out", str(tmp_path)]) == 0
+    assert "hex20r: 60 hex20r cells" in capsys.readouterr().out
+    assert len(read_mesh(tmp_path / "slender_tet4.vtu", ELEMENTS["tet4"]).cells) > 4700
+
+
+def test_meshes_are_written_nowhere_but_into_the_folder_that_is_said(tmp_path, capsys):
+    text = soft_twin.load_robot("slender").path.read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text.replace("file: slender_hex20.vtu", "file: ../evil.vtu"), encoding="utf-8")
+    assert main(["mesh", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert "meshes.hex20r.file: expected a file's name without folders" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "evil.vtu").exists()
+
+
+def test_a_mesh_is_described_and_refused_when_broken(tmp_path, capsys):
+    mesh = voxel_mesh(np.ones((2, 2, 2), bool), 0.01, "tet4")
+    write_mesh(mesh, tmp_path / "good.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "good.vtu")]) == 0
+    assert "cells            48 tet4, 27 nodes" in capsys.readouterr().out
+    cells = np.vstack([mesh.cells[:, [0, 2, 1, 3]][:1], mesh.cells[1:]])
+    write_mesh(Mesh(mesh.nodes, cells, mesh.element), tmp_path / "bad.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "bad.vtu")]) == 2
+    printed = capsys.readouterr()
+    assert "1 inverted" in printed.out
+    assert "1 of 48 cells are inverted or flat, the first is 0" in printed.err
+
+
+@pytest.mark.parametrize(("scale", "guess"), [(1e3, "20 m, .* in millimetres"), (1e-3, "2e-05 m, .* scaled twice")])
+def test_a_mesh_of_an_implausible_size_is_refused(tmp_path, capsys, scale, guess):
+    write_mesh(voxel_mesh(np.ones((2, 2, 2), bool), scale * 0.01, "hex8"), tmp_path / "mesh.vtu")
+    assert main(["mesh", "--check", str(tmp_path / "mesh.vtu")]) == 2
+    assert re.search(f"measures {guess}", capsys.readouterr().err)
+
+
+def test_a_benchmark_prints_a_table_and_ends_with_json(monkeypatch, capsys, tmp_path):
+    (tmp_path / "tiny.py").write_text(
+        "from soft_twin.app.measuring import Figure\n"
+        "def measure():\n"
+        "    return [Figure('speed.median', 'median speed', 1.25, 'm/s', '>= 1')]\n"
+    )
+    monkeypatch.setattr(bench, "folder", lambda name: tmp_path)
+    assert main(["bench", "tiny"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["median", "speed", "1.25", "m/s", ">=", "1"]
+    assert json.loads(lines[-1]) == {"speed.median": 1.25}
+
+
+def test_tables_line_up():
+    lines = bench.table([Figure("a", "short", 1.0), Figure("b", "a longer name", 123456.0, "ms", "< 5")]).splitlines()
+    assert len(lines) == 2
+    assert lines[0].index("1") > lines[0].index("short")
+
+
+def test_calls_are_timed_one_by_one():
+    calls = []
+    times = time_calls(calls.append, count=5, warm_up=2)
+    assert calls == [0, 1, 0, 1, 2, 3, 4]
+    assert times.shape == (5,)
+    assert np.isfinite(times).all()
+
+
+def test_the_folder_of_an_unknown_resource_is_an_error():
+    from soft_twin.resources import folder
+
+    with pytest.raises(UsageError, match="'nonsense' of soft_twin is not installed"):
+        folder("nonsense")

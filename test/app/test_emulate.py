@@ -1,0 +1,50 @@
+import subprocess
+import sys
+
+from soft_twin.app.cli import main
+from soft_twin.driving.can_bus import open_bus
+
+
+def _emulate(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "soft_twin.app.cli", "emulate", *arguments], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_emulated_motors_answer_a_driver_through_a_link(tmp_path):
+    link = tmp_path / "can"
+    process = _emulate("motors", "--link", str(link))
+    try:
+        assert process.stdout.readline().startswith("address: /dev/")
+        with open_bus("slcan", str(link)) as bus:
+            assert bus.recv(timeout=10.0).arbitration_id in range(0x201, 0x207)
+    finally:
+        process.terminate()
+        process.wait(10.0)
+
+
+def test_it_ends_by_the_clock_and_tells_its_faults(capsys):
+    assert main(["emulate", "openpneu", "--seconds", "0.2", "--fault", "garbage@0.05+0.05"]) == 0
+    told = capsys.readouterr().out
+    assert "garbage begins" in told
+    assert "garbage ends" in told
+
+
+def test_mistakes_are_told_in_one_line(capsys):
+    assert main(["emulate", "imu", "--fault", "stuck@0", "--seconds", "1"]) == 2
+    assert main(["emulate", "motors", "--robot", "no_robot"]) == 2
+    assert main(["emulate", "motors", "--link", "/no/such/folder/can", "--seconds", "0.1"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_only_a_link_is_replaced_and_only_its_own_is_removed(tmp_path, capsys):
+    file = tmp_path / "precious"
+    file.write_text("results")
+    assert main(["emulate", "openpneu", "--link", str(file), "--seconds", "0.1"]) == 2
+    assert "only a link is replaced" in capsys.readouterr().err
+    assert file.read_text() == "results"
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert main(["emulate", "openpneu", "--link", str(link), "--seconds", "0.1"]) == 0
+    assert not link.is_symlink()
+    assert file.read_text() == "results"

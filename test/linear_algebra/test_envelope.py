@@ -1,0 +1,58 @@
+"""The envelope Cholesky against dense linear algebra."""
+
+import numpy as np
+import pytest
+from bodies import body_of, dense, distorted_block
+
+from soft_twin.errors import ConvergenceError
+from soft_twin.mesh.generate.sweep import sweep_tube
+
+
+@pytest.fixture(params=["hex8", "tet10", "swept"])
+def body(request):
+    if request.param == "swept":
+        return body_of(sweep_tube(0.2, 1.0, 8.0, (1, 6, 9)))
+    return body_of(distorted_block(request.param))
+
+
+def test_solution_agrees_with_dense_algebra(body):
+    matrix = body.new_factorisation()
+    body.assemble(body.mesh.nodes, matrix)
+    full = dense(matrix)
+    right = np.random.default_rng(0).normal(size=(body.degrees_of_freedom, 7))
+    matrix.factorise(lambda: body.assemble(body.mesh.nodes, matrix))
+    assert matrix.shift == 0.0
+    np.testing.assert_allclose(matrix.solve(right), np.linalg.solve(full, right), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(matrix.solve(right[:, 0]), np.linalg.solve(full, right[:, 0]), rtol=1e-8, atol=1e-12)
+
+
+def test_one_right_hand_side_is_substituted_as_several_are(body):
+    """The sizes leave a group of less than eight columns at the end, and whole ones."""
+    matrix = body.new_factorisation()
+    body.assemble(body.mesh.nodes, matrix)
+    matrix.factorise(lambda: body.assemble(body.mesh.nodes, matrix))
+    right = np.random.default_rng(1).normal(size=(matrix.size, 2))
+    both = matrix.solve(right)
+    np.testing.assert_allclose(matrix.solve(right[:, 1]), both[:, 1], rtol=0.0, atol=1e-11 * np.abs(both).max())
+
+
+def test_an_indefinite_matrix_is_shifted_until_it_is_positive(body):
+    matrix = body.new_factorisation()
+
+    def assemble():
+        body.assemble(body.mesh.nodes, matrix)
+        matrix.add_to_diagonal(-0.5 * np.abs(matrix.diagonal).mean())
+
+    assemble()
+    full = dense(matrix)
+    matrix.factorise(assemble)
+    assert matrix.shift > 0.0
+    shifted = full + matrix.shift * np.eye(len(full))
+    right = np.ones(len(full))
+    np.testing.assert_allclose(shifted @ matrix.solve(right), right, rtol=1e-6)
+
+
+def test_a_matrix_that_is_not_finite_is_an_error(body):
+    matrix = body.new_factorisation()
+    with pytest.raises(ConvergenceError, match="not finite"):
+        matrix.factorise(lambda: matrix.data.fill(np.nan))

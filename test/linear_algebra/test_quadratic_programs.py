@@ -1,0 +1,21 @@
+"""Small quadratic programs: bounds are kept, and what is within them balances, however small the numbers are."""
+
+import numpy as np
+import pytest
+
+from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e-6])
+def test_box_programs_are_solved_exactly_at_any_size(size):
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(40, 40))
+    H = root @ root.T + np.eye(40)
+    f = size * rng.normal(size=40) * 10.0
+    low, high = -0.1 * size * np.ones(40), 0.1 * size * np.ones(40)
+    x = solve_box_qp(H, f, low, high)
+    slope = H @ x + f
+    assert ((x >= low) & (x <= high)).all()
+    assert 0 < (np.abs(x) < 0.0999 * size).sum() < 40
+    wanted = np.clip(x - slope / np.trace(H) * 40, low, high)
+    assert np.abs(x - wanted).max() < 1e-9

@@ -1,0 +1,296 @@
+"""Forces: resultants, potentials, stiffness against differences, and closed forms."""
+
+import numpy as np
+import pytest
+from bodies import distorted_block
+from scipy.optimize import brentq
+
+from soft_twin.errors import InputError, MeshError
+from soft_twin.mechanics.body import Body, Material
+from soft_twin.mechanics.cables import Cables
+from soft_twin.mechanics.constraints import CableLength, Prescribed
+from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.mechanics.materials import energy_named
+from soft_twin.mechanics.model import Model
+from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.mesh import Mesh
+from soft_twin.solvers.equilibrium import equilibrium
+from soft_twin.solvers.time.integrators import BackwardEuler
+
+RNG = np.random.default_rng(2)
+
+
+def body_of_block(element="hex8", clamped=True, law="neo_hookean"):
+    mesh = distorted_block(element)
+    held = mesh.nodes[:, 2] < 1e-9 if clamped else None
+    return Body(mesh, Material(energy_named(law, 1e5, 0.3), 1000.0), held)
+
+
+def outer_faces(mesh):
+    """(f, k) faces that belong to one cell only, outward."""
+    faces = np.vstack([mesh.cells[:, list(face)] for face in mesh.element.faces])
+    corners = np.sort(faces[:, : mesh.element.corners_per_face], axis=1)
+    _, first, count = np.unique(corners, axis=0, return_index=True, return_counts=True)
+    return faces[first[count == 1]]
+
+
+def moved(body):
+    return body.mesh.nodes + RNG.uniform(-0.05, 0.05, body.mesh.nodes.shape)
+
+
+def slope(function, x, direction, step=1e-6):
+    return (function(x + step * direction) - function(x - step * direction)) / (2 * step)
+
+
+def stiffness_times(force, x, direction):
+    """Σ of a force's blocks times a nodal field."""
+    result = np.zeros_like(x)
+    groups = force.groups
+    np.add.at(result, groups, np.einsum("mabij,mbj->mai", force.stiffness(x), direction[groups]))
+    return result
+
+
+def some_cable(body):
+    return Cables(body.mesh, np.array([[0.4, 0.6, 0.0]]), np.array([[0.4, 0.6, 2.0]]))
+
+
+def test_values_may_be_set_as_lists_and_are_checked_each_time():
+    body = body_of_block()
+    gravity, load = Gravity(), NodalLoad("top", [0.0, 0.0, 1.0])
+    load.nodes = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
+    pull, pressure = CableTension(some_cable(body), [1.0]), Pressure(outer_faces(body.mesh), 10.0)
+    wound = CableLength(some_cable(body))
+    model = Model(body, [gravity, load, pull, pressure], [wound])
+    gravity.vector, load.value, pull.tensions, wound.displacements = [0, 0, 1.0], [0, 1.0, 0], [2.0], [0.01]
+    assert equilibrium(model).multipliers[0][0] > 0.0
+    for owner, name, wrong in (
+        (gravity, "vector", [0.0, 1.0]),
+        (gravity, "vector", [0.0, 1.0, np.nan]),
+        (load, "value", [0.0, 1.0]),
+        (load, "value", np.zeros((2, 3))),
+        (load, "value", [0.0, 0.0, np.inf]),
+        (pull, "tensions", [-1.0]),
+        (pull, "tensions", [1.0, 2.0]),
+        (pull, "tensions", [np.nan]),
+        (pressure, "pressure", np.nan),
+        (wound, "displacements", [0.0, 0.0]),
+        (wound, "displacements", [np.nan]),
+    ):
+        before = getattr(owner, name)
+        with pytest.raises(InputError):
+            setattr(owner, name, wrong)
+        assert getattr(owner, name) is before
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_cables_without_points_are_refused(count):
+    with pytest.raises(InputError, match=f"at least 1 point in each cell is needed, not {count}"):
+        Cables(body_of_block().mesh, [[0.5, 0.5, 0.0]], [[0.5, 0.5, 2.0]], points_per_cell=count)
+
+
+def test_parts_of_another_mesh_are_refused():
+    body, small = body_of_block(), voxel_mesh(np.ones((1, 1, 1)), 3.0, "hex8")
+    small = Body(small, Material(energy_named("linear", 1e5, 0.3), 1.0), "base")
+    for part in (CableTension(some_cable(body)), CableLength(some_cable(body))):
+        with pytest.raises(InputError, match="threaded through another mesh"):
+            part.attach(small)
+    with pytest.raises(MeshError, match="pressure's faces: expected indices below 8"):
+        Pressure(outer_faces(body.mesh), 1.0).attach(small)
+    with pytest.raises(InputError, match="prescribed velocity: expected 3 numbers"):
+        Prescribed("base", velocity=[0.0, 1.0])
+
+
+def test_gravity_pulls_with_the_body_s_weight_and_may_change():
+    body = body_of_block()
+    gravity = Gravity([0.0, 0.0, -9.81])
+    gravity.attach(body)
+    assert gravity.force(body.mesh.nodes).sum(axis=0) == pytest.approx([0.0, 0.0, -9.81 * 12.0 * 1000.0])
+    gravity.vector = np.array([1.0, 2.0, 3.0])
+    assert gravity.force(body.mesh.nodes).sum(axis=0) == pytest.approx([12e3, 24e3, 36e3])
+
+
+@pytest.mark.parametrize("element", ["tet4", "tet10", "hex8", "hex20"])
+def test_pressure_all_around_has_no_resultant_and_is_its_potential_s_slope(element):
+    body = body_of_block(element, clamped=False)
+    pressure = Pressure(outer_faces(body.mesh), 700.0)
+    pressure.attach(body)
+    x, direction = moved(body), RNG.normal(size=body.mesh.nodes.shape)
+    force = pressure.force(x)
+    assert np.abs(force.sum(axis=0)).max() < 1e-9
+    assert np.abs(np.cross(x, force).sum(axis=0)).max() < 1e-9
+    assert pressure.volume(body.mesh.nodes) == pytest.approx(-12.0)
+    assert (force * direction).sum() == pytest.approx(-slope(pressure.energy, x, direction), rel=1e-7)
+    numeric = -slope(pressure.force, x, direction)
+    assert np.abs(stiffness_times(pressure, x, direction) - numeric).max() < 1e-6 * np.abs(numeric).max()
+
+
+@pytest.mark.parametrize("element", ["tet4", "hex20"])
+def test_a_body_under_water_shrinks_as_its_law_says(element):
+    """Neo-Hooke: μ s + (3 λ ln s − μ)/s = −p s² for the stretch s of all directions."""
+    body = body_of_block(element, clamped=False)
+    law, p = body.parts[0].material.energy, 2e4
+    corner = np.flatnonzero((body.mesh.nodes == 0.0).all(axis=1))
+    model = Model(body, [Pressure(outer_faces(body.mesh), p)], [Prescribed(corner)])
+    solved = equilibrium(model)
+    s = brentq(lambda s: law.mu * s + (3 * law.lam * np.log(s) - law.mu) / s + p * s**2, 0.5, 1.0, xtol=1e-14)
+    assert s < 0.96
+    lengths = np.linalg.norm(solved.pose.points - solved.pose.points[corner], axis=1)
+    assert lengths == pytest.approx(s * np.linalg.norm(body.mesh.nodes, axis=1), abs=2e-7)
+
+
+def test_a_chamber_with_a_loose_rim_is_refused_unless_it_is_meant():
+    body = body_of_block()
+    top = outer_faces(body.mesh)
+    top = top[(body.mesh.nodes[top][:, :, 2] > 2.0 - 1e-9).all(axis=1)]
+    with pytest.raises(MeshError, match="rim of 10 edges"):
+        Model(body, [Pressure(top, 1.0)])
+    model = Model(body, [Pressure(top, 500.0, open_rim=True)])
+    assert model.loads(body.mesh.nodes).sum(axis=0) == pytest.approx([0.0, 0.0, -500.0 * 6.0])
+    assert equilibrium(model).pose.points[:, 2].max() < 2.0
+
+
+def test_a_side_wall_whose_rim_is_partly_clamped_is_not_closed():
+    body = body_of_block()
+    side = outer_faces(body.mesh)
+    side = side[(body.mesh.nodes[side][:, :, 0] < 1e-9).all(axis=1)]
+    with pytest.raises(MeshError, match="neither closed nor clamped"):
+        Model(body, [Pressure(side, 1.0)])
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], [[1.0, 2.0, 3.0]], [np.nan, 0.0, 0.0]])
+def test_nodal_loads_of_a_wrong_shape_are_refused(value):
+    with pytest.raises(InputError, match="nodal load"):
+        Model(body_of_block(), [NodalLoad([5, 6], value)])
+
+
+def test_cable_tension_is_its_potential_s_slope_inside_and_outside():
+    body = body_of_block()
+    top = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
+    inside = Cables(
+        body.mesh, np.array([[0.4, 0.6, 0.0], [2.3, 1.2, 0.0]]), np.array([[0.7, 0.9, 2.0], [2.3, 1.2, 2.0]])
+    )
+    outside = Cables.outside(body.mesh, np.array([[-1.0, 0.0, 0.0]]), top, np.array([[-0.5, 1.0, 2.0]]))
+    assert outside.rest_lengths == pytest.approx([np.sqrt(0.25 + 1.0 + 4.0)])
+    for cables in (inside, outside):
+        pull = CableTension(cables, 100.0 * np.arange(1, cables.count + 1))
+        pull.attach(body)
+        x, direction = moved(body), RNG.normal(size=body.mesh.nodes.shape)
+        assert (pull.force(x) * direction).sum() == pytest.approx(-slope(pull.energy, x, direction), rel=1e-7)
+        numeric = -slope(pull.force, x, direction)
+        assert np.abs(stiffness_times(pull, x, direction) - numeric).max() < 1e-6 * np.abs(numeric).max()
+
+
+def test_a_cable_s_end_off_the_plate_is_refused():
+    body = body_of_block()
+    top = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
+    with pytest.raises(MeshError, match="cable 0 is 500 mm off the plane"):
+        Cables.outside(body.mesh, np.zeros((1, 3)), top, np.array([[0.0, 0.0, 2.5]]))
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ([0.4, 0.6, 2.0], r"ends .*\(c, 3\).* shape \(3,\)"),
+        (np.zeros((0, 3)), r"ends .* shape \(0, 3\)"),
+        ([[0.4, 0.6]], r"ends .* shape \(1, 2\)"),
+        ([["a", "b", "c"]], "ends .* found .*'a'"),
+        ([[0.4, 0.6, 2.0], [0.4, 0.6]], "ends .* found "),
+        ([[0.4, np.nan, 2.0]], r"cable 0 .* \[0.4, nan, 2.0\]"),
+        ([[0.4, 0.6, 2.0], [0.7, 0.6, 2.0]], "1 (starts|anchors) but 2 ends"),
+        ([[0.4, 0.6, 0.0]], "cable 0 starts where it ends"),
+    ],
+)
+def test_cables_of_ends_that_are_none_are_refused(ends, message):
+    mesh, start = body_of_block().mesh, [[0.4, 0.6, 0.0]]
+    with pytest.raises(InputError, match=message):
+        Cables(mesh, start, ends)
+    with pytest.raises(InputError, match=message):
+        Cables.outside(mesh, start, mesh.nodes[:, 2] > 2.0 - 1e-9, ends)
+
+
+def test_cables_of_starts_that_are_none_are_refused():
+    mesh, ends = body_of_block().mesh, [[0.4, 0.6, 2.0]]
+    with pytest.raises(InputError, match=r"starts .* shape \(3,\)"):
+        Cables(mesh, [0.4, 0.6, 0.0], ends)
+    with pytest.raises(InputError, match="2 anchors but 1 ends"):
+        Cables.outside(mesh, np.zeros((2, 3)), mesh.nodes[:, 2] > 2.0 - 1e-9, ends)
+
+
+def test_a_cable_s_nodes_are_indices_a_mask_or_a_name():
+    block = body_of_block().mesh
+    mask = block.nodes[:, 2] > 2.0 - 1e-9
+    mesh = Mesh(block.nodes, block.cells, block.element, groups={"top": np.flatnonzero(mask)})
+    anchors, ends = [[-1.0, 0.0, 0.0]], [[-0.5, 1.0, 2.0]]
+    x = moved(body_of_block())
+    expected = Cables.outside(mesh, np.array(anchors), np.flatnonzero(mask), np.array(ends)).lengths(x)
+    for nodes in (mask, "top", np.flatnonzero(mask).tolist()):
+        np.testing.assert_array_equal(Cables.outside(mesh, anchors, nodes, ends).lengths(x), expected)
+    with pytest.raises(MeshError, match="no node group 'tip'"):
+        Cables.outside(mesh, anchors, "tip", ends)
+    with pytest.raises(InputError, match="cables outside: no nodes"):
+        Cables.outside(mesh, anchors, [], ends)
+    with pytest.raises(MeshError, match="cables outside: expected indices below"):
+        Cables.outside(mesh, anchors, [len(mesh.nodes)], ends)
+
+
+def test_cables_may_be_lists():
+    body = body_of_block()
+    same = Cables(body.mesh, [[0.4, 0.6, 0.0]], [[0.4, 0.6, 2.0]])
+    np.testing.assert_array_equal(same.rest_lengths, some_cable(body).rest_lengths)
+
+
+def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
+    """Bent by a rotation that grows linearly with z, a cable in the middle turns by the same angle; what reaches its
+    end is exp(−μ θ)."""
+    body = body_of_block("hex20")
+    cables = Cables(body.mesh, np.array([[1.5, 1.0, 0.0]]), np.array([[1.5, 1.0, 2.0]]), points_per_cell=16)
+    pull = CableTension(cables, [50.0], friction=0.3)
+    pull.attach(body)
+    angle = 0.8
+    t = angle * body.mesh.nodes[:, 2] / 2.0
+    radius = 2.0 / angle
+    offset = body.mesh.nodes[:, 0] - 1.5
+    x = body.mesh.nodes.copy()
+    x[:, 0], x[:, 2] = 1.5 + radius * (1 - np.cos(t)) + offset * np.cos(t), (radius - offset) * np.sin(t)
+    total = pull.force(x).sum(axis=0)
+    end = 50.0 * np.exp(-0.3 * angle)
+    assert pull.energy(x) is None
+    last = pull._factors(x)[-1]
+    assert last * 50.0 == pytest.approx(end, rel=0.02)
+    assert np.linalg.norm(total) < 50.0
+
+
+def test_the_turning_of_a_nearly_straight_cable_is_exact():
+    """Turned as a whole by a tiny angle, a straight cable turns where it enters, and nowhere else."""
+    body = body_of_block()
+    cables, angle = some_cable(body), 1e-10
+    x = body.mesh.nodes.copy()
+    x[:, 0] += angle * body.mesh.nodes[:, 2]
+    np.testing.assert_allclose(cables.turning(x), np.full(len(cables.owners), angle), rtol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [0.5, 1.5])
+def test_steps_with_a_nearly_straight_cable_with_friction_converge(friction):
+    mesh = voxel_mesh(np.ones((3, 3, 6), int), 0.01, "hex8")
+    body = Body(mesh, Material(energy_named("neo_hookean", 2e5, 0.4), 1000.0), mesh.nodes[:, 2] < 1e-9)
+    cables = Cables(mesh, np.array([[0.004, 0.012, 0.0]]), np.array([[0.004, 0.012, 0.06]]))
+    model = Model(body, [Gravity([3.0, -2.0, -9.81]), CableTension(cables, [1.5], friction)])
+    scheme = BackwardEuler(model, 0.005, mass_damping=1.0)
+    assert max(scheme.step().iterations for _ in range(20)) <= 10
+
+
+@pytest.mark.parametrize("bend", [1e-5, 1e-1])
+def test_the_stiffness_of_cables_with_friction_is_the_slope_of_their_force(bend):
+    """Two cables that are nearly straight, or bent."""
+    body = body_of_block()
+    starts, ends = [[0.4, 0.6, 0.0], [2.3, 1.2, 0.0]], [[0.7, 0.9, 2.0], [2.3, 1.2, 2.0]]
+    pull = CableTension(Cables(body.mesh, starts, ends), [50.0, 80.0], friction=0.7)
+    pull.attach(body)
+    x, direction = (
+        body.mesh.nodes + bend * RNG.normal(size=body.mesh.nodes.shape),
+        RNG.normal(size=body.mesh.nodes.shape),
+    )
+    turned = (pull.remainder(x) @ direction.ravel()).reshape(x.shape)
+    numeric = -slope(pull.force, x, direction, step=1e-3 * bend)
+    assert np.abs(turned).max() > 1.0
+    assert np.abs(stiffness_times(pull, x, direction) + turned - numeric).max() < 1e-4 * np.abs(numeric).max()

@@ -1,0 +1,179 @@
+"""Mesh files: what is written is read again, names and all; broken files are refused."""
+
+import base64
+import re
+import zlib
+from pathlib import Path
+
+import meshio
+import numpy as np
+import pytest
+from bodies import distorted_block
+
+from soft_twin.errors import MeshError
+from soft_twin.mesh.elements import ELEMENTS
+from soft_twin.mesh.files import read_mesh, write_mesh
+from soft_twin.mesh.generate.gmsh_tube import initialised_gmsh
+from soft_twin.mesh.generate.sweep import sweep_tube
+from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
+from soft_twin.mesh.selection import centres_and_normals
+
+SUFFIXES = ["vtu", "msh", "vtk"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_mesh_survives_the_file_and_nothing_is_printed(tmp_path, suffix, capfd):
+    tube = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 3))
+    mesh = Mesh(tube.nodes, tube.cells, tube.element)
+    write_mesh(mesh, tmp_path / f"tube.{suffix}")
+    again = read_mesh(tmp_path / f"tube.{suffix}", mesh.element)
+    np.testing.assert_allclose(again.nodes, mesh.nodes)
+    np.testing.assert_array_equal(again.cells, mesh.cells)
+    assert not again.volumes and not again.surfaces and not again.groups
+    assert capfd.readouterr() == ("", "")
+
+
+def named(element_name):
+    """A block with volumes that overlap, two surfaces with a common face, and two groups."""
+    mesh, outer = distorted_block(element_name), boundary_faces(distorted_block(element_name))
+    centres = centres_and_normals(mesh, outer)[0]
+    return make_mesh(
+        mesh.nodes,
+        mesh.cells,
+        mesh.element,
+        volumes={"body": np.arange(8), "muscle one": np.arange(5, 9)},
+        surfaces={"low": outer[centres[:, 2] < 1e-6], "front": outer[(centres[:, 0] < 1e-6) | (centres[:, 2] < 1e-6)]},
+        groups={"A & B": [0, 3, 7], "ends": [3, 20]},
+    )
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_names_survive_the_file(tmp_path, suffix, name):
+    mesh = named(name)
+    write_mesh(mesh, tmp_path / f"block.{suffix}")
+    again = read_mesh(tmp_path / f"block.{suffix}", mesh.element)
+    for kind, nodes in (
+        ("volumes", lambda m, part: m.nodes[m.cells[part]].sum(axis=1)),
+        ("surfaces", lambda m, part: m.nodes[part].sum(axis=1)),
+        ("groups", lambda m, part: m.nodes[part]),
+    ):
+        before, after = getattr(mesh, kind), getattr(again, kind)
+        assert sorted(after) == sorted(before)
+        for key in before:
+            places = [np.round(nodes(m, part), 9) for m, part in ((mesh, before[key]), (again, after[key]))]
+            assert sorted(map(tuple, places[0])) == sorted(map(tuple, places[1]))
+
+
+def test_the_element_of_a_file_is_found(tmp_path):
+    for name in ("tet4", "hex20r"):
+        write_mesh(distorted_block(name), tmp_path / f"{name}.vtu")
+        assert read_mesh(tmp_path / f"{name}.vtu").element.name == name
+    meshio.Mesh(np.eye(3), [("triangle", [[0, 1, 2]])]).write(tmp_path / "shell.vtu")
+    with pytest.raises(MeshError, match="no cells of tetra, .*: it has triangle"):
+        read_mesh(tmp_path / "shell.vtu")
+
+
+def test_gmshs_own_physical_names_are_read(tmp_path):
+    """A box by Gmsh in second order: two volumes, their end, and a point; names of one cell may be two."""
+    pytest.importorskip("gmsh", exc_type=ImportError)
+    gmsh = initialised_gmsh()
+    try:
+        low, high = gmsh.model.occ.addBox(0, 0, 0, 1, 1, 1), gmsh.model.occ.addBox(0, 0, 1, 1, 1, 1)
+        gmsh.model.occ.fragment([(3, low)], [(3, high)])
+        gmsh.model.occ.synchronize()
+        end = gmsh.model.getEntitiesInBoundingBox(-0.1, -0.1, -0.1, 1.1, 1.1, 0.1, 2)[0][1]
+        gmsh.model.addPhysicalGroup(3, [low], name="low")
+        gmsh.model.addPhysicalGroup(3, [low, high], name="all")
+        gmsh.model.addPhysicalGroup(2, [end], name="end")
+        gmsh.model.addPhysicalGroup(0, [1], name="corner")
+        gmsh.option.setNumber("Mesh.MeshSizeMin", 0.7)
+        gmsh.model.mesh.generate(3)
+        gmsh.model.mesh.setOrder(2)
+        gmsh.write(str(tmp_path / "box.msh"))
+    finally:
+        gmsh.finalize()
+    mesh = read_mesh(tmp_path / "box.msh")
+    assert mesh.element.name == "tet10"
+    assert len(mesh.volume("all")) == len(mesh.cells) > len(mesh.volume("low")) > 0
+    assert mesh.nodes[mesh.cells[mesh.volume("low")]][..., 2].max() == pytest.approx(1.0)
+    centres, normals = centres_and_normals(mesh, mesh.surface("end"))
+    np.testing.assert_allclose(centres[:, 2], 0.0, atol=1e-12)
+    np.testing.assert_allclose(normals, np.tile([0.0, 0.0, -1.0], (len(normals), 1)), atol=1e-12)
+    assert len(mesh.group("corner")) == 1
+
+
+def test_a_name_of_two_kinds_is_refused_where_the_format_cannot_hold_it(tmp_path):
+    block = distorted_block("hex8")
+    mesh = make_mesh(block.nodes, block.cells, block.element, volumes={"a": [0]}, groups={"a": [0]})
+    write_mesh(mesh, tmp_path / "block.vtu")
+    with pytest.raises(MeshError, match="'a' names two parts"):
+        write_mesh(mesh, tmp_path / "block.msh")
+
+
+def test_missing_broken_and_empty_files_are_named(tmp_path):
+    with pytest.raises(MeshError, match="no mesh at .*soft-twin mesh"):
+        read_mesh(tmp_path / "none.vtu", ELEMENTS["tet4"])
+    broken = tmp_path / "broken.vtu"
+    broken.write_text("<VTKFile")
+    with pytest.raises(MeshError, match="not readable"):
+        read_mesh(broken, ELEMENTS["tet4"])
+    write_mesh(distorted_block("hex8"), tmp_path / "block.vtu")
+    with pytest.raises(MeshError, match="no tetra cells for element tet4: it has hexahedron"):
+        read_mesh(tmp_path / "block.vtu", ELEMENTS["tet4"])
+    with pytest.raises(MeshError, match="cannot write"):
+        write_mesh(distorted_block("hex8"), tmp_path / "block.jelly")
+
+
+def test_sizes_in_a_file_are_not_believed(tmp_path, monkeypatch):
+    """A node numbered 2³¹ − 1, and a few kilobytes that unpack to many, in files that are sound otherwise."""
+    monkeypatch.setattr("soft_twin.mesh.files.MAX_MEMORY", 100_000_000)
+    path = tmp_path / "block.msh"
+    meshio.Mesh(distorted_block("hex8").nodes, [("hexahedron", distorted_block("hex8").cells)]).write(
+        path, file_format="gmsh22", binary=False
+    )
+    lines = path.read_text().splitlines()
+    last = lines.index("$EndNodes") - 1
+    lines[last] = f"{2**31 - 1} {lines[last].split(maxsplit=1)[1]}"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(MeshError, match="not readable"):
+        read_mesh(path)
+    packed = zlib.compress(bytes(3 * 10**8), 1)
+    header = base64.b64encode(np.array([1, 3 * 10**8, 0, len(packed)], np.uint32).tobytes()).decode()
+    write_mesh(distorted_block("hex8"), tmp_path / "bomb.vtu")
+    text = re.sub(r"(<Points>.*?<DataArray[^>]*>)[^<]*", rf"\g<1>{header}{base64.b64encode(packed).decode()}",
+                  (tmp_path / "bomb.vtu").read_text(), count=1, flags=re.S)  # fmt: skip
+    (tmp_path / "bomb.vtu").write_text(text)
+    with pytest.raises(MeshError, match="bomb.vtu' is not readable"):
+        read_mesh(tmp_path / "bomb.vtu")
+
+
+@pytest.mark.parametrize("suffix", [".xdmf", ".h5", ".yaml", ""])
+def test_formats_that_lead_to_other_files_are_not_read(tmp_path, suffix):
+    (tmp_path / f"mesh{suffix}").write_text("x")
+    with pytest.raises(MeshError, match="expected a file that ends in .msh, .vtk, .vtu"):
+        read_mesh(tmp_path / f"mesh{suffix}")
+    (tmp_path / "mesh.inp").write_text("*HEADING\n*Include, input=mesh.inp\n")
+    with pytest.raises(MeshError, match="includes other files"):
+        read_mesh(tmp_path / "mesh.inp")
+
+
+def test_cells_of_several_kinds_are_refused_not_dropped(tmp_path):
+    mesh = distorted_block("hex8")
+    wedge = np.array([[0, 1, 2, 9, 10, 11]])
+    meshio.Mesh(mesh.nodes, [("hexahedron", mesh.cells), ("wedge", wedge)]).write(tmp_path / "mixed.vtu")
+    for element in (None, mesh.element):
+        with pytest.raises(MeshError, match="several kinds: besides hexahedron 1 wedge"):
+            read_mesh(tmp_path / "mixed.vtu", element)
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(MeshError, match="cannot write"):
+        write_mesh(distorted_block("hex8"), tmp_path / "no such folder" / "mesh.vtu")
+
+
+def test_the_documented_example_works(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[2] / "docs" / "meshes.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], {})
+    assert capsys.readouterr().out == "['chamber', 'side']\n"

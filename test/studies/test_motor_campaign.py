@@ -1,0 +1,307 @@
+"""The motors' judge has teeth: a plain driver that behaves passes, each bad habit is caught by its name."""
+
+import math
+import struct
+from dataclasses import replace
+from types import SimpleNamespace
+
+import can
+import numpy as np
+import pytest
+
+from soft_twin.errors import DeviceError, InputError
+from soft_twin.studies.campaigns.motor_case import Action, Fault, Stream, invent
+from soft_twin.studies.campaigns.motor_line import MotorLineCampaign
+from soft_twin.studies.campaigns.motors import MotorCampaign, MotorRun, SessionSubject
+
+VELOCITY_GAIN, POSITION_GAIN, FRICTION = 35.0, 25.0, 15.0  # [A s/m], [1/s], [A s/m]
+
+
+class PlainSession:
+    """The contract of a session in its plainest form; `habits` are what it does wrong.
+
+    One class for session and driver, so that a habit may sit anywhere.
+    """
+
+    def __init__(self, case, world, habits):
+        self._case, self._adapter, self._clock, self._habits = case, world.adapter, world.clock, habits
+        robot = case.robot
+        self._ids = [cable.motor_id for cable in robot.cables]
+        turn = 2.0 * math.pi * robot.winch.radius / robot.winch.gear_ratio
+        self._per_count = np.array([w.direction * w.scale * turn / 8192 for w in case.winches])
+        self._sense = np.sign(self._per_count)
+        self._offsets = np.array([cable.offset for cable in robot.cables])
+        self._bus, self._active, self._stopped, self._reopen = None, False, False, 0.0
+        self._counters = {"unusable": 0, "stale": 0}
+        self._forget("not open: connect it")
+        self.session = self
+
+    # ---- the contract
+
+    def connect(self):
+        if self._bus is not None:
+            return
+        try:
+            self._bus = self._adapter.open()
+        except can.CanError as error:
+            raise DeviceError(f"{error}: plug it in") from error
+        self._forget("")
+
+    def disconnect(self):
+        if self._bus is not None:
+            self._send(np.zeros(len(self._ids)))
+            self._bus.shutdown()
+        self._active, self._bus = False, None
+        if "forgets the latch" in self._habits:
+            self._stopped = False
+        self._forget("not open: connect it")
+
+    close = disconnect
+
+    def activate(self):
+        self._need(self._bus is not None, "plug the adapter in first")
+        self._active = True
+
+    def deactivate(self):
+        self._active = self._enabled = False
+
+    def enable(self):
+        self._need(self._active, "activate it first")
+        self._need(not self._stopped, "clear_stop first")
+        self._need(self._known or "drives when unknown" in self._habits, "the position is unknown: home first")
+        self._need(self._all_heard(), "no feedback: check the power")
+        self._enabled, self._fault, self._fed = True, "", self._clock.monotonic()
+        self._wanted = self._target = self._displacements()
+
+    def relax(self):
+        self._enabled = False
+
+    def stop(self):
+        self._stopped, self._enabled = True, self._enabled and "ignores stop" in self._habits
+        return "stopped"
+
+    def clear_stop(self):
+        self._stopped = False
+
+    def home(self):
+        self._need(not self._enabled, "relax it first")
+        self._need(self._all_heard(), "no feedback: check the power")
+        self._zero, self._known, self._fault = self._counts * self._per_count, True, ""
+
+    assume_taut_here = home
+
+    def take_up_slack(self):
+        raise DeviceError("home by hand: this one cannot")
+
+    def command(self, positions, stamp=None):
+        try:
+            values = np.asarray(positions, dtype=float)
+            fine = values.shape == (len(self._ids),) and np.all(np.isfinite(values)) and _are_numbers(positions)
+        except (TypeError, ValueError, OverflowError):
+            fine = False
+        if not fine and "swallows nonsense" in self._habits:
+            return
+        if not fine:
+            self._counters["unusable"] += 1
+            raise InputError(f"expected {len(self._ids)} numbers")
+        if stamp is not None and not -0.2 <= stamp - self._clock.time() <= 0.1:
+            self._counters["stale"] += 1
+            raise InputError("a command out of time: are the clocks in step?")
+        self._target = np.clip(values, *self._case.robot.cable_limits.displacement)
+        self._fed = self._clock.monotonic()
+
+    def status(self):
+        if self._bus is None:
+            state = "away"
+        elif self._stopped:
+            state = "stopped"
+        elif self._fault:
+            state = "fault"
+        else:
+            state = "active" if self._enabled else "ready" if self._known else "position unknown"
+        faults = (self._fault,) if self._fault else ()
+        told = self._displacements() if self._bus else self._offsets * np.nan
+        return SimpleNamespace(
+            state=state, mode=state, faults=faults, counters=dict(self._counters), positions=told, efforts=told
+        )
+
+    def poll(self):
+        if self._bus is not None or not self._case.autostart or self._clock.monotonic() < self._reopen:
+            return
+        self._reopen = self._clock.monotonic() + 0.2
+        try:
+            self.connect()
+            self._active = True
+        except DeviceError:
+            return
+
+    # ---- the driver
+
+    def tick(self):
+        if self._bus is None:
+            return
+        try:
+            self._receive()
+            self._send(self._currents())
+        except can.CanError:
+            self._bus.shutdown()
+            self._bus, self._enabled, self._known = None, False, False
+            self._fault = "the adapter is gone: plug it in"
+
+    def _receive(self):
+        now = self._clock.monotonic()
+        while (message := self._bus.recv(0.0)) is not None:
+            motor = message.arbitration_id - 0x200
+            if motor in self._ids and len(message.data) == 8:
+                self._take(self._ids.index(motor), *struct.unpack(">Hhh", message.data[:6]), now)
+        if self._active and not self._fault and now > 0.3 and np.any(now - self._heard > 0.25):
+            self._fail("no feedback: check the power, then home")
+
+    def _take(self, i, angle, rpm, _, now):
+        step = (angle - self._counts[i] + 4096) % 8192 - 4096
+        if self._heard[i] >= 0.0 and "is mute about slips" not in self._habits:
+            expected = 0.5 * (rpm + self._rpm[i]) / 60.0 * 8192 * 0.001
+            if abs(step - expected) > 60.0 + 0.05 * abs(rpm - self._rpm[i]):
+                self._fail("the angle jumped: check the encoder, then home")
+        self._counts[i] += step
+        self._rpm[i], self._heard[i] = rpm, now
+
+    def _currents(self):
+        limits, ceiling = self._case.robot.cable_limits, self._case.robot.winch.current_limit
+        if self._clock.monotonic() - self._fed > (3.0 if "has a late watchdog" in self._habits else 1.0):
+            self._enabled = False
+        if not self._enabled:
+            return np.zeros(len(self._ids))
+        way = np.clip(self._target - self._wanted, -0.004 * limits.rate, 0.004 * limits.rate)
+        self._wanted = self._wanted + way
+        rates = self._rpm / 60.0 * 8192 * self._per_count
+        error = way / 0.004 + POSITION_GAIN * (self._wanted - self._displacements()) - rates
+        currents = self._sense * (FRICTION * way / 0.004 + VELOCITY_GAIN * error)
+        if "exceeds the current" in self._habits:
+            return 4.0 * currents
+        return np.clip(currents, -ceiling, ceiling)
+
+    def _send(self, currents):
+        told = dict(zip(self._ids, currents, strict=True))
+        for can_id, first in ((0x200, 1), (0x1FF, 5)):
+            values = [int(1000.0 * told.get(first + k, 0.0)) for k in range(4)]
+            if any(first + k in told for k in range(4)):
+                data = struct.pack(">4h", *np.clip(values, -10000, 10000).astype(int))
+                self._bus.send(can.Message(arbitration_id=can_id, data=data, is_extended_id=False))
+
+    def _forget(self, fault):
+        n = len(self._ids)
+        self._enabled = self._known = False
+        self._fault, self._fed = fault, 0.0
+        self._counts, self._rpm, self._heard = np.zeros(n), np.zeros(n), np.full(n, -1.0)
+        self._zero, self._wanted, self._target = np.zeros(n), np.zeros(n), np.zeros(n)
+
+    def _fail(self, fault):
+        self._fault, self._enabled, self._known = fault, False, False
+
+    def _all_heard(self):
+        return self._bus is not None and bool(np.all(self._clock.monotonic() - self._heard < 0.1))
+
+    def _displacements(self):
+        return self._counts * self._per_count - self._zero + self._offsets
+
+    def _need(self, condition, what):
+        if not condition:
+            raise DeviceError(what)
+
+
+def _are_numbers(values):
+    return not isinstance(values, (str, bytes, dict)) and all(isinstance(value, (int, float)) for value in values)
+
+
+def _case(actions=(), faults=(), **stream):
+    """Two cables that are homed, enabled and moved to and fro, and then what the test adds."""
+    case = next(case for seed in range(100) if len((case := invent(seed)).winches) == 2)
+    usual = (Action(0.4, "home"), Action(0.6, "enable"))
+    return replace(
+        case,
+        autostart=True,
+        enable_when_active=False,
+        actions=tuple(sorted(usual + tuple(actions), key=lambda action: action.time)),
+        faults=tuple(faults),
+        stream=replace(Stream(0.01, 0.3, 0.9, 0.0, False, 0.0), **stream),
+        patient=False,
+        end=2.5,
+    )
+
+
+def _kinds(case, *habits):
+    run = MotorRun(case, lambda case, world: PlainSession(case, world, habits))
+    run.live()
+    return {violation.kind for violation in run.judge.violations}
+
+
+STOP = (Action(1.2, "stop"),)
+DIES = (Fault(1.2, 2.5, "commands die", 0, 0.0),)
+UNPLUGGED = (Fault(1.2, 0.3, "unplugged", 0, 0.0),)
+SLIPS = (Fault(1.2, 1.0, "slips", 1, 700.0),)
+AGAIN = ("stop", "disconnect", "connect", "activate", "home", "enable")
+RECONNECTED = tuple(Action(1.2 + 0.1 * k, name) for k, name in enumerate(AGAIN))
+
+
+@pytest.mark.parametrize(
+    ("actions", "faults", "stream"),
+    [
+        ((), (), {}),
+        (STOP, (), {}),
+        (RECONNECTED, (), {}),
+        ((), UNPLUGGED, {}),
+        ((), SLIPS, {}),
+        ((), (), {"nonsense": 0.3}),
+    ],
+)
+def test_a_driver_that_behaves_passes(actions, faults, stream):
+    assert _kinds(_case(actions, faults, **stream)) == set()
+
+
+@pytest.mark.parametrize(
+    ("habit", "actions", "faults", "stream", "kind"),
+    [
+        ("ignores stop", STOP, (), {}, "stop undone"),
+        ("forgets the latch", RECONNECTED, (), {}, "stop undone"),
+        ("drives when unknown", (Action(2.1, "enable"),), UNPLUGGED, {}, "driven without a zero"),
+        ("drives when unknown", (Action(2.1, "enable"),), UNPLUGGED, {}, "enabled without a zero"),
+        ("exceeds the current", (), (), {}, "current beyond limit"),
+        ("is mute about slips", (), SLIPS, {}, "position untrue"),
+        ("swallows nonsense", (), (), {"nonsense": 0.3}, "nonsense accepted"),
+        ("has a late watchdog", (), DIES, {}, "current too late"),
+    ],
+)
+def test_each_bad_habit_is_caught_by_name(habit, actions, faults, stream, kind):
+    assert kind in _kinds(_case(actions, faults, **stream), habit)
+
+
+@pytest.mark.parametrize(
+    ("part", "right", "wrong", "kind"),
+    [
+        ("winch", {"current_limit": 0.4}, {"current_limit": 4.0}, "current beyond limit"),
+        ("cable_limits", {"rate": 0.03}, {"rate": 0.15}, "too fast"),
+        ("cable_limits", {"displacement": (-0.002, 0.006)}, {"displacement": (-0.006, 0.01)}, "beyond displacement"),
+    ],
+)
+def test_a_driver_that_keeps_to_other_limits_is_caught(part, right, wrong, kind):
+    case = _case(dwell=0.1, reach=3.0)
+    case = replace(case, robot=replace(case.robot, **{part: replace(getattr(case.robot, part), **right)}))
+    robot = replace(case.robot, **{part: replace(getattr(case.robot, part), **wrong)})
+    run = MotorRun(case, lambda case, world: SessionSubject(replace(case, robot=robot), world))
+    run.live()
+    assert kind in {violation.kind for violation in run.judge.violations}
+
+
+def test_the_drivers_survive_random_cases():
+    campaign = MotorCampaign()
+    assert {seed: found for seed in range(4) if (found := campaign.run_case(seed))} == {}
+
+
+def test_a_case_is_the_same_each_time():
+    campaign = MotorCampaign()
+    assert campaign.story(8) == campaign.story(8)
+
+
+def test_the_driver_lives_on_a_real_line():
+    assert MotorLineCampaign().run_case(0) == []

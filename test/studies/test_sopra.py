@@ -1,0 +1,89 @@
+"""The pneumatic arm: symmetry is measured as it should be, and the real mesh bends as its chambers lie."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import MeshError
+from soft_twin.mesh.files import read_mesh
+from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.mesh import jacobians
+from soft_twin.studies.sopra import (
+    FIBRES,
+    FILE,
+    Bend,
+    bends,
+    chambers_of,
+    comparison,
+    hoops,
+    quadratic,
+    regularity,
+    symmetry,
+    table,
+)
+
+DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
+
+
+def bend(distance: float, degrees: float) -> Bend:
+    way = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), 0.0])
+    return Bend("upper", degrees - 180.0, distance * way, 1, 0.0, np.zeros((1, 3)))
+
+
+def test_symmetric_bends_have_no_spread():
+    assert symmetry([bend(0.05, angle) for angle in (70.0, 190.0, 310.0)]) == pytest.approx((0.0, 0.0), abs=1e-9)
+    spread, turn = symmetry([bend(0.04, 60.0), bend(0.05, 190.0), bend(0.06, 310.0)])
+    assert spread == pytest.approx(0.2)
+    assert turn == pytest.approx(10.0)
+
+
+def test_another_body_is_refused():
+    with pytest.raises(MeshError, match="0 closed chambers, not 6"):
+        chambers_of(voxel_mesh(np.ones((1, 1, 2), bool), 0.01, "tet4"))
+
+
+def test_fibres_go_around_the_nearest_chamber():
+    occupied = np.ones((10, 5, 5), bool)
+    occupied[2, 2, 1:4] = occupied[7, 2, 1:4] = False
+    mesh = voxel_mesh(occupied, 0.01, "tet4")
+    chambers = [mesh.surface("chamber 1"), mesh.surface("chamber 2")]
+    directions, walls = hoops(mesh, chambers)
+    centres = mesh.nodes[mesh.cells].mean(axis=1)
+    assert (np.sort(walls) == np.flatnonzero((centres[:, 2] > 0.01) & (centres[:, 2] < 0.04))).all()
+    axis = np.where(centres[:, :1] < 0.05, [[0.025, 0.025]], [[0.075, 0.025]])
+    across = centres[:, :2] - axis
+    assert np.linalg.norm(directions[walls], axis=1) == pytest.approx(1.0)
+    assert np.einsum("mi,mi->m", directions[walls, :2], across[walls]) == pytest.approx(0.0, abs=1e-12)
+    assert directions[walls, 2] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_quadratic_cells_are_the_same_cells():
+    mesh = voxel_mesh(np.ones((2, 1, 2), bool), 0.01, "tet4")
+    curved = quadratic(mesh)
+    assert curved.element.name == "tet10"
+    assert (curved.cells[:, :4] == mesh.cells).all()
+    volumes = jacobians(curved)[1] @ curved.element.weights
+    assert volumes.sum() == pytest.approx(4e-6)
+
+
+def test_the_comparison_says_how_symmetric_each_case_is():
+    found = [bend(distance, angle) for distance in (0.05, 0.01) for angle in (70.0, 190.0, 310.0)]
+    line = comparison({"case": found}).splitlines()[1]
+    assert line.count("50.00") == 3 and line.count("10.00") == 3 and line.count("0.0 %") == 2
+
+
+@pytest.mark.skipif(not (DATA / FILE).is_file(), reason=f"{FILE} is not in {DATA}")
+def test_quadratic_cells_bend_the_arm_alike_and_away_from_each_chamber():
+    mesh = read_mesh(DATA / FILE)
+    assert "85 % of the nodes" in regularity(mesh)
+    linear, curved = bends(mesh, 20e3), bends(quadratic(mesh), 20e3, FIBRES)
+    for found in (linear, curved):
+        assert [each.segment for each in found] == ["upper"] * 3 + ["lower"] * 3
+    for each in curved:
+        assert abs((each.direction - each.chamber) % 360.0 - 180.0) < 1.0
+    for half in (slice(3), slice(3, 6)):
+        assert symmetry(curved[half])[0] < 0.04 < symmetry(linear[half])[0]
+    assert np.mean([each.across for each in curved[:3]]) > 1.5 * np.mean([each.across for each in linear[:3]])
+    assert "six symmetric bends" in table(curved)

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from soft_twin.errors import InputError
+from soft_twin.twins.tensegrity.forward import Motion
+from soft_twin.twins.tensegrity.shape import bend_angle
+
+
+def _node_forces(arm, shape, tip_force=(0.0, 0.0, 0.0)):
+    """(40, 3) sum of members' tensions, weights and tip force at each node, from the shape alone."""
+    forces = arm.model.loads(tip_force)
+    for (a, c), tension in zip(arm.structure.members, shape.tensions, strict=True):
+        direction = (shape.nodes[c] - shape.nodes[a]) / np.linalg.norm(shape.nodes[c] - shape.nodes[a])
+        forces[a] += tension * direction
+        forces[c] -= tension * direction
+    return forces
+
+
+def test_every_strut_is_in_equilibrium(arm, cases):
+    case = cases["bent and pulled"]
+    shape = arm.forward(case.pressures, case.tip_force)
+    forces = _node_forces(arm, shape, case.tip_force)
+    resultant = forces[:20] + forces[20:]
+    moment = np.cross(shape.nodes[20:] - shape.nodes[:20], forces[20:])
+    assert np.abs(resultant[4:]).max() < 1e-5
+    assert np.abs(moment).max() < 1e-5
+
+
+def test_anchors_carry_the_weight_and_the_tip_force(arm, straight_pressures):
+    shape = arm.forward(straight_pressures, (1.0, 0.0, -2.0))
+    carried = _node_forces(arm, shape, (1.0, 0.0, -2.0))[:20].sum(axis=0) + _node_forces(arm, shape, (1.0, 0.0, -2.0))[
+        20:
+    ].sum(axis=0)
+    assert carried == pytest.approx([1.0, 0.0, -2.0 - 40 * 0.05 * 9.81], abs=1e-5)
+
+
+def test_straight_arm_is_1160_mm_long_and_has_fourfold_symmetry(arm, straight):
+    assert straight.length() == pytest.approx(1.160, abs=0.003)
+    assert bend_angle(straight) < 1e-6
+    turned = straight.nodes @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    assert np.roll(turned.reshape(2, 5, 4, 3), 1, axis=2) == pytest.approx(straight.nodes.reshape(2, 5, 4, 3), abs=1e-6)
+
+
+def test_struts_keep_their_lengths(arm, cases):
+    shape = arm.forward(cases["curled"].pressures)
+    assert np.linalg.norm(shape.nodes[20:] - shape.nodes[:20], axis=1) == pytest.approx(arm.structure.strut_lengths)
+
+
+def test_arm_bends_towards_the_pressurised_side(arm, cases):
+    shape = arm.forward(cases["bend 60°"].pressures)
+    assert np.degrees(bend_angle(shape)) == pytest.approx(60.0, abs=3.0)
+    assert np.arctan2(*shape.tip()[1::-1]) == pytest.approx(2.0, abs=0.15)
+
+
+def test_small_tip_force_moves_the_tip_its_way_in_proportion(arm, straight_pressures):
+    tips = [arm.forward(straight_pressures, (force, 0.0, 0.0)).tip()[0] for force in (0.01, 0.02)]
+    assert tips[0] > 0.0
+    assert tips[1] / tips[0] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_hand_pulls_the_arm_and_lets_it_swing_back(arm, straight, straight_pressures):
+    motion = Motion(arm.model, straight_pressures)
+    for _ in range(40):
+        held = motion.step(0.05, straight_pressures, hand=(0.2, 0.0, 0.0))
+    assert held.tip()[0] == pytest.approx(0.2, abs=0.01)
+    for _ in range(300):
+        free = motion.step(0.05, straight_pressures)
+    assert free.nodes == pytest.approx(straight.nodes, abs=2e-3)
+
+
+def test_released_arm_swings_through_its_rest(arm, straight_pressures):
+    motion = Motion(arm.model, straight_pressures, drag=0.05)
+    for _ in range(100):
+        motion.step(0.02, straight_pressures, hand=(0.1, 0.0, 0.0))
+    tips = [motion.step(0.02, straight_pressures).tip()[0] for _ in range(150)]
+    assert min(tips) < -0.02
+    assert np.all(np.abs(tips) < 0.1)
+
+
+def test_at_rest_nothing_moves(arm, straight, straight_pressures):
+    motion = Motion(arm.model, straight_pressures)
+    assert motion.step(0.01, straight_pressures).nodes == pytest.approx(straight.nodes, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pressures", "message"),
+    [(np.full(39, 1e5), "expected 40 values"), (np.full(40, 1e7), "outside"), (np.full(40, np.nan), "outside")],
+)
+def test_bad_pressures_are_refused(arm, pressures, message):
+    with pytest.raises(InputError, match=message):
+        arm.forward(pressures)
+
+
+def test_bad_tip_force_is_refused(arm, straight_pressures):
+    with pytest.raises(InputError, match="tip_force"):
+        arm.forward(straight_pressures, (np.nan, 0.0, 0.0))

@@ -1,0 +1,189 @@
+"""The rod twin: exact derivatives, the elastica, and three-dimensional elasticity."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_bvp, trapezoid
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.mechanics.loads import NodalLoad
+from soft_twin.mechanics.model import Model
+from soft_twin.robots.cable_tube_models import build_cable_tube_body
+from soft_twin.solvers.equilibrium import equilibrium
+from soft_twin.twins import rod as kernels
+
+SIDEWAYS = np.array([0.0, -9.81, 0.0])
+L, E = 0.1, 0.8e6
+
+
+@pytest.fixture
+def rod(slender):
+    return slender.build_twin(backend="rod")
+
+
+@pytest.fixture(scope="module")
+def fem(slender):
+    return slender.build_twin()
+
+
+@pytest.fixture
+def bent(rod):
+    rng = np.random.default_rng(0)
+    rod.restore((rng.normal(size=rod.strains.shape) * [8.0, 8.0, 8.0, 0.05], np.array([0.3, 0.1, 0.2, 0.1, 0.3, 0.2])))
+    return rod
+
+
+def test_gradient_and_hessian_are_those_of_the_potential_energy(bent):
+    gravity, h = np.array([1.0, -9.0, 3.0]), 1e-5
+    properties = bent._steps, bent._stiffness, bent._masses, gravity
+    direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
+
+    def shifted(step):
+        return bent.strains + step * direction
+
+    _, gradient, hessian, _, _ = kernels._assemble(bent.strains, *properties)
+    numeric = (sum(kernels._energies(shifted(h), *properties)) - sum(kernels._energies(shifted(-h), *properties))) / (
+        2 * h
+    )
+    assert gradient @ direction.ravel() == pytest.approx(numeric, rel=1e-8)
+    change = kernels._assemble(shifted(h), *properties)[1] - kernels._assemble(shifted(-h), *properties)[1]
+    exact = hessian @ direction.ravel()
+    assert np.abs(change / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
+    np.testing.assert_allclose(hessian, hessian.T, atol=1e-15)
+
+
+def test_cables_are_as_long_as_the_curves_they_follow(bent, slender):
+    """Each offset curve, drawn finely with the frames of the rod."""
+    fine = 400
+    strains = np.repeat(bent.strains, fine, axis=0)
+    steps = np.repeat(bent._steps / fine, fine)
+    frames, points = kernels._shape(strains, steps)
+    for cable, length in zip(slender.cables, bent.rest_lengths - bent.body_coordinates(), strict=True):
+        curve = points + frames @ np.array([*cable.position, 0.0])
+        passed = int(round(cable.length / bent.length * len(steps)))
+        drawn = np.linalg.norm(np.diff(curve[: passed + 1], axis=0), axis=1).sum()
+        assert length == pytest.approx(drawn, rel=1e-6)
+
+
+def test_derivatives_of_the_cables(bent):
+    arguments, h = (bent._steps, bent._cables, bent._passes), 1e-6
+    direction = np.random.default_rng(2).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
+    high = kernels._cables(bent.strains + h * direction, *arguments)
+    low = kernels._cables(bent.strains - h * direction, *arguments)
+    _, gradients = kernels._cables(bent.strains, *arguments)
+    np.testing.assert_allclose(gradients @ direction.ravel(), (high[0] - low[0]) / (2 * h), rtol=1e-6)
+    stiffness = np.zeros((direction.size, direction.size))
+    kernels._add_cable_stiffness(bent.strains, *arguments, bent.tensions, stiffness)
+    numeric = bent.tensions @ (high[1] - low[1]) / (2 * h)
+    assert np.abs(stiffness @ direction.ravel() - numeric).max() < 1e-6 * np.abs(numeric).max()
+
+
+def test_sensitivities_are_the_derivatives_of_the_equilibrium(rod):
+    tensions, h = np.array([0.3, 0.1, 0.2, 0.15, 0.05, 0.25]), 1e-4
+    rod.equilibrium(SIDEWAYS, tensions=tensions)
+    step = rod.linearise(SIDEWAYS)
+    for cable in range(6):
+        change = h * np.eye(6)[cable]
+        high = rod.equilibrium(SIDEWAYS, tensions=tensions + change)
+        low = rod.equilibrium(SIDEWAYS, tensions=tensions - change)
+        tip_by_tension = rod.section(L, step.step_per_effort)[:, cable]
+        np.testing.assert_allclose(tip_by_tension, (high.tip - low.tip) / (2 * h), rtol=1e-5, atol=1e-8)
+        np.testing.assert_allclose(
+            step.compliance[:, cable], (high.displacements - low.displacements) / (2 * h), rtol=1e-5, atol=1e-9
+        )
+
+
+def test_it_is_the_elastica(rod, slender):
+    """Within the error of ten straightened weights: EI θ'' = −w (L − s) cos θ, inextensible."""
+    outer, inner = 0.5 * slender.body.outer_diameter, 0.5 * slender.body.lumen_diameter
+    area, inertia = np.pi * (outer**2 - inner**2), np.pi / 4 * (outer**4 - inner**4)
+    ratio = 1150.0 * area * 9.81 / (E * inertia)
+    s = np.linspace(0, L, 200)
+    result = solve_bvp(
+        lambda s, y: np.vstack([y[1], -ratio * (L - s) * np.cos(y[0])]),
+        lambda a, b: np.array([a[0], b[1]]),
+        s,
+        np.zeros((2, s.size)),
+        tol=1e-8,
+    )
+    assert -rod.equilibrium(SIDEWAYS).tip[1] == pytest.approx(trapezoid(np.sin(result.sol(s)[0]), s), rel=0.006)
+
+
+def test_a_load_on_the_tip_is_in_its_energy_and_derivatives(bent):
+    bent.tip_force, gravity, h = [0.05, -0.02, 0.03], np.array([1.0, -9.0, 3.0]), 1e-5
+    state = bent.state()
+    direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
+    _, gradient, hessian, _, _ = bent._assemble(gravity)
+    values, slopes = [], []
+    for step in (h, -h):
+        bent.restore((state[0] + step * direction, state[1]))
+        values.append(bent.potential(gravity)[0])
+        slopes.append(bent._assemble(gravity)[1])
+    assert gradient @ direction.ravel() == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-7)
+    exact = hessian @ direction.ravel()
+    assert np.abs((slopes[0] - slopes[1]) / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
+
+
+def test_a_load_across_the_tip_bends_it_as_the_elastica(rod, slender):
+    """EI θ'' = −F cos θ, inextensible; and the same as a three-dimensional body within its own stiffening."""
+    outer, inner = 0.5 * slender.body.outer_diameter, 0.5 * slender.body.lumen_diameter
+    ratio = 0.04 / (E * np.pi / 4 * (outer**4 - inner**4))
+    s = np.linspace(0, L, 200)
+    result = solve_bvp(
+        lambda s, y: np.vstack([y[1], -ratio * np.cos(y[0])]),
+        lambda a, b: np.array([a[0], b[1]]),
+        s,
+        np.zeros((2, s.size)),
+        tol=1e-8,
+    )
+    rod.tip_force = [0.04, 0.0, 0.0]
+    expected = trapezoid(np.sin(result.sol(s)[0]), s)
+    tip = rod.equilibrium(np.zeros(3)).tip
+    assert tip[0] == pytest.approx(expected, rel=0.006) and expected > 0.02
+    body = build_cable_tube_body(slender)
+    solid = equilibrium(Model(body, [NodalLoad("tip", rod.tip_force)]))
+    end = np.unique(body.mesh.surfaces["tip"])
+    np.testing.assert_allclose(solid.pose.points[end].mean(axis=0), tip, atol=1e-3)
+
+
+@pytest.mark.parametrize("gravity", [SIDEWAYS, [0.0, 0.0, -9.81], [3.0, 4.0, 8.0]])
+@pytest.mark.parametrize("tensions", [None, [0.4, 0.0, 0.0, 0.3, 0.2, 0.1]])
+def test_it_is_within_a_millimetre_of_three_dimensions(rod, fem, gravity, tensions):
+    thin, thick = rod.equilibrium(gravity, tensions=tensions), fem.equilibrium(gravity, tensions=tensions)
+    np.testing.assert_allclose(thin.tip, thick.tip, atol=1e-3)
+    np.testing.assert_allclose(thin.displacements, thick.displacements, atol=1.5e-4)
+
+
+def test_displacements_lead_back_to_tensions(rod):
+    driven = rod.equilibrium(SIDEWAYS, tensions=[0.4, 0.0, 0.0, 0.3, 0.2, 0.1])
+    held = [d if t > 0 else None for d, t in zip(driven.displacements, driven.tensions, strict=True)]
+    np.testing.assert_allclose(rod.equilibrium(SIDEWAYS, displacements=held).tensions, driven.tensions, atol=1e-6)
+
+
+def test_the_inverse_and_the_controller_run_on_it(rod, slender):
+    solution = slender.build_inverse(rod).solve(SIDEWAYS, [0.0, 0.0, 0.098])
+    assert solution.reachable
+    rod.reset()
+    controller = slender.build_controller(rod)
+    controller.enable(True)
+    for angle in np.linspace(0.0, np.pi / 2, 50):
+        tick = controller.update(9.81 * np.array([0.0, -np.sin(angle), -np.cos(angle)]))
+    assert tick.error < 2e-3
+
+
+def test_its_surface_encloses_the_tube(rod, slender):
+    a, b, c = np.moveaxis(rod.points[rod.surface], 1, 0)
+    polygon = 0.5 * kernels.RING * np.sin(2 * np.pi / kernels.RING) * (0.5 * slender.body.outer_diameter) ** 2
+    assert np.einsum("ti,ti->", a, np.cross(b, c)) / 6.0 == pytest.approx(polygon * L)
+
+
+def test_what_a_rod_does_not_take_is_refused(slender, rod):
+    with pytest.raises(UsageError, match="a rod twin takes no mesh and no material"):
+        slender.build_twin(backend="rod", mesh="tet4", material="linear")
+    with pytest.raises(InputError, match="not finite"):
+        rod.equilibrium([0.0, np.nan, 0.0])
+
+
+def test_sections_at_once_are_those_one_by_one(bent):
+    heights = np.array([0.0, 0.013, 0.05, bent.length])
+    one_by_one = [bent.section(z, bent.points) for z in heights]
+    np.testing.assert_allclose(bent.sections(heights, bent.points), one_by_one, atol=1e-15)
