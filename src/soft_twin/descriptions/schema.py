@@ -76,7 +76,7 @@ def _words(annotation: Any) -> str:
     if origin is tuple:
         return f"list, each {_words(arguments[0])}"
     if origin in (Union, UnionType):
-        return " or ".join(_words(one) for one in arguments)
+        return " or ".join(_words(one) for one in arguments if one is not type(None))
     if origin is Literal:
         return " or ".join(f"`{one}`" for one in arguments)
     return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
