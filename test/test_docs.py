@@ -1,4 +1,4 @@
-"""The documents' links lead somewhere."""
+"""The documents' links lead somewhere, and the files that they name are there."""
 
 import re
 from pathlib import Path
@@ -22,6 +22,14 @@ def test_links_within_the_repository_lead_somewhere(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {path}"
         assert not anchor or anchor in anchors(target), f"{page.name}: {path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_code_that_a_page_names_exist(page):
+    """They are named from the root, from src/, or from src/soft_twin/."""
+    named = re.findall(r"`((?:[a-z0-9_]+/)+[a-z0-9_]+\.py)`", page.read_text())
+    homes = (ROOT, ROOT / "src", ROOT / "src" / "soft_twin")
+    assert [name for name in named if not any((home / name).is_file() for home in homes)] == []
 
 
 def test_every_page_is_in_the_index():
