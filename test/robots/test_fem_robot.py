@@ -89,6 +89,15 @@ def test_the_finger_is_controlled_tick_by_tick(finger, twin):
         controller.set_target([0.0, 0.0, 77.0])
 
 
+def test_in_motion_it_comes_to_rest_where_the_twin_is(finger, twin):
+    efforts = np.array([0.6, 0.2, 8e3])
+    moving = finger.build_dynamics(dt=0.05)
+    moving.model.efforts = efforts
+    moving.advance(1.5)
+    np.testing.assert_allclose(moving.pose.points, twin.equilibrium(DOWN, efforts=efforts).points, atol=2e-5)
+    assert moving.kinetic_energy() < 1e-9
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

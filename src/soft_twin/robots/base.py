@@ -3,7 +3,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from soft_twin.mechanics.model import Model
+    from soft_twin.solvers.time.integrators import BackwardEuler
 
 
 @dataclass(frozen=True)
@@ -23,3 +27,10 @@ class Robot(ABC):
     @abstractmethod
     def build_twin(self, **choices: Any) -> Any:
         """The robot's physical twin."""
+
+
+def build_dynamics(model: "Model", dt: float, mass_damping: float, stiffness_damping: float) -> "BackwardEuler":
+    """A model in motion, implicit Euler in steps of `dt` [s] with Rayleigh damping [1/s], [s]."""
+    from soft_twin.solvers.time.integrators import BackwardEuler
+
+    return BackwardEuler(model, dt, mass_damping=mass_damping, stiffness_damping=stiffness_damping)

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transforms3d.euler import euler2mat
 
-from soft_twin.robots.base import Robot
+from soft_twin.robots.base import Robot, build_dynamics
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import cable_tube as descriptions
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
+    from soft_twin.mechanics.model import Model
+    from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
 
 
@@ -169,6 +171,18 @@ class CableTube(Robot):
         from soft_twin.robots.cable_tube_models import build_cable_tube_twin
 
         return build_cable_tube_twin(self, backend, mesh=mesh, element=element, material=material)
+
+    def build_model(self, mesh=None, element=None, material=None) -> "Model":
+        """The robot's mechanics: body, weight and cables; choices as in `build_twin`."""
+        from soft_twin.robots.cable_tube_models import build_cable_tube_model
+
+        return build_cable_tube_model(self, mesh, element, material)
+
+    def build_dynamics(self, dt: float = 0.01, **choices: Any) -> "BackwardEuler":
+        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
+        cables pull with `model.efforts`. Choices as in `build_twin`."""
+        damping = self.body.damping
+        return build_dynamics(self.build_model(**choices), dt, damping.rayleigh_mass, damping.rayleigh_stiffness)
 
     def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
         """The solver that finds the cables' displacements for a tip target on `twin`, or on one of its own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from soft_twin.errors import DescriptionError, SoftTwinError
-from soft_twin.robots.base import Robot
+from soft_twin.robots.base import Robot, build_dynamics
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from soft_twin.mechanics.body import Body
     from soft_twin.mechanics.model import Model
     from soft_twin.mesh.mesh import Mesh
+    from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.finite_element import FemTwin
 
 T = TypeVar("T")
@@ -85,6 +86,12 @@ class FemRobot(Robot):
             for name, frame in self.description.frames.items()
         }
         return FemTwin(model, float(np.ptp(rest, axis=0).max()), frames)
+
+    def build_dynamics(self, dt: float = 0.01) -> "BackwardEuler":
+        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
+        cables and chambers work with `model.efforts`."""
+        damping = self.description.body.damping
+        return build_dynamics(self.build_model(), dt, damping.rayleigh_mass, damping.rayleigh_stiffness)
 
     def build_inverse(self, twin: "FemTwin | None" = None) -> "Inverse":
         """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own."""
