@@ -9,12 +9,13 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
+from soft_twin.twins.base import CableWords
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
 
 
 @dataclass(frozen=True)
-class Tick:
+class Tick(CableWords):
     """The twin after one tick, in base_link.
 
     Attributes:
@@ -46,16 +47,6 @@ class Tick:
     reachable: bool
     active_limits: tuple[str, ...]
     compensating: bool
-
-    @property
-    def displacements(self) -> np.ndarray:
-        """The coordinates, as they are called where all actuators are cables."""
-        return self.coordinates
-
-    @property
-    def tensions(self) -> np.ndarray:
-        """The efforts, as they are called where all actuators are cables."""
-        return self.efforts
 
 
 class Controller:

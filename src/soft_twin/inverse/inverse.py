@@ -18,7 +18,7 @@ from soft_twin.errors import InputError
 from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
-from soft_twin.twins.base import Linearisation, Twin
+from soft_twin.twins.base import CableWords, Linearisation, Twin
 from soft_twin.twins.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step
@@ -35,7 +35,7 @@ HEAVIEST = 100.0  # times the least weight of staying
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(CableWords):
     """What the actuators shall do, and what the twin expects of it.
 
     Attributes:
@@ -63,16 +63,6 @@ class Solution:
     residual: float
     optimality: float
     energy: float
-
-    @property
-    def displacements(self) -> np.ndarray:
-        """The coordinates, as they are called where all actuators are cables."""
-        return self.coordinates
-
-    @property
-    def tensions(self) -> np.ndarray:
-        """The efforts, as they are called where all actuators are cables."""
-        return self.efforts
 
 
 def arc_posture(twin: Twin, target: np.ndarray) -> list[Goal]:

@@ -9,8 +9,25 @@ import numpy as np
 from soft_twin.twins.frames import Frame, SectionFrame
 
 
+class CableWords:
+    """What `coordinates` and `efforts` are called where all actuators are cables."""
+
+    coordinates: np.ndarray
+    efforts: np.ndarray
+
+    @property
+    def displacements(self) -> np.ndarray:
+        """(a,) the coordinates [m]."""
+        return self.coordinates
+
+    @property
+    def tensions(self) -> np.ndarray:
+        """(a,) the efforts [N]."""
+        return self.efforts
+
+
 @dataclass(frozen=True)
-class Equilibrium:
+class Equilibrium(CableWords):
     """A static equilibrium, in base_link.
 
     Attributes:
@@ -29,16 +46,6 @@ class Equilibrium:
     efforts: np.ndarray
     residual: float
     iterations: int
-
-    @property
-    def displacements(self) -> np.ndarray:
-        """The coordinates, as they are called where all actuators are cables."""
-        return self.coordinates
-
-    @property
-    def tensions(self) -> np.ndarray:
-        """The efforts, as they are called where all actuators are cables."""
-        return self.efforts
 
 
 @dataclass(frozen=True)
