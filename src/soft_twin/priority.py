@@ -12,13 +12,22 @@ def prefer_this_thread() -> bool:
     Returns whether it was granted; Linux asks for root, CAP_SYS_NICE, or an `rtprio` in /etc/security/limits.conf.
     Only for threads that sleep most of the time.
     """
-    if not hasattr(os, "sched_setscheduler"):
-        return False
+    return _prefer(0)
+
+
+def prefer_all_threads() -> bool:
+    """Ask the same for every thread that this process has by now, which all should sleep most of the time.
+
+    A thread that drives motors waits for whoever holds the interpreter, or a lock: where that one is an ordinary thread,
+    and the host is busy, it waits for tenths of a second.
+
+    Returns whether it was granted for all of them.
+    """
     try:
-        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
-    except OSError:
+        threads = [int(name) for name in os.listdir("/proc/self/task")]
+    except OSError:  # not Linux
         return False
-    return True
+    return all([_prefer(thread) for thread in threads])
 
 
 def prefer_this_process() -> bool:
@@ -32,3 +41,14 @@ def prefer_this_process() -> bool:
         os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
         return True
     return False
+
+
+def _prefer(thread: int) -> bool:
+    """Whether that thread, 0 for the calling one, was granted to run before ordinary ones."""
+    if not hasattr(os, "sched_setscheduler"):
+        return False
+    try:
+        os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except OSError:  # not allowed, or the thread has just ended
+        return False
+    return True

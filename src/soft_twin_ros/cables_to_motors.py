@@ -63,7 +63,7 @@ class CablesToMotors(HardwareNode):
 
 def main() -> int:
     """Run the node; the exit status of its process."""
-    return run(CablesToMotors)
+    return run(CablesToMotors, urgent=True)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def _motion(parameters: Parameters, mounting) -> BaseMotion:
 
 def main() -> int:
     """Run the node; the exit status of its process."""
-    return run(EmulatedRobot)
+    return run(EmulatedRobot, urgent=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
-from soft_twin.priority import prefer_this_process
+from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin.processes import Interruption
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.parameters import declare, parameter, refuse_unknown
@@ -114,8 +114,10 @@ class RobotNode(Node):
             self.get_logger().info(health.message)
 
 
-def run(node_class: type[RobotNode]) -> int:
+def run(node_class: type[RobotNode], urgent: bool = False) -> int:
     """Run a node until it is interrupted or terminated; the process's exit status.
+
+    An `urgent` node has a thread that must not be late, and no other one that computes for long.
 
     0: ended on request; 2: it could not start, one line on stderr says why.
     """
@@ -126,6 +128,8 @@ def run(node_class: type[RobotNode]) -> int:
     node = None
     try:
         node = node_class()
+        if urgent:
+            prefer_all_threads()
         interruption.defer()
         _spin(node, interruption)
     except KeyboardInterrupt:

@@ -68,7 +68,7 @@ class PressuresToValves(HardwareNode):
 
 def main() -> int:
     """Run the node; the exit status of its process."""
-    return run(PressuresToValves)
+    return run(PressuresToValves, urgent=True)
 
 
 if __name__ == "__main__":
