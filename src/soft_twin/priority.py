@@ -18,8 +18,8 @@ def prefer_this_thread() -> bool:
 def prefer_all_threads() -> bool:
     """Ask the same for every thread that this process has by now, which all should sleep most of the time.
 
-    A thread that drives motors waits for whoever holds the interpreter, or a lock: where that one is an ordinary thread,
-    and the host is busy, it waits for tenths of a second.
+    A thread that drives motors waits for whoever holds the interpreter, or a lock: where that one is an ordinary
+    thread, and the host is busy, it waits for tenths of a second.
 
     Returns whether it was granted for all of them.
     """
@@ -27,7 +27,8 @@ def prefer_all_threads() -> bool:
         threads = [int(name) for name in os.listdir("/proc/self/task")]
     except OSError:  # not Linux
         return False
-    return all([_prefer(thread) for thread in threads])
+    granted = [_prefer(thread) for thread in threads]
+    return all(granted)
 
 
 def prefer_this_process() -> bool:

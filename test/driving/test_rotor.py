@@ -34,6 +34,17 @@ class Line:
         samples, self._waiting = (self._waiting, []) if deliver else ([], self._waiting)
         self.rotor.update(samples, dt, self.period)
 
+    def collect(self, seconds):
+        """What the controller sends in so long, while nobody reads it."""
+        samples = []
+        for _ in range(round(seconds / self.period)):
+            self._time += self.period
+            self._next += self.period
+            self.angle += self.speed * self.period
+            self.turned += self.speed * self.period
+            samples.append(self.sample())
+        return samples
+
     def run(self, seconds, **options):
         for _ in range(round(seconds / TICK)):
             self.tick(**options)
@@ -175,3 +186,28 @@ def test_the_period_is_learned_though_samples_are_late_and_lost():
         period.update(np.zeros(2) if late else waiting, TICK)
         waiting = waiting if late else np.zeros(2)
     assert period.seconds == pytest.approx(0.001, rel=0.03)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 0.9])
+def test_a_host_that_was_halted_waits_for_what_is_still_on_its_way(line, part):
+    """It finds a part of what was sent meanwhile in its buffer; the rest comes one and two ticks later."""
+    first = round(part * 300)
+    sent = line.collect(0.3)
+    line.rotor.update(sent[:first], 0.3, line.period)
+    rest = sent[first:] + line.collect(TICK)
+    half = len(rest) // 2
+    line.rotor.update(rest[:half], TICK, line.period)
+    line.rotor.update(rest[half:] + line.collect(TICK), TICK, line.period)
+    line.run(0.1)
+    assert line.verdict == (0, 0)
+    assert _counted(line) == pytest.approx(0.0, abs=SLACK)
+
+
+def test_only_time_in_which_the_host_has_listened_makes_a_rotor_silent():
+    line = Line(0.0)
+    line.run(0.2)
+    line.rotor.update([], 0.5, line.period)
+    assert line.rotor.age >= 0.5
+    assert line.rotor.unheard < 0.02
+    line.run(0.3, deliver=False)
+    assert line.rotor.unheard == pytest.approx(0.3, abs=0.01)

@@ -209,3 +209,37 @@ def test_rotors_stand_still_for_time_that_was_given_up(emulated):
     assert len(frames) == 6 * int(0.054 * robot.timing.motors)
     assert len({frame[:9] for frame in frames}) == 6  # one angle each
     assert {frame[9:13] for frame in frames} == {b"0000"}
+
+
+def test_an_imu_stands_still_on_a_clock_that_goes_on(emulated):
+    """Time that was given up has its samples, without a turn: no driver takes those after it for old ones."""
+    robot = emulated(real_time=False, hold_time=2.0)
+    robot.play(at=0.0)
+    with serial.Serial(robot.imu_path, timeout=0.05) as port:
+        robot.advance_devices(0.1)
+        port.read(100_000)
+        robot._stand_still(0.3)
+        robot.advance_devices(0.2)
+        samples = [sample for _, sample in FrameDecoder().feed(port.read(100_000))]
+    times = np.array([sample.time for sample in samples])
+    np.testing.assert_allclose(np.diff(times), 0.01, atol=0.5e-3)
+    assert times[-1] == pytest.approx(0.1 + 0.3 + 0.1, abs=0.011)
+    rates = np.array([abs(sample.angular_velocity[0]) for sample in samples])
+    assert rates[:30].max() < 0.2 < 2.0 < rates[31:].max()
+
+
+def test_nothing_is_lost_on_the_way_to_a_driver_that_was_halted(emulated):
+    robot = emulated(real_time=False)
+    with serial.Serial(robot.can_path, timeout=0.05) as port:
+        port.write(b"O\r")
+        robot.advance_devices(0.0)
+        port.read(100_000)
+        robot._stand_still(1.0)
+        robot.advance_devices(1.0)
+        assert not robot._motors.is_heard
+        received = b""
+        while not robot._motors.is_heard:
+            received += port.read(1000)
+        received += port.read(100_000)
+    assert received.count(b"\r") == 6 * 500
+    assert robot._motors.port.lost == 0

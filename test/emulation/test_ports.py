@@ -75,3 +75,30 @@ def test_a_port_can_be_plugged_in_again(port):
     with serial.Serial(port.path, timeout=1.0) as driver:
         port.write(b"back")
         assert driver.read(4) == b"back"
+
+
+def test_a_port_that_keeps_bytes_loses_none_that_it_has_room_for():
+    port = PseudoTerminal(keep=100_000)
+    try:
+        with serial.Serial(port.path, timeout=0.05) as driver:
+            sent = b"".join(i.to_bytes(4, "big") for i in range(20_000))
+            for start in range(0, len(sent), 1000):
+                assert port.write(sent[start : start + 1000]) == 1000
+            received = b""
+            while port.waiting:
+                received += driver.read(1000)
+            assert received + driver.read(100_000) == sent
+            assert port.lost == 0
+    finally:
+        port.close()
+
+
+def test_what_was_kept_for_a_driver_that_has_left_is_lost():
+    port = PseudoTerminal(keep=100_000)
+    try:
+        with serial.Serial(port.path):
+            port.write(bytes(50_000))
+            assert port.waiting
+        assert port.waiting == 0 < port.lost
+    finally:
+        port.close()

@@ -387,11 +387,11 @@ class CableControl(ActuatorControl):
 
     def _missing(self) -> list[str]:
         limit = self.parameters.silent_after
-        if self._readings.ages.max() <= limit:
+        if self._readings.unheard.max() <= limit:
             return []
         return [
             f"{self._motor(i)}: no feedback for {limit:g} s; check its power, its id, and the bus and its bit rate"
-            for i in np.flatnonzero(self._readings.ages > limit)
+            for i in np.flatnonzero(self._readings.unheard > limit)
         ]
 
     def _fault_of(self, cable: int, text: str) -> None:

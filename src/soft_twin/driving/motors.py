@@ -42,6 +42,7 @@ class MotorReadings:
         currents: (c,) > 0 winds in [A].
         pull_per_current: (c,) at the drums as they are wound now [N/A].
         ages: (c,) seconds since each motor's last feedback.
+        unheard: (c,) of these, seconds that this host has listened in vain, and was not halted itself.
         jumps, losses: (c,) see Rotor; a rotor alone that rested for long where others were heard is a loss, too.
         foreign: feedback of motors that are not in the description.
     """
@@ -97,6 +98,7 @@ class MotorReadings:
     def _gather(self) -> None:
         rotors = self._rotors
         self.ages = np.array([rotor.age for rotor in rotors])
+        self.unheard = np.array([rotor.unheard for rotor in rotors])
         self.jumps = np.array([rotor.jumps for rotor in rotors])
         self.losses = np.array([rotor.losses for rotor in rotors]) + self._rested_for
         self._counts = np.array([rotor.counts for rotor in rotors], dtype=float)

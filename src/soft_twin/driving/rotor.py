@@ -39,6 +39,7 @@ CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look 
 SLIP = 100.0  # [counts] less are no slip
 MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
 SUDDEN = 8.0  # times what the current can do to the speed in a period is what a blow can do
+LONGEST_LOOK = 0.005  # [s] of a tick that the host can have listened in; in the rest of it the host was halted
 SHORTEST_PERIOD = 0.001  # [s]
 SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
 
@@ -47,8 +48,8 @@ class FeedbackPeriod:
     """The time between two samples of a motor, learned from how many come.
 
     Lost samples make it look longer, and samples that have waited in a buffer make it look shorter for a moment: the
-    median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a row
-    say that it is shorter, the ones before had lost samples.
+    median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a
+    row say that it is shorter, the ones before had lost samples.
 
     Attributes:
         seconds: the period, 0 while it is not known [s].
@@ -89,6 +90,9 @@ class Rotor:
         speed: [counts/s].
         current: [A].
         age: since the last sample [s].
+        unheard: of that, what this host has listened in vain [s]. After a halt of its own it finds a part of the samples
+            in its buffers, and the rest comes when those have room: it misses none before it has listened as long
+            as a host that was not halted.
         acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
         mean_speed, mean_current: of these samples [counts/s, A].
         rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
@@ -100,6 +104,7 @@ class Rotor:
         """A rotor that cannot be accelerated by more [counts/s²]; after a silence of so long [s] all may be."""
         self._acceleration, self._silent_after = acceleration, silent_after
         self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
+        self.unheard = np.inf
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
         self.jumps = self.losses = self.rests = 0
         self._drift = self._way = self._reach = self._slips = self._blur = 0.0  # see _compare
@@ -113,7 +118,8 @@ class Rotor:
         if self._last is None:
             self._begin(samples)
             return
-        silence = self.age + dt
+        silence, look = self.age + dt, min(dt, LONGEST_LOOK)
+        self.unheard += look
         self._forget(dt)
         fresh = self._without_wild_ones(self._without_copies(samples, period), period)
         if period:
@@ -123,21 +129,21 @@ class Rotor:
         self.acceleration = np.nan
         if not fresh:
             return
-        self.age = 0.0
+        unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
         before, start = self.speed, self.counts
         for sample in fresh:
             self._take(sample, period)
         self._compare(self.counts - start, before, fresh, silence, period)
         if period:
             self._measure(before, fresh, period)
-            self._judge(silence, dt, period)
+            self._judge(unheard, look, period)
         else:
             self._judge_untimed(silence)
 
     def _begin(self, samples: Iterable[Feedback]) -> None:
         """The newest sample says where the rotor starts."""
         for sample in samples:
-            self._last, self.age = sample, 0.0
+            self._last, self.age, self.unheard = sample, 0.0, 0.0
             self.speed, self.current = sample.speed_rpm * COUNTS_PER_RPM, sample.current
         self._close()
 
@@ -189,8 +195,11 @@ class Rotor:
         if gap > LOST * period:
             self._blur += len(fresh) * 0.125 * self._acceleration * gap**2
 
-    def _judge(self, silence: float, dt: float, period: float) -> None:
-        """Whether lost or late samples explain the excess; after the grace, whether they were lost."""
+    def _judge(self, unheard: float, look: float, period: float) -> None:
+        """Whether lost or late samples explain the excess; after the grace, whether they were lost.
+
+        `unheard` is what this host has listened before they came [s], `look` the last of it.
+        """
         if not self._explained() or self._flickers(period):
             self._jump()
         elif self._owed < 0.5 * period:
@@ -198,8 +207,8 @@ class Rotor:
             self._sum_up(period)
             self._close()
         else:
-            self._open_for += dt
-            if self._open_for > GRACE or silence > self._silent_after:
+            self._open_for += look
+            if self._open_for > GRACE or unheard > self._silent_after:
                 self._settle(period)
 
     def _explained(self) -> bool:

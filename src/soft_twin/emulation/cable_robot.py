@@ -20,7 +20,7 @@ from soft_twin.robots.cable_tube import CableTube
 
 MIN_PAUSE = 0.002  # [s] of a thread that waits for another
 LONGEST_STEP = 3  # [periods] of the body
-MOST_STANDING = 100  # [ticks of the motors] told at once of time that stood still: more than a line holds are lost
+MOST_STANDING = 2.0  # [s] told at once of time that stood still: after longer pauses no driver believes anything
 SETTLING_PATIENCE = 5.0  # [s] for the body to be put to rest
 
 
@@ -74,10 +74,11 @@ class CableRobot:
     """An emulated robot that lives in two threads, one for its devices and one for its body, by one clock.
 
     The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
-    up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for: nothing
-    turns unseen. The body is computed as often as there is time for, at most at its rate, in steps of up to
-    LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since longer steps cost more
-    than they gain.
+    up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for, and say so
+    in samples like any others: nothing turns unseen, and no board's clock goes slow. Where the motors' driver is so
+    late that its line is full, time waits for it. The body is computed as often as there is time for, at most at its
+    rate, in steps of up to LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since
+    longer steps cost more than they gain.
 
     Attributes:
         imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
@@ -118,11 +119,12 @@ class CableRobot:
         self._play_time = math.inf
         self._tensions = np.zeros(len(robot.cables))
         self._motor_ticks = self._imu_ticks = 0
+        self._imu_stood = 0  # samples of time that stood still
         self._real_time, self._clock = real_time, WorldClock()
         self.advance_body(0.0, 1.0 / self.timing.plant)
         self._closing, self._unsettled = threading.Event(), threading.Event()
         self._settling = threading.Condition()
-        self._standing = 0.0
+        self._standing, self._imu_standing = 0.0, 0.0  # samples that are not whole yet
         self._clock = WorldClock()  # time begins when the body is there
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._run_devices, self._run_body)]
         if real_time:
@@ -237,14 +239,15 @@ class CableRobot:
         let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
         return np.maximum(self._tensions - let_out / self._body.give, 0.0)
 
-    def _sample_imu(self, now: float) -> None:
+    def _sample_imu(self, now: float, turning: bool = True) -> None:
         t = self._motion_time(now)
         if isinstance(self._motion, RecordedMotion):
             angular_velocity, specific_force = self._motion.imu(t)
         else:
             angular_velocity = self._mounting.T @ self._motion.angular_velocity(t)
             specific_force = self._mounting.T @ self._motion.specific_force(t)
-        self._imu.step(now, angular_velocity, specific_force, 1.0 / self.timing.imu)
+        board_time = now + self._imu_stood / self.timing.imu
+        self._imu.step(board_time, turning * angular_velocity, specific_force, 1.0 / self.timing.imu)
 
     def _motion_time(self, now: float) -> float:
         """Time on the motion's clock: negative while it has not begun."""
@@ -253,18 +256,23 @@ class CableRobot:
     def _run_devices(self) -> None:
         prefer_this_thread()  # devices keep their own time, however busy the host is
         while not self._closing.wait(max(-self._clock.ago(self._next_tick()), 0.0)):
+            while not (self._motors.is_heard or self._closing.is_set()):
+                self._closing.wait(MIN_PAUSE)
             self._stand_still(self._clock.give_up())
             now = self._clock.due()
             self.advance_devices(now)
             self._clock.move(now)
 
     def _stand_still(self, duration: float) -> None:
-        """Motors tell that they have not moved for so long [s], tick by tick."""
-        self._standing += duration * self.timing.motors
-        ticks = int(self._standing)
-        self._standing -= ticks
+        """Motors and IMU tell that they have not moved for so long [s], tick by tick."""
+        told = min(duration, MOST_STANDING)
+        ticks, self._standing = _whole(self._standing + told * self.timing.motors)
+        samples, self._imu_standing = _whole(self._imu_standing + told * self.timing.imu)
         if ticks:
-            self._motors.stand_still(min(ticks, MOST_STANDING))
+            self._motors.stand_still(ticks)
+        for _ in range(samples):
+            self._sample_imu(self._imu_ticks / self.timing.imu, turning=False)
+            self._imu_stood += 1
 
     def _next_tick(self) -> float:
         return min(self._motor_ticks / self.timing.motors, self._imu_ticks / self.timing.imu)
@@ -280,3 +288,8 @@ class CableRobot:
                 self._clock.leave_out((due - ticks - periods) * period)
                 ticks = due
                 self.advance_body(ticks * period, periods * period)
+
+
+def _whole(number: float) -> tuple[int, float]:
+    """Its whole part, and the rest."""
+    return int(number), number - int(number)

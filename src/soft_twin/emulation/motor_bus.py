@@ -7,9 +7,11 @@ from soft_twin.emulation.line_faults import LineFaults
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.emulation.slcan import SlcanAdapter
 
+BUFFER = 1 << 18  # [bytes] of the adapter: some seconds of feedback
+
 
 class MotorBus:
-    """Emulated motors behind an slcan adapter on a pseudo-terminal.
+    """Emulated motors behind an slcan adapter on a pseudo-terminal; what a driver is too late for waits for it.
 
     Attributes:
         port: what the driver opens.
@@ -18,10 +20,15 @@ class MotorBus:
     """
 
     def __init__(self, motors: EmulatedC610):
-        self.port = PseudoTerminal()
+        self.port = PseudoTerminal(BUFFER)
         self.motors = motors
         self.line = LineFaults(self.port)
         self._adapter = SlcanAdapter(self.line)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the driver has taken all that there is no more room for, as far as there is a driver."""
+        return not self.port.waiting
 
     def step(self, dt: float, tensions: np.ndarray) -> None:
         """Take the commands that came, let `dt` seconds pass under `tensions` (c,) [N], send feedback."""

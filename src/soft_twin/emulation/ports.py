@@ -13,17 +13,19 @@ class PseudoTerminal:
     """The device's end of a pseudo-terminal in raw mode; a driver opens the other end by its `path`.
 
     Nothing here blocks. As on a serial line, bytes that nobody is there to read are lost: those written while
-    no driver has the port open, and those that do not fit into the kernel's buffer. Calls after `close` do nothing,
-    so that an emulator's thread need not know when the device is unplugged.
+    no driver has the port open, and those that neither fit into the kernel's buffer nor into what is kept here. Calls
+    after `close` do nothing, so that an emulator's thread need not know when the device is unplugged.
 
     Attributes:
         path: what a driver opens, such as /dev/pts/3.
         lost: bytes that were written and reached nobody.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int = 0):
+        """`keep`: so many bytes that the kernel's buffer has no room for wait until the driver has read others."""
         self._lock = threading.Lock()
         self._open = False
+        self._keep, self._kept = keep, b""
         self.lost = 0
         self.open()
 
@@ -32,6 +34,13 @@ class PseudoTerminal:
         """Whether a driver has the port open."""
         with self._lock:
             return self._is_connected()
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait for room in the kernel's buffer, after as many of them as have room have gone there."""
+        with self._lock:
+            self._send()
+            return len(self._kept)
 
     def read(self) -> bytes:
         """All bytes that the driver has sent and that were not read yet."""
@@ -44,14 +53,13 @@ class PseudoTerminal:
                 return b""
 
     def write(self, data: bytes) -> int:
-        """Send bytes to the driver; the number of bytes that went out, the rest is lost."""
+        """Send bytes to the driver; the number of bytes that are on their way, the rest is lost."""
         with self._lock:
-            sent = 0
-            if self._is_connected():
-                with contextlib.suppress(OSError):  # buffer full (EAGAIN), or the driver left just now (EIO)
-                    sent = os.write(self._device, data)
-            self.lost += len(data) - sent
-            return sent
+            before = self.lost
+            self._kept += data
+            self._send()
+            self._lose(len(self._kept) - self._keep)
+            return len(data) - min(self.lost - before, len(data))
 
     def open(self) -> None:
         """Plug the device in, if it is not; its path is another one then."""
@@ -73,6 +81,20 @@ class PseudoTerminal:
             if self._open:
                 self._open = False
                 os.close(self._device)
+
+    def _send(self) -> None:
+        """Hand over what is kept, as far as there is room; nothing is kept for a driver that is not there."""
+        if not self._is_connected():
+            self._lose(len(self._kept))
+        elif self._kept:
+            with contextlib.suppress(OSError):  # buffer full (EAGAIN), or the driver left just now (EIO)
+                self._kept = self._kept[os.write(self._device, self._kept) :]
+
+    def _lose(self, count: int) -> None:
+        """The newest so many bytes of what is kept reach nobody."""
+        if count > 0:
+            self._kept = self._kept[:-count]
+            self.lost += count
 
     def _is_connected(self) -> bool:
         return self._open and not self._poll.poll(0)
