@@ -90,9 +90,9 @@ class Rotor:
         speed: [counts/s].
         current: [A].
         age: since the last sample [s].
-        unheard: of that, what this host has listened in vain [s]. After a halt of its own it finds a part of the samples
-            in its buffers, and the rest comes when those have room: it misses none before it has listened as long
-            as a host that was not halted.
+        unheard: of that, what this host has listened in vain [s]. After a halt of its own it finds a part of the
+            samples in its buffers, and the rest comes when those have room: it misses none before it has listened as
+            long as a host that was not halted.
         acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
         mean_speed, mean_current: of these samples [counts/s, A].
         rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
