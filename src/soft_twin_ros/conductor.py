@@ -24,7 +24,7 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin_ros.conversions import to_array
 from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
 
-START_PATIENCE = 90.0  # [s] for compiling and loading, when it is done for the first time
+START_PATIENCE = 180.0  # [s] for compiling and loading, when it is done for the first time and on a busy machine
 ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
 DRIVING = ("active", "hold")  # modes of a driver that holds the cables
 SERVICE_PATIENCE = 5.0  # [s]
