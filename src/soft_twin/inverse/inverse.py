@@ -95,7 +95,7 @@ class Inverse:
         """Forget the steps so far, which only decide on how careful the next one is."""
         self._stay = self._least_stay = STAY
         self._last_change = np.zeros(self.twin.actuator_count)
-        self._miss = np.inf
+        self._miss, self._strict = np.inf, False
 
     def solve(
         self,
@@ -106,7 +106,7 @@ class Inverse:
         settled: float = SETTLED,
         max_iterations: int = MAX_ITERATIONS,
     ) -> Solution:
-        """Iterate until the twin settles.
+        """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -125,16 +125,28 @@ class Inverse:
         gravity = checked_vector(gravity, 3, "gravity")
         goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
         self.reset()
-        self._stay = FAR * STAY
+        self._stay, self._strict = FAR * STAY, True
+        step, moved, iterations = self._settle(gravity, goals, settled, max_iterations)
+        found = self.solution(goals, step, moved, iterations)
+        self._strict = False
+        if found.reachable:
+            return found
+        step, moved, more = self._settle(gravity, goals, settled, max_iterations)
+        return self.solution(goals, step, moved, iterations + more)
+
+    def _settle(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
+    ) -> tuple[Linearisation, float, int]:
+        """Steps until one moves no node by more than `settled` [m]: the last one, what it asked for, their number."""
         iterations, moved, miss = 0, np.inf, np.inf
-        while moved > settled and iterations < max_iterations:
+        while moved > settled and iterations < limit:
             step, moved = self.step(gravity, goals)
             iterations += 1
             self._least_stay = STAY * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
             if self._miss > miss + NOTICED:
                 self._stay = min(WORSE * self._stay, HEAVIEST * STAY)
             miss = self._miss
-        return self.solution(goals, step, moved, iterations)
+        return step, moved, iterations
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
         """One linearisation, one cascade of quadratic programs, one step of the twin.
@@ -213,8 +225,14 @@ class Inverse:
         self._miss = float(np.linalg.norm(r + J @ self.twin.efforts))
         stay = StayGoal(scales, self._stay).residual_and_jacobian(self.twin, step)
         unit = scales.max() / scales  # so that newtons and pascals weigh alike in the programs' arithmetic
-        levels = [_level(r, J, *(self._stay * part for part in stay), unit) for r, J in parts]
-        return unit * solve_levels(levels, self._bounds(step, unit)), scales
+        tolerances = [
+            max(goal.weight * goal.tolerance for goal in goals if goal.priority == each) for each in sorted(answers)
+        ]
+        levels = [
+            _level(r, J, *(self._stay * part for part in stay), unit, tolerance)
+            for (r, J), tolerance in zip(parts, tolerances, strict=True)
+        ]
+        return unit * solve_levels(levels, self._bounds(step, unit), self._strict), scales
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
         """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
@@ -234,7 +252,7 @@ class Inverse:
         return together([each.coordinates(self.twin) for each in self.limits])
 
 
-def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, unit: np.ndarray) -> Level:
+def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, unit: np.ndarray, tolerance) -> Level:
     """The cost of a priority's weighted residuals, and of staying, in efforts over `unit` (a,)."""
     J, J_stay = J * unit, J_stay * unit
-    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, J)
+    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, r, J, tolerance)
