@@ -7,6 +7,7 @@ micrometres would cost the others everything, in directions in which the body ha
 weighed against each other in one program.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,21 +56,25 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
     Raises:
         ConvergenceError: the first level has no solution.
     """
-    if len(levels) > 1 and not strict:
+    first = solve_ordered_qp(levels[0].H, levels[0].f, bounds, None, None)
+    if len(levels) > 1 and not strict and _missed(levels[0], first) > NEARLY:
         weight = LATER * _out_of_reach(levels[0], bounds)
         if weight > 0.0:
             return _solve_weighed(levels, bounds, weight)
-    return _solve_in_order(levels, bounds)
+    return _solve_in_order(levels, bounds, first)
+
+
+def _missed(level: Level, efforts: np.ndarray) -> float:
+    """How far a level is missed, in tolerances."""
+    return math.sqrt(((level.r + level.J @ efforts) ** 2).sum()) / level.tolerance
 
 
 def _out_of_reach(level: Level, bounds: Bounds) -> float:
     """0 where a level can be reached, 1 where it surely cannot, whatever staying near the last efforts makes of it."""
     H = level.J.T @ level.J
     H[np.diag_indices_from(H)] += REGULARISATION * max(np.trace(H), 1e-300) / len(H)
-    none = np.zeros((0, len(H)))
-    best = solve_ordered_qp(H, level.J.T @ level.r, bounds, none, np.zeros(0))
-    missed = float(np.linalg.norm(level.r + level.J @ best)) / level.tolerance
-    return min(max((missed - NEARLY) / (WELL - NEARLY), 0.0), 1.0)
+    best = solve_ordered_qp(H, level.J.T @ level.r, bounds, None, None)
+    return min(max((_missed(level, best) - NEARLY) / (WELL - NEARLY), 0.0), 1.0)
 
 
 def _solve_weighed(levels: Sequence[Level], bounds: Bounds, weight: float) -> np.ndarray:
@@ -77,29 +82,26 @@ def _solve_weighed(levels: Sequence[Level], bounds: Bounds, weight: float) -> np
     for level in levels[1:]:
         H += weight**2 * level.J.T @ level.J
         f += weight**2 * level.J.T @ level.r
-    return solve_ordered_qp(H, f, bounds, np.zeros((0, len(f))), np.zeros(0))
+    return solve_ordered_qp(H, f, bounds, None, None)
 
 
-def _solve_in_order(levels: Sequence[Level], bounds: Bounds) -> np.ndarray:
-    count = len(bounds.low)
-    kept, efforts = np.zeros((0, count)), np.zeros(count)
-    for number, level in enumerate(levels):
+def _solve_in_order(levels: Sequence[Level], bounds: Bounds, efforts: np.ndarray) -> np.ndarray:
+    """`efforts`: best for the first level."""
+    kept = None
+    for before, level in zip(levels, levels[1:], strict=False):
+        kept = _independent(before.J, kept)
+        if len(kept) >= len(efforts):
+            break
         try:
             efforts = solve_ordered_qp(level.H, level.f, bounds, kept, kept @ efforts)
         except ConvergenceError:
-            if number == 0:
-                raise
             break  # what the levels before have found stands
-        if number + 1 < len(levels):
-            kept = np.vstack([kept, _independent(level.J, kept)])
-            if len(kept) >= count:
-                break
     return efforts
 
 
-def _independent(rows: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Orthonormal rows that span what `rows` ask for beyond the orthonormal rows that are kept."""
-    largest = np.linalg.norm(rows)
-    rest = rows - rows @ kept.T @ kept
+def _independent(rows: np.ndarray, kept: np.ndarray | None) -> np.ndarray:
+    """The orthonormal rows that are kept, and behind them such as span what `rows` ask for beyond these."""
+    rest = rows if kept is None else rows - rows @ kept.T @ kept
     _, sizes, directions = np.linalg.svd(rest, full_matrices=False)
-    return directions[sizes > DEPENDENT * max(largest, 1e-300)]
+    more = directions[sizes > DEPENDENT * max(float(np.abs(rows).max()), 1e-300)]
+    return more if kept is None else np.vstack([kept, more])
