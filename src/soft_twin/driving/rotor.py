@@ -47,8 +47,8 @@ class FeedbackPeriod:
     """The time between two samples of a motor, learned from how many come.
 
     Lost samples make it look longer, and samples that have waited in a buffer make it look shorter for a moment: the
-    median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a row
-    say that it is shorter, the ones before had lost samples.
+    median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a
+    row say that it is shorter, the ones before had lost samples.
 
     Attributes:
         seconds: the period, 0 while it is not known [s].

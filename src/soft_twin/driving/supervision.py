@@ -126,13 +126,14 @@ class DirectionProbe:
         rest: without current after that, for the cables to come to rest [s].
         threshold: turned back by so much, the motor answers backwards [m].
         judged: whether the answers have been looked at.
+        start: (c,) where the cables were when it began [m].
     """
 
     current = 0.1
     duration = 0.05
     rest = 0.05
     still = 0.0005
-    patience = 0.5
+    patience = 0.25
     threshold = 3e-5
 
     def __init__(self) -> None:
@@ -147,7 +148,7 @@ class DirectionProbe:
         self._waited += dt
         if not self._begun and (np.abs(rates).max() < self.still or self._waited > self.patience):
             self._begun = True
-            self._start, self._rates, self._impulses = displacements, rates, np.zeros(len(rates))
+            self.start, self._rates, self._impulses = displacements, rates, np.zeros(len(rates))
         return not self._begun
 
     @property
@@ -163,9 +164,9 @@ class DirectionProbe:
 
     def push(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What it came to: impulses (c,) [A s], and ways (c,) [m] up to these displacements."""
-        return self._impulses, displacements - self._start
+        return self._impulses, displacements - self.start
 
     def backwards(self, displacements: np.ndarray) -> np.ndarray:
         """Indices of the cables that were let out instead of wound in, and by more than they did so already."""
-        turned = displacements - self._start
+        turned = displacements - self.start
         return np.flatnonzero(np.maximum(turned, turned - self._rates * self._age) < -self.threshold)

@@ -8,7 +8,7 @@ import numpy as np
 
 from soft_twin.experiments.campaigns.base import Violation
 from soft_twin.experiments.campaigns.devices.c610 import BITRATE, FRAME_BITS, currents_of
-from soft_twin.experiments.campaigns.devices.winches import POWER, TORQUE
+from soft_twin.experiments.campaigns.devices.winches import LOCKED, POWER, TORQUE
 from soft_twin.experiments.campaigns.motor_world import MotorWorld
 
 QUIET = {"away", "limp", "position unknown", "ready", "stopped", "fault"}  # states in which nothing may be driven
@@ -73,6 +73,7 @@ class MotorJudge:
         # what is seen
         self._driven, self._deaf_until = np.full(count, -1.0), np.full(count, -1.0)
         self._past: deque[tuple[float, np.ndarray]] = deque()
+        self._outer = np.full(count, np.inf), np.full(count, -np.inf)
         self._off_since = np.full(count, np.nan)
         self._unplugged_since = self._silent_since = math.nan
         self._reversed_at = np.full(count, np.nan)
@@ -291,7 +292,7 @@ class MotorJudge:
         self._note_deaf(now)
         driven = now - self._driven < DRIVEN
         driven &= now > self._deaf_until
-        if displacement is not None and not self._homing and self._zero_sure and driven.any():
+        if displacement is not None and not self._homing and self._zero_sure:
             self._check_displacements(displacement, winches.rates(), driven, now)
         self._past.append((now, winches.lengths()))
         while self._past[0][0] < now - MEMORY:
@@ -303,19 +304,30 @@ class MotorJudge:
 
     def _note_deaf(self, now: float) -> None:
         """A motor that does not hear the host goes on for a while with what it was told last."""
-        if self._world.adapter.line.lost_out:
+        if self._world.adapter.line.lost_out or not self._world.adapter.plugged:
             self._deaf_until[:] = now + MOTOR_PATIENCE
         for i in self._world.controllers.deaf:
             self._deaf_until[i] = now + MOTOR_PATIENCE
 
     def _check_displacements(self, displacement, rates, driven, now: float) -> None:
         low, high = self._limits.displacement
-        above = driven & (displacement > high + BEYOND) & (rates > 0.001)
-        below = driven & (displacement < low - BEYOND) & (rates < -0.001)
+        outer_low, outer_high = self._outermost(displacement, driven)
+        above = driven & (displacement > outer_high + BEYOND) & (rates > 0.001)
+        below = driven & (displacement < outer_low - BEYOND) & (rates < -0.001)
         for i in np.flatnonzero(above | below):
             if not self._excused(i, now):
                 where = f"{1e3 * displacement[i]:.2f} mm of {1e3 * low:.2f}…{1e3 * high:.2f} mm"
                 self.found("beyond displacement", f"cable {i + 1} is driven to {where}")
+
+    def _outermost(self, displacement, driven) -> tuple[np.ndarray, np.ndarray]:
+        """How far out cables may be: to the limits, or to where they were, if farther, when or since they were driven."""
+        low, high = self._limits.displacement
+        lowest, highest = self._outer
+        self._outer = (
+            np.minimum(low, np.where(driven, np.maximum(lowest, displacement), displacement)),
+            np.maximum(high, np.where(driven, np.minimum(highest, displacement), displacement)),
+        )
+        return self._outer
 
     def _check_rates(self, rates, driven, now: float) -> None:
         allowed = FAST * self._limits.rate + FAST_OFFSET
@@ -405,7 +417,7 @@ class MotorJudge:
             self._zero_sure = False
             return
         slack = self._world.winches.slacks()
-        for i in np.flatnonzero(slack > TAUT):
+        for i in np.flatnonzero((slack > TAUT) & (self._world.winches.health[:, LOCKED] == 0.0)):
             self.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slack[i]:.2f} mm left")
         self._unknown = False
         self._zero, self._zero_sure = self._world.winches.lengths(), True
