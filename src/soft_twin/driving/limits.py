@@ -98,6 +98,7 @@ class CommandLimiter:
 
     def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        target = self._within(target)
         distance = target - self.positions
         # the fastest rate from which braking in steps of dt still stops at the target
         step = 0.5 * acceleration * dt
@@ -107,14 +108,10 @@ class CommandLimiter:
         change = (limited - self.rates).clip(-2.0 * step, 2.0 * step)
         self.counters["rate"] += int((limited != wanted).any())
         self.counters["acceleration"] += int((np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)).any())
-        rates = self.rates + change
-        arrives = np.abs(rates * dt - distance) <= 1e-9 * np.abs(distance)
-        moved = np.where(arrives, target, self.positions + rates * dt)
-        positions = self._within(moved)
-        held = positions != moved  # at the end of what is allowed: there is no motion to follow
-        self.accelerations = np.where(held, 0.0, change / dt)
-        self.rates = np.where(held, 0.0, rates)
-        self.positions = positions
+        self.accelerations = change / dt
+        self.rates = self.rates + change
+        arrives = np.abs(self.rates * dt - distance) <= 1e-9 * np.abs(distance)
+        self.positions = self._within(np.where(arrives, target, self.positions + self.rates * dt))
 
     def _within(self, positions: np.ndarray) -> np.ndarray:
         """The positions (n,), but none beyond the allowed range unless it was beyond already."""

@@ -320,7 +320,7 @@ class MotorJudge:
                 self.found("beyond displacement", f"cable {i + 1} is driven to {where}")
 
     def _outermost(self, displacement, driven) -> tuple[np.ndarray, np.ndarray]:
-        """How far out cables may be: to the limits, or to where they were, if farther, when or since they were driven."""
+        """How far out cables may be: to the limits, or to where they were when or since they were driven."""
         low, high = self._limits.displacement
         lowest, highest = self._outer
         self._outer = (
