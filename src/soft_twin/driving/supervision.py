@@ -15,7 +15,7 @@ class SupervisionLimits:
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
         contrary_current: … while that is more than this [A] …
         contrary_time: … for so long [s], turns against its current.
-        friction: highest plausible friction [A s/m]; between 0 and this it is taken as whatever excuses the motor.
+        friction, least_friction: highest and lowest plausible friction [A s/m]; what is between excuses the motor.
         inertia: of a winch [A s²/m].
         overload: tension over the highest allowed one.
         overload_time: for so long [s].
@@ -28,6 +28,7 @@ class SupervisionLimits:
     contrary_current: float = 0.25
     contrary_time: float = 0.007
     friction: float = 30.0
+    least_friction: float = 5.0
     inertia: float = 0.342
     overload: float = 2.5
     overload_time: float = 0.2
@@ -94,7 +95,9 @@ class Supervision:
     def _count_contrary(self, motion: Motion) -> None:
         """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current."""
         limits, sign = self._limits, np.sign(motion.currents)
-        torque = limits.inertia * sign * motion.accelerations + limits.friction * np.maximum(sign * motion.rates, 0.0)
+        along = sign * motion.rates
+        resisted = np.where(along > 0.0, limits.friction, limits.least_friction) * along
+        torque = limits.inertia * sign * motion.accelerations + resisted
         strong = np.abs(motion.currents) > limits.contrary_current
         against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
         known = ~np.isnan(motion.accelerations)
