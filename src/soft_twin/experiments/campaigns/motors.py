@@ -53,8 +53,9 @@ import can
 from soft_twin.errors import DeviceError
 from soft_twin.experiments.campaigns.base import Campaign, Violation
 from soft_twin.experiments.campaigns.devices.virtual_clock import ClockStandsStillError
+from soft_twin.experiments.campaigns.motor_book import state_of
 from soft_twin.experiments.campaigns.motor_case import Case, invent
-from soft_twin.experiments.campaigns.motor_judge import MotorJudge, state_of
+from soft_twin.experiments.campaigns.motor_judge import MotorJudge
 from soft_twin.experiments.campaigns.motor_user import MotorUser
 from soft_twin.experiments.campaigns.motor_world import MotorWorld
 
