@@ -31,6 +31,11 @@ class MotorJudge:
         """Found so far, one of each kind."""
         return self._book.violations
 
+    @property
+    def homing(self) -> bool:
+        """Whether slack is being taken up, as far as the judge has been told."""
+        return self._book.homing
+
     def host_was_halted(self) -> None:
         """The host did nothing for a while: what it could not see or say, starts anew."""
         self._book.off_since[:] = np.nan

@@ -215,7 +215,7 @@ class MotorRun:
         self.judge.tick_begins()
         self._guard("tick", self._subject.tick)
         self.judge.physics()
-        if now >= self._next_look:
+        if now >= self._next_look or self.judge.homing:  # whose end is the zero, before the user moves on
             self._next_look = now + LOOK
             self._guard("poll", self._subject.session.poll)
             self.user.status()
