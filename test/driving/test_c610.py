@@ -1,8 +1,15 @@
+import random
+from pathlib import Path
+
 import can
+import cantools
 import pytest
 
+from soft_twin.driving import c610
 from soft_twin.driving.c610 import bus_load, decode_feedback, encode_currents
 from soft_twin.errors import InputError
+
+DATABASE = cantools.database.load_file(Path(c610.__file__).with_name("c610.dbc"))
 
 
 def _message(can_id, data, extended=False):
@@ -45,6 +52,28 @@ def test_feedback_is_angle_speed_and_current():
 )
 def test_what_is_no_feedback_is_none(message):
     assert decode_feedback(message) is None
+
+
+@pytest.mark.parametrize("kind", ["is_error_frame", "is_remote_frame"])
+def test_frames_of_other_kinds_are_no_feedback(kind):
+    frame = can.Message(arbitration_id=0x201, data=bytes(8), is_extended_id=False)
+    setattr(frame, kind, True)
+    assert decode_feedback(frame) is None
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_frames_are_what_the_description_says(seed):
+    rng = random.Random(seed)
+    motor_id = rng.randrange(1, 9)
+    told = {"Angle": rng.randrange(8192), "Speed": rng.randrange(-25000, 25001), "Current": rng.uniform(-10.9, 10.9)}
+    description = DATABASE.get_message_by_name(f"Feedback{motor_id}")
+    feedback = decode_feedback(_message(description.frame_id, description.encode(told).hex()))
+    assert (feedback.motor_id, feedback.angle_counts, feedback.speed_rpm) == (motor_id, told["Angle"], told["Speed"])
+    assert feedback.current == pytest.approx(told["Current"], abs=0.00051)
+    currents = {i: rng.uniform(-10.0, 10.0) for i in range(1, 9)}
+    for frame in encode_currents(currents):
+        for name, value in DATABASE.decode_message(frame.arbitration_id, frame.data).items():
+            assert value == pytest.approx(currents[int(name.removeprefix("Current"))], abs=0.00051)
 
 
 def test_bus_load_of_six_motors_at_1_khz_leaves_room_for_commands_at_250_hz():

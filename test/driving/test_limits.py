@@ -49,6 +49,15 @@ def test_ticks_of_uneven_length_end_at_the_target_too(limiter):
     np.testing.assert_allclose(limiter.positions, [0.01, -0.001], atol=1e-7)
 
 
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_what_is_beyond_its_range_is_not_led_farther_out(limiter, way):
+    limiter.reset(np.full(2, way * 0.02))
+    for _ in range(50):
+        limiter.advance(np.full(2, way * 0.03), 0.05, 2.0, 0.004)
+        assert np.all(limiter.positions == way * 0.02)
+        assert np.all(limiter.rates == 0.0) and np.all(limiter.accelerations == 0.0)
+
+
 def test_displacements_are_clipped_and_counted(limiter):
     np.testing.assert_array_equal(limiter.clip([0.5, -0.5]), [0.012, -0.002])
     np.testing.assert_array_equal(limiter.clip([0.001, 0.002]), [0.001, 0.002])

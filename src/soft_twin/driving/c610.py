@@ -1,19 +1,18 @@
 """Frames of the DJI C610 motor controller on CAN, and what its M2006 motor is.
 
-The frames are described in `c610.dbc` and packed by cantools; here they become numbers with units. Pure functions:
-no port is open in this file.
+The frames are described in `c610.dbc`, for people, their tools and the tests; here they are read and packed by hand,
+three times as fast as by a description: six motors send six thousand a second. Pure functions: no port is open in this
+file.
 """
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import can
-import cantools
 
 from soft_twin.errors import InputError
 
-DATABASE = cantools.database.load_file(Path(__file__).with_name("c610.dbc"))
 BIT_RATE = 1_000_000  # [bit/s]
 COUNTS_PER_TURN = 8192  # of the rotor
 MAX_CURRENT = 10.0  # [A]
@@ -21,9 +20,11 @@ MEASURABLE_CURRENT = 11.0  # [A] a controller measures no more
 MEASURABLE_SPEED = 25_000  # [turns/min] beyond what the rotor reaches without load
 FRAME_BITS = 130  # [bit] a standard frame of 8 bytes with the most stuffing bits and the gap after it
 
-_COMMANDS = {range(1, 5): "Command1To4", range(5, 9): "Command5To8"}
-_FIRST_FEEDBACK = 0x201
-_FEEDBACK = [DATABASE.get_message_by_name(f"Feedback{motor_id}") for motor_id in range(1, 9)]
+_COMMANDS = {0x200: range(1, 5), 0x1FF: range(5, 9)}  # id of a frame -> the motors that it commands
+_FIRST_FEEDBACK, _LAST_FEEDBACK = 0x201, 0x208
+_RESOLUTION = 0.001  # [A]
+_PACK_CURRENTS = struct.Struct(">4h").pack
+_UNPACK_FEEDBACK = struct.Struct(">Hhh").unpack_from  # angle, speed, current
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +58,24 @@ def encode_currents(currents: Mapping[int, float]) -> list[can.Message]:
         if not abs(current) <= MAX_CURRENT:
             raise InputError(f"motor {motor_id}: current {current:g} A is not within ±{MAX_CURRENT:g} A")
     return [
-        _command(name, {f"Current{motor_id}": float(currents.get(motor_id, 0.0)) for motor_id in motor_ids})
-        for motor_ids, name in _COMMANDS.items()
+        _command(frame_id, [currents.get(motor_id, 0.0) for motor_id in motor_ids])
+        for frame_id, motor_ids in _COMMANDS.items()
         if any(motor_id in currents for motor_id in motor_ids)
     ]
 
 
 def decode_feedback(message: can.Message) -> Feedback | None:
-    """A motor's feedback; None if the frame is not one (other id, wrong length, impossible values)."""
-    index = message.arbitration_id - _FIRST_FEEDBACK
-    if not 0 <= index < len(_FEEDBACK) or len(message.data) != 8 or message.is_extended_id:
+    """A motor's feedback; None if the frame is not one (other id or kind, wrong length, impossible values)."""
+    can_id, data = message.arbitration_id, message.data
+    if not _FIRST_FEEDBACK <= can_id <= _LAST_FEEDBACK or len(data) != 8:
         return None
-    signals = _FEEDBACK[index].decode(bytes(message.data), decode_choices=False)
-    impossible = abs(signals["Current"]) > MEASURABLE_CURRENT or abs(signals["Speed"]) > MEASURABLE_SPEED
-    if impossible or signals["Angle"] >= COUNTS_PER_TURN:
+    if message.is_extended_id or message.is_error_frame or message.is_remote_frame:
         return None
-    return Feedback(index + 1, signals["Angle"], signals["Speed"], signals["Current"])
+    angle, speed, milliamperes = _UNPACK_FEEDBACK(data)
+    current = milliamperes * _RESOLUTION
+    if angle >= COUNTS_PER_TURN or abs(speed) > MEASURABLE_SPEED or abs(current) > MEASURABLE_CURRENT:
+        return None
+    return Feedback(can_id - _FIRST_FEEDBACK + 1, angle, speed, current)
 
 
 def wrap(counts: int) -> int:
@@ -87,6 +90,6 @@ def bus_load(motors: int, feedback_rate: float, command_rate: float, bit_rate: i
     return FRAME_BITS * (motors * feedback_rate + command_frames * command_rate) / bit_rate
 
 
-def _command(name: str, currents: Mapping[str, float]) -> can.Message:
-    description = DATABASE.get_message_by_name(name)
-    return can.Message(arbitration_id=description.frame_id, data=description.encode(currents), is_extended_id=False)
+def _command(frame_id: int, currents: list[float]) -> can.Message:
+    data = _PACK_CURRENTS(*(round(current / _RESOLUTION) for current in currents))
+    return can.Message(arbitration_id=frame_id, data=data, is_extended_id=False)

@@ -98,6 +98,7 @@ class CommandLimiter:
 
     def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        target = self._within(target)
         distance = target - self.positions
         # the fastest rate from which braking in steps of dt still stops at the target
         step = 0.5 * acceleration * dt

@@ -90,7 +90,7 @@ class MotorReadings:
                 self.foreign += 1
         self._period.update(np.array([len(each) for each in samples], dtype=float), dt)
         for rotor, each in zip(self._rotors, samples, strict=True):
-            rotor.update(each, dt, self._period.seconds, self._period.error)
+            rotor.update(each, dt, self._period.seconds)
         self._rested_for += self._rests.update(np.array([rotor.rests for rotor in self._rotors]), dt)
         self._gather()
 

@@ -4,8 +4,12 @@ A sample says the angle within one turn and the speed. Between two samples a per
 integral of its speed, T (v₀ + v₁)/2, within what acceleration and the lag of the reported speed account for. What the
 angle says beyond that is its *excess*, and it has two innocent causes: samples were lost (the excess is then the
 rotor's motion in the time that no sample stands for), or they are only late (then they come, and nothing is
-missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id. What is too small to be
-told from noise is summed up and forgotten slowly: an encoder that slips again and again is found by the sum.
+missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id.
+
+What is too small to be told from noise is summed up and forgotten slowly: an encoder that slips again and again is
+found by the sum, which is what the angle has turned less the integral of the speed over this host's time. Lost, late
+and doubled samples do not matter to it, and what an error of time or a lag of the speed adds in a motion, the way back
+takes away: only slips of one sense add up.
 """
 
 import math
@@ -23,11 +27,14 @@ GRACE = 0.02  # [s] in which samples that are only late come in
 SLOW = 100.0 * COUNTS_PER_RPM  # [counts/s] a rotor with less on both sides of a gap was not under way
 SHORT_REST = 0.06  # [s] of silence in which a rotor that nobody drives cannot turn and come to rest again
 NEAR = 0.05 * COUNTS_PER_TURN  # [counts] and it is still there if its angle is
-WINDOW = 0.5  # [s] in which samples are counted to learn their period
-WINDOWS = 9  # that are remembered
+WINDOW = 0.25  # [s] in which samples are counted to learn their period
+WINDOWS = 18  # that are remembered
+FASTER = 1.1  # times the rate that is believed, in two windows: samples cannot come faster than they are sent
 MISCOUNT = 1.02  # the period is learned as well as this
-MEMORY = 0.5  # [s] in which what is left unexplained is forgotten
-SPEED_ERROR = 0.04  # share of the reported speed that it and the learned period may be wrong by
+MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
+REACH_MEMORY = 0.1  # [s] in which it is forgotten how far the rotor turns while a sample is on its way
+SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
+LOST = 1.5  # times the period between two samples: some were lost
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
 SLIP = 100.0  # [counts] less are no slip
 MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
@@ -39,18 +46,19 @@ SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waite
 class FeedbackPeriod:
     """The time between two samples of a motor, learned from how many come.
 
-    Lost samples make it look longer, copies of them shorter: the median of the last windows is believed.
+    Lost samples make it look longer, and samples that have waited in a buffer make it look shorter for a moment: the
+    median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a
+    row say that it is shorter, the ones before had lost samples.
 
     Attributes:
         seconds: the period, 0 while it is not known [s].
-        error: share of it by which it may be wrong: as far apart as the windows are.
     """
 
     def __init__(self, count: int):
         """For so many motors, all alike."""
-        self.seconds = self.error = 0.0
+        self.seconds = 0.0
         self._elapsed, self._heard = 0.0, np.zeros(count)
-        self._rates: deque[float] = deque(maxlen=WINDOWS * count)
+        self._rates: deque[np.ndarray] = deque(maxlen=WINDOWS)
 
     def update(self, heard: np.ndarray, dt: float) -> None:
         """So many samples (c,) came in the last `dt` seconds."""
@@ -59,11 +67,18 @@ class FeedbackPeriod:
         self._elapsed += dt
         self._heard += heard
         if self._elapsed >= WINDOW:
-            self._rates.extend(self._heard[self._heard > 0.0] / self._elapsed)
-            if self._rates:
-                rate = float(np.median(self._rates))
-                self.seconds, self.error = 1.0 / rate, float(np.ptp(self._rates)) / rate
+            if self._heard.any():
+                self._learn(self._heard[self._heard > 0.0] / self._elapsed)
             self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
+
+    def _learn(self, rates: np.ndarray) -> None:
+        """In one more window the motors that were heard sent at these rates [Hz]."""
+        self._rates.append(rates)
+        newest = list(self._rates)[-2:]
+        if len(newest) == 2 and all(np.median(each) * self.seconds > FASTER for each in newest):
+            self._rates.clear()
+            self._rates.extend(newest)
+        self.seconds = max(1.0 / float(np.median(np.concatenate(self._rates))), SHORTEST_PERIOD / MISCOUNT)
 
 
 class Rotor:
@@ -87,19 +102,14 @@ class Rotor:
         self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
         self.jumps = self.losses = self.rests = 0
-        self._drift = self._slips = self._blur = 0.0
-        self._doubt = SPEED_ERROR  # share of the motion that speed and period may be wrong by
+        self._drift = self._way = self._reach = self._slips = self._blur = 0.0  # see _compare
         self._doubted: int | None = None  # speed of a wild sample
         self._last: Feedback | None = None
         self._owed = 0.0  # [s] that no sample stands for
         self._close()
 
-    def update(self, samples: Iterable[Feedback], dt: float, period: float, error: float = 0.0) -> None:
-        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known.
-
-        `error` is the share of the period by which it may be wrong.
-        """
-        self._doubt = SPEED_ERROR + error
+    def update(self, samples: Iterable[Feedback], dt: float, period: float) -> None:
+        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known."""
         if self._last is None:
             self._begin(samples)
             return
@@ -114,9 +124,10 @@ class Rotor:
         if not fresh:
             return
         self.age = 0.0
-        before = self.speed
+        before, start = self.speed, self.counts
         for sample in fresh:
             self._take(sample, period)
+        self._compare(self.counts - start, before, fresh, silence, period)
         if period:
             self._measure(before, fresh, period)
             self._judge(silence, dt, period)
@@ -161,13 +172,22 @@ class Rotor:
         excess = turned - expected
         self.counts += turned
         self._excess += excess
-        lag = abs(now - before) * max(0.5 * period, SPEED_LAG)
-        self._tolerance += lag
-        self._blur += lag + self._doubt * abs(expected)
+        self._tolerance += abs(now - before) * max(0.5 * period, SPEED_LAG)
         self._fastest = max(self._fastest, abs(before), abs(now))
         if abs(excess) >= self._largest:
             self._largest, self._ends = abs(excess), (before, now)
         self._last, self.speed, self.current = sample, now, sample.current
+
+    def _compare(self, turned: int, before: float, fresh: list[Feedback], elapsed: float, period: float) -> None:
+        """Sum up what the angle says beyond the speed, over the time that has passed here [s], and what excuses it."""
+        speeds = [before, *(sample.speed_rpm * COUNTS_PER_RPM for sample in fresh)]
+        way = (sum(speeds) - 0.5 * (speeds[0] + speeds[-1])) / len(fresh) * elapsed
+        self._drift += turned - way
+        self._way += way
+        self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
+        gap = elapsed / len(fresh)
+        if gap > LOST * period:
+            self._blur += len(fresh) * 0.125 * self._acceleration * gap**2
 
     def _judge(self, silence: float, dt: float, period: float) -> None:
         """Whether lost or late samples explain the excess; after the grace, whether they were lost."""
@@ -175,7 +195,7 @@ class Rotor:
             self._jump()
         elif self._owed < 0.5 * period:
             self._take_back_turns()
-            self._sum_up(self._excess, period)
+            self._sum_up(period)
             self._close()
         else:
             self._open_for += dt
@@ -211,9 +231,10 @@ class Rotor:
         deviation = wrap(round(self._excess - expected))
         if self._is_certain(deviation, self._owed + period):
             self._blur += abs(deviation)  # it may be motion in the gap
-            self.counts += round((expected + deviation - self._excess) / COUNTS_PER_TURN) * COUNTS_PER_TURN
+            self._add_turns(round((expected + deviation - self._excess) / COUNTS_PER_TURN))
         else:
             self.losses += 1
+            self._begin_sums()
         self._owed = 0.0
         self._close()
 
@@ -242,24 +263,36 @@ class Rotor:
     def _take_back_turns(self) -> None:
         """Nothing is missing, so a whole turn too much is that of a wild sample and the way back from it."""
         turns = round(self._excess / COUNTS_PER_TURN)
-        self.counts -= turns * COUNTS_PER_TURN
+        self._add_turns(-turns)
         self._excess -= turns * COUNTS_PER_TURN
 
-    def _sum_up(self, excess: float, period: float) -> None:
+    def _add_turns(self, turns: int) -> None:
+        """The rotor has turned by so many whole turns more than was counted."""
+        self.counts += turns * COUNTS_PER_TURN
+        self._drift += turns * COUNTS_PER_TURN
+
+    def _sum_up(self, period: float) -> None:
         """Many slips that are each small enough for noise are a jump, too."""
-        self._drift += excess
         if self._fastest * period < CRAWL:
-            self._slips += max(abs(excess) - SLIP - self._tolerance, 0.0)
-        if abs(self._drift) > SLACK + self._blur or self._slips > SLACK:
+            self._slips += max(abs(self._excess) - SLIP - self._tolerance, 0.0)
+        innocent = SLACK + self._reach + SPEED_ERROR * abs(self._way) + self._blur
+        if abs(self._drift) > innocent or self._slips > SLACK:
             self._jump()
 
     def _forget(self, dt: float) -> None:
         share = math.exp(-dt / MEMORY)
-        self._drift, self._slips, self._blur = share * self._drift, share * self._slips, share * self._blur
+        self._drift, self._way = share * self._drift, share * self._way
+        self._slips, self._blur = share * self._slips, share * self._blur
+        self._reach *= math.exp(-dt / REACH_MEMORY)
+
+    def _begin_sums(self) -> None:
+        """What was left unexplained has been named."""
+        self._drift = self._way = self._slips = self._blur = 0.0
 
     def _jump(self) -> None:
         self.jumps += 1
-        self._owed = self._drift = self._slips = self._blur = 0.0
+        self._owed = 0.0
+        self._begin_sums()
         self._close()
 
     def _close(self) -> None:
