@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.clock import Clock
-from soft_twin.driving.openpneu import OpenPneuValves
+from soft_twin.driving.openpneu import PAUSE_TIME, OpenPneuValves
 from soft_twin.driving.openpneu_lines import StreamDecoder, select, target
 from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.errors import DeviceError
@@ -173,15 +173,17 @@ def test_a_channel_that_its_control_has_left_pumping_is_paused():
     valves = OpenPneuValves(port, 1, Ticking())
     _tell(valves, [0.0])
     assert port.firmware.running
-    valves.let_out(True)
+    valves.let_out(driven=False, pressed=True)
     _tell(valves, [0.0])
     assert not port.firmware.running
-    assert valves.trouble == ""
+    assert "paused" in valves.trouble
     assert valves.rested
+    assert valves.told_until > 0.0
     port.firmware._targets[:] = 60e3  # V forgets nothing
     port.sent = b""
-    valves.let_out(False)
+    valves.let_out(driven=False, pressed=False)
     _tell(valves, [0.0])
+    assert valves.trouble == ""
     assert port.firmware.running
     assert port.sent.partition(b"\r\nC\r\n")[0].count(b"T=0.0") >= 5
 
@@ -215,3 +217,36 @@ def test_leaving_lets_the_air_out_and_is_confirmed():
 def test_a_device_that_is_no_openpneu_is_refused():
     with pytest.raises(DeviceError, match="baud"):
         OpenPneuValves(Memory(b"Marlin 2.1\r\n", b"\xff\x00\xfe"), 2, Ticking())
+
+
+@pytest.mark.parametrize(
+    "telegram", [b"T94.00,1.00,0.50,-3.00,4,5,6,7,8,9;\r\n", b"Tnan,1.00,0.50,-3.00,4,5,6,7,8,9;\r\n"]
+)
+def test_a_relaxed_chamber_that_is_perhaps_pumped_on_is_paused_until_it_is_measured_again(telegram):
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    _tell(valves, [0.0, 0.0])
+    port.telegram = telegram
+    _live(valves, 1.0, driven=True)
+    assert port.firmware.running
+    _live(valves, 1.0, driven=False)
+    assert not port.firmware.running
+    assert "paused" in valves.trouble
+    port.telegram = b""  # its loop says nothing meanwhile
+    _live(valves, PAUSE_TIME, driven=False)
+    assert port.firmware.running
+    for pressure in np.linspace(2.0, 0.0, 50):
+        port.telegram = b"T%.2f,1.00,0.50,-3.00,4,5,6,7,8,9;\r\n" % pressure
+        _live(valves, 0.05, driven=False)
+    assert port.firmware.running
+    assert valves.trouble == ""
+
+
+def _live(valves, seconds, driven):
+    """What a driver does at its ticks."""
+    end = valves._clock.now + seconds
+    while valves._clock.now < end:
+        valves.read()
+        valves.let_out(driven, pressed=False)
+        valves.write(np.zeros(2))
+        valves._clock.sleep(0.02)

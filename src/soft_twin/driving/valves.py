@@ -75,8 +75,18 @@ class Valves(ABC):
     def write(self, pressures: np.ndarray) -> None:
         """Tell the device the pressures (n,) [Pa] that it should hold; those beyond its range are clipped."""
 
-    def let_out(self, pressed: bool) -> None:
-        """Whether a chamber keeps its pressure though told to vent: do what else there is to let the air out."""
+    @property
+    def pausing(self) -> bool:
+        """Whether it measures nothing because it lets the air out: see `let_out`."""
+        return False
+
+    def let_out(self, driven: bool, pressed: bool) -> None:
+        """Do what else there is to let out the air of a chamber that does not obey, where there is anything.
+
+        Args:
+            driven: whether the chambers are driven, not relaxed.
+            pressed: whether one keeps its pressure though told to vent.
+        """
         return
 
     @abstractmethod
