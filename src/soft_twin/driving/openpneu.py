@@ -64,6 +64,7 @@ class OpenPneuValves(Valves):
             raise DeviceError(f"{count} chambers on an OpenPneu: it has {PAIRS} pairs of channels")
         super().__init__(port, count, clock, reopen)
         self._wanted: np.ndarray | None = None  # (PAIRS,) [kPa]; pairs that are no chambers are without pressure
+        self._pressures = np.full(count, np.nan)  # [Pa] as they are wanted
         self._begin_again()
         self._greet()
 
@@ -94,6 +95,7 @@ class OpenPneuValves(Valves):
         if self.rested:  # it has forgotten its targets, or knows old ones
             self._controls = False
             self._held[:] = np.nan  # every target is told again before the loop is started
+        self._pressures = np.array(pressures)
         wanted = np.zeros(PAIRS)
         wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
         self._wanted = wanted
@@ -241,6 +243,8 @@ class OpenPneuValves(Valves):
         if told is not None:
             value = float(self._wanted[told])
             lines.append(target(value))
+            if told < self.count:
+                self.told[told] = self._pressures[told]
         starts = np.isfinite(self._held).all() and (not self._controls or self._exchanges % ROUND == 0)
         if starts:  # not before every pair has its target: the loop would pump to old ones
             lines.append(CONTROL)

@@ -87,6 +87,7 @@ class ValveControl(ActuatorControl):
     time that was lost.
 
     Attributes:
+        told: (n,) what the valves were told last, NaN where nothing: a slow device lags behind the pressures [Pa].
         ready: whether to tell the valves anything yet.
         pressed: whether a chamber stays under pressure though nobody drives it.
     """
@@ -114,6 +115,7 @@ class ValveControl(ActuatorControl):
         self._target = self._limiter.positions
         self._stays = True  # the target is where the pressures are, not a command
         self._trouble = self._astray = ""
+        self.told = np.full(len(names), np.nan)
         self.pressed = False
         self.ready = False
 
@@ -221,6 +223,7 @@ class ValveControl(ActuatorControl):
             vented = np.full(len(limiter.positions), limits.vented)
             limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
             self._fall_back(np.maximum(self._sensors.agreed + self.parameters.spare, vented))
+            self._fall_back(np.maximum(self.told, vented))
             limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
 
     def _fall_back(self, highest: np.ndarray) -> None:

@@ -80,6 +80,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         dt = self._measure_tick()
         with self._lock:
             valves = self._valves
+            self._control.told = valves.told
             pressures = self._control.update(measured, dt, valves.trouble, valves.rested, valves.pausing)
             ready, stopped = self._control.ready, self._control.condition is State.STOPPED
             driven, pressed = self._control.enabled, self._control.pressed

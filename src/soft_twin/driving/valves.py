@@ -41,6 +41,7 @@ class Valves(ABC):
         count: number of chambers.
         range: lowest and highest gauge pressure that the device can be told [Pa].
         garbage: how often the device said what cannot be understood.
+        told: (n,) gauge pressures that the device was told last, NaN where nothing yet [Pa].
         rests_after: a device that hears nothing for so long relaxes its chambers by itself [s]; inf: it does not.
     """
 
@@ -52,6 +53,7 @@ class Valves(ABC):
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         """On an open port; `reopen` opens it once more."""
         self.count = count
+        self.told = np.full(count, np.nan)
         self._port = port
         self._clock = clock
         self._reopen = reopen

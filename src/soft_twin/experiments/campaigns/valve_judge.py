@@ -195,8 +195,10 @@ class Judge:
             self._judge_stop(accepted, answer)
         if name in ("connect", "disconnect"):
             self._silent.start = math.inf  # what is opened anew has its time to measure
-        if name in ("disconnect", "close") and accepted and usable:
-            self._judge_farewell(name)
+        if name in ("disconnect", "close") and accepted:
+            self._connected = False
+            if usable:
+                self._judge_farewell(name)
         if not accepted:
             self._judge_message(f"refusal of {name}", answer)
 
@@ -398,7 +400,8 @@ class Judge:
             return
         if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:
             self.fail("pressure above the limit", f"chamber {index} {_kpa(truth)}, the limit is {_kpa(self._high)}")
-        before = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
+        earlier = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
+        before = max(earlier, self.world.device.floor)  # nobody can know of less
         rate = max(self.limits.rate, self.limits.vent_rate)
         most = LEAD + LEAD_TIME * self.limits.rate + BANG_TIME * rate + 2.0 * SENSOR_MARGIN
         if truth - before > most and truth > self.limits.vented + NEAR:  # a device can be told no less than its lowest
