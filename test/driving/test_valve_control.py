@@ -347,6 +347,18 @@ def test_a_few_wrong_measurements_empty_no_chamber_faster_than_it_is_vented(cont
         assert np.all(before - after <= LIMITS.vent_rate * DT * (1 + 1e-9))
 
 
+def test_a_stop_raises_nothing_above_what_a_slow_device_was_told_last(control):
+    control.enable()
+    _measured(control, 0.3, lambda pressures: pressures)
+    control.told = np.array([10e3, 5e3, np.nan])
+    before = control.state(0.0).commanded
+    assert np.all(before > [10e3, 5e3, 0.0])
+    control.stop()
+    after = control.update(None, DT)
+    assert np.all(after <= [10e3, 5e3, before[2]])
+    assert np.all(after > 0.0)
+
+
 def test_what_a_person_is_told_is_what_is_measured_now(control):
     assert np.isnan(control.state(0.0).positions).all()
     _measured(control, 0.5, lambda pressures: np.array([1e3, 2e3, np.nan]))

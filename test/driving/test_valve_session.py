@@ -236,23 +236,6 @@ def test_slow_answers_stretch_no_watchdog():
     np.testing.assert_allclose(bench.targets, 10e3)
 
 
-def test_a_stop_raises_nothing_that_a_slow_terminal_was_told_long_ago():
-    bench = ValveBench("modbus")
-    bench.device.delay = 0.18
-    bench.active(bench.limits.pressure[0] + np.zeros(COUNT))
-    for ticks in (5, 10, 15):
-        bench.ask("clear_stop")
-        bench.run(1.5)
-        bench.ask("enable")
-        bench.run(0.5 + TICK * ticks, bench.middle)
-        bench.session.stop()
-        start, before = bench.clock.now, bench.targets
-        bench.run(0.6)
-        _, told = bench.history(start)
-        assert np.all(told <= before + STEP_OF_THE_WIRE)
-        assert np.all(told[-1] < before - STEP_OF_THE_WIRE)
-
-
 def test_a_dropped_connection_is_opened_again_and_its_chambers_are_vented():
     bench = ValveBench("modbus").active()
     bench.plug.plugged = False
