@@ -249,3 +249,17 @@ def _live(valves, seconds, driven):
         valves.let_out(driven, pressed=False)
         valves.write(np.zeros(2))
         valves._clock.sleep(0.02)
+
+
+def test_pairs_that_all_move_are_told_in_turn():
+    port = Memory()
+    valves = OpenPneuValves(port, 4, Ticking())
+    _tell(valves, [0.0, 0.0, 0.0, 0.0])
+    port.sent = b""
+    for pressure in np.linspace(0.1e3, 60e3, 400):
+        valves.write(pressure + np.array([0.0, 1e3, 2e3, 3e3]))
+        valves.read()
+        valves._clock.sleep(0.014)
+    told = [line for line in port.sent.split(b"\r\n") if line.startswith(b"SC=")]
+    gaps = [np.diff([i for i, line in enumerate(told) if line == select(pair)]).max() for pair in range(4)]
+    assert max(gaps) <= 8

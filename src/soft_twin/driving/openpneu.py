@@ -143,10 +143,11 @@ class OpenPneuValves(Valves):
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
+        self._said_at = np.full(PAIRS, -np.inf)  # [s] each pair's newest target
         self._paused_until = self._pauses = -np.inf  # [s] as wanted, and as the device has confirmed
         self._controls = False
         self._selected: int | None = None
-        self._next = self._refreshed = PAIRS - 1
+        self._refreshed = PAIRS - 1
         self._exchanges = 0
 
     def _greet(self) -> None:
@@ -243,6 +244,7 @@ class OpenPneuValves(Valves):
         if told is not None:
             value = float(self._wanted[told])
             lines.append(target(value))
+            self._said_at[told] = self._clock.monotonic()
             if told < self.count:
                 self.told[told] = self._pressures[told]
         starts = np.isfinite(self._held).all() and (not self._controls or self._exchanges % ROUND == 0)
@@ -250,21 +252,19 @@ class OpenPneuValves(Valves):
             lines.append(CONTROL)
             answers.append(CONTROLS)
         self._exchanges += 1
-        self._next = self._choose()
-        lines.append(select(self._next))
-        answers.append(selected(self._next))
+        chosen = self._choose()
+        lines.append(select(chosen))
+        answers.append(selected(chosen))
         self._selected = None
         now = self._clock.monotonic()
-        self._talk.say(lines, answers, partial(self._finish, told, value, self._next, bool(starts), now))
+        self._talk.say(lines, answers, partial(self._finish, told, value, chosen, bool(starts), now))
 
     def _choose(self) -> int:
-        """The pair whose turn it is: of those that do not hold what is wanted, if there are any; else, and now and then
-        in any case, simply the next."""
-        if self._exchanges % REFRESH:
-            for i in range(1, PAIRS + 1):
-                pair = (self._next + i) % PAIRS
-                if self._held[pair] != self._wanted[pair]:
-                    return pair
+        """The pair whose turn it is: of those that do not hold what is wanted the one that was told longest ago; else,
+        and now and then in any case, simply the next."""
+        unheld = self._held != self._wanted
+        if self._exchanges % REFRESH and unheld.any():
+            return int(np.argmin(np.where(unheld, self._said_at, np.inf)))
         self._refreshed = (self._refreshed + 1) % PAIRS
         return self._refreshed
 
