@@ -90,6 +90,7 @@ class Judge:
         unplugged: the line is.
         unreachable: nothing that the host says can reach the device.
         closing: a call that lets go of the device is going on.
+        calling: the person waits for a call of theirs, and is told nothing meanwhile.
         exempt_pressure_until: until then the device may fill chambers by itself [s].
         refused_until: until then the device may refuse what it is told [s].
         lying: chambers whose sensors lie plausibly.
@@ -100,6 +101,7 @@ class Judge:
         self.case, self.world, self.limits = case, world, case.limits
         self.violations: list[Violation] = []
         self.usable, self.line_clean, self.closing, self.awake = True, True, False, True
+        self.calling = False
         self.exempt_pressure_until = 0.0
         self.answering = 0.0
         self.refused_until = self._opened = -math.inf
@@ -336,7 +338,7 @@ class Judge:
                 self._judge_venting(index, chamber)
                 self._judge_filling(index, chamber, truths[index])
                 self._judge_naming(index, chamber, set_points[index], said)
-        if self.awake and not self.closing:
+        if self.awake and not self.calling:
             self._judge_silence()
 
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
