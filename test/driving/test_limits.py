@@ -27,8 +27,16 @@ def test_a_step_takes_the_time_of_a_trapezoid_and_does_not_overshoot(limiter):
     # distance / rate + rate / acceleration = 0.117 s
     arrived = DT * np.argmax(path[:, 0] > 0.005 - 1e-6)
     assert arrived == pytest.approx(0.1167, abs=2 * DT)
-    assert path.max() <= 0.005 + 0.25 * ACCELERATION * DT**2  # less than one step of braking
+    assert path.max() <= 0.005 * (1 + 1e-9)
     assert np.all(path[:, 1] == 0.0)
+
+
+def test_no_target_is_overshot_however_far_it_is(limiter):
+    for target in np.linspace(0.0, 0.012, 101):
+        path = _run(limiter, [target, 0.0], 120)
+        steps = np.diff(path[:, 0])
+        assert np.all(steps * (target - path[0, 0]) >= -1e-15)
+        assert path[-1, 0] == pytest.approx(target, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
