@@ -73,7 +73,7 @@ class AgreementParameters:
     spread: float = math.radians(0.7)
     clear: float = 2.0
     error: float = 0.3
-    sure: float = 16.0
+    sure: float = 5.0
     near_turn: float = math.radians(3.0)
     near: float = 0.3
     silent: float = math.radians(1.5)
@@ -92,10 +92,14 @@ class AgreementParameters:
     kept: float = 0.4
     shock: float = 4.0
     astray_time: float = 0.5
+    base_odds: float = -5.0
+    jump_odds: float = 0.0
+    odds: float = -2.0
+    bias_memory: float = 5.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (value > 0.0 and math.isfinite(value)):
+            if not ((value > 0.0 or "odds" in name) and math.isfinite(value)):
                 raise InputError(f"agreement parameter {name} = {value!r}: expected a finite number above 0")
 
 
@@ -115,6 +119,7 @@ class Agreement:
         """Forget everything."""
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.VALID] = 1.0
+        self._state[kernel.PRIOR_ODDS] = self._state[kernel.ODDS] = self.parameters.base_odds
 
     def withdraw(self) -> None:
         """The answer has been found anew, or could not be followed: it counts once the two have agreed again."""
@@ -188,4 +193,8 @@ def _coefficients(p: AgreementParameters) -> np.ndarray:
     c[kernel.C_NEAR_NOISE] = p.near_noise
     c[kernel.C_KEPT] = p.kept
     c[kernel.C_SHOCK] = p.shock
+    c[kernel.C_BASE_ODDS] = p.base_odds
+    c[kernel.C_JUMP_ODDS] = p.jump_odds
+    c[kernel.C_ODDS] = p.odds
+    c[kernel.C_BIAS_MEMORY] = p.bias_memory
     return c
