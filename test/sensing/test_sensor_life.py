@@ -14,7 +14,7 @@ def _readings(spread: float, count: int = 5000, seed: int = 3) -> list[float]:
 @pytest.mark.parametrize("spread", [0.3, 0.5, 1.0, 30.0])
 def test_a_living_sensor_lives(spread):
     life = SensorLife()
-    assert all([life.update(reading) for reading in _readings(spread)])
+    assert all(life.update(reading) for reading in _readings(spread))
 
 
 @pytest.mark.parametrize(("spread", "longest"), [(0.5, 60), (1.0, 30), (30.0, 15)])
@@ -29,7 +29,7 @@ def test_a_dead_one_is_found_within_the_run_that_no_living_one_has(spread, longe
 
 def test_a_sensor_that_was_dead_from_the_first_reading_on_is_found():
     life = SensorLife()
-    assert not all([life.update(0.0) for _ in range(60)])
+    assert not all(life.update(0.0) for _ in range(60))
 
 
 def test_doubt_comes_before_death_and_both_end_with_the_next_new_reading():

@@ -46,7 +46,8 @@ class ImuCalibration:
         matrix, offset, bias, slope = self._arrays
         return ImuSample(
             sample.time,
-            sample.angular_velocity - (bias + temperature_change * slope if math.isfinite(temperature_change) else bias),
+            sample.angular_velocity
+            - (bias + temperature_change * slope if math.isfinite(temperature_change) else bias),
             matrix @ (sample.specific_force - offset),
             sample.temperature,
         )

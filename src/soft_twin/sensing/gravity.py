@@ -22,8 +22,8 @@ from soft_twin.sensing.rotations import (
 )
 from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust, Verdict
 from soft_twin.sensing.samples import ImuSample
-from soft_twin.sensing.vqf_orientation import VqfOrientation
 from soft_twin.sensing.temperature_change import TemperatureChange
+from soft_twin.sensing.vqf_orientation import VqfOrientation
 
 
 @dataclass(frozen=True)
