@@ -1,4 +1,4 @@
-"""A living sensor may repeat itself as often as its resolution makes it; a dead one is found, and sooner if it was fine."""
+"""A living sensor may repeat itself as often as its resolution makes it; a dead one is found."""
 
 import numpy as np
 import pytest

@@ -14,8 +14,8 @@ Kinds of violations:
 
 An accelerometer that is wrong from the beginning on is no contradiction to anything before the base turns. Such a
 case counts from when the readings contradict each other: when the force as read, on a base without acceleration, is
-8° from where the rates as read have carried one of at most four seconds before, or has a length 10 % from g. (Over the
-whole case a healthy chip's unknown bias of up to 1 °/s would carry it that far, and that contradicts nothing.)
+8° from where the rates as read have carried one of at most four seconds before, or has a length 10 % from g. (Over
+the whole case a healthy chip's unknown bias of up to 1 °/s would carry it that far, and that contradicts nothing.)
 
 The motions are no rougher than those of people who move a board on purpose. Half and 95 % of BROAD's samples in motion:
 slow turns 81, 159 °/s, fast ones 323, 770 °/s; slow translation 2.4, 4.5 m/s², fast 22.7, 54.1 m/s². Here: poses to 126,
