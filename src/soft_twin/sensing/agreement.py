@@ -108,7 +108,7 @@ class AgreementParameters:
     kept: float = 0.4
     shock: float = 4.0
     astray_time: float = 0.5
-    base_odds: float = -5.0
+    base_odds: float = -1.5
     jump_odds: float = 0.0
     odds: float = -2.0
     bias_memory: float = 5.0

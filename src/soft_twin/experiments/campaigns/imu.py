@@ -18,7 +18,7 @@ case counts from when the readings contradict each other: when the force as read
 the whole case a healthy chip's unknown bias of up to 1 °/s would carry it that far, and that contradicts nothing.)
 
 The motions are no rougher than those of people who move a board on purpose. Half and 95 % of BROAD's samples in motion:
-slow turns 81, 159 °/s, fast ones 323, 770 °/s; slow translation 2.4, 4.5 m/s², fast 22.7, 54.1 m/s². Here: poses to 126,
+slow turns 81, 159 °/s, fast ones 323, 770 °/s; slow translation 2.4, 4.5 m/s², fast 22.7, 54.1 m/s². Here: poses 126,
 hand 84, 135 °/s; carried 1.9, 3.4 m/s², shaken 6.5, 12.1 m/s² (medians over 40 drawings).
 """
 
