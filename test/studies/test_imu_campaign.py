@@ -1,4 +1,4 @@
-"""The IMU's judge: its board speaks the protocol, its motions are physics, it has teeth, and what it finds is bounded."""
+"""The IMU's judge: its board speaks the protocol, its motions are physics, it has teeth; what it finds is bounded."""
 
 import numpy as np
 import pytest

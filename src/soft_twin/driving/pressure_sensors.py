@@ -63,12 +63,15 @@ class PressureSensors:
         if self.age > self._stale_after:
             self._recent.clear()
             self.agreed = self._unseen
+        first = (
+            self.age > self._silent_after
+        )  # after so long a chamber may be anywhere: one measurement is all there is
         self._pausing = False
         known = (measured >= VACUUM - OFFSET) & (measured <= HIGHEST)  # false for NaN
         self._unknown = np.where(known, 0.0, self._unknown + self.age)
         self.age = 0.0
         self.newest = np.where(known, measured, np.nan)
-        self._recent.append(self.newest)
+        self._recent.extend([self.newest] * (AGREEING if first else 1))
         samples = np.array(self._recent)
         self.pressures = _median_of_known(samples[-MEDIAN_OF:])
         self.agreed = samples.max(axis=0) if len(samples) == AGREEING else self._unseen
