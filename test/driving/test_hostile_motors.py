@@ -173,3 +173,33 @@ def test_a_motor_that_was_silent_alone_and_stands_at_its_old_angle_is_not_believ
     winches.run(0.2)
     with pytest.raises(DeviceError, match="unknown"):
         winches.control.enable()
+
+
+def test_a_motor_that_loses_its_current_while_slack_is_taken_up_is_not_taut():
+    winches = SimulatedWinches(motor=_viscous(5.0))
+    winches.run(0.6)
+    winches.slack = 0.01
+    winches.control.take_up_slack()
+    winches.run(0.5)
+    winches.motors.derating[:] = 0.0
+    winches.run(0.3)
+    assert not winches.control._take_up.taut.any()
+
+
+def test_a_delay_that_stands_alone_is_soon_forgotten():
+    winches = _active()
+    winches.hold_back(0.11)
+    winches.run(0.12, np.full(6, 0.001))
+    winches.run(0.5, np.full(6, 0.01))
+    np.testing.assert_allclose(winches.state.displacements, 0.01, atol=1e-3)
+
+
+@pytest.mark.parametrize("counts", [50, -100, 150, 366])
+def test_small_slips_of_one_sense_are_named_while_the_cables_move_to_and_fro(counts):
+    winches = _active()
+    for turn in range(75):
+        winches.motors.jump(1, counts)
+        winches.run(5 * DT, np.full(6, 0.006 if turn // 8 % 2 else 0.001))
+        if any("motor 2 (cable_2): angle jumped" in fault for fault in winches.state.faults):
+            break
+    assert abs(turn * counts) < 4500, "0.6 mm by feedback at 250 Hz, or never"

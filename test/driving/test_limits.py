@@ -27,8 +27,16 @@ def test_a_step_takes_the_time_of_a_trapezoid_and_does_not_overshoot(limiter):
     # distance / rate + rate / acceleration = 0.117 s
     arrived = DT * np.argmax(path[:, 0] > 0.005 - 1e-6)
     assert arrived == pytest.approx(0.1167, abs=2 * DT)
-    assert path.max() <= 0.005 + 0.25 * ACCELERATION * DT**2  # less than one step of braking
+    assert path.max() <= 0.005 * (1 + 1e-9)
     assert np.all(path[:, 1] == 0.0)
+
+
+def test_no_target_is_overshot_however_far_it_is(limiter):
+    for target in np.linspace(0.0, 0.012, 101):
+        path = _run(limiter, [target, 0.0], 120)
+        steps = np.diff(path[:, 0])
+        assert np.all(steps * (target - path[0, 0]) >= -1e-15)
+        assert path[-1, 0] == pytest.approx(target, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -47,6 +55,15 @@ def test_ticks_of_uneven_length_end_at_the_target_too(limiter):
     for _ in range(200):
         limiter.advance(np.array([0.01, -0.001]), LIMITS.rate, ACCELERATION, rng.uniform(0.0002, 0.02))
     np.testing.assert_allclose(limiter.positions, [0.01, -0.001], atol=1e-7)
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_what_is_beyond_its_range_is_not_led_farther_out(limiter, way):
+    limiter.reset(np.full(2, way * 0.02))
+    for _ in range(50):
+        limiter.advance(np.full(2, way * 0.03), 0.05, 2.0, 0.004)
+        assert np.all(limiter.positions == way * 0.02)
+        assert np.all(limiter.rates == 0.0) and np.all(limiter.accelerations == 0.0)
 
 
 def test_displacements_are_clipped_and_counted(limiter):

@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.clock import Clock
-from soft_twin.driving.openpneu import OpenPneuValves
+from soft_twin.driving.openpneu import PAUSE_TIME, OpenPneuValves
 from soft_twin.driving.openpneu_lines import StreamDecoder, select, target
 from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.errors import DeviceError
 
 TELEGRAM = b"T0.00,1.00,2.50,-3.00,4,5,6,7,8,9e1;\r\n"
 PRESSURES = 1e3 * np.array([0.0, 1.0, 2.5, -3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 90.0])
+OTHERS = b",1.00,0.50,-3.00,4,5,6,7,8,9;\r\n"
 ANSWERS = [b"Global Channel is 4", b"Timer Starts...", b"Error command"]
 
 
@@ -173,15 +174,17 @@ def test_a_channel_that_its_control_has_left_pumping_is_paused():
     valves = OpenPneuValves(port, 1, Ticking())
     _tell(valves, [0.0])
     assert port.firmware.running
-    valves.let_out(True)
+    valves.let_out(driven=False, pressed=True)
     _tell(valves, [0.0])
     assert not port.firmware.running
-    assert valves.trouble == ""
+    assert "paused" in valves.trouble
     assert valves.rested
+    assert valves.told_until > 0.0
     port.firmware._targets[:] = 60e3  # V forgets nothing
     port.sent = b""
-    valves.let_out(False)
+    valves.let_out(driven=False, pressed=False)
     _tell(valves, [0.0])
+    assert valves.trouble == ""
     assert port.firmware.running
     assert port.sent.partition(b"\r\nC\r\n")[0].count(b"T=0.0") >= 5
 
@@ -215,3 +218,48 @@ def test_leaving_lets_the_air_out_and_is_confirmed():
 def test_a_device_that_is_no_openpneu_is_refused():
     with pytest.raises(DeviceError, match="baud"):
         OpenPneuValves(Memory(b"Marlin 2.1\r\n", b"\xff\x00\xfe"), 2, Ticking())
+
+
+@pytest.mark.parametrize("value", [b"94.00", b"nan"])
+def test_a_relaxed_chamber_that_is_perhaps_pumped_on_is_paused_until_it_is_measured_again(value):
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    _tell(valves, [0.0, 0.0])
+    port.telegram = b"T" + value + OTHERS
+    _live(valves, 1.0, driven=True)
+    assert port.firmware.running
+    _live(valves, 1.0, driven=False)
+    assert not port.firmware.running
+    assert "paused" in valves.trouble
+    port.telegram = b""  # its loop says nothing meanwhile
+    _live(valves, PAUSE_TIME, driven=False)
+    assert port.firmware.running
+    for pressure in np.linspace(2.0, 0.0, 50):
+        port.telegram = b"T%.2f" % pressure + OTHERS
+        _live(valves, 0.05, driven=False)
+    assert port.firmware.running
+    assert valves.trouble == ""
+
+
+def _live(valves, seconds, driven):
+    """What a driver does at its ticks."""
+    end = valves._clock.now + seconds
+    while valves._clock.now < end:
+        valves.read()
+        valves.let_out(driven, pressed=False)
+        valves.write(np.zeros(2))
+        valves._clock.sleep(0.02)
+
+
+def test_pairs_that_all_move_are_told_in_turn():
+    port = Memory()
+    valves = OpenPneuValves(port, 4, Ticking())
+    _tell(valves, [0.0, 0.0, 0.0, 0.0])
+    port.sent = b""
+    for pressure in np.linspace(0.1e3, 60e3, 400):
+        valves.write(pressure + np.array([0.0, 1e3, 2e3, 3e3]))
+        valves.read()
+        valves._clock.sleep(0.014)
+    told = [line for line in port.sent.split(b"\r\n") if line.startswith(b"SC=")]
+    gaps = [np.diff([i for i, line in enumerate(told) if line == select(pair)]).max() for pair in range(4)]
+    assert max(gaps) <= 8

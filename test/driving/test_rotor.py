@@ -211,3 +211,41 @@ def test_only_time_in_which_the_host_has_listened_makes_a_rotor_silent():
     assert line.rotor.unheard < 0.02
     line.run(0.3, deliver=False)
     assert line.rotor.unheard == pytest.approx(0.3, abs=0.01)
+
+
+def test_samples_that_were_lost_at_first_are_soon_not_missed():
+    period = FeedbackPeriod(2)
+    for tick in range(250):
+        period.update(np.full(2, 1.0 if tick % 4 else 2.0), TICK)
+    assert period.seconds == pytest.approx(0.0032, rel=0.05)
+    for _ in range(130):
+        period.update(np.full(2, 4.0), TICK)
+    assert period.seconds == pytest.approx(0.001, rel=0.03)
+
+
+@pytest.mark.parametrize("waited", [25, 100, 200])
+def test_samples_that_have_waited_do_not_make_the_period_shorter(waited):
+    period = FeedbackPeriod(2)
+    for _ in range(300):
+        period.update(np.full(2, 4.0), TICK)
+    for _ in range(waited):
+        period.update(np.zeros(2), TICK)
+    period.update(np.full(2, 4.0 * waited), TICK)
+    for _ in range(200):
+        period.update(np.full(2, 4.0), TICK)
+        assert period.seconds == pytest.approx(0.001, rel=0.03)
+
+
+def test_lost_late_and_doubled_samples_do_not_add_up_to_a_jump():
+    rng = np.random.default_rng(1)
+    rotor, angle, waiting, silent = Rotor(ACCELERATION, SILENT_AFTER), 0.0, [], 0.0
+    for i in range(4000):
+        speed = 0.5 * FAST * np.sin(0.012 * i)
+        angle += 0.001 * speed
+        sample = Feedback(1, round(angle) % COUNTS_PER_TURN, round(speed / COUNTS_PER_RPM), 0.0)
+        waiting += [sample] * rng.choice([0, 1, 1, 1, 2])
+        silent += 0.001
+        if i % 4 == 3 and rng.random() < 0.8:
+            rotor.update(waiting, silent, 0.001)
+            waiting, silent = [], 0.0
+    assert (rotor.jumps, rotor.losses) == (0, 0)

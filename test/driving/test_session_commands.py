@@ -75,3 +75,19 @@ def test_whatever_is_commanded_the_watchdog_hears_only_what_is_obeyed(bench):
         bench.step()
     assert bench.session.state is State.READY
     assert not bench.bus.currents.any()
+
+
+def test_a_refused_command_is_told_once(bench):
+    with pytest.raises(InputError):
+        bench.session.command(np.zeros(5), bench.clock.time())
+    bench.step()
+    assert len(bench.session.status().faults) == 1
+
+
+def test_a_lost_adapter_is_a_fault_of_its_own_after_a_refused_command(bench):
+    with pytest.raises(InputError):
+        bench.session.command(np.zeros(5), bench.clock.time())
+    bench.session.stop()
+    bench.unplug()
+    bench.run(0.6)
+    assert any(fault.startswith("CAN bus gone") for fault in bench.session.status().faults)

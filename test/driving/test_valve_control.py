@@ -319,6 +319,65 @@ def test_one_wrong_measurement_moves_nothing(control):
         np.testing.assert_allclose(control.update(before, DT), before)
 
 
+@pytest.mark.parametrize("asked", [["relax"], ["relax", "enable"], ["stop", "clear_stop", "enable"]])
+def test_what_people_ask_for_meanwhile_excuses_no_broken_sensor(control, asked):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    for name in asked:
+        _measured(control, 0.5, lambda pressures: np.where(np.arange(3) == 2, 1e6, pressures))
+        getattr(control, name)()
+    left = control.parameters.settling_time + 0.1 - 0.5 * len(asked)
+    _measured(control, left, lambda pressures: np.where(np.arange(3) == 2, 1e6, pressures))
+    assert control.state(0.0).mode == "fault"
+    assert "top" in control.state(0.0).faults[0]
+
+
+@pytest.mark.parametrize("gap", [0, 8])
+@pytest.mark.parametrize("wrong", [1, 2, 3])
+@pytest.mark.parametrize("driven", [True, False])
+def test_a_few_wrong_measurements_empty_no_chamber_faster_than_it_is_vented(control, gap, wrong, driven):
+    control.enable()
+    _measured(control, 1.0, lambda pressures: pressures)
+    if not driven:
+        control.relax()
+    for i in range(gap + wrong):
+        before = control.state(0.0).commanded
+        control.command(TOLD)
+        after = control.update(np.zeros(3) if i >= gap else None, DT)
+        assert np.all(before - after <= LIMITS.vent_rate * DT * (1 + 1e-9))
+
+
+def test_a_stop_raises_nothing_above_what_a_slow_device_was_told_last(control):
+    control.enable()
+    _measured(control, 0.3, lambda pressures: pressures)
+    control.told = np.array([10e3, 5e3, np.nan])
+    before = control.state(0.0).commanded
+    assert np.all(before > [10e3, 5e3, 0.0])
+    control.stop()
+    after = control.update(None, DT)
+    assert np.all(after <= [10e3, 5e3, before[2]])
+    assert np.all(after > 0.0)
+
+
+def test_what_a_person_is_told_is_what_is_measured_now(control):
+    assert np.isnan(control.state(0.0).positions).all()
+    _measured(control, 0.5, lambda pressures: np.array([1e3, 2e3, np.nan]))
+    np.testing.assert_allclose(control.state(0.0).positions, [1e3, 2e3, np.nan])
+    assert np.isnan(control.state(0.0).efforts).all()
+    _run(control, 0.7, measure=False)
+    assert np.isnan(control.state(0.0).positions).all()
+
+
+def test_a_device_that_measures_nothing_on_purpose_is_not_called_silent(control):
+    _measured(control, 0.5, lambda pressures: pressures)
+    for _ in range(100):
+        control.update(None, DT, "paused", True, True)
+    assert control.state(0.0).faults == ("paused",)
+    assert np.isnan(control.state(0.0).positions).all()
+    control.update(np.zeros(3), DT)
+    control.enable()
+
+
 def test_old_measurements_are_counted(control):
     _run(control, 0.4, measure=False)
     assert control.state(0.0).counters["stale"] > 10

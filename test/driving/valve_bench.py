@@ -148,7 +148,13 @@ class ValveBench:
         self._measured, self.device.chambers.measured = self.device.chambers.measured, self._lie
         self.driver = self.plug = None
         self.clock.live = self._live
-        self.session = ActuatorSession(self._open, clock=self.clock, **options)
+        self._options = options
+        self.begin_anew()
+
+    def begin_anew(self):
+        """A process of its own: what was before it is forgotten, but by the device."""
+        self.driver = None
+        self.session = ActuatorSession(self._open, clock=self.clock, **self._options)
 
     @property
     def pressures(self):

@@ -61,7 +61,7 @@ def test_the_power_of_the_efforts_is_that_of_the_forces():
     rate = (model.actuators.coordinates(x + h * velocity) - model.actuators.coordinates(x - h * velocity)) / (2 * h)
     assert (force * velocity).sum() == pytest.approx(efforts @ rate, rel=1e-6)
     np.testing.assert_allclose(model.actuators.gradients(x) @ efforts, force, atol=1e-12 * np.abs(force).max())
-    np.testing.assert_allclose(model.actuators.changes(x, velocity[:, :, None])[:, 0], rate, rtol=1e-5)
+    np.testing.assert_allclose(model.actuators.changes(x, velocity[:, :, None])[0][:, 0], rate, rtol=1e-5)
 
 
 @pytest.mark.parametrize("part", range(3))

@@ -1,6 +1,5 @@
 """Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,7 +22,8 @@ from soft_twin.robots.cable_tube import CableTube
 LIMP = "limp"
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
-DELAY_MEMORY = 1.0  # [s]
+DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again
+ACCIDENT_MEMORY = 0.1  # [s] of a delay that stands alone: feedback that is on time again is believed to stay so
 LONGEST_DELAY = 0.1  # [s] that the control can live with
 TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
 UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
@@ -135,10 +135,11 @@ class CableControl(ActuatorControl):
         self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
         self._counters.update(current=0, coasting=0, powerless=0)
         self._target = self._origin = np.zeros(len(self._names))
-        self._span = 0.0
+        self._span, self._asked = 0.0, False  # whether the target is a command's
         self._pulls = np.zeros(len(self._names))
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
+        self._since_gap, self._habitual = np.full(len(self._names), np.inf), np.zeros(len(self._names), dtype=bool)
 
     def home(self) -> None:
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
@@ -204,7 +205,7 @@ class CableControl(ActuatorControl):
 
     def _head_for(self, target: np.ndarray) -> None:
         self._origin, self._span = self._between(), min(self._command_age, LONGEST_SPAN)
-        self._target = target
+        self._target, self._asked = target, True
 
     def _stay(self) -> None:
         self._aim(self._limiter.positions)
@@ -289,6 +290,7 @@ class CableControl(ActuatorControl):
     def _aim(self, displacements: np.ndarray) -> None:
         """Head for these displacements (c,) [m] from now on."""
         self._target = self._origin = displacements
+        self._asked = False
 
     def _probe_currents(self, dt: float) -> np.ndarray:
         if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
@@ -299,6 +301,8 @@ class CableControl(ActuatorControl):
             self._judge_probe()
         if self._probe.over or not self.enabled:
             self._probed = self.enabled
+            if not self._asked:
+                self._aim(self._probe.start)  # they may have sunk until it began
             self._probe = None
             self._restart()
         return np.zeros(len(self._names))
@@ -317,7 +321,8 @@ class CableControl(ActuatorControl):
         if self._take_up is None:
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
-        self._aim(self._take_up.update(displacements, self._momentary_pulls(self._friction.values), dt))
+        pulls = self._momentary_pulls(self._friction.values)
+        self._aim(self._take_up.update(displacements, pulls, self._told, self._readings.currents, dt))
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
@@ -400,10 +405,18 @@ class CableControl(ActuatorControl):
     def _estimate_delays(self, dt: float, gaps: np.ndarray) -> None:
         """The feedback's age when it is used grows with the longest recent gap in it."""
         nominal = self.parameters.gains.delay
-        fading = nominal + (self._delays - nominal) * math.exp(-dt / DELAY_MEMORY)
         minded = np.isfinite(gaps) & (gaps > TOLERATED_GAP)
+        memory = self._delay_memory(minded, dt)
+        fading = nominal + (self._delays - nominal) * np.exp(-dt / memory)
         known = np.where(minded, np.minimum(gaps, LONGEST_DELAY), nominal)
         self._delays = np.maximum(fading, known)
+
+    def _delay_memory(self, minded: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: longer if not the first."""
+        again = minded & (self._since_gap > 0.0) & (self._since_gap < DELAY_MEMORY)
+        self._since_gap = np.where(minded, 0.0, self._since_gap + dt)
+        self._habitual = (self._habitual | again) & (self._since_gap < DELAY_MEMORY)
+        return np.where(self._habitual, DELAY_MEMORY, ACCIDENT_MEMORY)
 
     @property
     def _tensions(self) -> np.ndarray:

@@ -16,7 +16,7 @@ USUAL_BUS_LOAD = 0.88  # by ticks that commands have asked for
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
 BURST = 2.0  # [ticks] that may follow each other at once
-GIVE_UP_AFTER = 0.3  # [s] of nothing but errors, and the bus is gone
+GIVE_UP_AFTER = 0.2  # [s] of nothing but errors, and the bus is gone
 
 
 class TickBudget:

@@ -11,7 +11,7 @@ class ChamberWatch:
 
     A chamber that fills or empties at a rate of its own has a pressure somewhere between the lowest and the highest
     that it was told within the time it takes to respond. One that stays farther from there than a tolerance is at
-    fault; while the chambers are relaxed, only one that stays above, or below the ambient's.
+    fault. What people ask for meanwhile excuses nothing: a sensor that reads nonsense does so whoever drives.
     """
 
     def __init__(self, names: Sequence[str], tolerance: float, response: float, patience: float):
@@ -21,11 +21,6 @@ class ChamberWatch:
         self._told: deque[tuple[float, np.ndarray]] = deque()
         self._now = 0.0
         self._astray = np.zeros(len(self._names))
-
-    def reset(self) -> None:
-        """Forget the past."""
-        self._told.clear()
-        self._astray[:] = 0.0
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
         """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.

@@ -117,6 +117,7 @@ class DacValves(Valves):
         return f"the DAC board measures {self._measured_channels} channels: {self.count} valves need as many"
 
     def write(self, pressures: np.ndarray) -> None:
+        self.told = np.array(pressures)
         self._port.write(encode_frame(COMMAND, volts_of(pressures)))
 
     def read(self) -> np.ndarray | None:

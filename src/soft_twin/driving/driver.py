@@ -27,6 +27,7 @@ class ActuatorDriver(ABC, Generic[C]):
         actuators: word for them in messages ("motors").
         prompt: whether a command makes the thread tick at once.
         died: why the driver itself has failed; empty if it has not.
+        lost: why the device is gone; empty if it is not.
     """
 
     prompt = False
@@ -46,7 +47,7 @@ class ActuatorDriver(ABC, Generic[C]):
         self._timing = {"late": 0, "worst_gap_ms": 0.0}
         self._thread = threading.Thread(target=self._live, name=type(self).__name__, daemon=True) if threaded else None
         self.actuators = control.actuators
-        self.died = ""
+        self.died = self.lost = ""
 
     @property
     def running(self) -> bool:
@@ -143,9 +144,9 @@ class ActuatorDriver(ABC, Generic[C]):
                 self._told.set()
         except self._device_errors as error:
             self._trouble = " ".join(str(error).split())
-            reason = self._judge(error)
-            if reason:
-                self._end(lambda: self._control.lose_device(reason))
+            self.lost = self._judge(error)
+            if self.lost:
+                self._end(lambda: self._control.lose_device(self.lost))
         except Exception as error:  # whatever it is, nobody drives the actuators any more
             self._die(error)
 

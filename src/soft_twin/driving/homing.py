@@ -16,6 +16,7 @@ class HomingParameters:
         settling: until the winches run evenly, their pulls say nothing [s].
         smoothing: time constant of the pulls that are compared [s].
         certainty: a cable is taut if it also pulls by so many times the smoothed pull's noise more.
+        delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
     """
 
@@ -24,6 +25,7 @@ class HomingParameters:
     settling: float = 0.08
     smoothing: float = 0.025
     certainty: float = 5.0
+    delivery: float = 0.5
     travel: float = 0.02
 
     @property
@@ -50,21 +52,28 @@ class SlackTakeUp:
         self._age = 0.0
         self._smooth, self._variance = np.zeros(count), np.zeros(count)
         self._free = np.full(count, np.inf)
+        self._told, self._given = np.zeros(count), np.zeros(count)
         self._targets = displacements + parameters.travel
         self._ends = displacements + 0.95 * parameters.travel
 
-    def update(self, displacements: np.ndarray, pulls: np.ndarray, dt: float) -> np.ndarray:
+    def update(
+        self, displacements: np.ndarray, pulls: np.ndarray, told: np.ndarray, given: np.ndarray, dt: float
+    ) -> np.ndarray:
         """Targets (c,) [m] after `dt` more seconds, for cables that are there [m] and winches that pull like that [N].
 
-        `pulls` (c,) are by the motors' currents as they were measured, not smoothed, friction included or not.
+        `pulls` (c,) are by the motors' currents as they were measured, not smoothed, friction included or not; `told`
+        and `given` are these currents (c,) [A], as they should be and as they are.
         """
         p = self._parameters
         self._age += dt
         noise = self._follow(pulls, dt)
+        self._told += self._share(dt) * (told - self._told)
+        self._given += self._share(dt) * (given - self._given)
         if self._age < p.settling:
             return self._targets
         self._free = np.minimum(self._free, self._smooth)
-        newly = ~self.taut & (self._smooth - self._free > p.tension + p.certainty * noise)
+        delivered = self._given >= p.delivery * self._told
+        newly = ~self.taut & delivered & (self._smooth - self._free > p.tension + p.certainty * noise)
         self._targets = np.where(newly, displacements, self._targets)
         self.taut = self.taut | newly
         return self._targets
@@ -78,8 +87,12 @@ class SlackTakeUp:
         """Smooth the pulls; (c,) standard deviation of the smoothed ones' noise [N]."""
         if self._age <= dt:
             self._smooth = pulls.copy()
-        share = 1.0 - math.exp(-dt / self._parameters.smoothing)
+        share = self._share(dt)
         deviation = pulls - self._smooth
         self._smooth = self._smooth + share * deviation
         self._variance += share * (deviation**2 - self._variance)
         return np.sqrt(self._variance * share / (2.0 - share))
+
+    def _share(self, dt: float) -> float:
+        """Of what is new, that smoothing takes after `dt` more seconds."""
+        return 1.0 - math.exp(-dt / self._parameters.smoothing)

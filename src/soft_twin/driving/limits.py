@@ -98,15 +98,14 @@ class CommandLimiter:
 
     def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        target = self._within(target)
         distance = target - self.positions
-        # the fastest rate from which braking in steps of dt still stops at the target
-        step = 0.5 * acceleration * dt
-        braking = np.sqrt(step**2 + 2.0 * acceleration * np.abs(distance)) - step
-        wanted = np.sign(distance) * np.minimum(braking, np.abs(distance) / dt)
+        step = acceleration * dt
+        wanted = np.sign(distance) * step * _steps_to_brake(np.abs(distance) / (step * dt))
         limited = wanted.clip(-rate, rate)
-        change = (limited - self.rates).clip(-2.0 * step, 2.0 * step)
+        change = (limited - self.rates).clip(-step, step)
         self.counters["rate"] += int((limited != wanted).any())
-        self.counters["acceleration"] += int((np.abs(limited - self.rates) > 2.0 * step * (1.0 + 1e-9)).any())
+        self.counters["acceleration"] += int((np.abs(limited - self.rates) > step * (1.0 + 1e-9)).any())
         self.accelerations = change / dt
         self.rates = self.rates + change
         arrives = np.abs(self.rates * dt - distance) <= 1e-9 * np.abs(distance)
@@ -116,6 +115,15 @@ class CommandLimiter:
         """The positions (n,), but none beyond the allowed range unless it was beyond already."""
         low, high = self._allowed
         return positions.clip(np.minimum(low, self.positions), np.maximum(high, self.positions))
+
+
+def _steps_to_brake(distances: np.ndarray) -> np.ndarray:
+    """The highest rates from which braking, by 1 in each step, still stops at these distances >= 0.
+
+    From the rate k + f, 0 <= f < 1, the way is (k + f) + (k - 1 + f) + ... + f = (k + 1) (k / 2 + f).
+    """
+    whole = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * distances) - 1.0))
+    return 0.5 * whole + distances / (whole + 1.0)
 
 
 def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:

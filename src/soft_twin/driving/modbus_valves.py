@@ -101,6 +101,7 @@ class ModbusValves(Valves):
             self._unconfirmed_since = self._clock.monotonic()
         if self._waiting is None and not self._is_silent():  # without power, perhaps: look first, then tell
             self._ask(WRITE)
+            self.told = np.array(pressures)
 
     def read(self) -> np.ndarray | None:
         self._take_answers()

@@ -41,7 +41,9 @@ FROZEN, MOVED = 12, 5.0  # telegrams that say the same though a target has moved
 LOOPLESS = 0.2  # [s] without a telegram, and the loop does not run
 UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
-PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that keeps it though told to vent
+FAR = 20.0  # [kPa] from its target, and a pressure that stays the same is not under control
+PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that is not under control …
+LOOK_TIME = 1.0  # [s] … and then to look whether it is again
 
 
 class OpenPneuValves(Valves):
@@ -62,6 +64,7 @@ class OpenPneuValves(Valves):
             raise DeviceError(f"{count} chambers on an OpenPneu: it has {PAIRS} pairs of channels")
         super().__init__(port, count, clock, reopen)
         self._wanted: np.ndarray | None = None  # (PAIRS,) [kPa]; pairs that are no chambers are without pressure
+        self._pressures = np.full(count, np.nan)  # [Pa] as they are wanted
         self._begin_again()
         self._greet()
 
@@ -71,6 +74,8 @@ class OpenPneuValves(Valves):
 
     @property
     def told_until(self) -> float:
+        if self._rests():
+            return self._clock.monotonic()  # paused, it obeys no target
         return float(self._told_until[: self.count].min()) if self._controls else -np.inf
 
     @property
@@ -79,21 +84,18 @@ class OpenPneuValves(Valves):
         return self._paused() or self._controls and self._heard - self._measured_at > LOOPLESS
 
     @property
+    def pausing(self) -> bool:
+        return self._paused()
+
+    @property
     def trouble(self) -> str:
-        late = self._clock.monotonic() - self._unheld_since[: self.count] > UNCONFIRMED  # false for NaN
-        if not late.any():
-            return ""
-        refused = self._talk.refused.decode("ascii", "replace")
-        said = f", it refuses '{refused}'" if refused else ""
-        return (
-            f"the OpenPneu has not confirmed its targets for {UNCONFIRMED:g} s{said}: check its line, switch it off if "
-            "its chambers stay under pressure"
-        )
+        return "; ".join(text for text in (self._unconfirmed(), self._rest_on_purpose()) if text)
 
     def write(self, pressures: np.ndarray) -> None:
         if self.rested:  # it has forgotten its targets, or knows old ones
             self._controls = False
             self._held[:] = np.nan  # every target is told again before the loop is started
+        self._pressures = np.array(pressures)
         wanted = np.zeros(PAIRS)
         wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
         self._wanted = wanted
@@ -107,12 +109,12 @@ class OpenPneuValves(Valves):
         measured, self._measured = self._measured, None
         return measured
 
-    def let_out(self, pressed: bool) -> None:
-        """Pause the control now and then: it leaves a channel whose sensor is broken pumping as it was."""
+    def let_out(self, driven: bool, pressed: bool) -> None:
+        """Pause the control now and then: it leaves a channel whose sensor is out of its reach pumping as it was."""
         now = self._clock.monotonic()
-        if not pressed:
+        if not pressed and (driven or not self._blind.any()):
             self._paused_until = -np.inf
-        elif now > self._paused_until + PAUSE_TIME:
+        elif now > self._paused_until + LOOK_TIME:
             self._paused_until = now + PAUSE_TIME
 
     def shut_down(self, rest: np.ndarray) -> None:
@@ -135,15 +137,17 @@ class OpenPneuValves(Valves):
         self._measured: np.ndarray | None = None
         self._said = np.full(self.count, np.nan)  # [Pa] in the newest telegram …
         self._same = np.zeros(self.count)  # … and for so many before it
+        self._blind = np.zeros(self.count, dtype=bool)  # chambers that are perhaps not under control
         self._wanted_then = np.zeros(self.count)  # [kPa] when it was said first
         self._measured_at = self._heard = -np.inf  # [s] the newest telegram, and the question of the newest answer
         self._held = np.full(PAIRS, np.nan)  # [kPa] that the device has confirmed
         self._unheld_since = np.full(PAIRS, np.nan)  # [s]; NaN: it holds what is wanted
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
+        self._said_at = np.full(PAIRS, -np.inf)  # [s] each pair's newest target
         self._paused_until = self._pauses = -np.inf  # [s] as wanted, and as the device has confirmed
         self._controls = False
         self._selected: int | None = None
-        self._next = self._refreshed = PAIRS - 1
+        self._refreshed = PAIRS - 1
         self._exchanges = 0
 
     def _greet(self) -> None:
@@ -171,11 +175,14 @@ class OpenPneuValves(Valves):
         The firmware skips a channel whose sensor reads beyond 100 kPa: it says its last pressure again and again.
         """
         wanted = np.zeros(self.count) if self._wanted is None else self._wanted[: self.count]
-        same = said == self._said
+        same = (said == self._said) | (np.isnan(said) & np.isnan(self._said))
         self._same = np.where(same, self._same + 1, 0)
         self._wanted_then = np.where(same, self._wanted_then, wanted)
         self._said = said
-        frozen = (self._same >= FROZEN) & (np.abs(wanted - self._wanted_then) > MOVED)
+        lasting = self._same >= FROZEN
+        frozen = lasting & (np.abs(wanted - self._wanted_then) > MOVED)
+        near = np.abs(said / KILOPASCAL - wanted) <= FAR  # false for NaN
+        self._blind = frozen | (lasting & ~near)
         return np.where(frozen, np.nan, said)
 
     def _tell(self) -> None:
@@ -198,13 +205,37 @@ class OpenPneuValves(Valves):
     def _paused(self) -> bool:
         return self._clock.monotonic() < self._paused_until
 
+    def _rests(self) -> bool:
+        """Whether it is paused, and says so."""
+        return self._paused() and self._pauses == self._paused_until
+
+    def _rest_on_purpose(self) -> str:
+        if not self._rests():
+            return ""
+        return (
+            "the OpenPneu is paused, which lets out the air of all its chambers: one keeps its pressure though told to "
+            "vent, or is not measured any more and may be pumped on; check its valve and its sensor"
+        )
+
+    def _unconfirmed(self) -> str:
+        late = self._clock.monotonic() - self._unheld_since[: self.count] > UNCONFIRMED  # false for NaN
+        if not late.any():
+            return ""
+        refused = self._talk.refused.decode("ascii", "replace")
+        said = f", it refuses '{refused}'" if refused else ""
+        return (
+            f"the OpenPneu has not confirmed its targets for {UNCONFIRMED:g} s{said}: check its line, switch it off if "
+            "its chambers stay under pressure"
+        )
+
     def _say_pause(self) -> None:
         self._controls, self._selected = False, None
-        self._unheld_since[:] = np.nan
         self._talk.say((PAUSE, EXHAUST), (*PAUSES, EXHAUSTS), self._take_pause)
 
     def _take_pause(self, well: bool) -> None:
-        self._pauses = self._paused_until if well else self._pauses
+        if well:
+            self._pauses = self._paused_until
+            self._unheld_since[:] = np.nan
 
     def _say_next(self) -> None:
         """The target of the pair that is selected, and the selection of the next, whose answer confirms both."""
@@ -213,26 +244,27 @@ class OpenPneuValves(Valves):
         if told is not None:
             value = float(self._wanted[told])
             lines.append(target(value))
+            self._said_at[told] = self._clock.monotonic()
+            if told < self.count:
+                self.told[told] = self._pressures[told]
         starts = np.isfinite(self._held).all() and (not self._controls or self._exchanges % ROUND == 0)
         if starts:  # not before every pair has its target: the loop would pump to old ones
             lines.append(CONTROL)
             answers.append(CONTROLS)
         self._exchanges += 1
-        self._next = self._choose()
-        lines.append(select(self._next))
-        answers.append(selected(self._next))
+        chosen = self._choose()
+        lines.append(select(chosen))
+        answers.append(selected(chosen))
         self._selected = None
         now = self._clock.monotonic()
-        self._talk.say(lines, answers, partial(self._finish, told, value, self._next, bool(starts), now))
+        self._talk.say(lines, answers, partial(self._finish, told, value, chosen, bool(starts), now))
 
     def _choose(self) -> int:
-        """The pair whose turn it is: of those that do not hold what is wanted, if there are any; else, and now and then
-        in any case, simply the next."""
-        if self._exchanges % REFRESH:
-            for i in range(1, PAIRS + 1):
-                pair = (self._next + i) % PAIRS
-                if self._held[pair] != self._wanted[pair]:
-                    return pair
+        """The pair whose turn it is: of those that do not hold what is wanted the one that was told longest ago; else,
+        and now and then in any case, simply the next."""
+        unheld = self._held != self._wanted
+        if self._exchanges % REFRESH and unheld.any():
+            return int(np.argmin(np.where(unheld, self._said_at, np.inf)))
         self._refreshed = (self._refreshed + 1) % PAIRS
         return self._refreshed
 

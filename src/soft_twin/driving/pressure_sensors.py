@@ -8,6 +8,7 @@ import numpy as np
 from soft_twin.driving.pressures import HIGHEST, VACUUM
 
 MEDIAN_OF = 3  # measurements: not every device's line has a checksum
+AGREEING = 4  # of them leave no doubt
 OFFSET = 5e3  # [Pa] that a sensor may read below a vacuum
 
 
@@ -17,6 +18,7 @@ class PressureSensors:
     Attributes:
         newest: (n,) the last that came, NaN where it is no pressure [Pa].
         pressures: (n,) the median of the last few, NaN where not known [Pa].
+        agreed: (n,) the highest of some more, NaN where that is not known: no few wrong ones make it low [Pa].
         age: of the newest [s].
     """
 
@@ -24,10 +26,16 @@ class PressureSensors:
         """Chambers of these names; measurements belong together for so long, and may stay away for so long [s]."""
         self._names = list(names)
         self._stale_after, self._silent_after = stale_after, silent_after
-        self._recent: deque[np.ndarray] = deque(maxlen=MEDIAN_OF)
+        self._recent: deque[np.ndarray] = deque(maxlen=AGREEING)
         self._unknown = np.zeros(len(self._names))  # for how long each has said no pressure [s]
-        self.newest = self.pressures = np.full(len(self._names), np.nan)
+        self.newest = self.pressures = self.agreed = self._unseen = np.full(len(self._names), np.nan)
         self.age = 0.0
+        self._pausing = False
+
+    @property
+    def present(self) -> np.ndarray:
+        """(n,) the pressures, NaN where what was measured last is long over [Pa]."""
+        return self._unseen if self._pausing or self.age > self._silent_after else self.pressures
 
     @property
     def fault(self) -> str:
@@ -40,6 +48,13 @@ class PressureSensors:
             return f"no plausible pressure of {who} for {self._silent_after:g} s: check its sensor and its wire"
         return ""
 
+    def pause(self) -> None:
+        """Nothing is measured, on purpose: that is nobody's fault, and what comes after it is new."""
+        self._recent.clear()
+        self.agreed = self._unseen
+        self.age = 0.0
+        self._pausing = True
+
     def update(self, measured: np.ndarray | None, dt: float) -> None:
         """Take the pressures (n,) measured in the last `dt` seconds, if any."""
         self.age += dt
@@ -47,12 +62,19 @@ class PressureSensors:
             return
         if self.age > self._stale_after:
             self._recent.clear()
+            self.agreed = self._unseen
+        first = (
+            self.age > self._silent_after
+        )  # after so long a chamber may be anywhere: one measurement is all there is
+        self._pausing = False
         known = (measured >= VACUUM - OFFSET) & (measured <= HIGHEST)  # false for NaN
         self._unknown = np.where(known, 0.0, self._unknown + self.age)
         self.age = 0.0
         self.newest = np.where(known, measured, np.nan)
-        self._recent.append(self.newest)
-        self.pressures = _median_of_known(np.array(self._recent))
+        self._recent.extend([self.newest] * (AGREEING if first else 1))
+        samples = np.array(self._recent)
+        self.pressures = _median_of_known(samples[-MEDIAN_OF:])
+        self.agreed = samples.max(axis=0) if len(samples) == AGREEING else self._unseen
 
 
 def _median_of_known(samples: np.ndarray) -> np.ndarray:

@@ -308,8 +308,8 @@ class ActuatorSession:
             self.activate()
 
     def _mourn(self) -> None:
-        """The device is lost: what it said last is remembered until the actuators are enabled again."""
-        self._away = "; ".join(self.driver.state().faults) or "the device is gone"
+        """The device is lost: why is remembered until the actuators are enabled again."""
+        self._away = self.driver.lost or "the device is gone"
         self._lost = f"relaxed since the device was lost, enable again ({self._away})"
         self._untold = self.driver.untold
         self._next_try = self._clock.monotonic() + self._reopen_period
@@ -368,4 +368,4 @@ class ActuatorSession:
             self._waiting if self._wants_enabling else "",
             self._refusal,
         )
-        return (*told, *(text for text in own if text))
+        return (*told, *(text for text in own if text and text not in told))

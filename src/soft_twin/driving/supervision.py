@@ -15,7 +15,7 @@ class SupervisionLimits:
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
         contrary_current: … while that is more than this [A] …
         contrary_time: … for so long [s], turns against its current.
-        friction: highest plausible friction [A s/m]; between 0 and this it is taken as whatever excuses the motor.
+        friction, least_friction: highest and lowest plausible friction [A s/m]; what is between excuses the motor.
         inertia: of a winch [A s²/m].
         overload: tension over the highest allowed one.
         overload_time: for so long [s].
@@ -28,6 +28,7 @@ class SupervisionLimits:
     contrary_current: float = 0.25
     contrary_time: float = 0.007
     friction: float = 30.0
+    least_friction: float = 5.0
     inertia: float = 0.342
     overload: float = 2.5
     overload_time: float = 0.2
@@ -94,7 +95,9 @@ class Supervision:
     def _count_contrary(self, motion: Motion) -> None:
         """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current."""
         limits, sign = self._limits, np.sign(motion.currents)
-        torque = limits.inertia * sign * motion.accelerations + limits.friction * np.maximum(sign * motion.rates, 0.0)
+        along = sign * motion.rates
+        resisted = np.where(along > 0.0, limits.friction, limits.least_friction) * along
+        torque = limits.inertia * sign * motion.accelerations + resisted
         strong = np.abs(motion.currents) > limits.contrary_current
         against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
         known = ~np.isnan(motion.accelerations)
@@ -126,13 +129,14 @@ class DirectionProbe:
         rest: without current after that, for the cables to come to rest [s].
         threshold: turned back by so much, the motor answers backwards [m].
         judged: whether the answers have been looked at.
+        start: (c,) where the cables were when it began [m].
     """
 
     current = 0.1
     duration = 0.05
     rest = 0.05
     still = 0.0005
-    patience = 0.5
+    patience = 0.25
     threshold = 3e-5
 
     def __init__(self) -> None:
@@ -147,7 +151,7 @@ class DirectionProbe:
         self._waited += dt
         if not self._begun and (np.abs(rates).max() < self.still or self._waited > self.patience):
             self._begun = True
-            self._start, self._rates, self._impulses = displacements, rates, np.zeros(len(rates))
+            self.start, self._rates, self._impulses = displacements, rates, np.zeros(len(rates))
         return not self._begun
 
     @property
@@ -163,9 +167,9 @@ class DirectionProbe:
 
     def push(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What it came to: impulses (c,) [A s], and ways (c,) [m] up to these displacements."""
-        return self._impulses, displacements - self._start
+        return self._impulses, displacements - self.start
 
     def backwards(self, displacements: np.ndarray) -> np.ndarray:
         """Indices of the cables that were let out instead of wound in, and by more than they did so already."""
-        turned = displacements - self._start
+        turned = displacements - self.start
         return np.flatnonzero(np.maximum(turned, turned - self._rates * self._age) < -self.threshold)

@@ -53,7 +53,7 @@ class ChamberState:
 
     Attributes:
         time: when it was known, in the driver's clock [s].
-        pressures: (n,) measured gauge pressures, NaN where not measured yet [Pa].
+        pressures: (n,) measured gauge pressures, NaN where not known, or not any more [Pa].
         commanded: (n,) what the valves are told to hold [Pa].
         enabled, mode, faults, counters: as in CableState, with "vented" for "limp".
     """
@@ -68,13 +68,13 @@ class ChamberState:
 
     @property
     def positions(self) -> np.ndarray:
-        """(n,) volumes let in, which nobody measures: NaN [m³]."""
-        return np.full(len(self.pressures), np.nan)
+        """(n,) what is commanded as measured: gauge pressures [Pa]."""
+        return self.pressures
 
     @property
     def efforts(self) -> np.ndarray:
-        """(n,) measured gauge pressures [Pa]."""
-        return self.pressures
+        """(n,) forces, which nobody measures: NaN."""
+        return np.full(len(self.pressures), np.nan)
 
 
 class ValveControl(ActuatorControl):
@@ -87,6 +87,7 @@ class ValveControl(ActuatorControl):
     time that was lost.
 
     Attributes:
+        told: (n,) what the valves were told last, NaN where nothing: a slow device lags behind the pressures [Pa].
         ready: whether to tell the valves anything yet.
         pressed: whether a chamber stays under pressure though nobody drives it.
     """
@@ -114,10 +115,18 @@ class ValveControl(ActuatorControl):
         self._target = self._limiter.positions
         self._stays = True  # the target is where the pressures are, not a command
         self._trouble = self._astray = ""
+        self.told = np.full(len(names), np.nan)
         self.pressed = False
         self.ready = False
 
-    def update(self, measured: np.ndarray | None, dt: float, trouble: str = "", rested: bool = False) -> np.ndarray:
+    def update(
+        self,
+        measured: np.ndarray | None,
+        dt: float,
+        trouble: str = "",
+        rested: bool = False,
+        pausing: bool = False,
+    ) -> np.ndarray:
         """The pressures (n,) to hold [Pa]; the valves are to be told them once the control is `ready`.
 
         Args:
@@ -125,14 +134,20 @@ class ValveControl(ActuatorControl):
             dt: [s].
             trouble: what the device refuses or does not confirm, in words; "" if nothing.
             rested: whether the device has let its chambers rest, of itself.
+            pausing: whether it measures nothing because it lets the air out.
         """
         self._counters["ticks"] += 1
         self._command_age += dt
         self._trouble = trouble
-        self._sensors.update(measured, dt)
+        if pausing:
+            self._sensors.pause()
+        else:
+            self._sensors.update(measured, dt)
         self._counters["stale"] += self._sensors.age > self.parameters.stale_after
         step = min(dt, self.parameters.longest_step)
-        self._watch(step)
+        if not pausing:  # what was measured last is long over
+            self._watch_chambers(step)
+        self._watch()
         if not self.ready:
             self._begin_from(self._look.update(None if measured is None else self._believable(), dt))
         if self.ready:
@@ -143,7 +158,7 @@ class ValveControl(ActuatorControl):
         """The state as of the last update, stamped with `time` [s]."""
         return ChamberState(
             time=time,
-            pressures=self._sensors.pressures.copy(),
+            pressures=self._sensors.present.copy(),
             commanded=self._limiter.positions,
             enabled=self.enabled,
             mode=self.mode,
@@ -159,7 +174,6 @@ class ValveControl(ActuatorControl):
 
     def _start(self) -> None:
         self._stay()
-        self._chambers.reset()
 
     def _lasting_faults(self) -> list[str]:
         return [text for text in (self._sensors.fault, self._trouble, self._astray) if text]
@@ -180,13 +194,12 @@ class ValveControl(ActuatorControl):
         newest = self._sensors.newest
         return np.where(newest > self._limits.pressure[1] + self.parameters.spare, np.nan, newest)
 
-    def _watch(self, dt: float) -> None:
-        """Go to the mode that the ages of commands and measurements, the device and the chambers ask for."""
+    def _watch(self) -> None:
+        """Go to the mode that the ages of commands and measurements, and the device, ask for."""
         if self._sensors.fault:
             self._fault("sensors", self._sensors.fault)
         if self._trouble:
             self._fault("trouble", self._trouble)
-        self._watch_chambers(dt)
         self._watch_commands()
 
     def _watch_chambers(self, dt: float) -> None:
@@ -203,26 +216,35 @@ class ValveControl(ActuatorControl):
         if rested:
             limiter.reset(np.full(len(limiter.positions), limits.vented))
         elif self.enabled:
-            self._fall_back(self._sensors.pressures + self._lead)
+            self._fall_slowly(self._sensors.pressures + self._lead, step)
+            self._fall_back(self._sensors.agreed + self._lead)
             limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
         else:
             vented = np.full(len(limiter.positions), limits.vented)
             limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
-            self._fall_back(np.maximum(self._sensors.pressures + self.parameters.spare, vented))
+            self._fall_back(np.maximum(self._sensors.agreed + self.parameters.spare, vented))
+            self._fall_back(np.maximum(self.told, vented))
             limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
 
     def _fall_back(self, highest: np.ndarray) -> None:
-        """What the valves are told falls back at once where the chambers have: that moves nothing."""
+        """What the valves are told falls back at once where the chambers have: that moves nothing.
+
+        `highest` (n,) is what they may be told at the most [Pa], NaN where that is not known.
+        """
         highest = highest.clip(*self._limits.pressure)
         ahead = self._limiter.positions > highest  # false for NaN
         self._counters["lead"] += int(self.enabled and ahead.any())
         self._limiter.restart(ahead, highest)
 
+    def _fall_slowly(self, highest: np.ndarray, step: float) -> None:
+        """Where that is not known for sure, a chamber is at the most vented: perhaps it is one wrong measurement."""
+        self._fall_back(np.maximum(highest, self._limiter.positions - self._limits.vent_rate * step))
+
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
-        """(n,) the target, but not far above where the chambers are; not up where nobody knows where that is [Pa].
+        """(n,) the target, but not up from far above where the chambers are, nor where nobody knows where that is [Pa].
 
         Nothing that is measured, be it ever so high, makes it higher than the target.
         """
         measured = self._sensors.pressures
-        highest = np.where(np.isnan(measured), self._limiter.positions, measured + self._lead)
+        highest = np.fmax(measured + self._lead, self._limiter.positions)
         return np.minimum(target, highest).clip(*self._limits.pressure)

@@ -79,11 +79,13 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         measured = self._valves.read()
         dt = self._measure_tick()
         with self._lock:
-            pressures = self._control.update(measured, dt, self._valves.trouble, self._valves.rested)
+            valves = self._valves
+            self._control.told = valves.told
+            pressures = self._control.update(measured, dt, valves.trouble, valves.rested, valves.pausing)
             ready, stopped = self._control.ready, self._control.condition is State.STOPPED
-            pressed = self._control.pressed
+            driven, pressed = self._control.enabled, self._control.pressed
         self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
-        self._valves.let_out(pressed)
+        self._valves.let_out(driven, pressed)
         if ready:
             self._valves.write(pressures)
 

@@ -41,6 +41,7 @@ class Valves(ABC):
         count: number of chambers.
         range: lowest and highest gauge pressure that the device can be told [Pa].
         garbage: how often the device said what cannot be understood.
+        told: (n,) gauge pressures that the device was told last, NaN where nothing yet [Pa].
         rests_after: a device that hears nothing for so long relaxes its chambers by itself [s]; inf: it does not.
     """
 
@@ -52,6 +53,7 @@ class Valves(ABC):
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         """On an open port; `reopen` opens it once more."""
         self.count = count
+        self.told = np.full(count, np.nan)
         self._port = port
         self._clock = clock
         self._reopen = reopen
@@ -75,8 +77,18 @@ class Valves(ABC):
     def write(self, pressures: np.ndarray) -> None:
         """Tell the device the pressures (n,) [Pa] that it should hold; those beyond its range are clipped."""
 
-    def let_out(self, pressed: bool) -> None:
-        """Whether a chamber keeps its pressure though told to vent: do what else there is to let the air out."""
+    @property
+    def pausing(self) -> bool:
+        """Whether it measures nothing because it lets the air out: see `let_out`."""
+        return False
+
+    def let_out(self, driven: bool, pressed: bool) -> None:
+        """Do what else there is to let out the air of a chamber that does not obey, where there is anything.
+
+        Args:
+            driven: whether the chambers are driven, not relaxed.
+            pressed: whether one keeps its pressure though told to vent.
+        """
         return
 
     @abstractmethod

@@ -167,11 +167,11 @@ class EmulatedImu:
         if self._thermal is None:
             self._thermal = Thermal(p.thermal, ambient)
         chip = self._thermal.step(ambient, heater_duty, dt)
-        warmth = chip - p.reference_temperature
+        temperature_change = chip - p.reference_temperature
         return ImuSample(
             self._stamp(time),
-            self._gyroscope.measure(angular_velocity, warmth, dt, self._rng),
-            self._accelerometer.measure(specific_force, warmth, dt, self._rng),
+            self._gyroscope.measure(angular_velocity, temperature_change, dt, self._rng),
+            self._accelerometer.measure(specific_force, temperature_change, dt, self._rng),
             self._read_temperature(chip),
         )
 
@@ -199,11 +199,11 @@ class _Sensor:
         self._walk = np.zeros(3)
         self.bias = self._constant
 
-    def measure(self, truth: np.ndarray, warmth: float, dt: float, rng: np.random.Generator) -> np.ndarray:
-        """Reading (3,) of `truth` (3,); `warmth` is the chip's temperature above the reference [K]."""
+    def measure(self, truth: np.ndarray, temperature_change: float, dt: float, rng: np.random.Generator) -> np.ndarray:
+        """Reading (3,) of `truth` (3,); `temperature_change` is the chip's temperature above the reference [K]."""
         errors = self._errors
         self._walk += errors.bias_walk * math.sqrt(dt) * rng.standard_normal(3)
-        self.bias = self._constant + self._slope * warmth + self._walk
+        self.bias = self._constant + self._slope * temperature_change + self._walk
         noise = errors.noise_density / math.sqrt(dt) * rng.standard_normal(3) if dt > 0.0 else 0.0
         reading = np.clip(self._distortion @ truth + self.bias + noise, -errors.range, errors.range)
         if not errors.bits:

@@ -89,13 +89,19 @@ class Inverse:
         posture: Callable[[Twin, np.ndarray], list[Goal]] | None = arc_posture,
     ):
         self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
+        still = [each for each in self.limits if not each.moves] or [Limit()]
+        self._moving = [each for each in self.limits if each.moves]
+        self._efforts = together([each.efforts(twin) for each in still])
+        self._coordinates = together([each.coordinates(twin) for each in still])
+        units = list(twin.effort_units)
+        self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
     def reset(self) -> None:
         """Forget the steps so far, which only decide on how careful the next one is."""
         self._stay = self._least_stay = STAY
         self._last_change = np.zeros(self.twin.actuator_count)
-        self._miss = np.inf
+        self._miss, self._strict = np.inf, False
 
     def solve(
         self,
@@ -106,7 +112,7 @@ class Inverse:
         settled: float = SETTLED,
         max_iterations: int = MAX_ITERATIONS,
     ) -> Solution:
-        """Iterate until the twin settles.
+        """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -125,16 +131,28 @@ class Inverse:
         gravity = checked_vector(gravity, 3, "gravity")
         goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
         self.reset()
-        self._stay = FAR * STAY
+        self._stay, self._strict = FAR * STAY, True
+        step, moved, iterations = self._settle(gravity, goals, settled, max_iterations)
+        found = self.solution(goals, step, moved, iterations)
+        self._strict = False
+        if found.reachable:
+            return found
+        step, moved, more = self._settle(gravity, goals, settled, max_iterations)
+        return self.solution(goals, step, moved, iterations + more)
+
+    def _settle(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
+    ) -> tuple[Linearisation, float, int]:
+        """Steps until one moves no node by more than `settled` [m]: the last one, what it asked for, their number."""
         iterations, moved, miss = 0, np.inf, np.inf
-        while moved > settled and iterations < max_iterations:
+        while moved > settled and iterations < limit:
             step, moved = self.step(gravity, goals)
             iterations += 1
             self._least_stay = STAY * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
             if self._miss > miss + NOTICED:
                 self._stay = min(WORSE * self._stay, HEAVIEST * STAY)
             miss = self._miss
-        return self.solution(goals, step, moved, iterations)
+        return step, moved, iterations
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
         """One linearisation, one cascade of quadratic programs, one step of the twin.
@@ -164,7 +182,7 @@ class Inverse:
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
         binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
         return Solution(
-            coordinates=np.clip(coordinates, *self._coordinate_bounds()),
+            coordinates=np.minimum(np.maximum(coordinates, self._coordinates[0]), self._coordinates[1]),
             efforts=efforts,
             tip=self.twin.tip,
             error=max(miss for miss, _ in misses),
@@ -212,29 +230,46 @@ class Inverse:
         r, J = parts[0]
         self._miss = float(np.linalg.norm(r + J @ self.twin.efforts))
         stay = StayGoal(scales, self._stay).residual_and_jacobian(self.twin, step)
-        unit = scales.max() / scales  # so that newtons and pascals weigh alike in the programs' arithmetic
-        levels = [_level(r, J, *(self._stay * part for part in stay), unit) for r, J in parts]
-        return unit * solve_levels(levels, self._bounds(step, unit)), scales
+        tolerances = [
+            max(goal.weight * goal.tolerance for goal in goals if goal.priority == each) for each in sorted(answers)
+        ]
+        unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
+        levels = [
+            _level(r, J, *(self._stay * part for part in stay), tolerance, unit)
+            for (r, J), tolerance in zip(parts, tolerances, strict=True)
+        ]
+        efforts = solve_levels(levels, self._bounds(step, unit), self._strict)
+        return efforts if unit is None else unit * efforts, scales
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
         """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
-        squares, scales = (jacobian**2).sum(axis=0), np.empty(self.twin.actuator_count)
-        for unit in set(self.twin.effort_units):
-            own = [i for i, each in enumerate(self.twin.effort_units) if each == unit]
-            scales[own] = np.sqrt(squares[own].mean())
+        squares, scales = np.einsum("ka,ka->a", jacobian, jacobian), np.empty(self.twin.actuator_count)
+        for own in self._kinds:
+            scales[own] = np.sqrt(squares[own].sum() / len(own))
         return np.maximum(scales, 1e-300)
 
-    def _bounds(self, step: Linearisation, unit: np.ndarray) -> Bounds:
-        low, high = together([each.efforts(self.twin) for each in self.limits])
-        before = step.coordinates + step.free_coordinates
+    def _bounds(self, step: Linearisation, unit: np.ndarray | None) -> Bounds:
+        low, high = self._effort_bounds()
         lowest, highest = self._coordinate_bounds()
-        return Bounds(low / unit, high / unit, step.compliance * unit, lowest - before, highest - before)
+        before = step.coordinates + step.free_coordinates
+        compliance = step.compliance
+        if unit is not None:
+            low, high, compliance = low / unit, high / unit, compliance * unit
+        return Bounds(low, high, compliance, lowest - before, highest - before)
+
+    def _effort_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._moving:
+            return self._efforts
+        return together([self._efforts, *(each.efforts(self.twin) for each in self._moving)])
 
     def _coordinate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return together([each.coordinates(self.twin) for each in self.limits])
+        if not self._moving:
+            return self._coordinates
+        return together([self._coordinates, *(each.coordinates(self.twin) for each in self._moving)])
 
 
-def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, unit: np.ndarray) -> Level:
-    """The cost of a priority's weighted residuals, and of staying, in efforts over `unit` (a,)."""
-    J, J_stay = J * unit, J_stay * unit
-    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, J)
+def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, tolerance, unit) -> Level:
+    """The cost of a priority's weighted residuals, and of staying, in efforts over `unit` (a,), if there is one."""
+    if unit is not None:
+        J, J_stay = J * unit, J_stay * unit
+    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, r, J, tolerance)

@@ -11,7 +11,13 @@ BINDS = 1e-6  # of a limit's range, at most 1: a limit closer than this is calle
 
 
 class Limit:
-    """One limit of all actuators; what it says nothing about is unlimited."""
+    """One limit of all actuators; what it says nothing about is unlimited.
+
+    Attributes:
+        moves: whether it depends on where the twin is.
+    """
+
+    moves = False
 
     def efforts(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest efforts (a,) [N] or [Pa]."""
@@ -70,6 +76,8 @@ class CoordinateLimit(Limit):
 class EffortRate(Limit):
     """Efforts change by at most `rate` [N/s] or [Pa/s] in the period of a step [s], from the twin's."""
 
+    moves = True
+
     def __init__(self, rate, period: float):
         self._reach = _positive(rate, "effort rate") * _positive(period, "period")
 
@@ -79,6 +87,8 @@ class EffortRate(Limit):
 
 class CoordinateRate(Limit):
     """Coordinates change by at most `rate` [m/s] or [m³/s] in the period of a step [s], from the twin's."""
+
+    moves = True
 
     def __init__(self, rate, period: float):
         self._reach = _positive(rate, "coordinate rate") * _positive(period, "period")

@@ -50,15 +50,17 @@ def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors)
     return x
 
 
-def solve_ordered_qp(H: np.ndarray, f: np.ndarray, bounds, kept: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """As `solve_qp` between inverse.priorities' Bounds, and kept x = values, for rows (k, c) that some x satisfies.
+def solve_ordered_qp(H: np.ndarray, f: np.ndarray, bounds, kept: np.ndarray | None, values) -> np.ndarray:
+    """As `solve_qp` between inverse.priorities' Bounds, and kept x = values, for rows (k, c) that some x satisfies, if
+    there are such rows.
 
     Raises:
         ConvergenceError: no solution was found.
     """
-    A = np.vstack([bounds.A, kept])
-    low, high = np.concatenate([bounds.rows_low, values]), np.concatenate([bounds.rows_high, values])
-    flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
+    A, low, high, flags = bounds.A, bounds.rows_low, bounds.rows_high, SOFT
+    if kept is not None:
+        A, low, high = np.concatenate([A, kept]), np.concatenate([low, values]), np.concatenate([high, values])
+        flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
     x = _solve(H, f, bounds.low, bounds.high, A, low, high, flags)
     return np.minimum(np.maximum(x, bounds.low), bounds.high)
 

@@ -110,6 +110,8 @@ class Model:
     @property
     def efforts(self) -> np.ndarray:
         """(a,) of the actuators; may be set at any time."""
+        if len(self._efforts) == 1:
+            return self._efforts[0].efforts
         return np.concatenate([np.zeros(0)] + [part.efforts for part in self._efforts])
 
     @efforts.setter

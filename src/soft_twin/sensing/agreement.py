@@ -5,13 +5,19 @@ the accelerometer sees. Two witnesses:
 
 * While the force, averaged over a tenth of a second, points where the filter has "up", gravity is right whatever the
   gyroscope does.
-* Where they differ, the base accelerates or the gyroscope is wrong. The gyroscope is believed only as far as it has
-  proved itself: each of its axes, by turns of gravity that the accelerometer saw alike. What axes without proof turn
-  since the two agreed last is doubt; so is what a sample, a gap or a silent gyroscope may have hidden.
+* Where they differ, the base accelerates or a sensor is wrong. Which it is says the logarithm of the odds of "wrong"
+  against "healthy". It begins at what is usual of gyroscopes. Turns of gravity that both sensors saw move it: two
+  averages of the force, carried by the gyroscope, differ by what a wrong gyroscope has turned between them, and by
+  noise of known size. "Wrong" is a scale and a bias of any size on each axis, or one of the usual mistakes (all axes
+  and signs, common scales); axes of the accelerometer look the same. Only where the odds are not small does a turn that
+  the accelerometer has not confirmed count as doubt: a healthy gyroscope that has not turned yet is believed.
 
-Proof is lost by a rate that jumps as no base can, and by a short turn that the accelerometer does not see. If turns
-between calm moments disagree for some time, or the force averaged over seconds does not point up, one of the two is
-wrong: nothing is valid until turns have agreed again, for at rest nobody can tell which.
+Acceleration shows along "up" as well as across it, while a wrong answer seems to accelerate only across. What is
+across by many times what has been along within the last second is not valid, whatever the odds.
+
+A rate that jumps as no base can, and a short turn that the accelerometer does not see, raise the odds to one in two.
+If they speak clearly for "wrong", or calm moments disagree for some time, one of the two sensors is wrong: nothing is
+valid until turns have agreed again, for at rest nobody can tell which.
 """
 
 import math
@@ -38,9 +44,8 @@ class AgreementParameters:
         interval: between two lessons on the axes' errors [s].
         memory: time constant with which lessons are forgotten, while there are new ones [s].
         spread: of the averages' difference for a good gyroscope, without acceleration [rad].
-        clear: times that spread a turn must be to teach something.
         error: relative error of the axes that is a fault.
-        sure: how much better such errors explain what was seen, as a chi-squared.
+        sure: log odds from which the gyroscope is taken for wrong.
         near_turn: least turn that is compared over a short time [rad].
         near: after which the short comparison starts anew [s].
         silent: rate below which a gyroscope says "no turn" [rad/s].
@@ -58,6 +63,18 @@ class AgreementParameters:
         kept: share of the proof that is left after a jump of the rate; none after one twice as large.
         shock: change of the force's length that comes with a tap, which makes the rate jump too [m/s²].
         astray_time: after which an answer that is away from the mean force is found anew [s].
+        base_odds: logarithm of the odds for a wrong gyroscope before anything was seen.
+        jump_odds: the same after a jump.
+        odds: log odds from which turns that nobody confirms are doubt.
+        bias_memory: time constant with which lessons on biases are forgotten [s].
+        radial: share of the acceleration's variance along "up" that the averages of the force have as well.
+        quiet: for which a gyroscope must say "no turn" to be called silent [s].
+        correlation: time in which the averages' difference is new [s].
+        spread_share: share of the unexplained differences' variance that counts as noise.
+        ratio, proven_ratio: how many times the acceleration along "up" that across it may be; for a proven one.
+        proven_odds: log odds below which a gyroscope counts as proven.
+        odd: angle that is never too large for this [rad].
+        odd_time: for which it must last [s].
     """
 
     fast: float = 0.04
@@ -71,12 +88,11 @@ class AgreementParameters:
     interval: float = 0.2
     memory: float = 12.0
     spread: float = math.radians(0.7)
-    clear: float = 2.0
     error: float = 0.3
-    sure: float = 16.0
+    sure: float = 5.0
     near_turn: float = math.radians(3.0)
     near: float = 0.3
-    silent: float = math.radians(1.5)
+    silent: float = math.radians(0.7)
     apart: float = math.radians(8.0)
     apart_time: float = 0.3
     jump: float = math.radians(12.0)
@@ -92,10 +108,23 @@ class AgreementParameters:
     kept: float = 0.4
     shock: float = 4.0
     astray_time: float = 0.5
+    base_odds: float = -1.5
+    jump_odds: float = 0.0
+    odds: float = -2.0
+    bias_memory: float = 5.0
+    radial: float = 1.0
+    quiet: float = 0.2
+    correlation: float = 0.6
+    spread_share: float = 0.5
+    ratio: float = 4.0
+    proven_ratio: float = 6.0
+    proven_odds: float = -8.0
+    odd: float = math.radians(4.0)
+    odd_time: float = 0.06
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not (value > 0.0 and math.isfinite(value)):
+            if not ((value > 0.0 or "odds" in name) and math.isfinite(value)):
                 raise InputError(f"agreement parameter {name} = {value!r}: expected a finite number above 0")
 
 
@@ -115,6 +144,7 @@ class Agreement:
         """Forget everything."""
         self._state = np.zeros(kernel.STATE)
         self._state[kernel.VALID] = 1.0
+        self._state[kernel.PRIOR_ODDS] = self._state[kernel.ODDS] = self.parameters.base_odds
 
     def withdraw(self) -> None:
         """The answer has been found anew, or could not be followed: it counts once the two have agreed again."""
@@ -168,7 +198,6 @@ def _coefficients(p: AgreementParameters) -> np.ndarray:
     c[kernel.C_INTERVAL] = p.interval
     c[kernel.C_MEMORY] = p.memory
     c[kernel.C_SPREAD] = p.spread
-    c[kernel.C_CLEAR] = p.clear
     c[kernel.C_ERROR] = p.error
     c[kernel.C_SURE] = p.sure
     c[kernel.C_NEAR_TURN] = p.near_turn
@@ -188,4 +217,17 @@ def _coefficients(p: AgreementParameters) -> np.ndarray:
     c[kernel.C_NEAR_NOISE] = p.near_noise
     c[kernel.C_KEPT] = p.kept
     c[kernel.C_SHOCK] = p.shock
+    c[kernel.C_BASE_ODDS] = p.base_odds
+    c[kernel.C_JUMP_ODDS] = p.jump_odds
+    c[kernel.C_ODDS] = p.odds
+    c[kernel.C_BIAS_MEMORY] = p.bias_memory
+    c[kernel.C_RADIAL] = p.radial
+    c[kernel.C_QUIET] = p.quiet
+    c[kernel.C_CORRELATION] = p.correlation
+    c[kernel.C_SPREAD_SHARE] = p.spread_share
+    c[kernel.C_RATIO] = p.ratio
+    c[kernel.C_PROVEN_RATIO] = p.proven_ratio
+    c[kernel.C_PROVEN_ODDS] = p.proven_odds
+    c[kernel.C_ODD] = p.odd
+    c[kernel.C_ODD_TIME] = p.odd_time
     return c

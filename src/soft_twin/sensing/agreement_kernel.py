@@ -1,6 +1,7 @@
 """The arithmetic of the comparison of gyroscope and accelerometer, compiled; `agreement.py` says what it computes."""
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 from numba import njit
@@ -8,11 +9,13 @@ from numba import njit
 # State: directions in the frame of the board, and what is known of the gyroscope
 FORCE, MEAN, SLOW = 0, 3, 6  # specific force through three low-passes, carried by the gyroscope
 NEAR_START, NEAR_CARRIED = 9, 12  # short comparison: up at its start, the same carried to now
-MEAN_TURN, SLOW_TURN = 15, 24  # what each axis has turned "up" by, through the low-passes of MEAN and SLOW, (3, 3)
-FREE_TURN = 33  # the same since force and answer agreed, (3, 3)
-RATE, STEP = 42, 45  # last rate, last change of it
-INFORMATION, SUM = 48, 57  # normal equations of the axes' relative errors: (3, 3) and (3,)
-COVARIANCE, ERROR = 60, 69  # their solution
+ERRORS = 6  # a relative error of each axis of the gyroscope, and a bias of each in units of BIAS_UNIT
+TERMS = 12  # these, and what each axis says of the two others
+MEAN_TURN, SLOW_TURN = 15, 51  # what each term would have turned "up" by, in the low-passes of MEAN and SLOW, (12, 3)
+FREE_TURN = 87  # the same since force and answer agreed, (12, 3)
+RATE, STEP = 123, 126  # last rate, last change of it
+INFORMATION, SUM = 129, 273  # normal equations of the terms: (12, 12) and (12,)
+COVARIANCE, ERROR = 285, 321  # their solution for the errors: (6, 6) and (6,)
 (
     AGE,
     NEAR_AGE,
@@ -33,8 +36,14 @@ COVARIANCE, ERROR = 60, 69  # their solution
     WORST,
     SHOCK,
     LENGTH,
-) = range(72, 91)
-STATE = 91
+    PRIOR_ODDS,
+    ODDS,
+    BANK,
+    RADIAL,
+    SILENCE,
+    UNEXPLAINED,
+) = range(327, 352)
+STATE = 352
 # Coefficients
 (
     C_GRAVITY,
@@ -49,7 +58,6 @@ STATE = 91
     C_INTERVAL,
     C_MEMORY,
     C_SPREAD,
-    C_CLEAR,
     C_ERROR,
     C_SURE,
     C_NEAR_TURN,
@@ -69,11 +77,44 @@ STATE = 91
     C_NEAR_NOISE,
     C_KEPT,
     C_SHOCK,
-) = range(32)
-COEFFICIENTS = 32
+    C_BASE_ODDS,
+    C_JUMP_ODDS,
+    C_ODDS,
+    C_BIAS_MEMORY,
+    C_RADIAL,
+    C_QUIET,
+    C_CORRELATION,
+    C_SPREAD_SHARE,
+    C_RATIO,
+    C_PROVEN_RATIO,
+    C_PROVEN_ODDS,
+    C_ODD,
+    C_ODD_TIME,
+) = range(44)
+COEFFICIENTS = 44
 
-_PRIOR = 0.5  # inverse variance of an axis' relative error, of which nothing is known
+_PRIOR = 0.5  # inverse variance of an error of a gyroscope that is wrong: a sign is an error of -2
+BIAS_UNIT = math.radians(5.0)  # [rad/s]
+
+
+def _usual_mistakes():
+    """Errors (k, TERMS) of a gyroscope, as seen in the accelerometer's frame: 47 wrong axes or signs, and scales."""
+    matrices = []
+    for order in permutations(range(3)):
+        for signs in product((1.0, -1.0), repeat=3):
+            matrices.append(np.diag(signs)[list(order)])
+    matrices += [factor * np.eye(3) for factor in (0.0, 0.5, 0.7, 1.4, 2.0, 57.3)]
+    mistakes = []
+    for matrix in matrices:
+        off = np.eye(3) - matrix
+        others = [off[i, (i + 1) % 3] for i in range(3)] + [off[i, (i + 2) % 3] for i in range(3)]
+        mistakes.append([*np.diag(off), 0.0, 0.0, 0.0, *others])
+    return np.array([mistake for mistake in mistakes if any(mistake)])
+
+
+_MISTAKES = _usual_mistakes()
 _MOST_DOUBT = 0.2  # [rad]
+_RADIAL_TIME = 0.7  # [s]
 _MOST = 60.0  # [m/s^2] by which one reading counts in the averages
 
 
@@ -111,80 +152,137 @@ def _anchor(s, start, carried):
 @njit(cache=True)
 def forget_proof(s, kept):
     """Little of what is known of the gyroscope may still hold: `kept` of it, 0…1. What it said is no lesson."""
-    s[MEAN_TURN : MEAN_TURN + 18] = 0.0
+    s[MEAN_TURN : MEAN_TURN + 72] = 0.0
     s[SLOW : SLOW + 3] = s[MEAN : MEAN + 3]
     s[SINCE] = 0.0
-    for i in range(9):
+    for i in range(TERMS * TERMS):
         s[INFORMATION + i] *= kept
-    for i in range(3):
+    for i in range(TERMS):
         s[SUM + i] *= kept
     solve(s)
 
 
 @njit(cache=True)
+def suspect(s, odds):
+    """Something speaks for a wrong gyroscope, apart from the turns: at least these log odds."""
+    s[PRIOR_ODDS] = max(s[PRIOR_ODDS], odds)
+    solve(s)
+
+
+@njit(cache=True)
 def solve(s):
-    """Covariance C = (G + ½)⁻¹ and error C h of the axes' relative errors, whose prior is N(0, 2): a sign is −2."""
-    a, b, c = s[INFORMATION] + _PRIOR, s[INFORMATION + 1], s[INFORMATION + 2]
-    d, e, f = s[INFORMATION + 4] + _PRIOR, s[INFORMATION + 5], s[INFORMATION + 8] + _PRIOR
-    xx, xy, xz = d * f - e * e, c * e - b * f, b * e - c * d
-    yy, yz, zz = a * f - c * c, b * c - a * e, a * d - b * b
-    determinant = a * xx + b * xy + c * xz
-    rows = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    for i in range(3):
+    """Covariance C = (G + I/2)⁻¹ and mean C h of the errors if the gyroscope is wrong, and the odds that it is.
+
+    Two hypotheses: all errors are zero, or each is drawn from N(0, 2). The logarithm of their odds is that of the
+    odds beforehand, and ½ hᵀ C h − ½ log det(2 G + I) from what was seen.
+    """
+    m = np.empty((ERRORS, ERRORS))
+    for i in range(ERRORS):
+        for j in range(ERRORS):
+            m[i, j] = s[INFORMATION + TERMS * i + j]
+        m[i, i] += _PRIOR
+    determinant = _invert(m)
+    explained = 0.0
+    for i in range(ERRORS):
         error = 0.0
-        for j in range(3):
-            s[COVARIANCE + 3 * i + j] = rows[i][j] / determinant
-            error += rows[i][j] / determinant * s[SUM + j]
+        for j in range(ERRORS):
+            s[COVARIANCE + ERRORS * i + j] = m[i, j]
+            error += m[i, j] * s[SUM + j]
         s[ERROR + i] = error
+        explained += error * s[SUM + i]
+    s[BANK] = _bank(s)
+    general = 0.5 * (explained - determinant + ERRORS * math.log(_PRIOR))
+    s[ODDS] = s[PRIOR_ODDS] + max(general, s[BANK])
+
+
+@njit(cache=True)
+def _bank(s):
+    """Log of how much better the best of the usual mistakes explains what was seen than no mistake does."""
+    best = -1e9
+    for k in range(len(_MISTAKES)):
+        score = 0.0
+        for i in range(TERMS):
+            if _MISTAKES[k, i] != 0.0:
+                score += s[SUM + i] * _MISTAKES[k, i]
+                for j in range(TERMS):
+                    score -= 0.5 * _MISTAKES[k, i] * s[INFORMATION + TERMS * i + j] * _MISTAKES[k, j]
+        best = max(best, score)
+    return best - math.log(len(_MISTAKES))
+
+
+@njit(cache=True)
+def _invert(m):
+    """Invert a positive definite matrix in place (Gauss and Jordan, no pivots needed); log of its determinant."""
+    total = 0.0
+    n = len(m)
+    for k in range(n):
+        pivot = m[k, k]
+        total += math.log(pivot)
+        m[k, k] = 1.0
+        for j in range(n):
+            m[k, j] /= pivot
+        for i in range(n):
+            if i != k:
+                factor = m[i, k]
+                m[i, k] = 0.0
+                for j in range(n):
+                    m[i, j] -= factor * m[k, j]
+    return total
 
 
 @njit(cache=True)
 def _learn(s, c):
     """Two averages of "up" differ by what the axes' errors have turned between them, and by mean acceleration."""
-    left = turned = 0.0
-    q = np.empty((3, 3))
+    turned = 0.0
+    q = np.empty((TERMS, 3))
     r = np.empty(3)
     for j in range(3):
         r[j] = (s[MEAN + j] - s[SLOW + j]) / c[C_GRAVITY]
         total = 0.0
-        for i in range(3):
+        for i in range(TERMS):
             q[i, j] = s[SLOW_TURN + 3 * i + j] - s[MEAN_TURN + 3 * i + j]
-            total += q[i, j]
-        left += r[j] * r[j]
+            total += q[i, j] if i < 3 else 0.0
         turned += total * total
     unexplained = 0.0
     for j in range(3):
         rest = r[j]
-        for i in range(3):
+        for i in range(ERRORS):
             rest -= s[ERROR + i] * q[i, j]
         unexplained += rest * rest
     s[SPREAD] += min(s[AGE] / 2.0, 1.0) * (unexplained - s[SPREAD])
-    if turned < c[C_CLEAR] ** 2 * max(s[SPREAD], c[C_SPREAD] ** 2) and left < c[C_CLEAR] ** 2 * c[C_SPREAD] ** 2:
-        return
-    weight = s[AGE] / c[C_MEAN] / (c[C_SPREAD] ** 2 + 0.5 * s[SPREAD])
-    known = s[INFORMATION] + s[INFORMATION + 4] + s[INFORMATION + 8] + _PRIOR
+    accelerated = c[C_RADIAL] * s[RADIAL] / c[C_GRAVITY] ** 2
+    weight = s[AGE] / c[C_CORRELATION] / (c[C_SPREAD] ** 2 + c[C_SPREAD_SHARE] * s[SPREAD] + accelerated)
+    known = s[INFORMATION] + s[INFORMATION + 13] + s[INFORMATION + 26] + _PRIOR
     keep = math.exp(-min(s[AGE] / c[C_MEMORY], weight * turned / known))
-    for i in range(3):
-        s[SUM + i] = keep * s[SUM + i] + weight * (q[i, 0] * r[0] + q[i, 1] * r[1] + q[i, 2] * r[2])
-        for j in range(3):
-            product = q[i, 0] * q[j, 0] + q[i, 1] * q[j, 1] + q[i, 2] * q[j, 2]
-            s[INFORMATION + 3 * i + j] = keep * s[INFORMATION + 3 * i + j] + weight * product
+    keep_bias = math.exp(-s[AGE] / c[C_BIAS_MEMORY])
+    for i in range(TERMS):
+        keep_i = keep_bias if 3 <= i < ERRORS else keep
+        both = q[i, 0] * r[0] + q[i, 1] * r[1] + q[i, 2] * r[2]
+        s[SUM + i] = keep_i * s[SUM + i] + weight * both
+        for j in range(TERMS):
+            kept = math.sqrt(keep_i * (keep_bias if 3 <= j < ERRORS else keep))
+            both = q[i, 0] * q[j, 0] + q[i, 1] * q[j, 1] + q[i, 2] * q[j, 2]
+            s[INFORMATION + TERMS * i + j] = kept * s[INFORMATION + TERMS * i + j] + weight * both
     solve(s)
+    if s[ODDS] < c[C_BASE_ODDS]:  # it has proved itself: what was suspected before is settled
+        s[PRIOR_ODDS] = min(s[PRIOR_ODDS], c[C_BASE_ODDS])
 
 
 @njit(cache=True)
 def _judge_axes(s, c):
-    """Whether the axes' errors are real, or, after they were, have gone."""
-    explained = total = 0.0
-    for i in range(3):
+    """Whether the errors are real, or, after they were, have gone."""
+    explained = total = relative = 0.0
+    for i in range(ERRORS):
         explained += s[SUM + i] * s[ERROR + i]
-        for j in range(3):
-            total += s[INFORMATION + 3 * i + j]
+        for j in range(ERRORS):
+            total += s[INFORMATION + TERMS * i + j]
+            relative += s[INFORMATION + TERMS * i + j] if i < 3 and j < 3 else 0.0
     if s[WRONG] == 0.0:
-        if explained > c[C_SURE] and explained > c[C_ERROR] ** 2 * total:
+        large = explained > c[C_ERROR] ** 2 * total
+        if s[ODDS] > c[C_SURE] and (large or s[PRIOR_ODDS] + s[BANK] > c[C_SURE]):
             s[WRONG] = 1.0
             forget_proof(s, 0.0)
-    elif total > c[C_REPROOF] and explained < 0.25 * c[C_ERROR] ** 2 * total:
+    elif relative > c[C_REPROOF] and explained < 0.25 * c[C_ERROR] ** 2 * total:
         s[WRONG] = 0.0
 
 
@@ -201,6 +299,7 @@ def _watch_jumps(s, c, dt, w):
     s[ROUGHNESS] += min(dt / 0.3, 1.0) * (min(jump, limit) - s[ROUGHNESS])
     if jump > limit and s[SHOCK] < c[C_SHOCK]:  # a tap is felt by both
         forget_proof(s, c[C_KEPT] if jump < 2.0 * limit else 0.0)
+        suspect(s, c[C_JUMP_ODDS])
         s[DOUBT] += jump * dt
 
 
@@ -213,6 +312,7 @@ def _compare_near(s, c):
     differs = seen < 0.3 * turned or off > 1.5 * turned
     if turned > c[C_NEAR_TURN] and differs and off > 3.0 * noise and noise < c[C_NEAR_NOISE]:
         forget_proof(s, c[C_KEPT])
+        suspect(s, c[C_JUMP_ODDS])
         s[NEAR_AGE] = c[C_NEAR]
     if s[NEAR_AGE] >= c[C_NEAR] or (turned > c[C_NEAR_TURN] and off < 0.3 * turned):
         _anchor(s, NEAR_START, NEAR_CARRIED)
@@ -225,7 +325,7 @@ def _start(s, w, f):
         s[FORCE + i] = s[MEAN + i] = s[SLOW + i] = f[i]
         s[RATE + i] = w[i]
     s[STEP : STEP + 3] = 0.0
-    s[MEAN_TURN : FREE_TURN + 9] = 0.0
+    s[MEAN_TURN : FREE_TURN + 36] = 0.0
     _anchor(s, NEAR_START, NEAR_CARRIED)
     solve(s)
     s[STARTED] = 1.0
@@ -236,9 +336,10 @@ def _start(s, w, f):
 def _add_turns(s, c, dt, w, up):
     """What each axis turns "up" by, −ω_i e_i × u, into the sums; those of the low-passes forget as these do."""
     mean, slow, free = 1.0 - dt / c[C_MEAN], 1.0 - dt / c[C_SLOW], 1.0 - dt / c[C_FADE]
-    for i in range(3):
+    for i in range(TERMS):
         j, k = (i + 1) % 3, (i + 2) % 3
-        at_j, at_k = dt * w[i] * up[k], -dt * w[i] * up[j]
+        rate = w[i] if i < 3 else BIAS_UNIT if i < 6 else w[(i + 1) % 3] if i < 9 else w[(i + 2) % 3]
+        at_j, at_k = dt * rate * up[k], -dt * rate * up[j]
         for m in range(3):
             share = at_j if m == j else at_k if m == k else 0.0
             n = 3 * i + m
@@ -256,7 +357,7 @@ def _follow(s, c, dt, w, f, up):
         x, y, z = w[0] / rate, w[1] / rate, w[2] / rate
         for at in (FORCE, MEAN, SLOW, NEAR_CARRIED):
             _carry(s, at, x, y, z, sine, versine)
-        for at in range(MEAN_TURN, FREE_TURN + 9, 3):
+        for at in range(MEAN_TURN, FREE_TURN + 36, 3):
             _carry(s, at, x, y, z, sine, versine)
     _add_turns(s, c, dt, w, up)
     fast, mean, slow = min(dt / c[C_FAST], 1.0), min(dt / c[C_MEAN], 1.0), min(dt / c[C_SLOW], 1.0)
@@ -267,6 +368,9 @@ def _follow(s, c, dt, w, f, up):
     length = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2])
     s[SHOCK] = max(abs(length - s[LENGTH]), s[SHOCK] * math.exp(-dt / 0.05))
     s[LENGTH] = length
+    radial = min(abs(length - c[C_GRAVITY]), 2.0 * c[C_GRAVITY])
+    s[RADIAL] += min(dt / _RADIAL_TIME, 1.0) * (radial * radial - s[RADIAL])
+    s[SILENCE] = s[SILENCE] + dt if rate < c[C_SILENT] else 0.0
     s[SHAKE] = max(abs(length - c[C_GRAVITY]), s[SHAKE] * math.exp(-dt / 0.1))
     s[AGE] += dt
     s[NEAR_AGE] += dt
@@ -277,14 +381,25 @@ def _follow(s, c, dt, w, f, up):
 @njit(cache=True)
 def _doubt_of(s, c, turn):
     """By how much axes that are not proven may have turned "up" wrongly, for a sum of turns (3, 3) [rad]."""
+    if s[ODDS] < c[C_ODDS]:
+        return 0.0
     wrong = turned = 0.0
-    for i in range(3):
-        for j in range(3):
+    for i in range(ERRORS):
+        for j in range(ERRORS):
             a, b = turn + 3 * i, turn + 3 * j
             overlap = s[a] * s[b] + s[a + 1] * s[b + 1] + s[a + 2] * s[b + 2]
-            wrong += (s[COVARIANCE + 3 * i + j] + s[ERROR + i] * s[ERROR + j]) * overlap
-            turned += overlap if i == j else 0.0
+            wrong += (s[COVARIANCE + ERRORS * i + j] + s[ERROR + i] * s[ERROR + j]) * overlap
+            turned += overlap if i == j and i < 3 else 0.0
     return max(math.sqrt(max(wrong, 0.0)) - c[C_PROVEN] * math.sqrt(turned), 0.0)
+
+
+@njit(cache=True)
+def _compare_parts(s, c, dt, off):
+    """Acceleration shows along "up" as well as across it; a wrong answer only makes it seem to be across."""
+    ratio = c[C_PROVEN_RATIO] if s[ODDS] < c[C_PROVEN_ODDS] else c[C_RATIO]
+    limit = c[C_ODD] + ratio * math.sqrt(s[RADIAL]) / c[C_GRAVITY]
+    s[UNEXPLAINED] = s[UNEXPLAINED] + dt if off > limit else max(s[UNEXPLAINED] - dt, 0.0)
+    s[UNEXPLAINED] = min(s[UNEXPLAINED], 2.0 * c[C_ODD_TIME])
 
 
 @njit(cache=True)
@@ -337,18 +452,19 @@ def step(s, c, dt, w, f, up, doubt):
     s[ASTRAY] = s[ASTRAY] + dt if astray else 0.0
     if off < 0.5 * limit and s[AGREED] > 0.1 and calm:
         s[DOUBT] = 0.0
-        s[FREE_TURN : FREE_TURN + 9] = 0.0
-    if not agrees and rate < c[C_SILENT] and off > 3.0 * noise:
+        s[FREE_TURN : FREE_TURN + 36] = 0.0
+    if not agrees and s[SILENCE] > c[C_QUIET] and off > 3.0 * noise:
         s[DOUBT] += dt
     s[NOISE] += min(dt / 2.0, 1.0) * (min(off, 1.0) ** 2 - s[NOISE])
     s[WORST] = max(s[WORST] * math.exp(-dt / c[C_MEAN]), _doubt_of(s, c, SLOW_TURN))
+    _compare_parts(s, c, dt, off)
     trusted = s[DOUBT] + _doubt_of(s, c, FREE_TURN) < c[C_DOUBT]
     proven = (
         trusted and s[SINCE] > 0.7 * c[C_SLOW] and s[WORST] < c[C_DOUBT] and slow_off < max(c[C_AGREE], 0.3 * noise)
     )
     hold = c[C_HOLD] if rate < c[C_REST_RATE] else 4.0 * c[C_HOLD]
     back = s[AGREED] >= hold or proven
-    ok = s[WRONG] == 0.0 and (back if s[VALID] == 0.0 else (agrees or trusted))
+    ok = s[WRONG] == 0.0 and s[UNEXPLAINED] < c[C_ODD_TIME] and (back if s[VALID] == 0.0 else (agrees or trusted))
     s[VALID] = 1.0 if ok else 0.0
     if ok:
         s[EXCUSED] = 0.0

@@ -42,11 +42,12 @@ class ImuCalibration:
 
     def apply(self, sample: ImuSample) -> ImuSample:
         """The sample, corrected; an unknown temperature counts as the reference."""
-        warmth = sample.temperature - self.reference_temperature
+        temperature_change = sample.temperature - self.reference_temperature
         matrix, offset, bias, slope = self._arrays
         return ImuSample(
             sample.time,
-            sample.angular_velocity - (bias + warmth * slope if math.isfinite(warmth) else bias),
+            sample.angular_velocity
+            - (bias + temperature_change * slope if math.isfinite(temperature_change) else bias),
             matrix @ (sample.specific_force - offset),
             sample.temperature,
         )

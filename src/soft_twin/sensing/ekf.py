@@ -46,7 +46,7 @@ from soft_twin.errors import InputError
 from soft_twin.sensing import ekf_kernel as kernel
 from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, OrientationTrack
 from soft_twin.sensing.samples import ImuSample
-from soft_twin.sensing.warmth import WarmthWatch
+from soft_twin.sensing.temperature_change import TemperatureChange
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class OrientationEkf(OrientationFilter):
 
     def warm(self, change: float) -> None:
         diagonal = np.einsum("ii->i", self.state.covariance)
-        diagonal[kernel.EB : kernel.EB + 3] += self.parameters.bias_per_kelvin**2 * abs(change) * _WARMTH_CORRELATION
+        diagonal[kernel.EB : kernel.EB + 3] += self.parameters.bias_per_kelvin**2 * abs(change) * _SLOPE_CORRELATION
 
     @property
     def quaternion_wxyz(self) -> np.ndarray:
@@ -294,7 +294,7 @@ GAP = 0.25  # [s] without samples after which the tilt has to be found anew
 _LOST_RATE = 0.5  # [rad/s] at which a sensor may have turned unseen
 _CALM = 1.0  # [m/s^2] by which the specific force of a sensor that hardly accelerates differs from g
 _SHAKEN_TILT_STD = 0.7  # [rad] of the tilt that one reading gives while the sensor is shaken
-_WARMTH_CORRELATION = 5.0  # [K] over which the slope of the bias keeps its sign
+_SLOPE_CORRELATION = 5.0  # [K] over which the slope of the bias keeps its sign
 
 
 @dataclass
@@ -313,7 +313,7 @@ def _stretches(temperature: np.ndarray | None, steps: np.ndarray) -> Iterator[tu
     count = len(steps)
     if temperature is not None and np.shape(temperature) != (count,):
         raise InputError(f"temperatures of shape {np.shape(temperature)}: expected ({count},), one a sample")
-    watch = WarmthWatch()
+    watch = TemperatureChange()
     temperatures = np.full(count, math.nan) if temperature is None else np.asarray(temperature, dtype=float)
     if temperature is not None or (steps > GAP).any():
         for i, (value, step) in enumerate(zip(temperatures.tolist(), steps.tolist(), strict=True)):

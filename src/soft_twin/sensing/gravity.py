@@ -22,8 +22,8 @@ from soft_twin.sensing.rotations import (
 )
 from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust, Verdict
 from soft_twin.sensing.samples import ImuSample
+from soft_twin.sensing.temperature_change import TemperatureChange
 from soft_twin.sensing.vqf_orientation import VqfOrientation
-from soft_twin.sensing.warmth import WarmthWatch
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class GravityEstimator:
         self._heater = TemperatureControl(self.parameters.heater)
         self._check = SampleCheck(self.parameters.check)
         self._agreement = Agreement(self.parameters.agreement)
-        self._warmth = WarmthWatch()
+        self._temperature_change = TemperatureChange()
         self._last_time = self._last_used = math.nan
         self._first_time = math.nan
         self._started = self._agreed = self._known = False
@@ -161,7 +161,7 @@ class GravityEstimator:
         self._last_time = sample.time
         if self.parameters.heated:
             self._heater.update(sample.time, sample.temperature)
-        change = self._warmth.update(sample.temperature, dt)
+        change = self._temperature_change.update(sample.temperature, dt)
         if change:
             self._filter.warm(change)
 

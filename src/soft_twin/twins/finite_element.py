@@ -32,9 +32,10 @@ STATICS = Increment()
 
 @dataclass(frozen=True)
 class FemLinearisation(Linearisation):
-    """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns."""
+    """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns; it may be
+    None where none of them is a plate's, since those of the nodes then say all."""
 
-    steps: np.ndarray
+    steps: np.ndarray | None
 
 
 class FemTwin(StaticTwin):
@@ -53,6 +54,7 @@ class FemTwin(StaticTwin):
         self.actuators = model.actuators
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
         self.effort_units = self.actuators.units
+        self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
         self.coordinate_tolerance = self.actuators.tolerance
         self.round_off = model.round_off
         self._none: list[dict] = [{} for _ in model.constraints]
@@ -160,7 +162,7 @@ class FemTwin(StaticTwin):
             step_per_effort=np.ascontiguousarray(moves[:, :, 1:]),
             coordinates=self.body_coordinates(),
             free_coordinates=sensitivities[:, 0],
-            compliance=sensitivities[:, 1:] + np.diag(self.softness),
+            compliance=sensitivities[:, 1:] + self._softness_matrix,
             residual=float(np.linalg.norm(unbalanced)),
             energy=assembled.energy,
             steps=solved,
@@ -176,25 +178,23 @@ class FemTwin(StaticTwin):
         if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
             return None
         free_step = correction - product(chord.step_per_effort, self.efforts)
-        changes = self.actuators.changes(
-            self.points, np.concatenate([free_step[:, :, None], chord.step_per_effort], axis=2)
-        )
+        changes = self.actuators.changes(self.points, free_step[:, :, None], chord.step_per_effort)
         return FemLinearisation(
             free_step=free_step,
             step_per_effort=chord.step_per_effort,
             coordinates=self.body_coordinates(),
-            free_coordinates=changes[:, 0],
-            compliance=changes[:, 1:] + np.diag(self.softness),
+            free_coordinates=changes[0][:, 0],
+            compliance=changes[1] + self._softness_matrix,
             residual=float(np.linalg.norm(unbalanced)),
             energy=assembled.energy,
-            steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]),
+            steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]) if self._has_plates else None,
         )
 
     def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
         move = step.free_step + product(step.step_per_effort, efforts)
         largest = largest_movement(move)
         fraction = min(1.0, largest_step / max(largest, 1e-300))
-        if self.model.unknowns.plates:
+        if self._has_plates:
             unknowns = step.steps[:, 0] + step.steps[:, 1:] @ efforts
             self._pose = self.model.unknowns.move(self._pose, fraction * unknowns)
         else:

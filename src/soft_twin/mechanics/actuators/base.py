@@ -121,10 +121,11 @@ class ActuatorSet:
             return self.parts[0].gradients(x)
         return np.concatenate([np.zeros((*x.shape, 0))] + [part.gradients(x) for part in self.parts], axis=2)
 
-    def changes(self, x: np.ndarray, movements: np.ndarray) -> np.ndarray:
-        """Changes (a, r) of the coordinates, to first order, in movements (n, 3, r) [m]."""
-        empty = np.zeros((0, movements.shape[2]))
-        return np.concatenate([empty] + [part.changes(x, movements) for part in self.parts])
+    def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
+        """For each movement (n, 3, r) [m] of the nodes, the changes (a, r) of the coordinates, to first order."""
+        if len(self.parts) == 1:
+            return [self.parts[0].changes(x, each) for each in movements]
+        return [np.concatenate([part.changes(x, each) for part in self.parts]) for each in movements]
 
     def _joined(self, name: str) -> np.ndarray:
         return np.concatenate([np.zeros(0)] + [getattr(part, name) for part in self.parts])

@@ -18,8 +18,9 @@ from soft_twin.studies.campaigns.base import Campaign, Violation
 from soft_twin.studies.campaigns.devices.c610 import BITRATE, FRAME_BITS, currents_of
 from soft_twin.studies.campaigns.devices.slcan_adapter import SlcanAdapter
 from soft_twin.studies.campaigns.devices.winches import Winches
+from soft_twin.studies.campaigns.motor_book import state_of
 from soft_twin.studies.campaigns.motor_case import Case, invent
-from soft_twin.studies.campaigns.motor_judge import BUS_FULL, state_of
+from soft_twin.studies.campaigns.motor_wire_rules import BUS_FULL
 
 GRACE = 0.5  # [s]
 LOSS = 4.0  # [s] until a lost adapter has to be named

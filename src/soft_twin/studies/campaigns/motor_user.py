@@ -6,8 +6,9 @@ import random
 import numpy as np
 
 from soft_twin.errors import SoftTwinError
+from soft_twin.studies.campaigns.motor_book import state_of
 from soft_twin.studies.campaigns.motor_case import Case
-from soft_twin.studies.campaigns.motor_judge import MotorJudge, state_of
+from soft_twin.studies.campaigns.motor_judge import MotorJudge
 from soft_twin.studies.campaigns.motor_world import MotorWorld
 
 FIRST_COMMAND = 0.45  # [s]

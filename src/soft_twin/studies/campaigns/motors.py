@@ -40,7 +40,9 @@ add up; more than half a turn of a rotor (0.57 mm of cable) can be seen in its a
 What physics forbids to see, and is therefore exempt: how far a cable without current is turned by the body; a cable
 that has come off its drum, as long as nobody takes up its slack; frames that are doubled or reordered and change
 nothing; a motor whose torque has just turned round or that shares an id, for the 60 ms until its answers can show
-it; the motion of a motor that does not hear the host, and goes on for up to 0.2 s with what it was told last.
+it; the motion of a motor that does not hear the host, or whose adapter was unplugged, and goes on for up to 0.2 s with
+what it was told last; a rotor that is locked while slack is taken up feels like a taut cable. A cable that has got
+beyond its limits without being driven may be held there, but not be driven 1 mm farther out.
 """
 
 import random
@@ -51,8 +53,9 @@ import can
 from soft_twin.errors import DeviceError
 from soft_twin.studies.campaigns.base import Campaign, Violation
 from soft_twin.studies.campaigns.devices.virtual_clock import ClockStandsStillError
+from soft_twin.studies.campaigns.motor_book import state_of
 from soft_twin.studies.campaigns.motor_case import Case, invent
-from soft_twin.studies.campaigns.motor_judge import MotorJudge, state_of
+from soft_twin.studies.campaigns.motor_judge import MotorJudge
 from soft_twin.studies.campaigns.motor_user import MotorUser
 from soft_twin.studies.campaigns.motor_world import MotorWorld
 
@@ -212,7 +215,7 @@ class MotorRun:
         self.judge.tick_begins()
         self._guard("tick", self._subject.tick)
         self.judge.physics()
-        if now >= self._next_look:
+        if now >= self._next_look or self.judge.homing:  # whose end is the zero, before the user moves on
             self._next_look = now + LOOK
             self._guard("poll", self._subject.session.poll)
             self.user.status()

@@ -90,6 +90,7 @@ class Judge:
         unplugged: the line is.
         unreachable: nothing that the host says can reach the device.
         closing: a call that lets go of the device is going on.
+        calling: the person waits for a call of theirs, and is told nothing meanwhile.
         exempt_pressure_until: until then the device may fill chambers by itself [s].
         refused_until: until then the device may refuse what it is told [s].
         lying: chambers whose sensors lie plausibly.
@@ -100,6 +101,7 @@ class Judge:
         self.case, self.world, self.limits = case, world, case.limits
         self.violations: list[Violation] = []
         self.usable, self.line_clean, self.closing, self.awake = True, True, False, True
+        self.calling = False
         self.exempt_pressure_until = 0.0
         self.answering = 0.0
         self.refused_until = self._opened = -math.inf
@@ -195,8 +197,10 @@ class Judge:
             self._judge_stop(accepted, answer)
         if name in ("connect", "disconnect"):
             self._silent.start = math.inf  # what is opened anew has its time to measure
-        if name in ("disconnect", "close") and accepted and usable:
-            self._judge_farewell(name)
+        if name in ("disconnect", "close") and accepted:
+            self._connected = False
+            if usable:
+                self._judge_farewell(name)
         if not accepted:
             self._judge_message(f"refusal of {name}", answer)
 
@@ -334,7 +338,7 @@ class Judge:
                 self._judge_venting(index, chamber)
                 self._judge_filling(index, chamber, truths[index])
                 self._judge_naming(index, chamber, set_points[index], said)
-        if self.awake and not self.closing:
+        if self.awake and not self.calling:
             self._judge_silence()
 
     def _judge_venting(self, index: int, chamber: _Chamber) -> None:
@@ -398,7 +402,8 @@ class Judge:
             return
         if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:
             self.fail("pressure above the limit", f"chamber {index} {_kpa(truth)}, the limit is {_kpa(self._high)}")
-        before = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
+        earlier = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
+        before = max(earlier, self.world.device.floor)  # nobody can know of less
         rate = max(self.limits.rate, self.limits.vent_rate)
         most = LEAD + LEAD_TIME * self.limits.rate + BANG_TIME * rate + 2.0 * SENSOR_MARGIN
         if truth - before > most and truth > self.limits.vented + NEAR:  # a device can be told no less than its lowest

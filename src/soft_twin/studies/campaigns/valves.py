@@ -199,9 +199,9 @@ class Run:
         usable = self.judge.usable and self._session.connected
         if name == "stop":
             self._stopped_at = self.world.now
-        self.judge.closing = name in ("disconnect", "close")
+        self.judge.closing, self.judge.calling = name in ("disconnect", "close"), True
         accepted, answer = self._attempt(name)
-        self.judge.closing = False
+        self.judge.closing = self.judge.calling = False
         self.judge.called(name, accepted, answer, usable)
         if self._all_well and not accepted:
             self.judge.fail("refused while all is well", f"{name}: {answer}")

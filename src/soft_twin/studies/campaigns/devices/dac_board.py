@@ -80,6 +80,7 @@ class DacBoard(Device):
     """The board; chamber k is on channel k."""
 
     ear: DacEar
+    floor = LOWEST
 
     def __init__(self, rng: Random, count: int, start: float):
         chambers = Chambers(rng, max(start, LOWEST), count, supply=0.75e6, vacuum=0.0, band=5e3)

@@ -1,5 +1,6 @@
 """What every emulated bank of valves is to its line and to the judge."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -53,6 +54,7 @@ class Device(ABC):
         chambers: behind its valves.
         powered: False: it says and does nothing, and its valves go to rest.
         frozen: its program stands still; its valves stay as they are told.
+        floor: lowest gauge pressure that it can say [Pa].
         said: the last measured gauge pressures that it sent, with the time [s], or None.
     """
 
@@ -61,6 +63,8 @@ class Device(ABC):
         self.ear, self.chambers, self.rest = ear, chambers, rest
         self.powered, self.frozen = True, False
         self.said: tuple[float, list[float]] | None = None
+
+    floor = -math.inf
 
     @abstractmethod
     def hear(self, data: bytes, now: float) -> list[bytes]:

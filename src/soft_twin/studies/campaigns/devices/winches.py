@@ -94,9 +94,10 @@ class Winches:
         self._parameters[:, SLACK] = lengths - self._coupling * lengths.mean()
 
     def slacks(self) -> np.ndarray:
-        """(n,) cable that could be wound in before each pulls [m]; infinite off the drum."""
+        """(n,) cable that could be wound in before each pulls, also at a body that is caught [m]; inf off the drum."""
         lengths = self.lengths()
         slack = self._parameters[:, SLACK] + self._coupling * lengths.mean() - lengths
+        slack = np.minimum(slack, self.health[:, BLOCKED_AT] - lengths)
         return np.where(self.health[:, ON_DRUM] > 0.0, slack, np.inf)
 
     def step(self, dt: float) -> np.ndarray:

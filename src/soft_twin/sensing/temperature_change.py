@@ -6,7 +6,7 @@ _LOW_PASS = 1.0  # [s]
 _NOTABLE = 0.05  # [K]
 
 
-class WarmthWatch:
+class TemperatureChange:
     """Follows the temperature through a low-pass, so that the sensor's noise does not count as change."""
 
     def __init__(self) -> None:
