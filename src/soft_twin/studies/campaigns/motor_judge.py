@@ -41,6 +41,7 @@ class MotorJudge:
         self._book.off_since[:] = np.nan
         self._book.unplugged_since = self._book.silent_since = math.nan
         self._book.target_since = self._book.world.clock.now
+        self._motion.host_was_halted()
 
     def tick_begins(self) -> None:
         """The driver is about to live for a tick."""

@@ -13,6 +13,7 @@ FAST, FAST_OFFSET = 1.75, 0.005  # times the limit, and [m/s], see motors.py
 DRIVEN = 0.02  # [s] after a current, a motor counts as driven
 MEMORY = 0.06  # [s] of true positions among which what is told may lie
 MOTOR_PATIENCE = 0.2  # [s] a motor that hears nothing lets go
+BRAKING = 0.03  # [s] to turn back a cable at the limit of its rate: rate over acceleration, and the motor's lag
 WRONG_WAY = 0.0015  # [m] that a motor may drive a cable against its current
 REVERSAL_TIME = 0.06  # [s] a reversed motor may run until it is named
 
@@ -42,6 +43,10 @@ class MotionRules:
         self._check_senses(winches)
         if driven.any():
             self._check_rates(np.abs(winches.rates()), driven, now)
+
+    def host_was_halted(self) -> None:
+        """Meanwhile the motors went on with what they were told last, up to their own patience; now they are to brake."""
+        self._deaf_until[:] = np.maximum(self._deaf_until, self._book.world.clock.now + BRAKING)
 
     def _note_deaf(self, now: float) -> None:
         """A motor that does not hear the host goes on for a while with what it was told last."""
