@@ -45,7 +45,7 @@ class MotionRules:
             self._check_rates(np.abs(winches.rates()), driven, now)
 
     def host_was_halted(self) -> None:
-        """Meanwhile the motors went on with what they were told last, up to their own patience; now they are to brake."""
+        """Meanwhile the motors went on with what they were told last, up to their own patience; now they brake."""
         self._deaf_until[:] = np.maximum(self._deaf_until, self._book.world.clock.now + BRAKING)
 
     def _note_deaf(self, now: float) -> None:
