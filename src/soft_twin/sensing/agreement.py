@@ -176,58 +176,18 @@ class Agreement:
         """Whether the answer has been away from the mean force for so long that it should be found anew from it."""
         return self._state[kernel.ASTRAY] > self.parameters.astray_time
 
-    @property
-    def mean_force(self) -> np.ndarray:
-        """(3,) direction of the mean force, of length g, in the frame of the board [m/s²]."""
+    def found_anew(self) -> np.ndarray:
+        """(3,) the mean force, of length g, in the frame of the board [m/s²]: the answer is found anew from it now."""
         mean = self._state[kernel.MEAN : kernel.MEAN + 3]
         self._state[kernel.ASTRAY] = 0.0
         return STANDARD_GRAVITY * mean / max(float(np.linalg.norm(mean)), 1e-9)
 
 
-def _coefficients(p: AgreementParameters) -> np.ndarray:
-    c = np.empty(kernel.COEFFICIENTS)
+def _coefficients(parameters: AgreementParameters) -> np.ndarray:
+    """As the kernel numbers them: C_X is the place of the parameter x."""
+    c = np.full(kernel.COEFFICIENTS, np.nan)
     c[kernel.C_GRAVITY] = STANDARD_GRAVITY
-    c[kernel.C_FAST] = p.fast
-    c[kernel.C_MEAN] = p.mean
-    c[kernel.C_SLOW] = p.slow
-    c[kernel.C_CALM] = p.calm
-    c[kernel.C_AGREE] = p.agree
-    c[kernel.C_HOLD] = p.hold
-    c[kernel.C_DOUBT] = p.doubt
-    c[kernel.C_FADE] = p.fade
-    c[kernel.C_INTERVAL] = p.interval
-    c[kernel.C_MEMORY] = p.memory
-    c[kernel.C_SPREAD] = p.spread
-    c[kernel.C_ERROR] = p.error
-    c[kernel.C_SURE] = p.sure
-    c[kernel.C_NEAR_TURN] = p.near_turn
-    c[kernel.C_NEAR] = p.near
-    c[kernel.C_SILENT] = p.silent
-    c[kernel.C_APART] = p.apart
-    c[kernel.C_APART_TIME] = p.apart_time
-    c[kernel.C_JUMP] = p.jump
-    c[kernel.C_JUMP_FACTOR] = p.jump_factor
-    c[kernel.C_REPROOF] = p.reproof
-    c[kernel.C_PROVEN] = p.proven
-    c[kernel.C_CLOSE] = p.close
-    c[kernel.C_LEAN] = p.lean
-    c[kernel.C_ODD_LENGTH] = p.odd_length
-    c[kernel.C_SLOW_RATE] = p.slow_rate
-    c[kernel.C_REST_RATE] = p.rest_rate
-    c[kernel.C_NEAR_NOISE] = p.near_noise
-    c[kernel.C_KEPT] = p.kept
-    c[kernel.C_SHOCK] = p.shock
-    c[kernel.C_BASE_ODDS] = p.base_odds
-    c[kernel.C_JUMP_ODDS] = p.jump_odds
-    c[kernel.C_ODDS] = p.odds
-    c[kernel.C_BIAS_MEMORY] = p.bias_memory
-    c[kernel.C_RADIAL] = p.radial
-    c[kernel.C_QUIET] = p.quiet
-    c[kernel.C_CORRELATION] = p.correlation
-    c[kernel.C_SPREAD_SHARE] = p.spread_share
-    c[kernel.C_RATIO] = p.ratio
-    c[kernel.C_PROVEN_RATIO] = p.proven_ratio
-    c[kernel.C_PROVEN_ODDS] = p.proven_odds
-    c[kernel.C_ODD] = p.odd
-    c[kernel.C_ODD_TIME] = p.odd_time
+    for name, value in vars(parameters).items():
+        if name != "astray_time":  # the only one that the kernel has no use for
+            c[getattr(kernel, f"C_{name.upper()}")] = value
     return c

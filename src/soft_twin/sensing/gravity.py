@@ -152,7 +152,7 @@ class GravityEstimator:
         self._agreed = self._agreement.update(dt, rates, force, up, doubt)
         if self._agreement.lost:
             self._filter.relevel(lost_turn(math.inf))
-            self._filter.update(replace(sample, specific_force=self._agreement.mean_force))
+            self._filter.update(replace(sample, specific_force=self._agreement.found_anew()))
 
     def _control_temperature(self, sample: ImuSample) -> None:
         if not math.isfinite(sample.time):
