@@ -139,6 +139,8 @@ def test_what_makes_no_sense_is_named(twin, plate):
     inverse = Inverse(twin, LIMITS, twin.actuators.names)
     with pytest.raises(InputError, match="a target of the tip or goals"):
         inverse.solve(SIDEWAYS)
+    with pytest.raises(InputError, match="0 iterations must be positive"):
+        inverse.solve(SIDEWAYS, [0.0, 0.0, 0.05], max_iterations=0)
     with pytest.raises(InputError, match="is not below the upper"):
         EffortLimit(1.0, 0.5)
     with pytest.raises(InputError, match="rotation matrix"):

@@ -128,6 +128,8 @@ class Inverse:
         """
         if (target is None) == (not goals):
             raise InputError("inverse: give a target of the tip or goals")
+        if not (settled > 0.0 and max_iterations >= 1):
+            raise InputError(f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive")
         gravity = checked_vector(gravity, 3, "gravity")
         goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
         self.reset()
@@ -152,6 +154,7 @@ class Inverse:
             if self._miss > miss + NOTICED:
                 self._stay = min(WORSE * self._stay, HEAVIEST * STAY)
             miss = self._miss
+        self._least_stay = STAY
         return step, moved, iterations
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
@@ -218,28 +221,27 @@ class Inverse:
 
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
-        answers: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for goal in goals:
-            residual, jacobian = goal.residual_and_jacobian(self.twin, step)
-            answers.setdefault(goal.priority, []).append((goal.weight * residual, goal.weight * jacobian))
-        parts = [
-            (np.concatenate([r for r, _ in answers[priority]]), np.vstack([J for _, J in answers[priority]]))
-            for priority in sorted(answers)
-        ]
-        scales = self._scales(parts[0][1])
-        r, J = parts[0]
+        asked = self._asked(step, goals)
+        r, J, _ = asked[0]
+        scales = self._scales(J)
         self._miss = float(np.linalg.norm(r + J @ self.twin.efforts))
         stay = StayGoal(scales, self._stay).residual_and_jacobian(self.twin, step)
-        tolerances = [
-            max(goal.weight * goal.tolerance for goal in goals if goal.priority == each) for each in sorted(answers)
-        ]
+        stay = [self._stay * part for part in stay]
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
-        levels = [
-            _level(r, J, *(self._stay * part for part in stay), tolerance, unit)
-            for (r, J), tolerance in zip(parts, tolerances, strict=True)
-        ]
+        levels = [_level(r, J, *stay, tolerance, unit) for r, J, tolerance in asked]
         efforts = solve_levels(levels, self._bounds(step, unit), self._strict)
         return efforts if unit is None else unit * efforts, scales
+
+    def _asked(self, step: Linearisation, goals: Sequence[Goal]) -> list[tuple[np.ndarray, np.ndarray, float]]:
+        """Of each priority, the first one first: weighted residual and Jacobian of its goals, and their tolerance."""
+        asked = []
+        for priority in sorted({goal.priority for goal in goals}):
+            own = [goal for goal in goals if goal.priority == priority]
+            answers = [goal.residual_and_jacobian(self.twin, step) for goal in own]
+            residual = np.concatenate([goal.weight * r for goal, (r, _) in zip(own, answers, strict=True)])
+            jacobian = np.vstack([goal.weight * J for goal, (_, J) in zip(own, answers, strict=True)])
+            asked.append((residual, jacobian, max(goal.weight * goal.tolerance for goal in own)))
+        return asked
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
         """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
