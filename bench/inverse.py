@@ -1,0 +1,186 @@
+"""The inverse on every robot with a body: targets made from feasible efforts, its answer against the loop's, its ticks.
+
+A target is where the tip of an equilibrium is, under gravity in any direction and random efforts within their limits,
+with half of the actuators idle. None of them may be called unreachable. Also the cold equilibrium of a body with a
+rigid plate and three cables outside it, as a neck has, and steps in time that are not solved to their end.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import numpy as np  # noqa: E402
+
+from soft_twin import load_robot  # noqa: E402
+from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
+from soft_twin.errors import ConvergenceError  # noqa: E402
+from soft_twin.inverse.inverse import Inverse, Solution  # noqa: E402
+from soft_twin.mechanics.actuators.cables import CableActuators  # noqa: E402
+from soft_twin.mechanics.body import Body, Material  # noqa: E402
+from soft_twin.mechanics.cables import Cables  # noqa: E402
+from soft_twin.mechanics.constraints import RigidPlate  # noqa: E402
+from soft_twin.mechanics.loads import Gravity  # noqa: E402
+from soft_twin.mechanics.materials import energy_named  # noqa: E402
+from soft_twin.mechanics.model import Model  # noqa: E402
+from soft_twin.mesh.generate.voxels import voxel_mesh  # noqa: E402
+from soft_twin.twins.finite_element import FemTwin  # noqa: E402
+
+GRAVITY = 9.81  # [m/s²]
+SHARE = 0.6  # of the highest effort, at the most
+IDLE = 0.5  # of the actuators
+TICKS = 60
+ATTITUDES = (135.0, 90.0, 45.0, 0.0, -45.0)  # [°] of the base, see the paper's Figure 11
+LENGTH, WIDTH, ARM = 0.1, 0.03, 0.05  # [m] of the neck-like body, and from its axis to its cables
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--targets", type=int, default=20, metavar="N", help="of each body; default 20, in full 1000")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the targets; default 0")
+
+
+def measure(targets: int = 20, seed: int = 0) -> list[Figure]:
+    """Figures of each robot, of the neck-like body, and of steps in time."""
+    slender = load_robot("slender")
+    inverses = {
+        "slender": slender.build_inverse(),
+        "rod": slender.build_inverse(slender.build_twin(backend="rod")),
+        "finger": load_robot("finger").build_inverse(),
+        "arm": load_robot("arm").build_inverse(),
+    }
+    figures = [figure for name, each in inverses.items() for figure in _reached(name, each, targets, seed)]
+    ticks = [figure for name in ("finger", "arm") for figure in _ticks(name, inverses[name].twin)]
+    return [*figures, *ticks, *_same_answers(slender), *_neck(), *_single_steps(slender)]
+
+
+def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figure]:
+    """How many feasible targets are not reached, and how far the worst of them is."""
+    solutions, start = [], time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):  # what is done counts
+        for gravity, target in _feasible(inverse, targets, seed):
+            inverse.twin.reset()
+            solutions.append(inverse.solve(gravity, target))
+            _progress(name, len(solutions), targets, time.monotonic() - start)
+    missed = [1e3 * solution.error for solution in solutions]
+    return [
+        Figure(f"{name}.targets", f"{name}: targets made from feasible efforts", len(solutions), "", ">= 1000"),
+        Figure(f"{name}.unreachable", "  called unreachable", sum(not s.reachable for s in solutions), "", "0"),
+        Figure(f"{name}.unsettled", "  not converged", sum(not s.converged for s in solutions), "", "0"),
+        Figure(f"{name}.worst_mm", "  worst tip error", max(missed, default=np.nan), "mm"),
+        Figure(f"{name}.iterations", "  linearisations: median", _median_iterations(solutions)),
+    ]
+
+
+def _feasible(inverse: Inverse, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Gravity (3,) [m/s²] and tips (3,) [m] of equilibria that keep to the limits."""
+    rng, twin = np.random.default_rng(seed), inverse.twin
+    (low, high), (lowest, highest) = inverse.limits[0].efforts(twin), inverse.limits[1].coordinates(twin)
+    while count:
+        gravity = rng.normal(size=3)
+        gravity *= GRAVITY / np.linalg.norm(gravity)
+        works = rng.random(len(low)) > IDLE
+        efforts = low + SHARE * (high - low) * rng.random(len(low)) * works
+        try:
+            found = twin.equilibrium(gravity, efforts=efforts)
+        except ConvergenceError:  # such as a body that balloons
+            continue
+        if (found.coordinates > lowest).all() and (found.coordinates < highest).all():
+            count -= 1
+            yield gravity, found.tip
+
+
+def _median_iterations(solutions: list[Solution]) -> float:
+    return float(np.median([solution.iterations for solution in solutions])) if solutions else np.nan
+
+
+def _ticks(name: str, twin: FemTwin) -> list[Figure]:
+    """One tick of the control loop, each with a fresh factorisation, while gravity swings."""
+    controller = load_robot(name).build_controller(twin)
+    controller.reset()
+    controller.enable(True)
+
+    def tick(i: int) -> None:
+        angle = 2.0 * np.pi * i / TICKS
+        controller.update(GRAVITY * np.array([0.3 * np.cos(angle), 0.3 * np.sin(angle), -0.954]))
+
+    times = time_calls(tick, TICKS, warm_up=10)
+    reach = {"finger": "<= 10", "arm": "<= 25"}[name]
+    size = twin.model.unknowns.size
+    return [
+        Figure(f"{name}.tick_ms", f"{name}: control tick, {size} unknowns: median", np.median(times), "ms", reach),
+        Figure(f"{name}.tick_p99_ms", "  99th percentile", float(np.percentile(times, 99)), "ms"),
+    ]
+
+
+def _same_answers(robot) -> list[Figure]:
+    """What a whole solve and the running loop differ by at the paper's attitudes."""
+    inverse, apart = robot.build_inverse(), []
+    for angle in np.radians(ATTITUDES):
+        gravity = -GRAVITY * np.array([0.0, np.cos(angle), np.sin(angle)])
+        inverse.twin.reset()
+        solved = inverse.solve(gravity, robot.target_tip).displacements
+        controller = robot.build_controller()
+        controller.enable(True)
+        for _ in range(100):
+            tick = controller.update(gravity)
+        apart.append(1e3 * np.abs(solved - tick.displacements).max())
+    return [Figure("slender.apart_mm", "slender: whole solve against the loop, cables: worst", max(apart), "mm")]
+
+
+def _neck() -> list[Figure]:
+    """A block with a rigid plate on top that three cables outside it pull."""
+    mesh = voxel_mesh(np.ones((6, 6, 16), dtype=bool), [WIDTH / 6, WIDTH / 6, LENGTH / 16], "tet4")
+    body = Body(mesh, Material(energy_named("corotational", 10e6, 0.45), 1200.0), "base")
+    angles = np.radians([0.0, 120.0, 240.0])
+    middle = np.array([0.5 * WIDTH, 0.5 * WIDTH, 0.0])
+    anchors = middle + ARM * np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)])
+    cables = CableActuators(Cables.outside(mesh, anchors, "tip", anchors + [0.0, 0.0, LENGTH]), 2e4)
+    twin = FemTwin(Model(body, [Gravity()], [RigidPlate("tip")], actuators=[cables]), LENGTH)
+
+    def processor_time() -> float:
+        start = time.process_time()
+        twin.equilibrium(np.array([0.0, 0.0, -GRAVITY]), displacements=[0.01, 0.0, 0.0])
+        return time.process_time() - start
+
+    processor_time()
+    what = f"plate and three outside cables, {twin.model.unknowns.size} unknowns: cold equilibrium"
+    return [Figure("neck.cold_s", what, min(processor_time() for _ in range(3)), "s", "<= 0.15")]
+
+
+def _single_steps(robot) -> list[Figure]:
+    """The tip of the damped robot as it falls from straight: steps of one Newton step, and solved ones, against fine
+    ones."""
+
+    def fall(dt: float, newton_steps: int | None) -> np.ndarray:
+        moving = robot.build_dynamics(dt)
+        moving.newton_steps = newton_steps
+        moving.model.forces[0].vector = [0.0, -GRAVITY, 0.0]
+        tips, top = [], moving.model.body.mesh.nodes[:, 2] > robot.body.length - 1e-9
+        for _ in range(round(0.3 / dt)):
+            moving.step()
+            tips.append(moving.pose.points[top].mean(axis=0))
+        return np.array(tips)
+
+    fine = fall(0.001, None)[3::4]
+    movement = np.linalg.norm(fine - [0.0, 0.0, robot.body.length], axis=1).max()
+    return [
+        Figure(
+            f"fall.{key}_percent", what, 100.0 * np.linalg.norm(fall(0.004, steps) - fine, axis=1).max() / movement, "%"
+        )
+        for key, what, steps in (
+            ("single", "falling, steps of 4 ms, one Newton step each: off by", 1),
+            ("solved", "  solved steps: off by", None),
+        )
+    ]
+
+
+def _progress(name: str, done: int, of: int, seconds: float) -> None:
+    if sys.stderr.isatty():
+        left = seconds / done * (of - done)
+        print(f"\r{name}: target {done} of {of}, {left:.0f} s left ", end="\n" if done == of else "", file=sys.stderr)
