@@ -7,29 +7,14 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.clock import Clock
 from soft_twin.driving.session import ActuatorSession
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.errors import DeviceError
 
+from .virtual_clock import VirtualClock
+
 DT = 0.004
 COMMANDS = {0x200: range(1, 5), 0x1FF: range(5, 9)}
-
-
-class VirtualClock(Clock):
-    """Time that passes when it is told to."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def monotonic(self):
-        return self.now
-
-    def time(self):
-        return 1e9 + self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 class Wire(can.BusABC):

@@ -3,32 +3,16 @@
 import can
 import numpy as np
 import pytest
+from virtual_clock import VirtualClock
 
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.clock import Clock
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant import Plant
 
 UPRIGHT, TARGET = [0.0, 0.0, -9.81], [0.01, 0.0, 0.097]
 TICK, BODY_TICKS = 0.004, 5
-
-
-class Hand(Clock):
-    """Time that the test turns."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def monotonic(self):
-        return self.now
-
-    def time(self):
-        return 1e9 + self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 class Bus(can.BusABC):
@@ -52,7 +36,7 @@ class Bench:
     """A driver and an emulated robot that live tick by tick."""
 
     def __init__(self, robot):
-        self.clock, self.ticks = Hand(), 0
+        self.clock, self.ticks = VirtualClock(), 0
         self.body = Plant(robot, mesh="hex20r")
         motion = inclinations([0.0], move_time=1.0, hold_time=1.0)
         self.emulated = CableRobot(robot, motion, self.body, real_time=False)
