@@ -101,7 +101,7 @@ def test_in_motion_it_comes_to_rest_where_the_twin_is(finger, twin):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda robot: robot["chambers"][0].update(surface="chamber 9"), r"robot.body: .*chamber 9"),
+        (lambda robot: robot["chambers"][0].update(surface="chamber 9"), r"robot.chambers: air: .*chamber 9"),
         (lambda robot: robot["body"].update(clamped="floor"), r"robot.body: .*floor"),
         (lambda robot: robot["frames"]["tip"].update(nodes="nowhere"), r"robot.frames.tip: .*nowhere"),
         (
@@ -110,7 +110,10 @@ def test_in_motion_it_comes_to_rest_where_the_twin_is(finger, twin):
         ),
         (lambda robot: robot["body"]["materials"][0].update(model="gum"), r"robot.body.materials: .*gum"),
         (lambda robot: robot["body"]["materials"][0].update(volume="bone"), r"robot.body: .*bone"),
-        (lambda robot: robot["chambers"][0].update(surface="outside"), r"robot.body: pressure on 'outside': its rim"),
+        (
+            lambda robot: robot["chambers"][0].update(surface="outside"),
+            r"chambers: air: .*its rim .* close it or",
+        ),
     ],
 )
 def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
@@ -128,6 +131,7 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
         (lambda robot: robot["cables"][1].update(name="left"), "share the name 'left'"),
         (lambda robot: robot["body"]["mesh"].update(file="a.vtu", size=[1.0, 1.0, 1.0]), "one of 'file' and 'voxels'"),
         (lambda robot: robot["cables"][0].update(displacement=[0.01, 0.02]), "does not contain 0"),
+        (lambda robot: robot["target"].update(tip=[0.0, 0.0, 5.0]), "target.tip: .* twice the body's size"),
         (lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(last=[2, 1, 40]), "is no cell of a block"),
     ],
 )

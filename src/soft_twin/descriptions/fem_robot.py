@@ -162,4 +162,10 @@ class FemRobot(Part):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             raise mistake(f"two actuators share the name '{twice}'")
+        source = self.body.mesh
+        reach = 2.0 * math.hypot(*(source.size if source.voxels is None else source.voxels.size))
+        if math.hypot(*self.target.tip) > reach:
+            raise mistake(
+                f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m", "target", "tip"
+            )
         return self

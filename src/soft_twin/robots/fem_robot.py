@@ -150,12 +150,15 @@ class FemRobot(Robot):
     def _actuators(self, body: "Body") -> "list[Actuators]":
         from soft_twin.mechanics.actuators.cables import CableActuators
         from soft_twin.mechanics.actuators.chambers import Chambers
+        from soft_twin.mechanics.loads.pressure import Pressure
 
         parts: list[Actuators] = []
         for cable in self.description.cables:
             made = self._at(f"cables: {cable.name}", lambda cable=cable: _cable(body, cable))
             parts.append(CableActuators(made, cable.stiffness, [cable.name]))
         chambers = self.description.chambers
+        for chamber in chambers:
+            self._at(f"chambers: {chamber.name}", lambda chamber=chamber: Pressure(chamber.surface).attach(body))
         if chambers:
             parts.append(Chambers([chamber.surface for chamber in chambers], self.chamber_names))
         return parts

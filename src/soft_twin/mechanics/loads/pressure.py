@@ -52,8 +52,8 @@ class Pressure(Force):
         if not self._closed and not self.open_rim:
             raise MeshError(
                 f"pressure on '{self.surface if isinstance(self.surface, str) else 'faces'}': its rim of "
-                f"{_moving_rim(faces, body.place >= 0)} edges is neither closed nor clamped; say open_rim=True to push "
-                "on an open surface"
+                f"{_moving_rim(faces, body.place >= 0)} edges is neither closed nor clamped: close it or "
+                "clamp its rim (or say open_rim=True in Python, to push on an open surface)"
             )
 
     def volume(self, x: np.ndarray) -> float:
