@@ -1,6 +1,7 @@
 """Robots of kind `fem`: what their files say is what is built, and what cannot be built is named."""
 
 import copy
+import importlib
 import json
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 import yaml
 
 import soft_twin
+from soft_twin.descriptions.drives import CableLimits
+from soft_twin.descriptions.valve_devices import VALVE_DEVICES
+from soft_twin.driving.valves import BACKENDS
 from soft_twin.errors import DescriptionError, InputError, MeshError
 from soft_twin.inverse.goals import PositionGoal
 from soft_twin.mesh.files import write_mesh
@@ -49,6 +53,55 @@ def test_the_finger_is_what_its_file_says(finger, twin):
     assert twin.model.actuators.names == finger.actuator_names
     assert len(twin.model.unknowns.plates) == 1
     np.testing.assert_allclose(twin.equilibrium(np.zeros(3)).tip, [0.0, 0.0, 0.080], atol=1e-9)
+
+
+def test_drives_imus_and_what_else_the_file_says_are_on_the_robot(finger):
+    winches, valves = finger.winches, finger.valves
+    assert [(cable.name, cable.motor_id) for cable in winches.cables] == [("left", 1), ("right", 2)]
+    assert winches.cable_limits == CableLimits((0.0, 4.0), (-0.005, 0.020), 0.05, 4.0)
+    assert winches.winch.current_limit == 3.0
+    assert (valves.backend, valves.names_by_channel, valves.lowest, valves.highest) == ("openpneu", ["air"], 0.0, 30e3)
+    assert [(imu.name, imu.plate) for imu in finger.imus] == [("base", None), ("nail", "nail")]
+    np.testing.assert_allclose(finger.mounting, np.eye(3))
+    assert [(each.name, each.kind) for each in finger.obstacles] == [("floor", "plane")]
+    assert finger.emulated.young_modulus_scale == 0.95
+    arm = soft_twin.load_robot("arm")
+    assert arm.winches is None
+    assert arm.cable_names == []
+    assert len(arm.valves.names_by_channel) == 6
+
+
+def test_limits_that_differ_are_one_for_each_cable(load):
+    def change(robot):
+        robot["cables"][0].update(tension=[0.0, 3.0], pretension=0.5)
+
+    robot = load(change)
+    np.testing.assert_allclose(robot.winches.cable_limits.tension[1], [3.0, 4.0])
+    assert robot.winches.cable_limits.displacement == (-0.005, 0.020)
+    np.testing.assert_allclose(robot.limits()[0].low, [0.5, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "face", "message"),
+    [
+        (lambda robot: robot.pop("winches"), "winches", r"cables\[0\]: cable 'left' has no drive: give 'winches' and"),
+        (lambda robot: robot["cables"][1].pop("motor_id"), "winches", r"cables\[1\]: cable 'right' .* give its 'moto"),
+        (lambda robot: robot.pop("valves"), "valves", r"chambers\[0\]: chamber 'air' has no drive: give 'valves' and"),
+        (lambda robot: robot["chambers"][0].pop("channel"), "valves", r"'air' has no drive: give its 'channel'"),
+        (lambda robot: robot.pop("imus"), "mounting", "robot.imus: none is in the base"),
+    ],
+)
+def test_an_actuator_without_a_drive_is_named_when_it_is_to_be_driven(load, change, face, message):
+    robot = load(change)
+    assert robot.actuator_names == ["left", "right", "air"]
+    with pytest.raises(DescriptionError, match=rf"mine.yaml:?\d*: .*{message}"):
+        getattr(robot, face)
+
+
+def test_valves_are_what_their_drivers_are():
+    for name, device in VALVE_DEVICES.items():
+        assert importlib.import_module(BACKENDS[name]).RANGE == (device.lowest, device.highest)
+    assert set(VALVE_DEVICES) == set(BACKENDS)
 
 
 def test_the_finger_bends_towards_its_cables_and_away_from_its_air(twin):
@@ -127,10 +180,26 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
     ("change", "message"),
     [
         (lambda robot: robot["frames"].pop("tip") and robot["frames"].update(nail={"nodes": "tip"}), "has to be 'tip'"),
-        (lambda robot: (robot.pop("cables"), robot.pop("chambers")), "nothing moves this robot"),
+        (lambda robot: [robot.pop(key) for key in ("cables", "chambers", "winches", "valves")], "nothing moves this robot"),
         (lambda robot: robot["cables"][1].update(name="left"), "share the name 'left'"),
         (lambda robot: robot["body"]["mesh"].update(file="a.vtu", size=[1.0, 1.0, 1.0]), "one of 'file' and 'voxels'"),
         (lambda robot: robot["cables"][0].update(displacement=[0.01, 0.02]), "does not contain 0"),
+        (lambda robot: robot["cables"][1].update(motor_id=1), "robot.cables: two cables share the motor_id 1"),
+        (lambda robot: robot["cables"][1].update(offset=0.5), r"cables\[1\].offset: 0.5 is outside -0.005…0.02"),
+        (lambda robot: robot["cables"][1].update(pretension=5.0), r"cables\[1\].pretension: 5 is outside 0…4"),
+        (lambda robot: robot["winches"].update(current_limit=0.1), "2.8 N at most, less than cables: left: tension all"),
+        (lambda robot: robot["winches"].update(rate=1.0), "winches.rate: 1 m/s needs .* turns/min"),
+        (lambda robot: robot.pop("cables"), "robot.winches: there are winches but no cables"),
+        (lambda robot: robot.pop("chambers"), "robot.valves: there are valves but no chambers"),
+        (lambda robot: robot["valves"].update(vented=-5e3), "leaves out what a relaxed chamber has, .* -5000 Pa"),
+        (lambda robot: robot["valves"].update(backend="dac_board"), "pressure: 0…30000 Pa is more than valves of kind"),
+        (lambda robot: robot["valves"].update(backend="balloon"), "'balloon' is none of openpneu, dac_board, modbus"),
+        (lambda robot: robot["chambers"][0].update(channel=1), r"chambers: channels \[1\] are not 0…0"),
+        (lambda robot: robot["imus"][1].update(plate="toe"), r"imus\[1\].plate: 'toe' is no plate: there are nail"),
+        (lambda robot: robot["imus"][1].update(name="base"), "robot.imus: two IMUs share the name 'base'"),
+        (lambda robot: robot["obstacles"][0].update(normal=[0.0, 0.0, 0.0]), r"obstacles\[0\].*normal: is zero"),
+        (lambda robot: robot["obstacles"][0].update(kind="plain"), "'plain' is none of plane, sphere, cylinder, box"),
+        (lambda robot: robot["obstacles"].append(robot["obstacles"][0]), "two obstacles share the name 'floor'"),
         (lambda robot: robot["target"].update(tip=[0.0, 0.0, 5.0]), "target.tip: .* twice the body's size"),
         (lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(last=[2, 1, 40]), "is no cell of a block"),
     ],

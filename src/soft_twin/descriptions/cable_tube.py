@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from soft_twin.descriptions.emulated import Emulated
 from soft_twin.descriptions.kinds_of_value import (
     MESH_FILE,
     NAME,
@@ -17,8 +18,8 @@ from soft_twin.descriptions.kinds_of_value import (
     in_limits,
     mistake,
 )
-from soft_twin.descriptions.m2006 import FASTEST_ROTOR, TORQUE_CONSTANT
 from soft_twin.descriptions.part import Part
+from soft_twin.descriptions.winches import Winches
 
 MOST_CELLS = 100_000
 TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
@@ -163,34 +164,6 @@ class Cables(Part):
                     raise mistake(words, "cables", "list", i, "angle_deg")
 
 
-class Winches(Part):
-    """The winches, all alike; with `cable_diameter` and `drum_width`, cable wound onto cable counts."""
-
-    radius: Annotated[float, Number(1e-4, 0.1, "m")] = Field(description="of the drum")
-    gear_ratio: Annotated[float, Number(1.0, 1000.0)] = Field(description="turns of the rotor for one of the drum")
-    direction: Annotated[int, Sign()] = Field(description="sign of the rotor's turning that winds in")
-    current_limit: Annotated[float, Number(0.0, 10.0, "A")] = Field(description="of each motor")
-    cable_diameter: Annotated[float | None, Number(1e-5, 0.01, "m")] = Field(default=None, description="of the cable")
-    drum_width: Annotated[float | None, Number(1e-5, 0.1, "m")] = Field(
-        default=None, description="at least `cable_diameter`"
-    )
-
-    @property
-    def growth(self) -> float:
-        """Of a drum's radius, from the cable's diameter t and the drum's width w: t² / (2 π w) [m/rad]."""
-        if self.cable_diameter is None or self.drum_width is None:
-            return 0.0
-        return self.cable_diameter**2 / (2.0 * math.pi * self.drum_width)
-
-    @model_validator(mode="after")
-    def _has_both_or_none(self) -> "Winches":
-        if (self.cable_diameter is None) != (self.drum_width is None):
-            raise mistake("'cable_diameter' and 'drum_width' are both needed, or none")
-        if self.drum_width is not None:
-            in_limits(self.drum_width, self.cable_diameter, 0.1, "drum_width")
-        return self
-
-
 class Imu(Part):
     """How the IMU's board sits in the base."""
 
@@ -205,15 +178,6 @@ class Target(Part):
     tip: Annotated[tuple[float, float, float], Several(Number(-200.0, 200.0, "m"), 3, 3)] = Field(
         description="x, y, z in base_link, each within ± the body's length"
     )
-
-
-class Emulated(Part):
-    """How the emulated robot differs from the twin."""
-
-    young_modulus_scale: Annotated[float, Number(0.1, 10.0)] = Field(description="of E")
-    density_scale: Annotated[float, Number(0.1, 10.0)] = Field(description="of ρ")
-    cable_friction: Annotated[float, Number(0.0, 2.0)] = Field(description="capstan coefficient μ of the cables")
-    motor_lag: Annotated[float, Number(1e-4, 1.0, "s")] = Field(description="time constant of a motor")
 
 
 class CableTube(Part):
@@ -236,25 +200,6 @@ class CableTube(Part):
             in_limits(end, -longest, longest, "cables", "displacement")
         for coordinate in self.target.tip:
             in_limits(coordinate, -self.body.length, self.body.length, "target", "tip")
-        self._check_drive()
+        self.winches.check_pull(self.cables.tension[1], "cables.tension")
+        self.winches.check_rate(self.cables.rate, "cables", "rate")
         return self
-
-    def _check_drive(self) -> None:
-        """Limits that a winch's motor cannot keep together contradict each other."""
-        winch, tension = self.winches, self.cables.tension[1]
-        pull = winch.current_limit * TORQUE_CONSTANT / winch.radius
-        if pull < tension:
-            raise mistake(
-                f"{winch.current_limit:g} A pulls with {pull:.2g} N at most, less than cables.tension allows, "
-                f"{tension:g} N",
-                "winches",
-                "current_limit",
-            )
-        speed = self.cables.rate * winch.gear_ratio / (2.0 * math.pi * winch.radius) * 60.0
-        if speed > FASTEST_ROTOR:
-            raise mistake(
-                f"{self.cables.rate:g} m/s needs {speed:.0f} turns/min of the rotor, of which it has "
-                f"{FASTEST_ROTOR:g}: lower it, or winches.gear_ratio",
-                "cables",
-                "rate",
-            )

@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from soft_twin.descriptions.cable_tube import LAW, MOST_CELLS, Damping, Material
-from soft_twin.descriptions.kinds_of_value import MESH_FILE, NAME, Interval, Number, Several, Text, Whole, mistake
+from soft_twin.descriptions.cable_tube import LAW, MOST_CELLS, Damping, Imu, Material
+from soft_twin.descriptions.emulated import FemEmulated
+from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
+from soft_twin.descriptions.kinds_of_value import MESH_FILE, NAME, NAMED, Number, Several, Whole, mistake
+from soft_twin.descriptions.obstacles import AnyObstacle
 from soft_twin.descriptions.part import Part
 
 PLACE = Several(Number(-10.0, 10.0, "m"), 3, 3)
 CELL = Several(Whole(0, 500), 3, 3)
-NAMED = Text(r"[A-Za-z][A-Za-z0-9_ -]{0,62}", "the name of a surface, group or volume of the mesh")
-
-Place = Annotated[tuple[float, float, float], PLACE]
 
 
 class Hollow(Part):
@@ -95,40 +95,6 @@ class FemBody(Part):
     plates: tuple[Plate, ...] = Field(default=(), max_length=50, description="rigid plates")
 
 
-class FemCable(Part):
-    """A straight cable from `start` to `end`, inside the body; or outside it, to the surface or group `nodes`, which
-    carries its end."""
-
-    name: Annotated[str, NAME] = Field(description="of its own")
-    start: Place = Field(description="where it leaves its winch, in the undeformed body")
-    end: Place = Field(description="where it is fixed to the body")
-    nodes: Annotated[str | None, NAMED] = Field(
-        default=None, description="of a cable outside the body: what it pulls on"
-    )
-    tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="limits, 0 or more")
-    displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(
-        description="limits, > 0: pulled in; contains 0"
-    )
-    stiffness: Annotated[float, Number(1.0, 1e9, "N/m")] = Field(description="axial, between winch and anchor")
-
-    @model_validator(mode="after")
-    def _may_rest(self) -> "FemCable":
-        if not self.displacement[0] <= 0.0 <= self.displacement[1]:
-            raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
-        return self
-
-
-class Chamber(Part):
-    """A hollow that air is let into."""
-
-    name: Annotated[str, NAME] = Field(description="of its own")
-    surface: Annotated[str, NAMED] = Field(description="of the body around it, closed or with a clamped rim")
-    pressure: Annotated[tuple[float, float], Interval(Number(-1e5, 1e7, "Pa"))] = Field(description="limits, gauge")
-    volume: Annotated[tuple[float, float], Interval(Number(-1.0, 1.0, "m³"))] = Field(
-        default=(-1.0, 1.0), description="limits of what is let in"
-    )
-
-
 class NodesOf(Part):
     """A place that can be aimed at and observed: the mean of some nodes, and the rotation that fits them best."""
 
@@ -141,6 +107,17 @@ class FrameTarget(Part):
     tip: Place = Field(description="x, y, z in base_link")
 
 
+class FemImu(Imu):
+    """An IMU, in the base or on a plate."""
+
+    name: Annotated[str, NAME] = Field(description="of its own")
+    plate: Annotated[str | None, NAME] = Field(default=None, description="that carries it; without: the base")
+    mounting_rpy_deg: Annotated[tuple[float, float, float], Several(Number(-360.0, 360.0, "°"), 3, 3)] = Field(
+        default=(0.0, 0.0, 0.0),
+        description="roll, pitch, yaw from the board's frame to base_link, of one on a plate as the undeformed body is",
+    )
+
+
 class FemRobot(Part):
     """A body of finite elements that cables, chambers or both move."""
 
@@ -149,23 +126,56 @@ class FemRobot(Part):
     body: FemBody
     cables: tuple[FemCable, ...] = Field(default=(), max_length=50, description="what pulls")
     chambers: tuple[Chamber, ...] = Field(default=(), max_length=50, description="what pushes")
+    winches: FemWinches | None = Field(default=None, description="that pull the cables; without: a twin alone")
+    valves: Valves | None = Field(default=None, description="that fill the chambers; without: a twin alone")
+    imus: tuple[FemImu, ...] = Field(default=(), max_length=20, description="that measure gravity")
+    obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
     frames: dict[Annotated[str, NAME], NodesOf] = Field(max_length=100, description="by name; one is `tip`")
     target: FrameTarget
+    emulated: FemEmulated = Field(default_factory=FemEmulated, description="robot, how it differs from the twin")
 
     @model_validator(mode="after")
     def _fits_together(self) -> "FemRobot":
         if "tip" not in self.frames:
             raise mistake("one of the frames has to be 'tip', the one that `target` speaks of", "frames")
-        names = [each.name for each in (*self.cables, *self.chambers)]
-        if not names:
+        if not (self.cables or self.chambers):
             raise mistake("nothing moves this robot: it has neither cables nor chambers")
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice:
-            raise mistake(f"two actuators share the name '{twice}'")
+        self._check_names()
+        self._check_drives()
+        for i, imu in enumerate(self.imus):
+            plates = [plate.name for plate in self.body.plates]
+            if imu.plate is not None and imu.plate not in plates:
+                raise mistake(f"'{imu.plate}' is no plate: there are {', '.join(plates) or 'none'}", "imus", i, "plate")
         source = self.body.mesh
         reach = 2.0 * math.hypot(*(source.size if source.voxels is None else source.voxels.size))
         if math.hypot(*self.target.tip) > reach:
             raise mistake(
-                f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m", "target", "tip"
+                f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m: it is the tip's place "
+                "in metres, in base_link",
+                "target",
+                "tip",
             )
         return self
+
+    def _check_names(self) -> None:
+        """No two of a kind share a name, a motor or a channel."""
+        actuators = [each.name for each in (*self.cables, *self.chambers)]
+        refuse_twice(actuators, "actuators share the name")
+        refuse_twice([each.name for each in self.body.plates], "plates share the name", "body", "plates")
+        refuse_twice([each.name for each in self.imus], "IMUs share the name", "imus")
+        refuse_twice([each.name for each in self.obstacles], "obstacles share the name", "obstacles")
+        refuse_twice([each.motor_id for each in self.cables], "cables share the motor_id", "cables")
+        refuse_twice([each.channel for each in self.chambers], "chambers share the channel", "chambers")
+
+    def _check_drives(self) -> None:
+        """What drives nothing, or cannot drive what there is, contradicts the description."""
+        if self.winches is not None:
+            if not self.cables:
+                raise mistake("there are winches but no cables", "winches")
+            strongest = max(self.cables, key=lambda cable: cable.tension[1])
+            self.winches.check_pull(strongest.tension[1], f"cables: {strongest.name}: tension")
+            self.winches.check_rate(self.winches.rate, "winches", "rate")
+        if self.valves is not None:
+            if not self.chambers:
+                raise mistake("there are valves but no chambers", "valves")
+            self.valves.check_chambers(self.chambers)

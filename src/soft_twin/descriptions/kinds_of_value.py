@@ -216,6 +216,7 @@ def _check_parameter(value: Any, name: str) -> None:
 
 
 NAME = Text(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a name of letters, digits and _, a letter first")
+NAMED = Text(r"[A-Za-z][A-Za-z0-9_ -]{0,62}", "the name of a surface, group or volume of the mesh")
 MESH_FILE = Text(
     r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)", "a file's name without folders that ends in .vtu, .vtk or .msh"
 )

@@ -1,13 +1,15 @@
 """Pydantic's errors as one line: file, line, key, value, and what would be right."""
 
 import difflib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from soft_twin.descriptions.shortened import shortened
-from soft_twin.descriptions.yaml_file import YamlList, YamlMapping
-from soft_twin.errors import DescriptionError
+from soft_twin.descriptions.yaml_file import YamlList, YamlMapping, read_yaml
+from soft_twin.errors import DescriptionError, SoftTwinError, UsageError
 
 
 def named(error: ValidationError, content: YamlMapping, where: str) -> DescriptionError:
@@ -23,6 +25,15 @@ def named(error: ValidationError, content: YamlMapping, where: str) -> Descripti
     line, path = _place(content, keys)
     more = f" (and {len(others)} more)" if others else ""
     return DescriptionError(f"{where}:{line}: {path}{': ' if path else ''}{message}{more}")
+
+
+def mistake_at(path: Path, keys: Sequence[str | int], message: str) -> DescriptionError:
+    """A mistake that shows when a robot is built: with the line of its keys, if the file is still what it was."""
+    try:
+        line, where = _place(read_yaml(path, "robot description", UsageError), list(keys))
+    except SoftTwinError:
+        line, where = 1, ".".join(map(str, keys))
+    return DescriptionError(f"{path}:{line}: {where}: {message}")
 
 
 def _message(error: dict[str, Any], context: dict[str, Any]) -> str:

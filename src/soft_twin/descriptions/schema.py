@@ -55,6 +55,10 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None or value in ({}, ()):
         return "nothing"
+    if isinstance(value, Part):
+        return "what stands there without its keys"
+    if isinstance(value, str):
+        return value
     return "…".join(f"{one:g}" for one in (value if isinstance(value, tuple) else [value]))
 
 

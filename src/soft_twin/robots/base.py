@@ -1,13 +1,24 @@
 """What every robot is to the rest of the package, whatever its kind."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from transforms3d.euler import euler2mat
+
+from soft_twin.descriptions.drives import CableDrive, ImuPlace, Mismatch, ValveDrive
+from soft_twin.errors import DescriptionError
+
 if TYPE_CHECKING:
+    from soft_twin.inverse.controller import Controller
+    from soft_twin.inverse.inverse import Inverse
+    from soft_twin.inverse.limits import Limit
     from soft_twin.mechanics.model import Model
     from soft_twin.solvers.time.integrators import BackwardEuler
+    from soft_twin.twins.base import Twin
 
 
 @dataclass(frozen=True)
@@ -29,8 +40,95 @@ class Robot(ABC):
         """The robot's physical twin."""
 
 
+class DrivenRobot(Robot):
+    """A body that cables, chambers or both move: what control, drivers and an emulation ask of it.
+
+    Attributes:
+        imus: where its IMUs sit.
+        target_tip: (3,) default tip target in base_link [m].
+        emulated: how the emulated robot differs from the twin.
+    """
+
+    imus: Sequence[ImuPlace]
+    target_tip: tuple[float, float, float]
+    emulated: Mismatch
+
+    @property
+    def actuator_names(self) -> list[str]:
+        """Cables first, chambers behind them, as in all arrays of efforts and coordinates."""
+        return [*self.cable_names, *self.chamber_names]
+
+    @property
+    @abstractmethod
+    def cable_names(self) -> list[str]:
+        """Of its cables, none perhaps."""
+
+    @property
+    def chamber_names(self) -> list[str]:
+        """Of its chambers, none perhaps."""
+        return []
+
+    @property
+    @abstractmethod
+    def winches(self) -> CableDrive | None:
+        """What drives its cables; None where it has none.
+
+        Raises:
+            DescriptionError: it has cables without a drive.
+        """
+
+    @property
+    def valves(self) -> ValveDrive | None:
+        """What drives its chambers; None where it has none.
+
+        Raises:
+            DescriptionError: it has chambers without a drive.
+        """
+        return None
+
+    @property
+    def obstacles(self) -> Sequence[Any]:
+        """Descriptions of what its body may press on."""
+        return ()
+
+    @property
+    def mounting(self) -> np.ndarray:
+        """(3, 3) rotation from the frame of the board of its base's IMU to base_link.
+
+        Raises:
+            DescriptionError: there is no IMU in its base.
+        """
+        for imu in self.imus:
+            if imu.plate is None:
+                return imu.mounting
+        raise DescriptionError(f"{self.path}: robot.imus: none is in the base, which gravity is measured in")
+
+    @abstractmethod
+    def build_model(self, **choices: Any) -> "Model":
+        """Its mechanics: body, weight, actuators."""
+
+    @abstractmethod
+    def limits(self) -> "list[Limit]":
+        """Of its actuators' efforts and coordinates."""
+
+    @abstractmethod
+    def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
+        """The solver that finds what the actuators shall do for goals on `twin`, or on one of its own."""
+
+    def build_controller(self, twin: "Twin | None" = None, reuse: bool = False) -> "Controller":
+        """What the robot's control loop calls, tick by tick, on `twin` or on one of its own; see Controller."""
+        from soft_twin.inverse.controller import Controller
+
+        return Controller(self.build_inverse(twin), self.target_tip, reuse)
+
+
 def build_dynamics(model: "Model", dt: float, mass_damping: float, stiffness_damping: float) -> "BackwardEuler":
     """A model in motion, implicit Euler in steps of `dt` [s] with Rayleigh damping [1/s], [s]."""
     from soft_twin.solvers.time.integrators import BackwardEuler
 
     return BackwardEuler(model, dt, mass_damping=mass_damping, stiffness_damping=stiffness_damping)
+
+
+def turned(rpy_deg: Sequence[float]) -> np.ndarray:
+    """(3, 3) rotation by roll, pitch and yaw [°]."""
+    return euler2mat(*np.radians(rpy_deg), axes="sxyz")

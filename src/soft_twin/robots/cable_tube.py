@@ -1,18 +1,17 @@
 """A soft tube of one or more segments, bent by cables that run inside its wall: the slender robot."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from transforms3d.euler import euler2mat
 
-from soft_twin.robots.base import Robot, build_dynamics
+from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, WinchDescription, WoundCable
+from soft_twin.robots.base import DrivenRobot, build_dynamics, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import cable_tube as descriptions
-    from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
     from soft_twin.mechanics.model import Model
@@ -67,74 +66,30 @@ class Body:
         return sum(self.segment_lengths)
 
 
-@dataclass(frozen=True)
-class Cable:
+@dataclass(frozen=True, kw_only=True)
+class Cable(WoundCable):
     """A cable from the base to the end of a segment, parallel to the axis.
 
     Attributes:
-        name: unique name.
         position: (2,) x and y of the cable in the cross section [m].
         length: from base to anchor, undeformed [m].
-        motor_id: id of the motor that pulls it.
-        direction: −1 where its motor turns, or its drum winds, the other way round than the winches do.
-        scale: measured length of cable over that computed from the drum.
-        offset: displacement at which the cable is when it is homed [m].
     """
 
-    name: str
     position: tuple[float, float]
     length: float
-    motor_id: int
-    direction: int = 1
-    scale: float = 1.0
-    offset: float = 0.0
 
 
 @dataclass(frozen=True)
-class CableLimits:
-    """What every cable must keep to: tension [N], displacement [m], its rate [m/s] and acceleration [m/s²]."""
-
-    tension: tuple[float, float]
-    displacement: tuple[float, float]
-    rate: float
-    acceleration: float = 4.0
-
-
-@dataclass(frozen=True)
-class WinchDescription:
-    """Drum radius [m], rotor turns per drum turn, sign of the rotor's turning that winds in, current limit [A].
-
-    `growth` is that of the radius while the cable is wound onto itself [m/rad], see driving.winch.
-    """
-
-    radius: float
-    gear_ratio: float
-    direction: int
-    current_limit: float
-    growth: float = 0.0
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ of the
-    cables, time constant of a motor [s]."""
-
-    young_modulus_scale: float
-    density_scale: float
-    cable_friction: float
-    motor_lag: float
-
-
-@dataclass(frozen=True)
-class CableTube(Robot):
+class CableTube(DrivenRobot):
     """The slender robot (Lai et al. 2025): see the classes of its parts.
 
     Attributes:
-        mounting: (3, 3) rotation from the IMU board's frame to base_link.
         cable_stiffness: axial stiffness of a cable between winch and anchor [N/m].
         pretension: tension [N] that the controller keeps in every cable, so that the cables' lengths and not the
             uncertain stiffness and weight of the body decide on the shape.
+        imus: the one in the base.
         target_tip: (3,) default tip target in base_link [m].
+        emulated: how the emulated robot differs from the twin.
     """
 
     body: Body
@@ -143,18 +98,18 @@ class CableTube(Robot):
     cable_stiffness: float
     pretension: float
     winch: WinchDescription
-    mounting: np.ndarray = field(repr=False)
+    imus: tuple[ImuPlace, ...]
     target_tip: tuple[float, float, float]
     emulated: Mismatch
 
     @property
-    def actuator_names(self) -> list[str]:
-        """As in all arrays of efforts and coordinates."""
-        return self.cable_names
-
-    @property
     def cable_names(self) -> list[str]:
         return [cable.name for cable in self.cables]
+
+    @property
+    def winches(self) -> CableDrive:
+        """What drives its cables."""
+        return CableDrive(self.cables, self.cable_limits, self.winch)
 
     def build_twin(self, backend="fem", mesh=None, element=None, material=None) -> "Twin":
         """The robot's physical twin; what is not given comes from the description.
@@ -190,12 +145,6 @@ class CableTube(Robot):
 
         return Inverse(self.build_twin() if twin is None else twin, self.limits(), self.cable_names)
 
-    def build_controller(self, twin: "Twin | None" = None, reuse: bool = False) -> "Controller":
-        """What the robot's control loop calls, tick by tick, on `twin` or on one of its own; see Controller."""
-        from soft_twin.inverse.controller import Controller
-
-        return Controller(self.build_inverse(twin), self.target_tip, reuse)
-
     def limits(self) -> "list[Limit]":
         """Of the cables' tensions, pretension included, and of their displacements."""
         from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
@@ -219,8 +168,8 @@ def read(description: "descriptions.CableTube", path: Path, nodes: dict[str, Any
         cable_limits=CableLimits(cables.tension, cables.displacement, cables.rate, cables.acceleration),
         cable_stiffness=cables.stiffness,
         pretension=cables.pretension,
-        winch=_winch(description.winches),
-        mounting=euler2mat(*np.radians(description.imu.mounting_rpy_deg), axes="sxyz"),
+        winch=description.winches.drum,
+        imus=(ImuPlace("base", turned(description.imu.mounting_rpy_deg)),),
         target_tip=description.target.tip,
         emulated=Mismatch(**dict(description.emulated)),
     )
@@ -254,10 +203,4 @@ def _cable(item: "descriptions.Cable", radius: float, length: float) -> Cable:
         direction=item.direction,
         scale=item.scale,
         offset=item.offset,
-    )
-
-
-def _winch(winches: "descriptions.Winches") -> WinchDescription:
-    return WinchDescription(
-        winches.radius, winches.gear_ratio, winches.direction, winches.current_limit, winches.growth
     )

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, ValveDrive, WoundCable
 from soft_twin.errors import DescriptionError, SoftTwinError
-from soft_twin.robots.base import Robot, build_dynamics
+from soft_twin.robots.base import DrivenRobot, build_dynamics, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
-    from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
     from soft_twin.mechanics.actuators.base import Actuators
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class FemRobot(Robot):
+class FemRobot(DrivenRobot):
     """See the module's docstring.
 
     Attributes:
@@ -36,17 +36,79 @@ class FemRobot(Robot):
     description: "descriptions.FemRobot" = field(repr=False)
 
     @property
-    def actuator_names(self) -> list[str]:
-        """Cables first, chambers behind them, as in all arrays of efforts and coordinates."""
-        return [each.name for each in (*self.description.cables, *self.description.chambers)]
-
-    @property
     def cable_names(self) -> list[str]:
         return [cable.name for cable in self.description.cables]
 
     @property
     def chamber_names(self) -> list[str]:
         return [chamber.name for chamber in self.description.chambers]
+
+    @property
+    def winches(self) -> CableDrive | None:
+        """What drives its cables; None where it has none.
+
+        Raises:
+            DescriptionError: there are no winches, or a cable has no motor.
+        """
+        cables, winches = self.description.cables, self.description.winches
+        if not cables:
+            return None
+        missing = next((i for i, cable in enumerate(cables) if winches is None or cable.motor_id is None), None)
+        if missing is not None:
+            key = "'winches' and its 'motor_id'" if winches is None else "its 'motor_id'"
+            raise self.mistake(f"cable '{cables[missing].name}' has no drive: give {key}", "cables", missing)
+        tension, displacement = _alike([cable.tension for cable in cables]), _alike([c.displacement for c in cables])
+        limits = CableLimits(tension, displacement, winches.rate, winches.acceleration)
+        wound = [
+            WoundCable(name=c.name, motor_id=c.motor_id, direction=c.direction, scale=c.scale, offset=c.offset)
+            for c in cables
+        ]
+        return CableDrive(tuple(wound), limits, winches.drum)
+
+    @property
+    def valves(self) -> ValveDrive | None:
+        """What drives its chambers, all within the pressures that each of them may have; None where it has none.
+
+        Raises:
+            DescriptionError: there are no valves, or a chamber has no channel.
+        """
+        chambers, valves = self.description.chambers, self.description.valves
+        if not chambers:
+            return None
+        missing = next((i for i, each in enumerate(chambers) if valves is None or each.channel is None), None)
+        if missing is not None:
+            key = "'valves' and its 'channel'" if valves is None else "its 'channel'"
+            raise self.mistake(f"chamber '{chambers[missing].name}' has no drive: give {key}", "chambers", missing)
+        low, high = np.array([chamber.pressure for chamber in chambers]).T
+        channels = tuple(chamber.channel for chamber in chambers)
+        return ValveDrive(
+            chamber_names=tuple(self.chamber_names),
+            channels=channels,
+            lowest=float(low.max()),
+            highest=float(high.min()),
+            **dict(valves),
+        )
+
+    @property
+    def imus(self) -> tuple[ImuPlace, ...]:
+        """Where its IMUs sit."""
+        return tuple(ImuPlace(imu.name, turned(imu.mounting_rpy_deg), imu.plate) for imu in self.description.imus)
+
+    @property
+    def obstacles(self) -> "tuple[descriptions.Obstacle, ...]":
+        """Descriptions of what its body may press on."""
+        return self.description.obstacles
+
+    @property
+    def emulated(self) -> Mismatch:
+        """How the emulated robot differs from the twin."""
+        return Mismatch(**dict(self.description.emulated))
+
+    def mistake(self, message: str, *keys: str | int) -> DescriptionError:
+        """A mistake in the robot's file, at these keys of the robot."""
+        from soft_twin.descriptions.mistakes import mistake_at
+
+        return mistake_at(self.path, ["robot", *keys], message)
 
     @property
     def target_tip(self) -> tuple[float, float, float]:
@@ -100,18 +162,13 @@ class FemRobot(Robot):
         twin = self.build_twin() if twin is None else twin
         return Inverse(twin, self.limits(), self.actuator_names, posture=None)
 
-    def build_controller(self, twin: "FemTwin | None" = None, reuse: bool = False) -> "Controller":
-        """What the robot's control loop calls, tick by tick, on `twin` or on one of its own; see Controller."""
-        from soft_twin.inverse.controller import Controller
-
-        return Controller(self.build_inverse(twin), self.target_tip, reuse)
-
     def limits(self) -> "list[Limit]":
         """Of tensions and pressures, of displacements and volumes."""
         from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
 
         cables, chambers = self.description.cables, self.description.chambers
-        efforts = [cable.tension for cable in cables] + [chamber.pressure for chamber in chambers]
+        tensions = [(max(cable.tension[0], cable.pretension), cable.tension[1]) for cable in cables]
+        efforts = tensions + [chamber.pressure for chamber in chambers]
         coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
         return [EffortLimit(*np.array(efforts).T), CoordinateLimit(*np.array(coordinates).T)]
 
@@ -181,6 +238,14 @@ class FemRobot(Robot):
 def read(description: "descriptions.FemRobot", path: Path, nodes: dict[str, Any]) -> FemRobot:
     """A FemRobot from its description."""
     return FemRobot(name=description.name, path=path, nodes=nodes, description=description)
+
+
+def _alike(limits: list[tuple[float, float]]) -> tuple:
+    """Lower and upper limits: numbers where all are alike, else (c,)."""
+    if len(set(limits)) == 1:
+        return limits[0]
+    low, high = np.array(limits).T
+    return low, high
 
 
 def _voxels(source: "descriptions.Voxels") -> "Mesh":

@@ -1,0 +1,118 @@
+"""What a description says of what moves a body of finite elements: cables and chambers, and what drives them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from soft_twin.descriptions.kinds_of_value import (
+    NAME,
+    NAMED,
+    Interval,
+    Number,
+    Several,
+    Sign,
+    Whole,
+    in_limits,
+    mistake,
+)
+from soft_twin.descriptions.part import Part
+from soft_twin.descriptions.valve_devices import VALVE_DEVICES
+from soft_twin.descriptions.winches import Winches
+
+Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 3, 3)]
+
+
+class FemCable(Part):
+    """A straight cable from `start` to `end`, inside the body; or outside it, to the surface or group `nodes`, which
+    carries its end."""
+
+    name: Annotated[str, NAME] = Field(description="of its own")
+    start: Place = Field(description="where it leaves its winch, in the undeformed body")
+    end: Place = Field(description="where it is fixed to the body")
+    nodes: Annotated[str | None, NAMED] = Field(
+        default=None, description="of a cable outside the body: what it pulls on"
+    )
+    tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="limits, 0 or more")
+    displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(
+        description="limits, > 0: pulled in; contains 0"
+    )
+    stiffness: Annotated[float, Number(1.0, 1e9, "N/m")] = Field(description="axial, between winch and anchor")
+    pretension: Annotated[float, Number(0.0, 1e4, "N")] = Field(
+        default=0.0, description="that the controller keeps in it, within `tension`"
+    )
+    motor_id: Annotated[int | None, Whole(1, 8)] = Field(default=None, description="of the motor that pulls it")
+    direction: Annotated[int, Sign()] = Field(default=1, description="−1: motor or drum turn the other way round")
+    scale: Annotated[float, Number(0.5, 2.0)] = Field(default=1.0, description="measured over computed length")
+    offset: Annotated[float, Number(-10.0, 10.0, "m")] = Field(
+        default=0.0, description="displacement at which it is homed, within `displacement`"
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "FemCable":
+        if not self.displacement[0] <= 0.0 <= self.displacement[1]:
+            raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
+        in_limits(self.offset, *self.displacement, "offset")
+        in_limits(self.pretension, *self.tension, "pretension")
+        return self
+
+
+class FemWinches(Winches):
+    """The winches, all alike; with `cable_diameter` and `drum_width`, cable wound onto cable counts."""
+
+    rate: Annotated[float, Number(1e-4, 10.0, "m/s")] = Field(default=0.05, description="largest, of a displacement")
+    acceleration: Annotated[float, Number(1e-3, 1e3, "m/s²")] = Field(default=4.0, description="largest")
+
+
+class Chamber(Part):
+    """A hollow that air is let into."""
+
+    name: Annotated[str, NAME] = Field(description="of its own")
+    surface: Annotated[str, NAMED] = Field(description="of the body around it, closed or with a clamped rim")
+    pressure: Annotated[tuple[float, float], Interval(Number(-1e5, 1e7, "Pa"))] = Field(description="limits, gauge")
+    volume: Annotated[tuple[float, float], Interval(Number(-1.0, 1.0, "m³"))] = Field(
+        default=(-1.0, 1.0), description="limits of what is let in"
+    )
+    channel: Annotated[int | None, Whole(0, 63)] = Field(
+        default=None, description="place of its valve on the device, counted from 0; of an OpenPneu the pair of pumps"
+    )
+
+
+class Valves(Part):
+    """The valves of all chambers, on one device; see driving.md."""
+
+    backend: Literal["openpneu", "dac_board", "modbus"] = Field(description="kind of device")
+    rate: Annotated[float, Number(1.0, 1e8, "Pa/s")] = Field(default=200e3, description="highest, of a pressure")
+    vent_rate: Annotated[float, Number(1.0, 1e8, "Pa/s")] = Field(default=50e3, description="of venting")
+    vented: Annotated[float, Number(-1e5, 1e6, "Pa")] = Field(default=0.0, description="of a relaxed chamber, gauge")
+    acceleration: Annotated[float, Number(1.0, 1e10, "Pa/s²")] = Field(
+        default=4e6, description="highest change of these rates"
+    )
+
+    def check_chambers(self, chambers: Sequence[Chamber]) -> None:
+        """Raise a mistake where a relaxed chamber would be beyond its limits, or the device has no such
+        pressures or places."""
+        device = VALVE_DEVICES[self.backend]
+        if len(chambers) > device.most:
+            raise mistake(f"{len(chambers)} chambers are more than {self.backend} has, {device.most}", "chambers")
+        for i, chamber in enumerate(chambers):
+            low, high = chamber.pressure
+            if not low <= self.vented <= high:
+                words = f"{low:g}…{high:g} Pa leaves out what a relaxed chamber has, valves.vented, {self.vented:g} Pa"
+                raise mistake(words, "chambers", i, "pressure")
+            if low < device.lowest or high > device.highest:
+                words = (
+                    f"{low:g}…{high:g} Pa is more than valves of kind {self.backend} have, "
+                    f"{device.lowest:g}…{device.highest:g} Pa"
+                )
+                raise mistake(words, "chambers", i, "pressure")
+        given = sorted(chamber.channel for chamber in chambers if chamber.channel is not None)
+        if len(given) == len(chambers) and given != list(range(len(given))):
+            raise mistake(f"channels {given} are not 0…{len(given) - 1}, one for each chamber", "chambers")
+
+
+def refuse_twice(values: Sequence[Any], words: str, *at: str | int) -> None:
+    """Raise a mistake where a value that is not None is there twice."""
+    twice = next((value for value in values if value is not None and list(values).count(value) > 1), None)
+    if twice is not None:
+        raise mistake(f"two {words} {twice!r}", *at)

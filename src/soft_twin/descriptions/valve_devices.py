@@ -1,0 +1,18 @@
+"""The kinds of valves: what of them limits depend on."""
+
+from typing import NamedTuple
+
+
+class ValveDevice(NamedTuple):
+    """Lowest and highest gauge pressure that a device can be told [Pa], and how many chambers it has valves for."""
+
+    lowest: float
+    highest: float
+    most: int
+
+
+VALVE_DEVICES = {
+    "openpneu": ValveDevice(-50e3, 95e3, 5),
+    "dac_board": ValveDevice(0.1e6, 0.6e6, 64),
+    "modbus": ValveDevice(0.0, 1e6, 16),
+}
