@@ -14,5 +14,5 @@ class ValveDevice(NamedTuple):
 VALVE_DEVICES = {
     "openpneu": ValveDevice(-50e3, 95e3, 5),
     "dac_board": ValveDevice(0.1e6, 0.6e6, 64),
-    "modbus": ValveDevice(0.0, 1e6, 16),
+    "modbus": ValveDevice(0.0, 1e6, 120),
 }
