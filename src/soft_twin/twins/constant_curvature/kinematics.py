@@ -1,0 +1,201 @@
+"""Constant-curvature kinematics of bodies of one or more segments, each with any number of cables.
+
+Source: papers of the neck (equations 1 to 5) and of its real logs, whose motor targets follow straight cables. Here the
+bending plane's azimuth is that of the bend in the base frame, cables are at (x, y) in the section, and "pulled in" is
+positive: the paper's Δl = d α cos(β + γ) with γ measured the other way round.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.twins.constant_curvature import kernels
+from soft_twin.twins.constant_curvature.orientation import pitch_roll_of
+
+TOLERANCE = 1e-14  # of the body's length, to which displacements are explained
+
+
+class ConstantCurvature:
+    """Segments that bend in circular arcs of constant length and do not twist.
+
+    Attributes:
+        segment_lengths: (s,) [m].
+        cable_positions: (c, 2) in the section [m].
+        cable_ends: (c,) the segment, from 0, at whose end a cable is fixed.
+    """
+
+    def __init__(
+        self,
+        segment_lengths: Sequence[float],
+        cable_positions: Sequence[Sequence[float]],
+        cable_ends: Sequence[int] | None = None,
+        *,
+        cables: Literal["arc", "chord"] = "arc",
+        overhangs: tuple[float, float] = (0.0, 0.0),
+    ):
+        """A straight body along +z.
+
+        Args:
+            segment_lengths, cable_positions, cable_ends: see the attributes; without ends, at the end of the last one.
+            cables: "arc" bend with the body, "chord" are straight from one end of a segment to the other.
+            overhangs: how much longer a straight cable is than its segment, below and above it [m].
+
+        Raises:
+            InputError: wrong sizes, lengths that are not positive, or too few cables to tell the bends.
+        """
+        if cables not in ("arc", "chord"):
+            raise InputError(f"cables: '{cables}' is neither 'arc' nor 'chord'")
+        self.segment_lengths = _positive(segment_lengths)
+        self.cable_positions = _places(cable_positions)
+        self.cable_ends = _ends(cable_ends, len(self.cable_positions), len(self.segment_lengths))
+        self._overhangs = np.tile(_overhangs(overhangs), (len(self.segment_lengths), 1))
+        self._geometry = (
+            cables == "chord",
+            self.segment_lengths,
+            self._overhangs,
+            self.cable_positions,
+            self.cable_ends,
+        )
+        self._one = (cables == "chord", float(self.segment_lengths[0]), *map(float, self._overhangs[0]))
+        self._tightest = float(np.min(self.segment_lengths) / np.max(np.linalg.norm(self.cable_positions, axis=1)))
+        self._harmless = min(self._tightest, np.pi / 2.0)
+        self._common = self._sees_common_part()
+
+    def displacements(self, pitch: float | np.ndarray, roll: float | np.ndarray) -> np.ndarray:
+        """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) for arrays (n,).
+
+        Args:
+            pitch, roll: of `orientation.py` [rad].
+
+        Raises:
+            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, or several segments.
+        """
+        self._has_one_segment()
+        if np.ndim(pitch) == 0:
+            if not abs(pitch) + abs(roll) < self._harmless:  # the tilt is at most this
+                self._refuse_beyond(np.atleast_1d(pitch), np.atleast_1d(roll))
+            return kernels.displacements_at_one(*self._one, self.cable_positions, pitch, roll)
+        pitch, roll = np.broadcast_arrays(np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float))
+        pitch, roll = pitch.ravel(), roll.ravel()
+        self._refuse_beyond(pitch, roll)
+        return kernels.displacements_at(*self._one, self.cable_positions, pitch, roll)
+
+    def orientation(self, displacements: np.ndarray) -> tuple[float, float]:
+        """Pitch and roll [rad] of the plate for displacements (c,) [m], of one segment; see `bends_of`."""
+        self._has_one_segment()
+        bends, _ = self.bends_of(displacements)
+        return pitch_roll_of(self.poses(bends)[1][0, :, 2])
+
+    def displacements_of(self, bends: np.ndarray) -> np.ndarray:
+        """(…, c) cables pulled in [m] for bends (…, s, 2): θ (cos φ, sin φ) of each segment [rad]."""
+        bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
+        flat = bends.reshape(-1, *bends.shape[-2:])
+        return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], -1)
+
+    def jacobian(self, bends: np.ndarray) -> np.ndarray:
+        """(c, s, 2) derivatives [m/rad] of the displacements by bends (s, 2)."""
+        bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
+        found, jacobian = np.empty(len(self.cable_positions)), np.empty((len(self.cable_positions), bends.size))
+        kernels.pulls(*self._geometry, bends, found, jacobian)
+        return jacobian.reshape(len(self.cable_positions), *bends.shape)
+
+    def bends_of(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bends (…, s, 2) [rad] that explain displacements (…, c) [m] in the least squares' sense.
+
+        A part that all cables have in common says nothing of the bend (a body that is pressed together, winches that
+        were not homed) and is found beside it where there are more cables than bends have components, else taken as 0.
+
+        Returns:
+            The bends, and the common part (…) [m].
+
+        Raises:
+            InputError: wrong size or not finite.
+            ConvergenceError: no bends were found.
+        """
+        displacements = self._checked(displacements, (len(self.cable_positions),), "displacements")
+        flat = displacements.reshape(-1, displacements.shape[-1])
+        tolerance = TOLERANCE * float(np.sum(self.segment_lengths))
+        bends, common, found = kernels.fits(*self._geometry, self._common, flat, tolerance)
+        if not found.all():
+            raise ConvergenceError(f"no constant curvature has the displacements {flat[~found][0].tolist()} m")
+        shape = displacements.shape[:-1]
+        return bends.reshape(*shape, *bends.shape[1:]), common.reshape(shape)
+
+    def poses(self, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the segments in the base frame for bends (…, s, 2) [rad].
+
+        Returns:
+            Positions (…, s, 3) [m]; rotations (…, s, 3, 3).
+        """
+        bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
+        places, turns = kernels.poses(self.segment_lengths, bends.reshape(-1, *bends.shape[-2:]))
+        return places.reshape(*bends.shape[:-1], 3), turns.reshape(*bends.shape[:-1], 3, 3)
+
+    def _sees_common_part(self) -> bool:
+        arcs = self.jacobian(np.zeros((len(self.segment_lengths), 2))).reshape(len(self.cable_positions), -1)
+        scaled = arcs / np.max(np.abs(arcs))
+        if np.linalg.matrix_rank(scaled, tol=1e-6) < scaled.shape[1]:
+            raise InputError(
+                f"{len(self.cable_positions)} cables at {self.cable_positions.tolist()} m do not tell the bends of "
+                f"{len(self.segment_lengths)} segments: each needs two that are not in line with its axis"
+            )
+        with_common = np.column_stack([scaled, np.ones(len(scaled))])
+        return bool(np.linalg.matrix_rank(with_common, tol=1e-6) == with_common.shape[1])
+
+    def _has_one_segment(self) -> None:
+        if len(self.segment_lengths) > 1:
+            raise InputError(
+                f"pitch and roll are those of one segment, this body has {len(self.segment_lengths)}: "
+                "say the bends of each"
+            )
+
+    def _refuse_beyond(self, pitch: np.ndarray, roll: np.ndarray) -> None:
+        """Refuse what is not finite, or turns a cable's side inside out."""
+        with np.errstate(invalid="ignore"):  # infinite angles
+            tilt = np.arccos(np.cos(pitch) * np.cos(roll))
+        bad = ~((tilt < self._tightest) & (np.abs(pitch) <= np.pi / 2.0) & (np.abs(roll) <= np.pi))
+        if bad.any():
+            raise InputError(
+                f"pitch {pitch[bad][0]:g}, roll {roll[bad][0]:g} rad: expected a tilt below {self._tightest:g} rad, "
+                "where the inner cable's side has no length left, pitch within ±π/2 and roll within ±π"
+            )
+
+    def _checked(self, values: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
+        values = np.ascontiguousarray(values, dtype=float)
+        if values.shape[-len(shape) :] != shape:
+            raise InputError(
+                f"{what}: expected an array of shape (…, {', '.join(map(str, shape))}), found {values.shape}"
+            )
+        if not np.isfinite(values).all():
+            raise InputError(f"{what}: {values[~np.isfinite(values)][0]} is not finite")
+        return values
+
+
+def _positive(lengths: Sequence[float]) -> np.ndarray:
+    lengths = np.ascontiguousarray(lengths, dtype=float)
+    if lengths.ndim != 1 or not len(lengths) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+        raise InputError(f"segment_lengths: expected positive lengths, found {lengths.tolist()}")
+    return lengths
+
+
+def _places(places: Sequence[Sequence[float]]) -> np.ndarray:
+    places = np.ascontiguousarray(places, dtype=float)
+    if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all() or not np.any(places):
+        raise InputError(f"cable_positions: expected (x, y) of each cable, away from the axis, found {places.tolist()}")
+    return places
+
+
+def _ends(ends: Sequence[int] | None, count: int, segments: int) -> np.ndarray:
+    ends = np.full(count, segments - 1) if ends is None else np.asarray(ends)
+    if ends.shape != (count,) or ends.dtype.kind != "i" or np.any((ends < 0) | (ends >= segments)):
+        raise InputError(f"cable_ends: expected {count} segments from 0 to {segments - 1}, found {ends.tolist()}")
+    return ends.astype(np.int64)
+
+
+def _overhangs(overhangs: tuple[float, float]) -> np.ndarray:
+    overhangs = np.asarray(overhangs, dtype=float)
+    if overhangs.shape != (2,) or not (np.isfinite(overhangs) & (overhangs >= 0.0)).all():
+        raise InputError(f"overhangs: expected two lengths that are not negative, found {overhangs.tolist()}")
+    return overhangs
