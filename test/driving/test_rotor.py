@@ -249,3 +249,47 @@ def test_lost_late_and_doubled_samples_do_not_add_up_to_a_jump():
             rotor.update(waiting, silent, 0.001)
             waiting, silent = [], 0.0
     assert (rotor.jumps, rotor.losses) == (0, 0)
+
+
+class NewDriver:
+    """A rotor that has just been met: nobody knows yet how often it sends, and whether all of that arrives."""
+
+    def __init__(self):
+        self.rotor = Rotor(ACCELERATION, SILENT_AFTER)
+        self.angle, self.speed = 0.0, 0.0
+        self._silent, self._waiting = 0.0, []
+        self.rotor.update([self._sample()], TICK, 0.0)
+
+    def _sample(self):
+        return Feedback(1, round(self.angle) % COUNTS_PER_TURN, round(self.speed / COUNTS_PER_RPM), 0.0)
+
+    def live(self, change, arrives, read):
+        """For a millisecond: its speed changes [counts/s], it says so, and the host reads what has come."""
+        self.speed = min(self.speed + change, FAST)
+        self.angle += 0.001 * self.speed
+        self._silent += 0.001
+        if arrives:
+            self._waiting.append(self._sample())
+        if read:
+            self.rotor.update(self._waiting, self._silent, 0.0)
+            self._silent, self._waiting = 0.0, []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_before_the_period_is_known_no_turn_is_lost_unnamed(seed):
+    rng, driver = np.random.default_rng(seed), NewDriver()
+    for i in range(250):
+        driver.live(0.001 * rng.uniform(-0.3, 1.0) * ACCELERATION, arrives=rng.random() < 0.3, read=i % 4 == 3)
+    driver.live(0.0, arrives=True, read=True)
+    turns = (driver.angle - driver.rotor.counts) / COUNTS_PER_TURN
+    assert driver.rotor.jumps + driver.rotor.losses or abs(turns) < 0.5
+
+
+@pytest.mark.parametrize(("period", "patience"), [(1, 4), (4, 4), (10, 4), (1, 60)])
+def test_before_the_period_is_known_slow_feedback_and_a_slow_host_are_no_loss(period, patience):
+    driver = NewDriver()
+    for i in range(240):
+        driver.live(0.2 * 0.001 * ACCELERATION, arrives=i % period == 0, read=i % patience == patience - 1)
+    driver.live(0.0, arrives=True, read=True)
+    assert driver.rotor.jumps + driver.rotor.losses == 0
+    assert driver.rotor.counts == pytest.approx(driver.angle, abs=2.0)

@@ -381,3 +381,19 @@ def test_a_device_that_measures_nothing_on_purpose_is_not_called_silent(control)
 def test_old_measurements_are_counted(control):
     _run(control, 0.4, measure=False)
     assert control.state(0.0).counters["stale"] > 10
+
+
+def test_a_device_that_is_told_seldom_is_not_told_at_once_what_it_has_missed():
+    """It is told something every 0.4 s, and has not fallen yet to what it was told before when it says its pressure."""
+    control, lead = ValveControl(NAMES, LIMITS), 30e3 + 0.1 * LIMITS.rate
+    control.enable()
+    control.told = np.zeros(3)
+    rises = []
+    for tick in range(100):
+        control.command(np.full(3, 100e3))
+        positions = control.update(np.full(3, 90e3) if tick % 20 == 0 else None, DT)
+        if tick % 20 == 0:
+            rises.append(positions - control.told)
+            control.told = positions
+    assert np.max(rises) <= lead * (1 + 1e-9)
+    np.testing.assert_allclose(control.told, 100e3)

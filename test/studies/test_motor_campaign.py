@@ -295,7 +295,8 @@ def test_a_driver_that_keeps_to_other_limits_is_caught(part, right, wrong, kind)
 
 def test_the_drivers_survive_random_cases():
     campaign = MotorCampaign()
-    assert {seed: found for seed in range(4) if (found := campaign.run_case(seed))} == {}
+    once = (70017,)  # seeds that broke a rule once
+    assert {seed: found for seed in (*range(4), *once) if (found := campaign.run_case(seed))} == {}
 
 
 def test_a_case_is_the_same_each_time():

@@ -132,13 +132,13 @@ class Rotor:
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
         before, start = self.speed, self.counts
         for sample in fresh:
-            self._take(sample, period)
-        self._compare(self.counts - start, before, fresh, silence, period)
+            self._take(sample, period or silence / len(fresh))
+        self._compare(self.counts - start, before, fresh, silence, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, period)
             self._judge(unheard, look, period)
         else:
-            self._judge_untimed(silence)
+            self._judge_untimed(silence, len(fresh))
 
     def _begin(self, samples: Iterable[Feedback]) -> None:
         """The newest sample says where the rotor starts."""
@@ -224,14 +224,17 @@ class Rotor:
         reach = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
         return self._largest > reach + self._fastest * (2.0 * period + self._owed)
 
-    def _judge_untimed(self, silence: float) -> None:
-        """While the period is not known: samples may be as far apart as they came."""
+    def _judge_untimed(self, silence: float, count: int) -> None:
+        """While the period is not known: `count` samples came in, as far apart as that was since the one before [s]."""
         farthest = SLACK + self._tolerance + self._fastest * max(silence, SHORTEST_GAP)
         if self._largest > farthest:  # in one sample; several may have come at once
             self._jump()
-        else:
-            self.losses += silence > self._silent_after
-            self._close()
+            return
+        self._take_back_turns()
+        if not self._is_certain(self._excess, silence - (count - 1) * SHORTEST_PERIOD):
+            self.losses += 1
+            self._begin_sums()
+        self._close()
 
     def _settle(self, period: float) -> None:
         """Samples were lost for good: how far the rotor has turned meanwhile, if that can be known."""

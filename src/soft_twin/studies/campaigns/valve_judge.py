@@ -219,6 +219,8 @@ class Judge:
         now, state = self.world.now, status.state.value
         before, self._connected, self._active = self._connected, connected, active
         if state in ("fault", "away") or any(not OF_COMMANDS.match(fault) for fault in status.faults):
+            self._named = math.inf  # until something else is told
+        elif self._named == math.inf:
             self._named = now
         for fault in status.faults:
             self._judge_message("fault", fault)
@@ -410,6 +412,11 @@ class Judge:
             self.fail("bang", f"chamber {index} from {_kpa(before)} to {_kpa(truth)} in {BANG_TIME:g} s")
 
     def _is_named(self, within: float) -> bool:
+        """Whether a fault was told lately [s]; what was told last holds for as long as nothing else is told.
+
+        A poll that says last words to a dead device keeps the status from being read anew; the person goes on seeing
+        the fault that they were told before.
+        """
         return self._named > self.world.now - within - GRACE
 
 
