@@ -1,7 +1,7 @@
-"""The slender robot's nodes, as `soft_twin.graph` declares them: emulated unless `imu` and `can` name its devices."""
+"""The slender robot's nodes, as `running.graph` declares them: emulated unless `imu` and `can` name its devices."""
 
-from soft_twin.graph import Devices
 from soft_twin_ros.launching import description, robot_nodes
+from soft_twin_ros.running.graph import Devices
 
 ARGUMENTS = {
     "robot": ("slender", "name of a robot in config/, or path of its description"),

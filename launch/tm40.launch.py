@@ -1,7 +1,7 @@
-"""TM40's nodes, as `soft_twin.graph` declares them, with an emulated arm unless `emulated` is false."""
+"""TM40's nodes, as `running.graph` declares them, with an emulated arm unless `emulated` is false."""
 
-from soft_twin.graph import Devices
 from soft_twin_ros.launching import description, robot_nodes
+from soft_twin_ros.running.graph import Devices
 
 ARGUMENTS = {
     "robot": ("tm40", "name of a robot in config/, or path of its description"),

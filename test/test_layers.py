@@ -95,6 +95,28 @@ def test_the_library_imports_without_ros():
     assert result.returncode == 0, result.stderr
 
 
+def test_the_library_knows_the_nodes_only_in_commands_that_start_them():
+    importers = {
+        str(path.relative_to(SOURCES / "soft_twin"))
+        for path in (SOURCES / "soft_twin").rglob("*.py")
+        if re.search(r"^\s*(from|import) soft_twin_ros", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert {name for name in importers if not name.startswith("app/")} == set()
+    for name in importers:
+        tree = ast.parse((SOURCES / "soft_twin" / name).read_text(encoding="utf-8"))
+        at_once = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        assert [module for module in at_once if module.startswith("soft_twin_ros")] == [], name
+
+
+def test_running_imports_ros_in_its_runner_alone():
+    importers = {
+        path.name
+        for path in (SOURCES / "soft_twin_ros" / "running").glob("*.py")
+        if re.search(r"^(from|import) (rclpy|\w+_msgs|\w+_srvs)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert importers == {"runner.py"}
+
+
 def test_only_nodes_commands_and_tests_import_the_emulation():
     importers = {
         str(path.relative_to(SOURCES))

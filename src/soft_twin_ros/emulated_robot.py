@@ -22,10 +22,10 @@ from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
-from soft_twin.graph import default_device_folder
 from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
+from soft_twin_ros.running.graph import default_device_folder
 
 NAN = float("nan")
 
@@ -82,6 +82,7 @@ class EmulatedRobot(RobotNode):
             "phase": robot.truth().phase,
             "body_failures": robot.body_failures,
             "damped_steps": self._plant.damped_steps,
+            "keeps_up": not pace.slow,
             "pace": pace.last,
             "slowest_pace": pace.slowest,
             "slow_for": pace.slow_for,

@@ -34,7 +34,7 @@ from soft_twin_ros.conversions import (
     to_point,
     to_seconds,
 )
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, NEWEST
 
@@ -79,7 +79,7 @@ class GravityToCables(RobotNode):
         tick, silence = self._tick, self.steady_now() - self._heard
         values = {f"refused_{reason}": count for reason, count in self._refused.items()}
         if tick is None:
-            return Health(WARN, self._refusal or "waiting for gravity", values)
+            return waiting(self._refusal or "waiting for gravity", values)
         values |= {
             "error_mm": 1e3 * tick.error,
             "tick_ms": 1e3 * tick.duration,

@@ -194,8 +194,6 @@ def health_of(status: Status) -> Health:
     """A session's status as a node's health: what asks for a person is an error."""
     faults = "; ".join(status.faults)
     values = {"state": status.state.value} | status.counters
-    if status.state is not State.AWAY:
-        values = {"mode": status.mode.split(":")[0]} | values
     lost = status.state is State.POSITION_UNKNOWN and faults
     if status.state in (State.FAULT, State.AWAY) or lost:
         return Health(ERROR, faults or status.mode, values)

@@ -27,7 +27,7 @@ from soft_twin_ros.conversions import (
     temperature_message,
     vector_message,
 )
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, NEWEST
 
@@ -81,7 +81,7 @@ class ImuToGravity(RobotNode):
         if silence > self.parameters.silent_after:
             return Health(ERROR, "IMU silent: gravity is not published", {"silence_s": silence})
         if estimate is None:
-            return Health(WARN, "waiting for the IMU")
+            return waiting("waiting for the IMU")
         values = {"temperature_state": estimate.temperature_state, "heater_duty": float(estimate.heater_duty)}
         if not estimate.valid:
             return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)

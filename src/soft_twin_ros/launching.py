@@ -8,7 +8,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from soft_twin import load_robot
-from soft_twin.graph import Devices, graph
+from soft_twin_ros.running.graph import Devices, graph
 
 
 def description(

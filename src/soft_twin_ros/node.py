@@ -15,10 +15,11 @@ from rclpy.signals import SignalHandlerOptions
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
 from soft_twin.priority import prefer_all_threads, prefer_this_process
-from soft_twin.processes import Interruption
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.parameters import declare, parameter, refuse_unknown
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
+from soft_twin_ros.running.health import FAILED, READY, WAITING
+from soft_twin_ros.running.processes import Interruption
 
 BASE_FRAME = "base_link"
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -37,11 +38,23 @@ class RobotParameters:
 
 @dataclass(frozen=True)
 class Health:
-    """A node's health: level, one line for people, numbers."""
+    """A node's health: level, one line for people, and values for programs.
+
+    Among the values is always `state`: "ready", "failed" at the level of an error, where nothing else is said.
+    """
 
     level: bytes = OK
     message: str = "ok"
     values: dict[str, Any] = field(default_factory=dict)
+
+    def for_programs(self) -> dict[str, Any]:
+        """The values with the state."""
+        return {"state": FAILED if self.level == ERROR else READY} | self.values
+
+
+def waiting(message: str, values: dict[str, Any] | None = None) -> Health:
+    """The health of a node that has nothing to work on yet."""
+    return Health(WARN, message, {"state": WAITING} | (values or {}))
 
 
 class RobotNode(Node):
@@ -101,7 +114,7 @@ class RobotNode(Node):
         name = self.get_fully_qualified_name().removeprefix("/")
         message = DiagnosticArray()
         message.header.stamp = self.get_clock().now().to_msg()
-        message.status = [diagnostic(name, self.robot.name, health.level, health.message, health.values)]
+        message.status = [diagnostic(name, self.robot.name, health.level, health.message, health.for_programs())]
         self._diagnostics.publish(message)
 
     def _log(self, health: Health) -> None:

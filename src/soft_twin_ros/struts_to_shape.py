@@ -24,7 +24,7 @@ from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straig
 from soft_twin.twins.tensegrity.shape import Shape
 from soft_twin_ros.background import Background
 from soft_twin_ros.conversions import shape_message, to_seconds
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import NEWEST
 from soft_twin_ros.tensegrity_markers import tensegrity_markers
@@ -83,7 +83,7 @@ class StrutsToShape(RobotNode):
     def health(self) -> Health:
         shape, silence = self._shape, self.steady_now() - self._heard
         if shape is None:
-            return Health(WARN, self._refusal or "waiting for inclinations and pressures")
+            return waiting(self._refusal or "waiting for inclinations and pressures")
         values = {
             "confidence": float(shape.confidence),
             "residual_N": float(shape.residual),

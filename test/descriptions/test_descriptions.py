@@ -15,8 +15,8 @@ from soft_twin.app.cli import main
 from soft_twin.descriptions.cable_tube import TETRAHEDRA_IN_CUBE
 from soft_twin.descriptions.schema import json_schema, reference
 from soft_twin.errors import DescriptionError, UsageError
-from soft_twin.graph import GRAPHS
 from soft_twin.resources import folder
+from soft_twin_ros.running.graph import GRAPHS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "descriptions.md").read_text(encoding="utf-8")

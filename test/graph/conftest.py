@@ -11,10 +11,10 @@ from soft_twin import load_robot
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.emulation.ports import PseudoTerminal
-from soft_twin.graph import Devices, graph
-from soft_twin.processes import Processes, environment
 from soft_twin.sensing.imu_frames import encode_sample
 from soft_twin.sensing.samples import ImuSample
+from soft_twin_ros.running.graph import Devices, graph
+from soft_twin_ros.running.processes import Processes, environment
 
 IMU_PERIOD = 0.01  # [s]
 PATIENCE = 60.0  # [s] of a busy machine that compiles kernels for the first time

@@ -9,9 +9,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError
-from soft_twin.graph import Devices, graph
-from soft_twin.processes import Processes
 from soft_twin_ros.conversions import joint_state
+from soft_twin_ros.running.graph import Devices, graph
+from soft_twin_ros.running.processes import Processes
 
 WOUND = np.array([0.001, 0.0, 0.0, 0.0, 0.0, 0.0])  # [m]
 

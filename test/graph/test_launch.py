@@ -8,8 +8,8 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.driving.dac_board import RANGE
-from soft_twin.graph import DAC_RANGE, Devices, graph
 from soft_twin.resources import folder
+from soft_twin_ros.running.graph import DAC_RANGE, Devices, graph
 
 
 class Configuration:

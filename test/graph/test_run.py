@@ -120,11 +120,22 @@ def test_ctrl_c_at_any_moment_ends_all_and_leaves_a_readable_recording(tmp_path,
     list(read_messages(tmp_path / "run.mcap"))
 
 
+def test_ctrl_c_ends_a_run_with_a_node_that_does_not_listen(tmp_path):
+    with soft_twin("run", "slender", "--quick", "--out", tmp_path, start_new_session=True) as process:
+        wait_for(lambda: {"recorder", "emulated_robot", "running.runner"} <= nodes_of(tmp_path).keys())
+        for name in ("recorder", "emulated_robot", "running.runner"):
+            os.kill(nodes_of(tmp_path)[name], signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, output
+    assert nodes_of(tmp_path) == {}
+
+
 def test_a_robot_that_goes_away_ends_the_run_with_a_message_and_a_readable_recording(tmp_path):
     with soft_twin("run", "slender", "--quick", "--out", tmp_path) as process:
         told = iter(process.stdout.readline, "")
         assert any("warm-up" in line for line in told)
-        assert len(nodes_of(tmp_path)) == 5
+        assert len(nodes_of(tmp_path)) == 6
         os.kill(nodes_of(tmp_path)["emulated_robot"], signal.SIGKILL)
         rest = process.stdout.read()
         process.wait(PATIENCE)

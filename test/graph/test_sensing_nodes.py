@@ -12,11 +12,11 @@ from soft_twin_msgs.msg import Inclinations
 from std_srvs.srv import Trigger
 
 from soft_twin import load_robot
-from soft_twin.graph import NodeSpec
-from soft_twin.processes import Processes
 from soft_twin.sensing.imu_calibration import read_calibration
 from soft_twin.sensing.samples import ImuSample
 from soft_twin_ros.conversions import imu_message
+from soft_twin_ros.running.graph import NodeSpec
+from soft_twin_ros.running.processes import Processes
 
 FACES = 9.81 * np.vstack([np.eye(3), -np.eye(3)])
 OFFSET = np.array([0.2, -0.1, 0.15])

@@ -11,9 +11,9 @@ from soft_twin_msgs.msg import Inclinations, Pressures
 from std_srvs.srv import Trigger
 
 from soft_twin import load_robot
-from soft_twin.graph import Devices, graph
-from soft_twin.processes import Processes
 from soft_twin_ros.conversions import header, to_array, to_seconds
+from soft_twin_ros.running.graph import Devices, graph
+from soft_twin_ros.running.processes import Processes
 
 STRUTS = [f"strut_{i}" for i in range(20)]
 CYLINDERS = [f"cylinder_{k}" for k in range(40)]

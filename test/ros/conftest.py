@@ -3,7 +3,7 @@ import os
 import pytest
 
 # A domain of its own on this machine only, before anything of ROS is imported.
-from soft_twin.processes import environment
+from soft_twin_ros.running.processes import environment
 
 
 @pytest.fixture(scope="session", autouse=True)

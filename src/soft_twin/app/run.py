@@ -2,19 +2,21 @@
 
 import argparse
 import importlib.util
-import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
-from soft_twin.graph import Course, graph
-from soft_twin.processes import environment
 from soft_twin.recording.report import table, write_report
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.broad import read_broad
+
+if TYPE_CHECKING:
+    from soft_twin_ros.running.sequence import RunSequence
 
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
@@ -38,35 +40,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
-    if not isinstance(robot, CableTube):
-        raise UsageError(f"'{robot.name}' has no course to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
+    make = SEQUENCES.get(type(robot))
+    if make is None:
+        raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
+    _check_ros()
+    from soft_twin_ros.running.graph import graph
+    from soft_twin_ros.running.processes import environment
+    from soft_twin_ros.running.run import run as run_robot
+
     graph(robot)
-    course = _course(arguments)
+    sequence = make(robot, arguments)
     folder = _writable(arguments.out or Path("out") / robot.name)
-    conduct = _conductor()
     variables = environment(folder / "log")
-    os.environ.update(variables)
     path = folder / "run.mcap"
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
-        conduct(robot, course, path, variables)
+        run_robot(robot, sequence, path, variables)
     except RunError as error:
         raise RunError(f"{error}; recorded until then: {path}") from error
     except KeyboardInterrupt:
-        print(f"interrupted; recorded until then: {path}")
+        print(f"interrupted; recorded until then: {path}", flush=True)
         raise
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
     return 0
 
 
-def _course(arguments: argparse.Namespace) -> Course:
-    """The course that the arguments ask for; files and times are checked here, before anything is started."""
+def _base_turns(robot: CableTube, arguments: argparse.Namespace) -> "RunSequence":
+    """The base turns as the arguments ask; files and times are checked here, before anything is started."""
+    from soft_twin_ros.running.base_turns import BaseTurns
+
     warm_up = QUICK_WARM_UP if arguments.quick else WARM_UP
-    if arguments.imu is None:
-        profile = QUICK_PROFILE if arguments.quick else PROFILE
-        motion = inclinations(profile["inclinations_deg"], profile["move_time"], profile["hold_time"])
-        return Course(profile, motion.duration, warm_up)
+    if arguments.imu is not None:
+        emulation, duration = _recorded(arguments)
+        return BaseTurns(emulation, robot.target_tip, duration, warm_up, solver="gravity_to_cables")
+    profile = QUICK_PROFILE if arguments.quick else PROFILE
+    motion = inclinations(profile["inclinations_deg"], profile["move_time"], profile["hold_time"])
+    holds = {phase: f"{phase}°" for phase in motion.holds}
+    return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver="gravity_to_cables")
+
+
+def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
+    """Parameters of the emulated robot whose base a recording moves, and for how long [s]."""
     trial = read_broad(arguments.imu)
     start = arguments.start
     if start is None:
@@ -80,7 +95,7 @@ def _course(arguments: argparse.Namespace) -> Course:
     except InputError as error:
         raise UsageError(f"--start, --duration: {error}") from error
     part = {"recording": str(arguments.imu.resolve()), "start": float(start), "duration": float(duration)}
-    return Course(part, duration, warm_up)
+    return part, duration
 
 
 def _writable(folder: Path) -> Path:
@@ -99,11 +114,15 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-def _conductor():
-    """The function that leads the nodes; it needs ROS, which the rest of this module does not."""
+def _check_ros() -> None:
+    """See that the nodes can be started; the rest of this module does not need ROS.
+
+    Raises:
+        UsageError: a package is missing; the message says what to do.
+    """
     for package, remedy in (("rclpy", "source a ROS 2 installation"), ("soft_twin_msgs", "build this workspace")):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"the Python package '{package}' is missing: {remedy}, or use `make run`")
-    from soft_twin_ros.conductor import conduct
 
-    return conduct
+
+SEQUENCES: dict[type, Callable[[Any, argparse.Namespace], "RunSequence"]] = {CableTube: _base_turns}

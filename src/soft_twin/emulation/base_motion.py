@@ -48,6 +48,11 @@ class BaseMotion(ABC):
     def phase(self, t: float) -> str:
         """What the base does at that time, in one or two words."""
 
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The phases in which the base is held."""
+        return ()
+
 
 class InclinationProfile(BaseMotion):
     """From upright through inclinations to the ground and back: to each a smooth move, then a hold.
@@ -88,7 +93,11 @@ class InclinationProfile(BaseMotion):
         leg, share = self._leg(t)
         if leg == len(self._names):
             return "return"
-        return f"{'move' if share < 1.0 else 'hold'} {self._names[leg]}"
+        return f"move {self._names[leg]}" if share < 1.0 else self.holds[leg]
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        return tuple(f"hold {name}" for name in self._names)
 
     def _leg(self, t: float) -> tuple[int, float]:
         """Index of the move that t belongs to and its share that is done, 0…1."""

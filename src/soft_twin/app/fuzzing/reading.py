@@ -10,7 +10,6 @@ import numpy as np
 from soft_twin import load_robot
 from soft_twin.app.cli import main
 from soft_twin.errors import RecordingError
-from soft_twin.graph import graph
 from soft_twin.recording.diff import diff, table
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.report import summary
@@ -26,6 +25,8 @@ class CommandError(Exception):
 
 def description(path: Path) -> str:
     """Read as a robot, and the graph of its nodes made."""
+    from soft_twin_ros.running.graph import graph
+
     robot = load_robot(path)
     for node in graph(robot):
         node.command()

@@ -14,6 +14,7 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.tensegrity import TensegrityArm
 
 OPTIONAL = {"recorder", "emulated_robot", "pressures_to_valves"}  # nodes that are not in every graph of their robot
+EMULATED = ("emulated_robot", "emulated_arm")  # nodes that stand in for a robot
 DAC_RANGE = (0.1e6, 0.6e6)  # [Pa] of VEAB valves, see driving.dac_board
 
 
@@ -51,21 +52,6 @@ class Devices:
     imu: str = ""
     can: str = ""
     valves: str = ""
-
-
-@dataclass(frozen=True)
-class Course:
-    """How a run of a robot's graph goes.
-
-    Attributes:
-        emulation: parameters of the emulated robot.
-        duration: of one motion of the base [s].
-        warm_up: how long the base stands still before the first motion [s].
-    """
-
-    emulation: Mapping[str, Any]
-    duration: float
-    warm_up: float
 
 
 def emulated_devices(folder: str | Path) -> Devices:

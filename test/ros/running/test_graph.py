@@ -4,8 +4,8 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.errors import DescriptionError
-from soft_twin.graph import Devices, NodeSpec, default_device_folder, emulated_devices, graph
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin_ros.running.graph import Devices, NodeSpec, default_device_folder, emulated_devices, graph
 
 
 @pytest.fixture(scope="module")

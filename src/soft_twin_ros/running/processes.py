@@ -4,17 +4,19 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from soft_twin.errors import RunError, UsageError
-from soft_twin.graph import NodeSpec
 from soft_twin.private_folder import private_folder
 from soft_twin.resources import folder
+from soft_twin_ros.running.graph import NodeSpec
 
 FIRST_DOMAIN, LAST_DOMAIN = 42, 61  # of ROS 2; beyond 101 its ports would clash with those of other programs
 PATIENCE = 1.2  # [s] between asking a process to end and ending it
@@ -96,6 +98,31 @@ class Interruption:
             raise KeyboardInterrupt
 
 
+class Outcome:
+    """What a process that leads the others says when it is done, through a pipe of its own.
+
+    It can say so before it ends: what its middleware does afterwards need not be waited for.
+    """
+
+    DONE = "done"
+
+    def __init__(self, process: subprocess.Popen, pipe: int, log: Path):
+        """`pipe`: file descriptor to read from. `log`: what else the process writes."""
+        self._process, self._pipe, self._log = process, os.fdopen(pipe, "rb"), log
+
+    def is_there(self, patience: float) -> bool:
+        """Whether the process has said it, or has ended, within so long [s]."""
+        return bool(select.select([self._pipe], [], [], patience)[0])
+
+    def text(self) -> str:
+        """What went wrong; empty where nothing did."""
+        with self._pipe:
+            said = self._pipe.read().decode("utf-8", errors="replace").strip()
+        if said == self.DONE:
+            return ""
+        return said or f"the run's leader ended with status {self._process.wait()}: {last_line(self._log)}"
+
+
 class Processes:
     """Processes of nodes, by node name; their output goes to one log file each.
 
@@ -108,42 +135,57 @@ class Processes:
         self.logs = logs
         self._environment = dict(environment)
         self._processes: dict[str, subprocess.Popen] = {}
+        self._leader = ""
         logs.mkdir(parents=True, exist_ok=True)
 
     def start(self, spec: NodeSpec) -> None:
         """Start a node, in a process group of its own: a terminal's Ctrl-C ends it through its parent, in order."""
         with self._log(spec.name).open("wb") as log:
-            self._processes[spec.name] = self._open(spec.command(), log)
+            self._processes[spec.name] = self._open(spec.command(), stdout=log, stderr=log)
+
+    def lead(self, spec: NodeSpec) -> Outcome:
+        """Start the node that leads the others: what it prints is for people, and it is ended first.
+
+        Its parameter `outcome` is a file descriptor for what becomes of it, see Outcome.
+        """
+        reading, writing = os.pipe()
+        spec = replace(spec, parameters={**spec.parameters, "outcome": writing})
+        try:
+            with self._log(spec.name).open("wb") as log:
+                process = self._open(spec.command(), stdout=None, stderr=log, pass_fds=(writing,))
+        finally:
+            os.close(writing)
+        self._processes[spec.name], self._leader = process, spec.name
+        return Outcome(process, reading, self._log(spec.name))
 
     def check(self) -> None:
-        """See that all processes live.
+        """See that all processes live, but for the leader: see its outcome.
 
         Raises:
             RunError: one has ended, with the last line that it wrote.
         """
         for name, process in self._processes.items():
-            if process.poll() is not None:
-                raise RunError(f"{name} ended with status {process.returncode}: {self._last_line(name)}")
+            if name != self._leader and process.poll() is not None:
+                raise RunError(f"{name} ended with status {process.returncode}: {last_line(self._log(name))}")
 
     def stop(self, last: Iterable[str] = ()) -> None:
-        """End all processes, those in `last` after the others; those that do not listen are killed.
+        """End all processes, the leader first and those in `last` after the others; who does not listen is killed.
 
-        Takes at most 2.5 seconds.
+        Takes at most 4 seconds.
         """
-        later = set(last) & set(self._processes)
-        for names in (set(self._processes) - later, later):
+        first, later = {self._leader} & set(self._processes), set(last) & set(self._processes)
+        for names in (first, set(self._processes) - first - later, later):
             self._end([self._processes[name] for name in names])
         self._processes.clear()
 
-    def _open(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
+    def _open(self, command: list[str], **streams: Any) -> subprocess.Popen:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
             env=self._environment,
             start_new_session=True,
             preexec_fn=_die_with_parent,
+            **streams,
         )
 
     def _end(self, processes: list[subprocess.Popen]) -> None:
@@ -160,9 +202,11 @@ class Processes:
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
-    def _last_line(self, name: str) -> str:
-        lines = self._log(name).read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
+
+def last_line(log: Path) -> str:
+    """What a process has written last."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
 
 
 def _die_with_parent() -> None:

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from soft_twin.errors import RunError
-from soft_twin.graph import NodeSpec
-from soft_twin.processes import Processes, claim_domain, environment
+from soft_twin_ros.running.graph import NodeSpec
+from soft_twin_ros.running.processes import Processes, claim_domain, environment
 
 PATIENCE = 20.0  # [s] of a busy machine
 
@@ -90,6 +90,25 @@ def test_children_of_a_killed_parent_end(tmp_path):
         child = int(parent.stdout.readline())
         parent.send_signal(signal.SIGKILL)
     wait_for(lambda: not is_alive(child))
+
+
+@pytest.mark.parametrize(
+    ("says", "wanted"),
+    [
+        ("os.write(fd, b'done'); os.close(fd); time.sleep(60)", ""),
+        ("os.write(fd, b'the service home is not there')", "the service home is not there"),
+        ("sys.exit('no memory')", "the run's leader ended with status 1: no memory"),
+    ],
+)
+def test_a_leader_tells_its_outcome_before_it_ends_or_by_ending(processes, says, wanted):
+    class Leader(Program):
+        def command(self):
+            return [*super().command(), str(self.parameters["outcome"])]
+
+    outcome = processes.lead(Leader(f"import os, sys, time; fd = int(sys.argv[1]); {says}", "leader", ""))
+    assert outcome.is_there(PATIENCE)
+    processes.check()  # a leader that has ended is no fault of a node's
+    assert outcome.text() == wanted
 
 
 def test_two_runs_have_domains_of_their_own():

@@ -1,0 +1,1 @@
+"""Running a robot: which nodes it has, as processes that always end, and the sequence of a run."""

@@ -1,0 +1,223 @@
+"""The node that leads the others through a run, and watches their health; what it prints is for people."""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from soft_twin.errors import RunError, SoftTwinError
+from soft_twin_ros.conversions import to_array
+from soft_twin_ros.parameters import declare, parameter
+from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
+from soft_twin_ros.running.graph import EMULATED
+from soft_twin_ros.running.health import Drivers, NodesHealth, Told
+from soft_twin_ros.running.processes import Interruption, Outcome
+from soft_twin_ros.running.progress import Progress
+from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
+from soft_twin_ros.running.sequences import from_text
+
+ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
+LOOK_PERIOD = 0.05  # [s]
+QUIET = ("starting", "end")  # phases that say nothing new to people
+MILLIMETRES = 1e3
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Of this node."""
+
+    sequence: str = parameter("", "what to lead the nodes through, see running.sequences")
+    nodes: tuple = parameter(("",), "names of the nodes in this namespace that the run needs")
+    outcome: int = parameter(1, "file descriptor that is told what becomes of the run", "", 0, 2**16)
+
+
+class Runner(Node):
+    """The `Leader` of a run sequence, on real nodes.
+
+    Args:
+        interruption: asked for between two looks.
+    """
+
+    def __init__(self, interruption: Interruption):
+        super().__init__("runner")
+        self.parameters = declare(self, Parameters)
+        self._progress, self._interruption = Progress(), interruption
+        self._nodes = self.parameters.nodes
+        self._health = NodesHealth(self._nodes)
+        self._emulated = next((name for name in self._nodes if name in EMULATED), "")
+        self._was_slow = False
+        self.tip = self.twin_tip = np.full(3, np.nan)
+        self._phases = self.create_publisher(String, "run/phase", LATCHED)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
+        self.create_subscription(PoseStamped, "truth/tip", self._take_tip, NEWEST)
+        self.create_subscription(PoseStamped, "twin/tip", self._take_twin_tip, NEWEST)
+
+    def enter(self, phase: str) -> None:
+        self._phases.publish(String(data=phase))
+        if phase not in QUIET:
+            self._progress.line(phase)
+
+    def wait_until_ready(self, patience: float) -> None:
+        self._wait(lambda: not self._health.unready(), patience, self._unready)
+
+    def require(self, drivers: Drivers) -> None:
+        self._health.drivers = drivers
+
+    def has(self, node: str) -> bool:
+        return node in self._nodes
+
+    def trigger(self, service: str, node: str) -> None:
+        self._ask(Trigger, service, node, Trigger.Request())
+
+    def switch(self, service: str, node: str, on: bool) -> None:
+        self._ask(SetBool, service, node, SetBool.Request(data=on))
+
+    def pass_time(self, duration: float) -> None:
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self._look()
+            self._progress.now(self._health.message("imu_to_gravity"))
+
+    def play(self, phase: str, motion: Motion) -> None:
+        part, error = "", math.nan
+        end, lost = time.monotonic() + motion.duration, self._lost()
+        while time.monotonic() < end + self._lost() - lost:
+            self._look()
+            if (now := self._health.value(self._emulated, "phase")) != part:
+                if part in motion.holds:
+                    self._progress.line(f"{phase:<8} {motion.holds[part]:>10}  {error:6.1f} mm: {motion.words}")
+                part = now
+            error = MILLIMETRES * motion.error()
+            self._progress.now(f"{phase:<8} {part:>10}  {error:6.1f} mm: {motion.words}")
+
+    def tell_pace(self) -> None:
+        """Say whether the emulated robot was too slow, and what was measured therefore is of a degraded run."""
+        if self._number("slow_for") > 0.0:
+            self._progress.line(f"the emulated robot {self._pace()}: what was measured is of a degraded run")
+
+    def _ask(self, kind: type, service: str, node: str, request) -> None:
+        """Call a service and wait for its answer.
+
+        Raises:
+            RunError: no answer, or a refusal.
+        """
+        name = service
+        client = self.create_client(kind, name)
+        self._wait(client.service_is_ready, ANSWER_PATIENCE, lambda: f"the service {name} is not there")
+        answer = client.call_async(request)
+        self._wait(answer.done, ANSWER_PATIENCE, lambda: f"the service {name} does not answer")
+        self.destroy_client(client)
+        if not answer.result().success:
+            raise RunError(f"{name}: {answer.result().message}")
+
+    def _wait(self, done: Callable[[], bool], patience: float, what: Callable[[], str]) -> None:
+        deadline = time.monotonic() + patience
+        while not done():
+            self._listen()
+            self._progress.now(what())
+            if time.monotonic() > deadline:
+                raise RunError(f"{what()} after {patience:g} s")
+
+    def _look(self) -> None:
+        """Take what has come in, and see that all is well.
+
+        Raises:
+            RunError: a node has been in error for too long.
+        """
+        self._listen()
+        for name, message in self._health.wrong_for(ERROR_PATIENCE).items():
+            raise RunError(f"{self.get_namespace()[1:]}/{name}: {message}")
+
+    def _listen(self) -> None:
+        rclpy.spin_once(self, timeout_sec=LOOK_PERIOD)
+        self._interruption.check()
+
+    def _take_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            namespace, _, name = f"/{status.name}".rpartition("/")
+            if namespace == self.get_namespace():
+                self._health.take(name, told(status))
+                if name == self._emulated:
+                    self._watch_pace()
+
+    def _watch_pace(self) -> None:
+        """Say when the emulated robot begins to fall behind real time, and when it keeps up again."""
+        slow = self._health.value(self._emulated, "keeps_up") == str(False)
+        if slow and not self._was_slow:
+            self._progress.line("the emulated robot falls behind real time: this machine is too busy")
+        elif self._was_slow and not slow:
+            self._progress.line(f"the emulated robot keeps up again, it {self._pace()}")
+        self._was_slow = slow
+
+    def _take_tip(self, message: PoseStamped) -> None:
+        self.tip = to_array(message.pose.position)
+
+    def _take_twin_tip(self, message: PoseStamped) -> None:
+        self.twin_tip = to_array(message.pose.position)
+
+    def _unready(self) -> str:
+        return "starting: " + "; ".join(f"{name}: {text}" for name, text in self._health.unready().items())
+
+    def _lost(self) -> float:
+        """How far the emulated robot is behind real time for good [s]."""
+        return self._number("behind_for_good")
+
+    def _pace(self) -> str:
+        slowest, slow_for = self._number("slowest_pace"), self._number("slow_for")
+        return f"ran at down to {slowest:.2f} of real time, slow for {slow_for:.1f} s"
+
+    def _number(self, key: str) -> float:
+        return float(self._health.value(self._emulated, key) or 0.0)
+
+
+def told(status: DiagnosticStatus) -> Told:
+    """What a node says in its diagnostics."""
+    values = {pair.key: pair.value for pair in status.values}
+    return Told(status.level == DiagnosticStatus.ERROR, status.message, values)
+
+
+def main() -> int:
+    """Lead a run; the exit status of its process."""
+    interruption = Interruption()
+    interruption.defer()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    runner = Runner(interruption)
+    try:
+        _tell(runner.parameters.outcome, _lead(runner))
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        runner.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _lead(runner: Runner) -> str:
+    """What becomes of the run."""
+    try:
+        from_text(runner.parameters.sequence).run(runner)
+    except SoftTwinError as error:
+        return str(error)
+    runner.tell_pace()
+    return Outcome.DONE
+
+
+def _tell(pipe: int, outcome: str) -> None:
+    """Say it before the middleware is left, whose end nobody needs to wait for."""
+    with os.fdopen(pipe, "w", encoding="utf-8") as stream:
+        stream.write(outcome)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,14 @@
+"""The run sequences by their kinds, and from their text."""
+
+import json
+
+from soft_twin_ros.running.base_turns import BaseTurns
+from soft_twin_ros.running.sequence import RunSequence
+
+SEQUENCES: dict[str, type[RunSequence]] = {kind.KIND: kind for kind in (BaseTurns,)}
+
+
+def from_text(text: str) -> RunSequence:
+    """The sequence that `RunSequence.to_text` has written."""
+    fields = json.loads(text)
+    return SEQUENCES[fields.pop("kind")](**fields)

@@ -1,0 +1,80 @@
+"""Run sequences with a leader that only writes down what it is asked."""
+
+import numpy as np
+
+from soft_twin.emulation.base_motion import inclinations
+from soft_twin_ros.running.base_turns import BaseTurns
+from soft_twin_ros.running.health import Drivers
+from soft_twin_ros.running.sequences import from_text
+
+
+class Book:
+    """A leader of a robot with these nodes."""
+
+    def __init__(self, *nodes):
+        self.nodes, self.done, self.drivers = nodes, [], []
+        self.tip = self.twin_tip = np.array([0.0, 0.0, 0.097])
+        self.told = []
+
+    def enter(self, phase):
+        self.done.append(phase)
+
+    def wait_until_ready(self, patience):
+        self.done.append("ready")
+
+    def require(self, drivers):
+        self.drivers.append(drivers)
+
+    def has(self, node):
+        return node in self.nodes
+
+    def trigger(self, service, node):
+        self.done.append(f"{node}/{service}")
+
+    def switch(self, service, node, on):
+        self.done.append(f"{node}/{service} {'on' if on else 'off'}")
+
+    def pass_time(self, duration):
+        self.done.append(duration)
+
+    def play(self, phase, motion):
+        self.told.append((phase, motion.duration, dict(motion.holds), round(motion.error(), 6)))
+
+
+def base_turns(book):
+    BaseTurns({}, [0.0, 0.0, 0.1], 8.0, 2.0, {"hold 45": "hold 45°"}).run(book)
+    return book
+
+
+def test_the_base_turns_twice_and_the_actuators_hold_the_second_time():
+    book = base_turns(Book("cables_to_motors"))
+    assert book.done == [
+        *("starting", "ready", "gravity_to_actuators/compensate off", "warm-up", 2.0),
+        *("cables_to_motors/home", "cables_to_motors/enable off", "ready", "without", "emulated_robot/play"),
+        *("pause", "emulated_robot/rewind", "imu_to_gravity/reset_gravity", 1.5),
+        *("gravity_to_actuators/compensate on", "cables_to_motors/enable on", 1.5, "with", "emulated_robot/play"),
+        *("end", "cables_to_motors/enable off", "gravity_to_actuators/compensate off"),
+    ]
+    assert book.told == [(name, 8.0, {"hold 45": "hold 45°"}, 0.003) for name in ("without", "with")]
+
+
+def test_a_robot_may_have_any_drivers_and_only_cables_are_homed():
+    chambers = base_turns(Book("pressures_to_valves")).done
+    assert "cables_to_motors/home" not in chambers
+    assert chambers.count("pressures_to_valves/enable on") == 1
+    both = base_turns(Book("cables_to_motors", "pressures_to_valves")).done
+    assert {"cables_to_motors/enable on", "pressures_to_valves/enable on"} <= set(both)
+
+
+def test_drivers_must_drive_while_they_hold():
+    assert base_turns(Book("cables_to_motors")).drivers == [Drivers.WELL, Drivers.ACTIVE, Drivers.WELL]
+
+
+def test_the_holds_of_a_motion_are_phases_of_it():
+    motion = inclinations([45.0, 0.0], 1.0, 1.0)
+    assert [motion.phase(t) for t in (1.5, 3.5)] == list(motion.holds) == ["hold 45", "hold 0"]
+
+
+def test_a_sequence_goes_to_another_process_as_text():
+    sequence = BaseTurns({"move_time": 1.0}, [0.0, 0.0, 0.1], 8.0, 2.0, {"hold -45": "hold -45°"})
+    assert from_text(sequence.to_text()) == sequence
