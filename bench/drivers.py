@@ -78,7 +78,7 @@ class _TimedBus:
 def _latency_and_loop() -> list[Figure]:
     with _emulated("motors") as address:
         bus = _TimedBus(open_bus("slcan", address))
-        driver = _ready(CableDriver(load_robot("slender"), bus))
+        driver = _ready(CableDriver(load_robot("slender").winches, bus))
         driver.enable()
         before = driver.state().counters
         start, commands = time.perf_counter(), []
@@ -111,7 +111,7 @@ def _latency_and_loop() -> list[Figure]:
 
 def _step() -> list[Figure]:
     with _emulated("motors") as address:
-        driver = _ready(CableDriver(load_robot("slender"), open_bus("slcan", address)))
+        driver = _ready(CableDriver(load_robot("slender").winches, open_bus("slcan", address)))
         driver.enable()
         _sample(driver, np.zeros(6), 0.5)
         times, path = _sample(driver, np.full(6, STEP), 1.5)
@@ -190,7 +190,7 @@ import sys, time, numpy as np
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
-driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
+driver = CableDriver(load_robot("slender").winches, open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
 driver.home()
 driver.enable()

@@ -1,4 +1,4 @@
-"""Random faults at motors, valves and IMUs in simulated time, judged from outside; see experiments/campaigns."""
+"""Random faults at motors, valves and IMUs in simulated time, judged from outside; see soft_twin.studies.campaigns."""
 
 import argparse
 

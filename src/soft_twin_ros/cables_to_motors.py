@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from sensor_msgs.msg import JointState
 
 from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.can_bus import open_bus
-from soft_twin.errors import DeviceError
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.node import run
@@ -43,13 +41,7 @@ class CablesToMotors(HardwareNode):
         self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
 
     def open_driver(self) -> CableDriver:
-        p = self.parameters
-        bus = open_bus(p.interface, p.device, p.bitrate)
-        try:
-            return CableDriver(self.robot, bus)
-        except DeviceError:
-            bus.shutdown()
-            raise
+        return self.robot.build_cable_driver(self.parameters.device, self.parameters.interface, self.parameters.bitrate)
 
     def _publish_state(self) -> None:
         driver = self.session.driver

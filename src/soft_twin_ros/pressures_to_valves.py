@@ -1,17 +1,17 @@
 """Chamber pressures in, valves out; limits and watchdogs are the driver's.
 
 Publishes chambers/state. The chambers are vented until the service `enable`; `stop` vents them and is latched until
-`clear_stop`.
+`clear_stop`. They are those of the robot's description, where that has valves, else those of the parameters.
 """
 
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 
 from soft_twin_msgs.msg import Pressures
 
-from soft_twin.driving.pressures import ChamberLimits
-from soft_twin.driving.valve_driver import ValveDriver
-from soft_twin.driving.valves import open_valves
+from soft_twin.descriptions.drives import ValveDrive
+from soft_twin.driving.valve_driver import ValveDriver, open_valve_driver
 from soft_twin.errors import DescriptionError
 from soft_twin_ros.conversions import pressures_in_order, pressures_message
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
@@ -22,7 +22,7 @@ from soft_twin_ros.qos import COMMAND
 
 @dataclass(frozen=True)
 class Parameters(HardwareParameters):
-    """Of this node."""
+    """Of this node; where the robot's description has valves, all but the device and the rate of the state are its."""
 
     backend: str = parameter("openpneu", "kind of valves: openpneu, dac_board or modbus")
     device: str = parameter("/dev/ttyUSB0", "serial device, or host:port of a Modbus terminal")
@@ -45,25 +45,38 @@ class PressuresToValves(HardwareNode):
         self.listen(Pressures, "chambers/command", self._take_command, COMMAND)
         self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
 
+    @cached_property
+    def _drive(self) -> ValveDrive:
+        return self.robot.valves or drive_of(self.parameters)
+
     def open_driver(self) -> ValveDriver:
-        p = self.parameters
-        if len(set(p.chambers)) < len(p.chambers):
-            raise DescriptionError(f"chambers {list(p.chambers)}: two of one name")
-        limits = ChamberLimits((p.lowest, p.highest), p.rate, p.vent_rate, p.vented, p.acceleration)
-        valves = open_valves(p.backend, p.device, len(p.chambers))
-        try:
-            return ValveDriver(p.chambers, limits, valves)
-        except DescriptionError:
-            valves.release()
-            raise
+        names = self._drive.names_by_channel
+        if len(set(names)) < len(names):
+            raise DescriptionError(f"chambers {names}: two of one name")
+        return open_valve_driver(self._drive, self.parameters.device)
 
     def _publish_state(self) -> None:
         if self.session.driver is not None:
             state = self.session.driver.state()
-            self._states.publish(pressures_message(state.time, self.parameters.chambers, state.pressures))
+            self._states.publish(pressures_message(state.time, self._drive.names_by_channel, state.pressures))
 
     def _take_command(self, message: Pressures) -> None:
-        self.take(message.header.stamp, lambda: pressures_in_order(message, self.parameters.chambers))
+        self.take(message.header.stamp, lambda: pressures_in_order(message, self._drive.names_by_channel))
+
+
+def drive_of(p: Parameters) -> ValveDrive:
+    """Valves of chambers that no description knows."""
+    return ValveDrive(
+        backend=p.backend,
+        chamber_names=p.chambers,
+        channels=range(len(p.chambers)),
+        lowest=p.lowest,
+        highest=p.highest,
+        rate=p.rate,
+        vent_rate=p.vent_rate,
+        vented=p.vented,
+        acceleration=p.acceleration,
+    )
 
 
 def main() -> int:

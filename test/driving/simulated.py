@@ -13,13 +13,13 @@ SPRING = 150.0  # [N/m] of the emulated body against its cables
 
 
 class SimulatedWinches:
-    """The slender robot's motors under a CableControl; commands reach the motors one tick late."""
+    """A robot's motors, the slender one's by default, under a CableControl; commands reach the motors one tick late."""
 
-    def __init__(self, parameters=None, robot=None, motor=None, prompt=False):
+    def __init__(self, parameters=None, drive=None, motor=None, prompt=False):
         """`prompt` lets currents act at once instead of a tick later."""
-        self.robot = robot or load_robot("slender")
-        self.control = CableControl(self.robot, parameters or DriverParameters())
-        self.motors = EmulatedC610(self.control.motor_ids, self.robot.winch, motor, seed=1)
+        self.drive = drive or load_robot("slender").winches
+        self.control = CableControl(self.drive, parameters or DriverParameters())
+        self.motors = EmulatedC610(self.control.motor_ids, self.drive.winch, motor, seed=1)
         self.prompt = prompt
         self.silent = set()
         self.spring, self.slack = SPRING, 0.0

@@ -41,10 +41,10 @@ MOTORS = {
 @pytest.mark.parametrize("motors", MOTORS.values(), ids=MOTORS.keys())
 @pytest.mark.parametrize("start", [0.0, 0.005])
 def test_a_step_of_5_mm_settles_within_150_ms_without_overshoot(motors, start):
-    robot = load_robot("slender")
-    winch = dataclasses.replace(robot.winch, direction=motors.get("direction", 1))
-    robot = dataclasses.replace(robot, winch=winch)
-    winches = SimulatedWinches(robot=robot, motor=motors.get("motor"), prompt=motors.get("prompt", False))
+    drive = load_robot("slender").winches
+    winch = dataclasses.replace(drive.winch, direction=motors.get("direction", 1))
+    drive = dataclasses.replace(drive, winch=winch)
+    winches = SimulatedWinches(drive=drive, motor=motors.get("motor"), prompt=motors.get("prompt", False))
     winches.spring = motors.get("spring", SPRING)
     winches.home()
     winches.control.enable()
@@ -137,11 +137,11 @@ def test_unusable_commands_do_not_feed_the_watchdog(winches):
 def test_commands_beyond_the_limits_stop_at_them(winches):
     winches.control.enable()
     path = winches.run(1.0, np.full(6, 1.0))
-    high = winches.robot.cable_limits.displacement[1]
+    high = winches.drive.cable_limits.displacement[1]
     assert path.max() < high + 1e-4
     assert path[-1].min() > high - 1e-4
     rates = np.diff(path, axis=0) / DT
-    assert rates.max() < 1.25 * winches.robot.cable_limits.rate
+    assert rates.max() < 1.25 * winches.drive.cable_limits.rate
     assert winches.state.counters["displacement"] > 0
 
 
@@ -150,7 +150,7 @@ def test_currents_never_exceed_their_limit(winches):
     winches.control.enable()
     for _ in range(300):
         winches.tick(rng.uniform(-1.0, 1.0, 6))
-        assert _currents(winches).max() <= winches.robot.winch.current_limit
+        assert _currents(winches).max() <= winches.drive.winch.current_limit
 
 
 def test_a_silent_motor_gets_no_current_and_is_then_a_fault(winches):
@@ -224,7 +224,7 @@ def test_tension_is_estimated_from_the_current(winches):
     winches.control.enable()
     winches.run(1.0, np.full(6, 0.002))
     # at rest the motor balances the emulated spring, but for the drum's dry friction
-    friction = winches.motors.parameters.friction / winches.robot.winch.radius
+    friction = winches.motors.parameters.friction / winches.drive.winch.radius
     np.testing.assert_allclose(winches.state.tensions, SPRING * 0.002, atol=1.2 * friction)
 
 
@@ -354,7 +354,7 @@ def test_calibrated_cables_move_as_far_as_they_are_told():
     calibration = {"direction": -1, "scale": 1.05, "offset": 0.001}
     cables = (robot.cables[0], dataclasses.replace(robot.cables[1], **calibration), *robot.cables[2:])
     robot = dataclasses.replace(robot, cables=cables)
-    winches = SimulatedWinches(robot=robot)
+    winches = SimulatedWinches(drive=robot.winches)
     winches.motors = EmulatedC610.of(robot)
     winches.run(0.6)
     winches.control.home()
@@ -365,3 +365,19 @@ def test_calibrated_cables_move_as_far_as_they_are_told():
     told = np.array([0.004, 0.003 / 1.05, 0.004, 0.004, 0.004, 0.004])
     np.testing.assert_allclose(winches.motors.displacements, told, atol=1e-5)
     assert winches.state.mode == "active"
+
+
+def test_each_cable_keeps_to_limits_of_its_own():
+    drive = load_robot("slender").winches
+    highest = np.array([0.002, 0.004, 0.006, 0.008, 0.010, 0.012])
+    limits = dataclasses.replace(
+        drive.cable_limits, displacement=(-highest, highest), tension=(np.zeros(6), np.full(6, 4.0))
+    )
+    winches = SimulatedWinches(drive=dataclasses.replace(drive, cable_limits=limits))
+    winches.spring = 0.0
+    winches.home()
+    winches.control.enable()
+    winches.run(1.0, np.full(6, 0.1))
+    np.testing.assert_allclose(winches.state.displacements, highest, atol=1e-4)
+    winches.run(1.0, np.full(6, -0.1))
+    np.testing.assert_allclose(winches.state.displacements, -highest, atol=1e-4)

@@ -59,7 +59,7 @@ def motors(robot):
 
 @pytest.fixture
 def driver(robot, motors):
-    driver = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
+    driver = CableDriver(robot.winches, open_bus("slcan", motors.bus.port.path))
     _home(driver)
     yield driver
     driver.close()
@@ -122,7 +122,7 @@ def test_motors_that_lose_their_driver_let_go(driver, motors):
 def test_the_driver_runs_on_any_bus_of_python_can(robot):
     """The contract's other backend: motors on python-can's virtual bus."""
     with open_bus("virtual", "cable_driver", receive_own_messages=False) as far_end:
-        driver = CableDriver(robot, open_bus("virtual", "cable_driver"))
+        driver = CableDriver(robot.winches, open_bus("virtual", "cable_driver"))
         motors = EmulatedC610(range(1, 7), robot.winch)
         ticks = itertools.count()
         start = due = time.monotonic()
@@ -151,7 +151,7 @@ def test_the_driver_runs_on_any_bus_of_python_can(robot):
 
 def test_feedback_of_others_and_garbage_are_counted(robot):
     with open_bus("virtual", "cable_driver_garbage") as far_end:
-        driver = CableDriver(robot, open_bus("virtual", "cable_driver_garbage"))
+        driver = CableDriver(robot.winches, open_bus("virtual", "cable_driver_garbage"))
         far_end.send(can.Message(arbitration_id=0x208, data=bytes(8), is_extended_id=False))
         for message in encode_currents({1: 0.0}):
             far_end.send(message)
@@ -161,7 +161,7 @@ def test_feedback_of_others_and_garbage_are_counted(robot):
 
 def test_a_rate_that_would_fill_the_bus_is_refused(robot):
     with open_bus("virtual", "cable_driver_full") as bus, pytest.raises(DeviceError, match="% of the bus"):
-        CableDriver(robot, bus, dataclasses.replace(DriverParameters(), rate=1000.0))
+        CableDriver(robot.winches, bus, dataclasses.replace(DriverParameters(), rate=1000.0))
 
 
 def test_a_stream_of_a_thousand_commands_a_second_leaves_room_on_the_bus():
@@ -180,7 +180,7 @@ import sys, time
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
-driver = CableDriver(load_robot("slender"), open_bus("slcan", sys.argv[1]))
+driver = CableDriver(load_robot("slender").winches, open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
 driver.home()
 driver.enable()
@@ -198,7 +198,7 @@ def test_a_killed_driver_leaves_limp_motors_and_can_be_started_again(robot, moto
         victim.kill()
         victim.wait()
     assert _wait(lambda: np.all(motors.bus.motors.limp), timeout=2.0)
-    again = CableDriver(robot, open_bus("slcan", motors.bus.port.path))
+    again = CableDriver(robot.winches, open_bus("slcan", motors.bus.port.path))
     _home(again)
     again.enable()
     assert again.state().enabled

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from soft_twin import load_robot
 from soft_twin.driving.control import ActuatorControl
 from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
 from soft_twin.errors import DeviceError
@@ -164,7 +165,7 @@ def test_commands_that_are_no_numbers_are_refused_and_counted(nonsense):
 
 def test_a_motor_that_was_silent_alone_and_stands_at_its_old_angle_is_not_believed():
     winches = SimulatedWinches()
-    winches.motors = EmulatedC610.of(winches.robot)
+    winches.motors = EmulatedC610.of(load_robot("slender"))
     winches.run(0.6)
     winches.control.home()
     winches.silent = {4}

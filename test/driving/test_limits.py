@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from soft_twin.descriptions.drives import CableLimits
 from soft_twin.driving.limits import cable_limiter
-from soft_twin.robots.cable_tube import CableLimits
 
 LIMITS = CableLimits(tension=(0.0, 2.0), displacement=(-0.002, 0.012), rate=0.05)
 ACCELERATION = 3.0

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
+from soft_twin.descriptions.drives import WinchDescription
 from soft_twin.driving.winch import Winch, winch_of
-from soft_twin.robots.cable_tube import WinchDescription
 
 
 def _winch(direction=1, growth=0.0, **choices):
@@ -71,7 +71,7 @@ def test_rate_and_force_go_with_the_radius():
 def test_each_cable_is_wound_as_its_calibration_says():
     robot = load_robot("slender")
     second = dataclasses.replace(robot.cables[1], direction=-1, scale=1.02)
-    winch = winch_of(dataclasses.replace(robot, cables=(robot.cables[0], second, *robot.cables[2:])))
+    winch = winch_of(dataclasses.replace(robot, cables=(robot.cables[0], second, *robot.cables[2:])).winches)
     counts = winch.rotor_counts(np.full(6, 0.01))
     assert counts[1] == pytest.approx(-counts[0] / 1.02)
     np.testing.assert_allclose(winch.displacement_of_counts(counts), 0.01)

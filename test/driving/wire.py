@@ -62,7 +62,7 @@ class Bench:
         if not self.there:
             raise DeviceError("no CAN adapter")
         self.bus = Wire(self.motors)
-        self.driver = CableDriver(self.robot, self.bus, self._parameters, self.clock, threaded=False)
+        self.driver = CableDriver(self.robot.winches, self.bus, self._parameters, self.clock, threaded=False)
         return self.driver
 
     def unplug(self):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.control import POSITION, ActuatorControl
 from soft_twin.driving.current_watch import CurrentLimits, CurrentWatch
@@ -17,7 +18,6 @@ from soft_twin.driving.states import Command, State, require
 from soft_twin.driving.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
 from soft_twin.driving.winch import winch_of
 from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
-from soft_twin.robots.cable_tube import CableTube
 
 LIMP = "limp"
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
@@ -107,28 +107,28 @@ class CableControl(ActuatorControl):
     relaxed = LIMP
     has_position = True
 
-    def __init__(self, robot: CableTube, parameters: DriverParameters | None = None):
+    def __init__(self, drive: CableDrive, parameters: DriverParameters | None = None):
         self.parameters = parameters or DriverParameters()
-        limiter = cable_limiter(robot.cable_names, robot.cable_limits)
+        limiter = cable_limiter(drive.cable_names, drive.cable_limits)
         super().__init__(limiter, self.parameters.hold_after, self.parameters.relax_after)
-        self.motor_ids = [cable.motor_id for cable in robot.cables]
-        self._names = robot.cable_names
-        self._winch = winch_of(robot)
-        highest = robot.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
+        self.motor_ids = [cable.motor_id for cable in drive.cables]
+        self._names = drive.cable_names
+        self._winch = winch_of(drive)
+        highest = drive.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
-        self._limits = robot.cable_limits
-        self._offsets = np.array([cable.offset for cable in robot.cables])
+        self._limits = drive.cable_limits
+        self._offsets = np.array([cable.offset for cable in drive.cables])
         self._memory = MotionMemory(len(self._names))
         self._control = WinchControl(
-            len(self._names), robot.winch.current_limit, robot.cable_limits.rate, self.parameters.gains
+            len(self._names), drive.winch.current_limit, drive.cable_limits.rate, self.parameters.gains
         )
         gains = self.parameters.gains
         self._friction = FrictionEstimate(len(self._names), gains.friction, gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
-        self._supervision = Supervision(self.parameters.supervision, robot.cable_limits.tension[1], len(self._names))
+        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, len(self._names))
         self._take_up: SlackTakeUp | None = None
-        self._homing_share = self.parameters.homing.rate / robot.cable_limits.rate
+        self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)

@@ -4,12 +4,13 @@ import contextlib
 
 import can
 
+from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
+from soft_twin.driving.can_bus import open_bus
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
-from soft_twin.robots.cable_tube import CableTube
 
 MAX_BUS_LOAD = 0.9
 USUAL_BUS_LOAD = 0.88  # by ticks that commands have asked for
@@ -50,7 +51,7 @@ class CableDriver(ActuatorDriver[CableControl]):
 
     def __init__(
         self,
-        robot: CableTube,
+        drive: CableDrive,
         bus: can.BusABC,
         parameters: DriverParameters | None = None,
         clock: Clock = SYSTEM,
@@ -61,12 +62,12 @@ class CableDriver(ActuatorDriver[CableControl]):
         Raises:
             DeviceError: feedback and commands of so many motors do not fit on the bus.
         """
-        control = CableControl(robot, parameters)
+        control = CableControl(drive, parameters)
         super().__init__(control, control.parameters.rate, clock, threaded)
-        load = bus_load(len(robot.cables), FEEDBACK_RATE, control.parameters.rate)
+        load = bus_load(len(drive.cables), FEEDBACK_RATE, control.parameters.rate)
         if load > MAX_BUS_LOAD:
             raise DeviceError(
-                f"{len(robot.cables)} motors at {control.parameters.rate:g} Hz fill {100.0 * load:.0f} % of the bus: "
+                f"{len(drive.cables)} motors at {control.parameters.rate:g} Hz fill {100.0 * load:.0f} % of the bus: "
                 f"lower the driver's rate, at {BIT_RATE:g} bit/s at most {100.0 * MAX_BUS_LOAD:.0f} % are safe"
             )
         self._bus = bus
@@ -165,3 +166,17 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _send(self, currents: dict[int, float]) -> None:
         for message in encode_currents(currents):
             self._bus.send(message, timeout=SEND_TIMEOUT)
+
+
+def open_cable_driver(drive: CableDrive, interface: str, device: str, bitrate: int = BIT_RATE) -> CableDriver:
+    """A driver of these cables on a bus of its own; see can_bus for interfaces and devices.
+
+    Raises:
+        DeviceError: the adapter is not there or in use, or the bus has no room for so many motors.
+    """
+    bus = open_bus(interface, device, bitrate)
+    try:
+        return CableDriver(drive, bus)
+    except DeviceError:
+        bus.shutdown()
+        raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.robots.cable_tube import CableLimits
+from soft_twin.descriptions.drives import CableLimits
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.descriptions.drives import CableLimits
+
+FASTEST = 1.25  # times the limit of its rate, a cable may overshoot that
+
 
 @dataclass(frozen=True)
 class SupervisionLimits:
@@ -15,7 +19,10 @@ class SupervisionLimits:
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
         contrary_current: … while that is more than this [A] …
         contrary_time: … for so long [s], turns against its current.
-        friction, least_friction: highest and lowest plausible friction [A s/m]; what is between excuses the motor.
+        friction: highest plausible friction [A s/m]; what is between none and that excuses the motor.
+        braking: friction [A s/m] that is taken for sure in a motor that turns against its current, so that one whose
+            torque has turned round is named early; less where a winch without any friction would be accused. No data
+            sheet says how much there is.
         inertia: of a winch [A s²/m].
         overload: tension over the highest allowed one.
         overload_time: for so long [s].
@@ -28,7 +35,7 @@ class SupervisionLimits:
     contrary_current: float = 0.25
     contrary_time: float = 0.007
     friction: float = 30.0
-    least_friction: float = 5.0
+    braking: float = 5.0
     inertia: float = 0.342
     overload: float = 2.5
     overload_time: float = 0.2
@@ -56,9 +63,10 @@ class Motion:
 class Supervision:
     """Watches cables that are driven."""
 
-    def __init__(self, limits: SupervisionLimits, highest_tension: float, count: int):
+    def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int):
         self._limits = limits
-        self._tension = limits.overload * highest_tension
+        self._tension = limits.overload * of_cables.tension[1]
+        self._braking = min(limits.braking, _harmless_braking(limits, FASTEST * of_cables.rate))
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
 
     def reset(self) -> None:
@@ -96,7 +104,7 @@ class Supervision:
         """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current."""
         limits, sign = self._limits, np.sign(motion.currents)
         along = sign * motion.rates
-        resisted = np.where(along > 0.0, limits.friction, limits.least_friction) * along
+        resisted = np.where(along > 0.0, limits.friction, self._braking) * along
         torque = limits.inertia * sign * motion.accelerations + resisted
         strong = np.abs(motion.currents) > limits.contrary_current
         against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
@@ -116,6 +124,15 @@ class Supervision:
         if motion.rates[i] * motion.currents[i] < 0.0 and motion.rates[i] * motion.errors[i] < 0.0:
             return f"turns against its current: it {where}; check the winding direction and the motor's phases"
         return f"does not follow: it {where}; check its cable, its load and its supply"
+
+
+def _harmless_braking(limits: SupervisionLimits, rate: float) -> float:
+    """The most friction that may be taken for sure [A s/m] at rates up to this [m/s].
+
+    A winch without friction that turns at v against its current i has m a = |i|. It is accused where |i| − b |v| <
+    −share |i|: with b below (1 + share) |i| / v never, whatever more than the contrary current flows.
+    """
+    return (1.0 + limits.contrary_share) * limits.contrary_current / rate
 
 
 class DirectionProbe:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from soft_twin.descriptions.drives import ValveDrive
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.states import State
 from soft_twin.driving.valve_control import ChamberState, ValveControl, ValveParameters
-from soft_twin.driving.valves import Valves
+from soft_twin.driving.valves import Valves, open_valves
 from soft_twin.errors import DescriptionError, DeviceError
 
 VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
@@ -95,3 +96,20 @@ class ValveDriver(ActuatorDriver[ValveControl]):
 
     def _is_vented(self) -> bool:
         return np.allclose(self.state().commanded, self._vented)
+
+
+def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
+    """A driver of these chambers, in the order of their channels, on a device of its own; see valves for devices.
+
+    Raises:
+        DescriptionError: the limits are not sane, or lie outside the valves' range.
+        DeviceError: the device is not there, or does not answer.
+    """
+    limits = ChamberLimits((drive.lowest, drive.highest), drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+    names = drive.names_by_channel
+    valves = open_valves(drive.backend, device, len(names))
+    try:
+        return ValveDriver(names, limits, valves)
+    except DescriptionError:
+        valves.release()
+        raise

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.descriptions.drives import CableDrive, WinchDescription
 from soft_twin.descriptions.m2006 import TORQUE_CONSTANT
 from soft_twin.driving.c610 import COUNTS_PER_TURN
-from soft_twin.robots.cable_tube import CableTube, WinchDescription
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Winch:
         return self.direction * 2.0 * np.pi / (self.description.gear_ratio * COUNTS_PER_TURN)
 
 
-def winch_of(robot: CableTube) -> Winch:
+def winch_of(drive: CableDrive) -> Winch:
     """The winches of a robot's cables, in their order, each as it is calibrated."""
     return Winch(
-        robot.winch,
-        calibration=np.array([cable.scale for cable in robot.cables]),
-        directions=np.array([robot.winch.direction * cable.direction for cable in robot.cables]),
+        drive.winch,
+        calibration=np.array([cable.scale for cable in drive.cables]),
+        directions=np.array([drive.winch.direction * cable.direction for cable in drive.cables]),
     )

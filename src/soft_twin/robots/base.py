@@ -13,6 +13,8 @@ from soft_twin.descriptions.drives import CableDrive, ImuPlace, Mismatch, ValveD
 from soft_twin.errors import DescriptionError
 
 if TYPE_CHECKING:
+    from soft_twin.driving.cable_driver import CableDriver
+    from soft_twin.driving.valve_driver import ValveDriver
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
@@ -38,6 +40,58 @@ class Robot(ABC):
     @abstractmethod
     def build_twin(self, **choices: Any) -> Any:
         """The robot's physical twin."""
+
+    @property
+    def winches(self) -> CableDrive | None:
+        """What drives its cables; None where it has none.
+
+        Raises:
+            DescriptionError: it has cables without a drive.
+        """
+        return None
+
+    @property
+    def valves(self) -> ValveDrive | None:
+        """What drives its chambers; None where it has none.
+
+        Raises:
+            DescriptionError: it has chambers without a drive.
+        """
+        return None
+
+    def build_cable_driver(self, device: str, interface: str = "slcan", bitrate: int = 1_000_000) -> "CableDriver":
+        """What drives its cables, on a CAN bus of its own: relaxed, with the zero still to be found.
+
+        Args:
+            device: serial device of an slcan adapter, or network interface of socketcan.
+            interface: python-can's name of the CAN interface.
+            bitrate: of the bus [bit/s].
+
+        Raises:
+            DescriptionError: it has no cables, or cables without a drive.
+            DeviceError: the adapter is not there or in use, or the bus has no room for so many motors.
+        """
+        from soft_twin.driving.cable_driver import open_cable_driver
+
+        if (winches := self.winches) is None:
+            raise DescriptionError(f"{self.path}: robot '{self.name}' has no cables that winches could wind")
+        return open_cable_driver(winches, interface, device, bitrate)
+
+    def build_valve_driver(self, device: str) -> "ValveDriver":
+        """What drives its chambers, on a device of the kind that its description names: vented.
+
+        Args:
+            device: serial device, or host:port of a Modbus terminal.
+
+        Raises:
+            DescriptionError: it has no chambers, chambers without a drive, or limits that contradict each other.
+            DeviceError: the device is not there, or does not answer.
+        """
+        from soft_twin.driving.valve_driver import open_valve_driver
+
+        if (valves := self.valves) is None:
+            raise DescriptionError(f"{self.path}: robot '{self.name}' has no chambers that valves could fill")
+        return open_valve_driver(valves, device)
 
 
 class DrivenRobot(Robot):
@@ -67,24 +121,6 @@ class DrivenRobot(Robot):
     def chamber_names(self) -> list[str]:
         """Of its chambers, none perhaps."""
         return []
-
-    @property
-    @abstractmethod
-    def winches(self) -> CableDrive | None:
-        """What drives its cables; None where it has none.
-
-        Raises:
-            DescriptionError: it has cables without a drive.
-        """
-
-    @property
-    def valves(self) -> ValveDrive | None:
-        """What drives its chambers; None where it has none.
-
-        Raises:
-            DescriptionError: it has chambers without a drive.
-        """
-        return None
 
     @property
     def obstacles(self) -> Sequence[Any]:

@@ -78,7 +78,7 @@ class LineRun:
         from soft_twin.driving.cable_driver import CableDriver
         from soft_twin.driving.can_bus import open_bus
 
-        return CableDriver(self._case.robot, open_bus("slcan", str(self._link)))
+        return CableDriver(self._case.robot.winches, open_bus("slcan", str(self._link)))
 
     # ---- judging
 

@@ -100,7 +100,7 @@ class SessionSubject:
             self._bus = self._world.adapter.open()
         except can.CanError as error:
             raise DeviceError(f"the emulated adapter cannot be opened: {error}; plug it in") from error
-        self._driver = CableDriver(self._case.robot, self._bus, clock=self._world.clock, threaded=False)
+        self._driver = CableDriver(self._case.robot.winches, self._bus, clock=self._world.clock, threaded=False)
         return self._driver
 
 

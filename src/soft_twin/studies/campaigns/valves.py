@@ -68,6 +68,7 @@ ARRIVING = 0.1  # [s] that a stop may take to the device
 SETTLING = 1.0  # [s] that a mended device needs to be measured again
 ATTEMPTS = 3  # of a person to enable again
 MENDING = 3.0  # [s] until a device that is there again is to be found
+LETTING_OUT = 0.3  # [s] of a person, with the supply closed
 FOLLOWING = 10e3  # [Pa] from the command at the end
 NAMES = ("left", "right", "top", "bottom")
 
@@ -313,11 +314,18 @@ class Run:
         return self._remedy("enable", must=True)
 
     def _let_air_out(self) -> None:
-        """By hand, where a fault asks for it, and where a sensor was repaired that its pump went on without."""
+        """By hand, where a fault asks for it, and where a sensor was repaired that its pump went on without.
+
+        As the fault says, with the supply closed: an open one fills a chamber again to what it is vented from, faster
+        than anybody can measure that it is empty.
+        """
         status, chambers = self._try("status"), self.world.device.chambers
         asked = status is not None and any("by hand" in fault for fault in status.faults)
         if asked or any(chambers.uncontrolled):
+            chambers.supplied = False
             chambers.pressures = [min(pressure, self._case.limits.vented) for pressure in chambers.pressures]
+            self._live_until(self.world.now + LETTING_OUT, streams=False)
+            chambers.supplied = True
 
     def _remedy(self, name: str, must: bool = False) -> bool:
         accepted, answer = self._attempt(name)

@@ -1,0 +1,32 @@
+"""Which motions of a winch are accused, from its equation i = m v̇ + b v alone."""
+
+import numpy as np
+import pytest
+
+from soft_twin.descriptions.drives import CableLimits
+from soft_twin.driving.supervision import Motion, Supervision, SupervisionLimits
+
+DT = 0.004
+INERTIA = SupervisionLimits().inertia
+
+
+def _accused(rate_limit, rate, current, friction, torque=1.0):
+    """What is said of a winch that turns at a rate [m/s] with this current [A]; its torque is so many times that."""
+    limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=rate_limit)
+    supervision = Supervision(SupervisionLimits(), limits, 1)
+    acceleration = (torque * current - friction * rate) / INERTIA
+    motion = Motion(*(np.array([value]) for value in (0.0, rate, acceleration, current)), DT)
+    return [text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))]
+
+
+@pytest.mark.parametrize("rate_limit", [0.02, 0.05, 0.3, 2.0])
+@pytest.mark.parametrize("friction", [0.0, 1.8, 5.0, 25.0])
+@pytest.mark.parametrize("current", [-0.26, -1.0, -3.0])
+def test_a_winch_that_brakes_is_not_accused_whatever_its_friction_and_rate(rate_limit, friction, current):
+    assert _accused(rate_limit, 1.25 * rate_limit, current, friction) == []
+
+
+@pytest.mark.parametrize("friction", [5.0, 12.0])
+def test_a_winch_whose_torque_has_turned_round_is_accused_while_it_speeds_up(friction):
+    said = _accused(0.05, 0.03, -1.0, friction, torque=-1.0)
+    assert "turns against its current" in said[0]
