@@ -92,10 +92,18 @@ def test_real_bytes_move_the_emulated_winches_to_the_command(driver, motors):
     assert driver.state().enabled, driver.state().faults
 
 
-def test_stopping_and_closing_leave_the_motors_without_current(driver, motors):
+def _pull(driver, motors):
     driver.enable()
-    driver.command(np.full(6, 0.01))
-    assert _wait(lambda: np.any(motors.bus.motors.currents > 0.1))
+
+    def pulls():
+        driver.command(np.full(6, 0.01))
+        return np.any(motors.bus.motors.currents > 0.15)
+
+    assert _wait(pulls), (driver.state().faults, driver.state().counters)
+
+
+def test_stopping_and_closing_leave_the_motors_without_current(driver, motors):
+    _pull(driver, motors)
     driver.stop()
     assert _wait(lambda: not np.any(motors.bus.motors.currents > 1e-6))
     assert driver.state().mode == "stopped"
@@ -112,9 +120,7 @@ def test_an_unplugged_adapter_is_a_named_fault_and_raises_nowhere(driver, motors
 
 
 def test_motors_that_lose_their_driver_let_go(driver, motors):
-    driver.enable()
-    driver.command(np.full(6, 0.01))
-    assert _wait(lambda: np.any(motors.bus.motors.currents > 0.1))
+    _pull(driver, motors)
     driver.close()
     assert _wait(lambda: np.all(motors.bus.motors.limp))
 
