@@ -12,7 +12,7 @@ import soft_twin
 from soft_twin.descriptions.drives import CableLimits
 from soft_twin.descriptions.valve_devices import VALVE_DEVICES
 from soft_twin.driving.valves import BACKENDS
-from soft_twin.errors import DescriptionError, InputError, MeshError
+from soft_twin.errors import DescriptionError, InputError
 from soft_twin.inverse.goals import PositionGoal
 from soft_twin.mesh.files import write_mesh
 from soft_twin.resources import folder
@@ -154,18 +154,30 @@ def test_in_motion_it_comes_to_rest_where_the_twin_is(finger, twin):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda robot: robot["chambers"][0].update(surface="chamber 9"), r"robot.chambers: air: .*chamber 9"),
-        (lambda robot: robot["body"].update(clamped="floor"), r"robot.body: .*floor"),
-        (lambda robot: robot["frames"]["tip"].update(nodes="nowhere"), r"robot.frames.tip: .*nowhere"),
+        (
+            lambda robot: robot["chambers"][0].update(surface="chamber 9"),
+            r"mine.yaml:\d+: robot.chambers\[0\].surface: .*chamber 9",
+        ),
+        (lambda robot: robot["body"].update(clamped="floor"), r"mine.yaml:\d+: robot.body.clamped: .*floor"),
+        (
+            lambda robot: robot["frames"]["tip"].update(nodes="nowhere"),
+            r"mine.yaml:\d+: robot.frames.tip.nodes: .*nowhere",
+        ),
         (
             lambda robot: robot["cables"][0].update(start=[0.5, 0.0, 0.0]),
-            r"robot.cables: left: a cable leaves the body",
+            r"mine.yaml:\d+: robot.cables\[0\]: a cable leaves the body",
         ),
-        (lambda robot: robot["body"]["materials"][0].update(model="gum"), r"robot.body.materials: .*gum"),
-        (lambda robot: robot["body"]["materials"][0].update(volume="bone"), r"robot.body: .*bone"),
+        (
+            lambda robot: robot["body"]["materials"][0].update(model="gum"),
+            r"mine.yaml:\d+: robot.body.materials\[0\]: .*gum",
+        ),
+        (
+            lambda robot: robot["body"]["materials"][0].update(volume="bone"),
+            r"mine.yaml:\d+: robot.body.materials\[0\].volume: .*bone",
+        ),
         (
             lambda robot: robot["chambers"][0].update(surface="outside"),
-            r"chambers: air: .*its rim .* close it or",
+            r"chambers\[0\].surface: .*its rim .* close it or",
         ),
     ],
 )
@@ -223,5 +235,5 @@ def test_a_mesh_beside_the_file_is_found_and_its_unit_is_checked(load, tmp_path,
 
     assert load(change).build_model().unknowns.size == twin.model.unknowns.size
     robot = load(lambda robot: change(robot, (2.0, 1.8, 8.0)))
-    with pytest.raises(MeshError, match="finger.vtu"):
+    with pytest.raises(DescriptionError, match=r"robot.body.mesh: .*finger.vtu"):
         robot.build_model()

@@ -31,6 +31,7 @@ HEAVIER, LIGHTER = 2.0, 0.8  # factors of the weight of staying
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 PATIENCE, SLOWER = 80, 15  # iterations after which the least weight of staying doubles, and each so many again
+REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 HEAVIEST = 100.0  # times the least weight of staying
 
 
@@ -170,6 +171,11 @@ class Inverse:
         """
         step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
         efforts, scales = self._best(step, goals)
+        for _ in range(REVISIONS):
+            before, step = step, self.twin.revised(step, efforts)
+            if step is before:
+                break
+            efforts, scales = self._best(step, goals)
         self._adapt(scales * (efforts - self.twin.efforts))
         return step, self.twin.advance(step, efforts, LARGEST_STEP)
 

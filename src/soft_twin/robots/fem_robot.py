@@ -1,28 +1,22 @@
 """Any body of finite elements that cables, chambers or both move: one YAML file and, where it likes, one mesh."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, ValveDrive, WoundCable
-from soft_twin.errors import DescriptionError, SoftTwinError
+from soft_twin.errors import DescriptionError
 from soft_twin.robots.base import DrivenRobot, build_dynamics, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
-    from soft_twin.mechanics.actuators.base import Actuators
-    from soft_twin.mechanics.body import Body
     from soft_twin.mechanics.model import Model
-    from soft_twin.mesh.mesh import Mesh
     from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.finite_element import FemTwin
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -115,39 +109,45 @@ class FemRobot(DrivenRobot):
         """Default target (3,) of the frame `tip` in base_link [m]."""
         return self.description.target.tip
 
-    def build_model(self) -> "Model":
-        """Its mechanics: body, plates, weight, actuators.
+    def build_model(self, **choices: Any) -> "Model":
+        """Its mechanics: body, plates, weight, actuators, contact without friction; there is nothing to choose.
 
         Raises:
-            DescriptionError: names that the mesh has not, a chamber that is not closed, a cable through no cell.
-            MeshError: the mesh's file is missing, broken, or of another size.
+            DescriptionError: the mesh is missing, broken or of another size; names that it has not, a chamber that is
+                not closed, a cable through no cell.
         """
-        from soft_twin.mechanics.constraints import RigidPlate
-        from soft_twin.mechanics.loads.loads import Gravity
-        from soft_twin.mechanics.model import Model
-
-        body = self._body(self._mesh())
-        plates = [RigidPlate(self._nodes(body, plate.nodes, f"body.plates: {plate.name}")) for plate in self._plates]
-        return self._at("body", lambda: Model(body, [Gravity()], plates, actuators=self._actuators(body)))
-
-    def build_twin(self, **choices: Any) -> "FemTwin":
-        """A twin of it; there is nothing to choose.
-
-        Raises:
-            DescriptionError, MeshError: see build_model.
-        """
-        from soft_twin.twins.finite_element import FemTwin
-        from soft_twin.twins.frames import NodesFrame
+        from soft_twin.robots.fem_models import FemBuilder
 
         if choices:
             raise DescriptionError(f"{self.path}: a robot of kind 'fem' has no choice of {', '.join(choices)}")
-        model = self.build_model()
-        rest = model.body.mesh.nodes
-        frames = {
-            name: NodesFrame(self._nodes(model.body, frame.nodes, f"frames.{name}"), rest)
-            for name, frame in self.description.frames.items()
-        }
-        return FemTwin(model, float(np.ptp(rest, axis=0).max()), frames)
+        return FemBuilder(self).model()
+
+    def build_emulated_model(self) -> "Model":
+        """The mechanics of the emulated robot: as `build_model`, with what its description says it differs by, and
+        with friction where it touches.
+
+        Raises:
+            DescriptionError: see build_model.
+        """
+        from soft_twin.robots.fem_models import FemBuilder
+
+        scales = self.emulated.young_modulus_scale, self.emulated.density_scale
+        return FemBuilder(self, *scales).model(friction=True)
+
+    def build_twin(self, **choices: Any) -> "FemTwin":
+        """A twin of it, in contact with its obstacles, if there are any; there is nothing to choose.
+
+        Raises:
+            DescriptionError: see build_model.
+        """
+        from soft_twin.robots.fem_models import FemBuilder
+        from soft_twin.twins.contact import ContactTwin
+        from soft_twin.twins.finite_element import FemTwin
+
+        model = self.build_model(**choices)
+        length = float(np.ptp(model.body.mesh.nodes, axis=0).max())
+        kind = ContactTwin if self.obstacles else FemTwin
+        return kind(model, length, FemBuilder(self).frames(model.body))
 
     def build_dynamics(self, dt: float = 0.01) -> "BackwardEuler":
         """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
@@ -172,68 +172,6 @@ class FemRobot(DrivenRobot):
         coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
         return [EffortLimit(*np.array(efforts).T), CoordinateLimit(*np.array(coordinates).T)]
 
-    @property
-    def _plates(self) -> "tuple[descriptions.Plate, ...]":
-        return self.description.body.plates
-
-    def _mesh(self) -> "Mesh":
-        from soft_twin.mesh.files import read_mesh
-        from soft_twin.mesh.mesh import check_unit
-
-        source = self.description.body.mesh
-        if source.voxels is not None:
-            return self._at("body.mesh.voxels", lambda: _voxels(source.voxels))
-        path = self.path.resolve().parent / source.file
-        mesh = read_mesh(path)
-        check_unit(mesh, np.array(source.size), str(path))
-        return mesh
-
-    def _body(self, mesh: "Mesh") -> "Body":
-        from soft_twin.mechanics.body import Body, Material
-        from soft_twin.mechanics.materials import energy_named
-
-        def made(part: "descriptions.VolumeMaterial") -> Material:
-            law = energy_named(part.model, part.young_modulus, part.poisson_ratio)
-            return Material(law, part.density, part.volume)
-
-        parts = self.description.body
-        materials = self._at("body.materials", lambda: [made(part) for part in parts.materials])
-        body = self._at("body", lambda: Body(mesh, materials, parts.clamped))
-        for plate in parts.plates:
-            if plate.mass > 0.0:
-                self._at(f"body.plates: {plate.name}", lambda plate=plate: body.attach_mass(plate.nodes, plate.mass))
-        return body
-
-    def _actuators(self, body: "Body") -> "list[Actuators]":
-        from soft_twin.mechanics.actuators.cables import CableActuators
-        from soft_twin.mechanics.actuators.chambers import Chambers
-        from soft_twin.mechanics.loads.pressure import Pressure
-
-        parts: list[Actuators] = []
-        for cable in self.description.cables:
-            made = self._at(f"cables: {cable.name}", lambda cable=cable: _cable(body, cable))
-            parts.append(CableActuators(made, cable.stiffness, [cable.name]))
-        chambers = self.description.chambers
-        for chamber in chambers:
-            self._at(f"chambers: {chamber.name}", lambda chamber=chamber: Pressure(chamber.surface).attach(body))
-        if chambers:
-            parts.append(Chambers([chamber.surface for chamber in chambers], self.chamber_names))
-        return parts
-
-    def _nodes(self, body: "Body", name: str, where: str) -> np.ndarray:
-        from soft_twin.mechanics.body import nodes_of
-
-        return self._at(where, lambda: nodes_of(body, name, name))
-
-    def _at(self, where: str, make: Callable[[], T]) -> T:
-        """What `make` makes; what goes wrong is told with the place in the description."""
-        try:
-            return make()
-        except DescriptionError:
-            raise
-        except SoftTwinError as error:
-            raise DescriptionError(f"{self.path}: robot.{where}: {error}") from error
-
 
 def read(description: "descriptions.FemRobot", path: Path, nodes: dict[str, Any]) -> FemRobot:
     """A FemRobot from its description."""
@@ -246,25 +184,3 @@ def _alike(limits: list[tuple[float, float]]) -> tuple:
         return limits[0]
     low, high = np.array(limits).T
     return low, high
-
-
-def _voxels(source: "descriptions.Voxels") -> "Mesh":
-    """The block, with the middle of its lowest face at the origin."""
-    from dataclasses import replace
-
-    from soft_twin.mesh.generate.voxels import voxel_mesh
-
-    occupied = np.ones(source.cells, dtype=bool)
-    for hollow in source.hollows:
-        occupied[tuple(slice(low, high + 1) for low, high in zip(hollow.first, hollow.last, strict=True))] = False
-    size = np.array(source.size)
-    mesh = voxel_mesh(occupied, size / source.cells, source.element)
-    return replace(mesh, nodes=mesh.nodes - [0.5 * size[0], 0.5 * size[1], 0.0])
-
-
-def _cable(body: "Body", cable: "descriptions.FemCable"):
-    from soft_twin.mechanics.cables import Cables
-
-    if cable.nodes is None:
-        return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
-    return Cables.outside(body.mesh, [cable.start], cable.nodes, [cable.end])

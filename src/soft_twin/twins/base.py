@@ -135,6 +135,10 @@ class Twin(ABC):
         the residual and the coordinates are exact, steps and sensitivities are those of the earlier state."""
         return self.linearise(gravity)
 
+    def revised(self, step: Linearisation, efforts: np.ndarray) -> Linearisation:
+        """The step as it is for efforts (a,), where it is linear in them only from piece to piece; else itself."""
+        return step
+
     @abstractmethod
     def advance(self, step: Linearisation, efforts: np.ndarray, largest_step: float) -> float:
         """Take the step with efforts (a,), shortened so that no node moves more than `largest_step` [m].

@@ -33,9 +33,10 @@ STATICS = Increment()
 @dataclass(frozen=True)
 class FemLinearisation(Linearisation):
     """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns; it may be
-    None where none of them is a plate's, since those of the nodes then say all."""
+    None where none of them is a plate's, since those of the nodes then say all. `unbalanced` (size,) are the forces."""
 
     steps: np.ndarray | None
+    unbalanced: np.ndarray
 
 
 class FemTwin(StaticTwin):
@@ -57,7 +58,7 @@ class FemTwin(StaticTwin):
         self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
         self.coordinate_tolerance = self.actuators.tolerance
         self.round_off = model.round_off
-        self._none: list[dict] = [{} for _ in model.constraints]
+        self._multipliers: list[dict] = [{} for _ in model.constraints]
         self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
@@ -166,6 +167,7 @@ class FemTwin(StaticTwin):
             residual=float(np.linalg.norm(unbalanced)),
             energy=assembled.energy,
             steps=solved,
+            unbalanced=unbalanced,
         )
         return step, further
 
@@ -188,6 +190,7 @@ class FemTwin(StaticTwin):
             residual=float(np.linalg.norm(unbalanced)),
             energy=assembled.energy,
             steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]) if self._has_plates else None,
+            unbalanced=unbalanced,
         )
 
     def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
@@ -238,7 +241,7 @@ class FemTwin(StaticTwin):
 
     def _assemble(self, gravity: np.ndarray, with_matrix: bool = False) -> Assembled:
         self._gravity.vector = gravity
-        return self.model.assemble(self._pose, STATICS, self._none, with_matrix)
+        return self.model.assemble(self._pose, STATICS, self._multipliers, with_matrix)
 
     def _reduced(self, field: np.ndarray) -> np.ndarray:
         return self.model.unknowns.reduced(field, self._pose)
