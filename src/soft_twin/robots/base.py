@@ -13,14 +13,17 @@ from soft_twin.descriptions.drives import CableDrive, ImuPlace, Mismatch, ValveD
 from soft_twin.errors import DescriptionError
 
 if TYPE_CHECKING:
+    from soft_twin.descriptions.cable_tube import Damping
     from soft_twin.driving.cable_driver import CableDriver
     from soft_twin.driving.valve_driver import ValveDriver
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
+    from soft_twin.mechanics.body import Body
     from soft_twin.mechanics.model import Model
     from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
+    from soft_twin.twins.frames import Frame
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,23 @@ class DrivenRobot(Robot):
     def build_model(self, **choices: Any) -> "Model":
         """Its mechanics: body, weight, actuators."""
 
+    @property
+    @abstractmethod
+    def damping(self) -> "Damping":
+        """Rayleigh damping of its body, `rayleigh_mass` [1/s] and `rayleigh_stiffness` [s]."""
+
+    @abstractmethod
+    def build_frames(self, body: "Body") -> "dict[str, Frame]":
+        """Its named places on a body that was built of it, or on one of another mesh; one is "tip"."""
+
+    def build_dynamics(self, dt: float = 0.01, **choices: Any) -> "BackwardEuler":
+        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
+        actuators work with `model.efforts`. Choices as in `build_model`."""
+        from soft_twin.solvers.time.integrators import BackwardEuler
+
+        alpha, beta = self.damping.rayleigh_mass, self.damping.rayleigh_stiffness
+        return BackwardEuler(self.build_model(**choices), dt, mass_damping=alpha, stiffness_damping=beta)
+
     @abstractmethod
     def limits(self) -> "list[Limit]":
         """Of its actuators' efforts and coordinates."""
@@ -156,13 +176,6 @@ class DrivenRobot(Robot):
         from soft_twin.inverse.controller import Controller
 
         return Controller(self.build_inverse(twin), self.target_tip, reuse)
-
-
-def build_dynamics(model: "Model", dt: float, mass_damping: float, stiffness_damping: float) -> "BackwardEuler":
-    """A model in motion, implicit Euler in steps of `dt` [s] with Rayleigh damping [1/s], [s]."""
-    from soft_twin.solvers.time.integrators import BackwardEuler
-
-    return BackwardEuler(model, dt, mass_damping=mass_damping, stiffness_damping=stiffness_damping)
 
 
 def turned(rpy_deg: Sequence[float]) -> np.ndarray:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, WinchDescription, WoundCable
-from soft_twin.robots.base import DrivenRobot, build_dynamics, turned
+from soft_twin.robots.base import DrivenRobot, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import cable_tube as descriptions
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
+    from soft_twin.mechanics.body import Body as FiniteElements
     from soft_twin.mechanics.model import Model
-    from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
+    from soft_twin.twins.frames import Frame
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,14 @@ class CableTube(DrivenRobot):
 
         return build_cable_tube_model(self, mesh, element, material)
 
-    def build_dynamics(self, dt: float = 0.01, **choices: Any) -> "BackwardEuler":
-        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
-        cables pull with `model.efforts`. Choices as in `build_twin`."""
-        damping = self.body.damping
-        return build_dynamics(self.build_model(**choices), dt, damping.rayleigh_mass, damping.rayleigh_stiffness)
+    @property
+    def damping(self) -> Damping:
+        return self.body.damping
+
+    def build_frames(self, body: "FiniteElements") -> "dict[str, Frame]":
+        from soft_twin.twins.frames import SectionFrame
+
+        return {"tip": SectionFrame(self.body.length)}
 
     def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
         """The solver that finds the cables' displacements for a tip target on `twin`, or on one of its own."""

@@ -8,15 +8,17 @@ import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, ValveDrive, WoundCable
 from soft_twin.errors import DescriptionError
-from soft_twin.robots.base import DrivenRobot, build_dynamics, turned
+from soft_twin.robots.base import DrivenRobot, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
+    from soft_twin.descriptions.cable_tube import Damping
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
+    from soft_twin.mechanics.body import Body
     from soft_twin.mechanics.model import Model
-    from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.finite_element import FemTwin
+    from soft_twin.twins.frames import Frame
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,10 @@ class FemRobot(DrivenRobot):
         return tuple(ImuPlace(imu.name, turned(imu.mounting_rpy_deg), imu.plate) for imu in self.description.imus)
 
     @property
+    def damping(self) -> "Damping":
+        return self.description.body.damping
+
+    @property
     def obstacles(self) -> "tuple[descriptions.Obstacle, ...]":
         """Descriptions of what its body may press on."""
         return self.description.obstacles
@@ -140,20 +146,18 @@ class FemRobot(DrivenRobot):
         Raises:
             DescriptionError: see build_model.
         """
-        from soft_twin.robots.fem_models import FemBuilder
         from soft_twin.twins.contact import ContactTwin
         from soft_twin.twins.finite_element import FemTwin
 
         model = self.build_model(**choices)
         length = float(np.ptp(model.body.mesh.nodes, axis=0).max())
         kind = ContactTwin if self.obstacles else FemTwin
-        return kind(model, length, FemBuilder(self).frames(model.body))
+        return kind(model, length, self.build_frames(model.body))
 
-    def build_dynamics(self, dt: float = 0.01) -> "BackwardEuler":
-        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping; its
-        cables and chambers work with `model.efforts`."""
-        damping = self.description.body.damping
-        return build_dynamics(self.build_model(), dt, damping.rayleigh_mass, damping.rayleigh_stiffness)
+    def build_frames(self, body: "Body") -> "dict[str, Frame]":
+        from soft_twin.robots.fem_models import FemBuilder
+
+        return FemBuilder(self).frames(body)
 
     def build_inverse(self, twin: "FemTwin | None" = None) -> "Inverse":
         """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own."""
