@@ -9,7 +9,8 @@ from soft_twin.mechanics.loads import NodalLoad
 from soft_twin.mechanics.model import Model
 from soft_twin.robots.cable_tube_models import build_cable_tube_body
 from soft_twin.solvers.equilibrium import equilibrium
-from soft_twin.twins import rod as kernels
+from soft_twin.twins.rod import kernels
+from soft_twin.twins.rod.twin import RING
 
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 L, E = 0.1, 0.8e6
@@ -34,18 +35,18 @@ def bent(rod):
 
 def test_gradient_and_hessian_are_those_of_the_potential_energy(bent):
     gravity, h = np.array([1.0, -9.0, 3.0]), 1e-5
-    properties = bent._steps, bent._stiffness, bent._masses, gravity
+    properties = bent.element_lengths, bent.stiffness, bent.masses, gravity
     direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
 
     def shifted(step):
         return bent.strains + step * direction
 
-    _, gradient, hessian, _, _ = kernels._assemble(bent.strains, *properties)
-    numeric = (sum(kernels._energies(shifted(h), *properties)) - sum(kernels._energies(shifted(-h), *properties))) / (
+    _, gradient, hessian, _, _ = kernels.assemble(bent.strains, *properties)
+    numeric = (sum(kernels.energies(shifted(h), *properties)) - sum(kernels.energies(shifted(-h), *properties))) / (
         2 * h
     )
     assert gradient @ direction.ravel() == pytest.approx(numeric, rel=1e-8)
-    change = kernels._assemble(shifted(h), *properties)[1] - kernels._assemble(shifted(-h), *properties)[1]
+    change = kernels.assemble(shifted(h), *properties)[1] - kernels.assemble(shifted(-h), *properties)[1]
     exact = hessian @ direction.ravel()
     assert np.abs(change / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-15)
@@ -55,8 +56,8 @@ def test_cables_are_as_long_as_the_curves_they_follow(bent, slender):
     """Each offset curve, drawn finely with the frames of the rod."""
     fine = 400
     strains = np.repeat(bent.strains, fine, axis=0)
-    steps = np.repeat(bent._steps / fine, fine)
-    frames, points = kernels._shape(strains, steps)
+    steps = np.repeat(bent.element_lengths / fine, fine)
+    frames, points = kernels.nodes(strains, steps)
     for cable, length in zip(slender.cables, bent.rest_lengths - bent.body_coordinates(), strict=True):
         curve = points + frames @ np.array([*cable.position, 0.0])
         passed = int(round(cable.length / bent.length * len(steps)))
@@ -65,14 +66,14 @@ def test_cables_are_as_long_as_the_curves_they_follow(bent, slender):
 
 
 def test_derivatives_of_the_cables(bent):
-    arguments, h = (bent._steps, bent._cables, bent._passes), 1e-6
+    arguments, h = bent.geometry, 1e-6
     direction = np.random.default_rng(2).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
-    high = kernels._cables(bent.strains + h * direction, *arguments)
-    low = kernels._cables(bent.strains - h * direction, *arguments)
-    _, gradients = kernels._cables(bent.strains, *arguments)
+    high = kernels.cable_lengths(bent.strains + h * direction, *arguments)
+    low = kernels.cable_lengths(bent.strains - h * direction, *arguments)
+    _, gradients = kernels.cable_lengths(bent.strains, *arguments)
     np.testing.assert_allclose(gradients @ direction.ravel(), (high[0] - low[0]) / (2 * h), rtol=1e-6)
     stiffness = np.zeros((direction.size, direction.size))
-    kernels._add_cable_stiffness(bent.strains, *arguments, bent.tensions, stiffness)
+    kernels.add_cable_stiffness(bent.strains, *arguments, bent.tensions, stiffness)
     numeric = bent.tensions @ (high[1] - low[1]) / (2 * h)
     assert np.abs(stiffness @ direction.ravel() - numeric).max() < 1e-6 * np.abs(numeric).max()
 
@@ -112,12 +113,12 @@ def test_a_load_on_the_tip_is_in_its_energy_and_derivatives(bent):
     bent.tip_force, gravity, h = [0.05, -0.02, 0.03], np.array([1.0, -9.0, 3.0]), 1e-5
     state = bent.state()
     direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
-    _, gradient, hessian, _, _ = bent._assemble(gravity)
+    _, gradient, hessian, _, _ = bent.assemble(gravity)
     values, slopes = [], []
     for step in (h, -h):
         bent.restore((state[0] + step * direction, state[1]))
         values.append(bent.potential(gravity)[0])
-        slopes.append(bent._assemble(gravity)[1])
+        slopes.append(bent.assemble(gravity)[1])
     assert gradient @ direction.ravel() == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-7)
     exact = hessian @ direction.ravel()
     assert np.abs((slopes[0] - slopes[1]) / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
@@ -172,7 +173,7 @@ def test_the_inverse_and_the_controller_run_on_it(rod, slender):
 
 def test_its_surface_encloses_the_tube(rod, slender):
     a, b, c = np.moveaxis(rod.points[rod.surface], 1, 0)
-    polygon = 0.5 * kernels.RING * np.sin(2 * np.pi / kernels.RING) * (0.5 * slender.body.outer_diameter) ** 2
+    polygon = 0.5 * RING * np.sin(2 * np.pi / RING) * (0.5 * slender.body.outer_diameter) ** 2
     assert np.einsum("ti,ti->", a, np.cross(b, c)) / 6.0 == pytest.approx(polygon * L)
 
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from soft_twin.inverse.limits import Limit
     from soft_twin.mechanics.body import Body as FiniteElements
     from soft_twin.mechanics.model import Model
+    from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
     from soft_twin.twins.frames import Frame
+    from soft_twin.twins.rod import RodDynamics
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,18 @@ class CableTube(DrivenRobot):
         from soft_twin.twins.frames import SectionFrame
 
         return {"tip": SectionFrame(self.body.length)}
+
+    def build_dynamics(self, dt: float = 0.01, backend: str = "fem", **choices: Any) -> "BackwardEuler | RodDynamics":
+        """The robot in motion, from its undeformed shape, in steps of `dt` [s], with the description's damping.
+
+        Of finite elements, its cables pull with `model.efforts`; a rod is told in each step what they do. Backends and
+        choices as in `build_twin`.
+        """
+        if backend == "fem":
+            return super().build_dynamics(dt, **choices)
+        from soft_twin.robots.cable_tube_models import build_rod_dynamics
+
+        return build_rod_dynamics(self, dt, backend, **choices)
 
     def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
         """The solver that finds the cables' displacements for a tip target on `twin`, or on one of its own."""

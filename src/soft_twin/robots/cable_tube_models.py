@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from soft_twin.mesh.mesh import Mesh
     from soft_twin.robots.cable_tube import CableTube
     from soft_twin.twins.base import Twin
+    from soft_twin.twins.rod import RodDynamics
 
 
 def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str | None, material: str | None) -> "Twin":
@@ -22,6 +23,16 @@ def build_cable_tube_twin(robot: "CableTube", backend: str, mesh, element: str |
     if backend not in builders:
         raise UsageError(f"no twin '{backend}': there are {', '.join(builders)}")
     return builders[backend](robot, mesh, element, material)
+
+
+def build_rod_dynamics(robot: "CableTube", dt: float, backend: str, **choices) -> "RodDynamics":
+    """A cable-driven tube in motion, as a rod; see `CableTube.build_dynamics`."""
+    from soft_twin.twins.rod import RodDynamics
+
+    if backend != "rod":
+        raise UsageError(f"no dynamics '{backend}': there are fem, rod")
+    damping = robot.damping.rayleigh_mass, robot.damping.rayleigh_stiffness
+    return RodDynamics(robot.build_twin(backend, **choices), dt, *damping)
 
 
 def build_cable_tube_body(
