@@ -7,6 +7,7 @@ from setuptools import find_packages, setup
 NAME = "soft_twin"
 NODES = [
     "imu_to_gravity",
+    "gravity_to_actuators",
     "gravity_to_cables",
     "cables_to_motors",
     "pressures_to_valves",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import Point, PoseStamped, Quaternion, QuaternionStamped, Vector3, Vector3Stamped
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, QuaternionStamped, Vector3, Vector3Stamped
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState, Temperature
 from soft_twin_msgs.msg import Pressures, Shape, SolverStatus
 from std_msgs.msg import Header
@@ -17,8 +18,10 @@ from soft_twin.sensing.samples import ImuSample
 
 if TYPE_CHECKING:
     from soft_twin.inverse.controller import Tick
+    from soft_twin.inverse.targets import PoseTarget
     from soft_twin.sensing.gravity import GravityEstimate
 
+UNIT = 0.01  # by which the length of a quaternion may differ from 1
 UNKNOWN_COVARIANCE = np.array([-1.0, *[0.0] * 8])  # REP-145
 
 
@@ -108,12 +111,24 @@ def attitude_message(seconds: float, frame: str, wxyz: Sequence[float]) -> Quate
     return QuaternionStamped(header=header(seconds, frame), quaternion=to_quaternion(wxyz))
 
 
-def tip_message(seconds: float, frame: str, position: np.ndarray, direction: np.ndarray) -> PoseStamped:
-    """A tip's pose: its z axis is `direction` (3,), its turn about it the least one."""
-    message = PoseStamped(header=header(seconds, frame))
-    message.pose.position = to_point(position)
-    message.pose.orientation = to_quaternion(shortest_rotation_wxyz(direction))
-    return message
+def pose_message(
+    seconds: float, frame: str, position: np.ndarray, rotation: np.ndarray | None, direction: np.ndarray | None = None
+) -> PoseStamped:
+    """A pose with time and frame, see `to_pose`."""
+    return PoseStamped(header=header(seconds, frame), pose=to_pose(position, rotation, direction))
+
+
+def to_pose(position: np.ndarray, rotation: np.ndarray | None, direction: np.ndarray | None = None) -> Pose:
+    """A pose of something at `position` (3,) that is turned by `rotation` (3, 3).
+
+    Without a rotation, its z axis is `direction` (3,), and its turn about that the least one; without both it is not
+    turned.
+    """
+    if rotation is not None:
+        turn = to_quaternion(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
+    else:
+        turn = Quaternion() if direction is None else to_quaternion(shortest_rotation_wxyz(direction))
+    return Pose(position=to_point(position), orientation=turn)
 
 
 def shortest_rotation_wxyz(direction: np.ndarray) -> np.ndarray:
@@ -174,15 +189,22 @@ def _in_order(
     return ordered
 
 
-def target_position(message: PoseStamped, frame: str) -> np.ndarray:
-    """The tip target (3,) [m] in a pose.
+def target_pose(message: PoseStamped, frame: str, use_orientation: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Position (3,) [m] and rotation (3, 3) of a target; without `use_orientation` it has no rotation.
 
     Raises:
-        InputError: in another frame than `frame`; empty is taken for it.
+        InputError: in another frame than `frame` (empty is taken for it), or its orientation is no unit quaternion.
     """
     if message.header.frame_id not in ("", frame):
         raise InputError(f"target in frame '{message.header.frame_id}': expected '{frame}'")
-    return to_array(message.pose.position)
+    position = to_array(message.pose.position)
+    if not use_orientation:
+        return position, None
+    turn = message.pose.orientation
+    xyzw = np.array([turn.x, turn.y, turn.z, turn.w])
+    if not abs(np.linalg.norm(xyzw) - 1.0) < UNIT:  # true for NaN too
+        raise InputError(f"target: orientation x, y, z, w = {xyzw.tolist()}: expected a unit quaternion")
+    return position, Rotation.from_quat(xyzw).as_matrix()
 
 
 def gravity_vector(message: Vector3Stamped, frame: str) -> np.ndarray:
@@ -213,19 +235,30 @@ def shape_message(
     )
 
 
-def status_message(seconds: float, frame: str, tick: "Tick", target: np.ndarray) -> SolverStatus:
-    """What a tick was asked, `target` (3,) [m], and what it came to."""
+def status_message(
+    seconds: float, frame: str, tick: "Tick", target: "PoseTarget", actuators: Sequence[str]
+) -> SolverStatus:
+    """What a tick was asked, and what it came to."""
+    direction = tick.tip_direction if target.frame == "tip" else None
     return SolverStatus(
         header=header(seconds, frame),
-        target=to_point(target),
+        frame=target.frame,
+        target=to_pose(target.position, target.rotation),
+        use_orientation=target.rotation is not None,
+        reached=to_pose(tick.reached, tick.reached_rotation, direction),
         compensating=bool(tick.compensating),
+        holding=bool(tick.holding),
+        actuators=list(actuators),
+        efforts=_floats(tick.efforts),
+        coordinates=_floats(tick.coordinates),
+        active_limits=list(tick.active_limits),
+        error=float(tick.error),
+        orientation_error=float(tick.orientation_error),
+        converged=bool(tick.converged),
+        reachable=bool(tick.reachable),
         residual=float(tick.residual),
         iterations=int(tick.iterations),
         duration=float(tick.duration),
-        error=float(tick.error),
-        converged=bool(tick.converged),
-        reachable=bool(tick.reachable),
-        active_limits=list(tick.active_limits),
     )
 
 

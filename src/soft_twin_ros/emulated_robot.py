@@ -22,7 +22,7 @@ from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
-from soft_twin_ros.conversions import attitude_message, joint_state, shape_message, tip_message
+from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, shape_message
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.running.graph import default_device_folder
@@ -122,7 +122,7 @@ class EmulatedRobot(RobotNode):
         if truth.time == self._time:
             return
         self._time = truth.time
-        self._tips.publish(tip_message(truth.time, BASE_FRAME, truth.tip, truth.tip_direction))
+        self._tips.publish(pose_message(truth.time, BASE_FRAME, truth.tip, None, truth.tip_direction))
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
         self._cables.publish(joint_state(truth.time, self.robot.cable_names, truth.displacements, truth.tensions))
         if self._published % self.parameters.shape_every == 0:

@@ -56,7 +56,7 @@ def test_a_target_by_service_moves_the_solution(start, board, listener):
     request = SetTarget.Request()
     request.target.pose.position.x, request.target.pose.position.z = 0.01, 0.098
     assert listener.call(SetTarget, "set_target", request).success
-    listener.wait_for(lambda: listener.heard["solver/status"][-1].target.x == 0.01)
+    listener.wait_for(lambda: listener.heard["solver/status"][-1].target.position.x == 0.01)
     listener.wait_for(lambda: listener.heard["solver/status"][-1].error < 1e-3)
 
 
@@ -69,17 +69,27 @@ def test_solve_ik_leaves_the_loop_alone(start, board, listener):
     answer = listener.call(SolveIk, "solve_ik", request)
     assert answer.success, answer.message
     assert answer.error < 1e-3
-    assert max(answer.command.position) > 1e-4
-    assert listener.heard["solver/status"][-1].target.z == 0.1
+    assert list(answer.actuators) == [f"cable_{k}" for k in range(1, 7)]
+    assert max(answer.coordinates) > 1e-4
+    assert max(answer.efforts) > 0.05
+    assert abs(answer.reached.position.z - 0.098) < 1e-3
+    assert listener.heard["solver/status"][-1].target.position.z == 0.1
 
 
-def test_a_target_out_of_all_reach_is_refused_with_the_reason(start, board, listener):
+def test_a_target_that_cannot_be_is_refused_with_the_reason(start, board, listener):
     start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
-    request = SetTarget.Request()
-    request.target.pose.position.z = 98.0
-    answer = listener.call(SetTarget, "set_target", request)
-    assert not answer.success
-    assert "metres" in answer.message
+
+    def refusal(z=0.1, of="", frame="", turned=False):
+        request = SetTarget.Request(frame=of, use_orientation=turned)
+        request.target.pose.position.z, request.target.header.frame_id = z, frame
+        answer = listener.call(SetTarget, "set_target", request)
+        assert not answer.success
+        return answer.message
+
+    assert "is it in metres" in refusal(98.0)
+    assert "target in frame 'world': expected 'base_link'" in refusal(frame="world")
+    assert "there is no frame 'nail': there are tip" in refusal(of="nail")
+    assert "a point has no orientation" in refusal(turned=True)
 
 
 def test_stale_and_unusable_gravity_never_reaches_the_cables(start, listener):

@@ -26,8 +26,11 @@ TYPES = {
     "sensor_msgs/Temperature": STAMPED + "float64 temperature\nfloat64 variance\n",
     "soft_twin_msgs/Shape": STAMPED + "string[] names\ngeometry_msgs/Point[] points\nfloat64 energy\n"
     "float64 residual\nfloat64 confidence\n",
-    "soft_twin_msgs/SolverStatus": STAMPED + "geometry_msgs/Point target\nbool compensating\nfloat64 residual\n"
-    "int32 iterations\nfloat64 duration\nfloat64 error\nbool converged\nbool reachable\nstring[] active_limits\n",
+    "soft_twin_msgs/Pressures": STAMPED + "string[] names\nfloat64[] pressures\n",
+    "soft_twin_msgs/SolverStatus": STAMPED + "string frame\ngeometry_msgs/Pose target\nbool use_orientation\n"
+    "geometry_msgs/Pose reached\nbool compensating\nbool holding\nstring[] actuators\nfloat64[] efforts\n"
+    "float64[] coordinates\nstring[] active_limits\nfloat64 error\nfloat64 orientation_error\nbool converged\n"
+    "bool reachable\nfloat64 residual\nint32 iterations\nfloat64 duration\n",
     "std_msgs/Bool": "bool data\n",
     "std_msgs/Empty": "",
     "std_msgs/Float64": "float64 data\n",
@@ -88,20 +91,34 @@ def joints(names, position=(), effort=()) -> dict:
     return {"name": list(names), "position": list(map(float, position)), "velocity": [], "effort": list(effort)}
 
 
-def solver_status(
-    duration: float, target=(0.0, 0.0, 0.1), compensating=True, error=0.0, converged=True, limits=()
-) -> dict:
+OLD_SOLVER_STATUS = (
+    STAMPED + "geometry_msgs/Point target\nbool compensating\nfloat64 residual\n"
+    "int32 iterations\nfloat64 duration\nfloat64 error\nbool converged\nbool reachable\nstring[] active_limits\n"
+)  # as it was before targets were poses of frames
+
+
+def old_solver_status(duration: float, target=(0.0, 0.0, 0.1), compensating=True, converged=True, limits=()) -> dict:
     return {
         "target": xyz(target),
         "compensating": compensating,
         "residual": 1e-9,
         "iterations": 1,
         "duration": duration,
-        "error": error,
+        "error": 0.0,
         "converged": converged,
         "reachable": True,
         "active_limits": list(limits),
     }
+
+
+def solver_status(
+    duration: float, target=(0.0, 0.0, 0.1), compensating=True, error=0.0, converged=True, limits=(), **more
+) -> dict:
+    status = old_solver_status(duration, target, compensating, converged, limits)
+    place = pose(target)["pose"]
+    status |= {"target": place, "reached": place, "error": error, "orientation_error": float("nan"), "frame": "tip"}
+    status |= {"use_orientation": False, "holding": False, "actuators": [], "efforts": [], "coordinates": []}
+    return status | more
 
 
 def shape(points) -> dict:

@@ -2,6 +2,7 @@ import logging
 
 import numpy as np
 import pytest
+import synthetic
 from mcap.writer import CompressionType, Writer
 from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
 
@@ -97,6 +98,34 @@ def test_solver_status(recorder):
     np.testing.assert_array_equal(series["compensating"], [True, True])
     np.testing.assert_array_equal(series["target"], [(0.0, 0.0, 0.1)] * 2)
     assert list(series["active_limits"]) == [("cable_1 tension low",), ()]
+    assert list(series["frame"]) == ["tip", "tip"]
+
+
+def test_solver_status_names_its_actuators(recorder):
+    turn = {"position": {"x": 0.0, "y": 0.0, "z": 0.1}, "orientation": {"x": 0.0, "y": 0.6, "z": 0.0, "w": 0.8}}
+    told = {"actuators": ["left", "air"], "efforts": [1.0, 5e3], "coordinates": [0.001, 2e-6], "holding": True}
+    status = solver_status(0.004, target=turn["position"].values(), **told, use_orientation=True, frame="nail")
+    series = one(recorder, "soft_twin_msgs/msg/SolverStatus", status | {"target": turn})
+    assert series.names == ("left", "air")
+    np.testing.assert_array_equal(series["efforts"], [[1.0, 5e3]])
+    np.testing.assert_array_equal(series["coordinates"], [[0.001, 2e-6]])
+    np.testing.assert_array_equal(series["target_xyzw"], [[0.0, 0.6, 0.0, 0.8]])
+    assert (series["frame"][0], series["use_orientation"][0], series["holding"][0]) == ("nail", True, True)
+
+
+def test_solver_status_of_an_older_recording(tmp_path, monkeypatch):
+    monkeypatch.setitem(synthetic.TYPES, "soft_twin_msgs/SolverStatus", synthetic.OLD_SOLVER_STATUS)
+    recorder = Recorder(tmp_path / "run.mcap")
+    status = synthetic.old_solver_status(0.004, (0.01, 0.0, 0.09), limits=["cable_1 tension low"])
+    series = one(recorder, "soft_twin_msgs/msg/SolverStatus", status)
+    np.testing.assert_array_equal(series["target"], [(0.01, 0.0, 0.09)])
+    assert (series.names, series["frame"][0], series["use_orientation"][0]) == ((), "tip", False)
+
+
+def test_pressures(recorder):
+    messages = ({"names": ["a", "b"], "pressures": [1e3, 2e3]}, {"names": ["b"], "pressures": [3e3]})
+    series = one(recorder, "soft_twin_msgs/msg/Pressures", *messages)
+    np.testing.assert_array_equal(series["pressures"], [[1e3, 2e3], [np.nan, 3e3]])
 
 
 def test_shape(recorder):

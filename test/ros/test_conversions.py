@@ -13,11 +13,11 @@ from soft_twin_ros.conversions import (
     imu_message,
     imu_sample,
     joint_state,
+    pose_message,
     positions_in_order,
     shape_message,
     shortest_rotation_wxyz,
-    target_position,
-    tip_message,
+    target_pose,
     to_seconds,
     to_stamp,
 )
@@ -95,7 +95,7 @@ def test_the_shortest_rotation_is_short():
 
 
 def test_a_tip_has_frame_stamp_and_position():
-    message = tip_message(5.5, "base_link", np.array([0.01, 0.02, 0.1]), np.array([0.0, 0.0, 1.0]))
+    message = pose_message(5.5, "base_link", np.array([0.01, 0.02, 0.1]), None, np.array([0.0, 0.0, 1.0]))
     assert message.header.frame_id == "base_link"
     assert to_seconds(message.header.stamp) == 5.5
     assert (message.pose.position.x, message.pose.position.z) == (0.01, 0.1)
@@ -128,11 +128,37 @@ def test_what_is_no_gravity_is_refused(message):
         gravity_vector(message, "base_link")
 
 
-def test_a_target_in_another_frame_is_refused():
+def target_message(frame="base_link", **turn):
     message = PoseStamped()
-    message.header.frame_id = "world"
+    message.header.frame_id = frame
+    message.pose.position.z = 0.1
+    for name, value in turn.items():
+        setattr(message.pose.orientation, name, value)
+    return message
+
+
+def test_a_target_in_another_frame_is_refused():
     with pytest.raises(InputError, match="expected 'base_link'"):
-        target_position(message, "base_link")
+        target_pose(target_message("world"), "base_link", False)
+
+
+def test_a_targets_orientation_counts_where_that_is_asked_for():
+    position, rotation = target_pose(target_message(x=0.6, w=0.8), "base_link", True)
+    np.testing.assert_array_equal(position, [0.0, 0.0, 0.1])
+    np.testing.assert_allclose(rotation, Rotation.from_quat([0.6, 0.0, 0.0, 0.8]).as_matrix())
+    assert target_pose(target_message("", w=7.0), "base_link", False)[1] is None
+
+
+@pytest.mark.parametrize("w", [7.0, 0.0, math.nan])
+def test_an_orientation_that_is_none_is_refused(w):
+    with pytest.raises(InputError, match="expected a unit quaternion"):
+        target_pose(target_message(w=w), "base_link", True)
+
+
+def test_a_pose_keeps_its_rotation():
+    turn = Rotation.from_euler("xyz", [0.3, -0.2, 0.5])
+    found = pose_message(0.0, "base_link", np.zeros(3), turn.as_matrix()).pose.orientation
+    np.testing.assert_allclose([found.x, found.y, found.z, found.w], turn.as_quat(), atol=1e-12)
 
 
 def test_joints_are_named_and_plain_floats():

@@ -1,17 +1,19 @@
-"""Gravity in, what the actuators shall do out, tick by tick: what the node `gravity_to_cables` calls."""
+"""Gravity in, what the actuators shall do out, tick by tick: what the node `gravity_to_actuators` calls."""
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
+from soft_twin.inverse.targets import PoseTarget, goals_of, pose_target, rotation_of
 from soft_twin.twins.base import CableWords
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
+FOUND_AGAIN = 1e-3  # [m] a twin that has started again is trusted when no node asks to move further in a tick
 
 
 @dataclass(frozen=True)
@@ -19,40 +21,53 @@ class Tick(CableWords):
     """The twin after one tick, in base_link.
 
     Attributes:
-        coordinates, efforts: (a,) within their limits: of cables displacements [m] and tensions [N].
+        coordinates, efforts: (a,) within their limits: of cables displacements [m] and tensions [N], of chambers
+            volumes let in [m³] and pressures [Pa].
         tip, tip_direction: (3,) centre [m] and unit normal of the end section.
+        tip_rotation: (3, 3) of the tip from the undeformed body; None where the tip is a point.
+        reached: (3,) position of the frame that is aimed at [m].
+        reached_rotation: (3, 3) its rotation from the undeformed body; None where it is a point.
         points: (n, 3) nodes of the body [m].
         centre_line: (s, 3) centres of cross sections at equal distances from base to tip [m].
         energy: elastic energy [J].
         residual: 2-norm of the unbalanced forces before the tick [N].
-        error: distance of the tip from the target [m].
+        error: distance of the frame that is aimed at from its target [m].
+        orientation_error: angle of its orientation to the target [rad]; NaN where only its position counts.
         iterations: linearisations in this tick.
         duration: wall time of the tick [s].
         converged, reachable, active_limits: as in Solution.
-        compensating: the displacements are a command; else all cables are free and they only follow the body.
+        compensating: coordinates and efforts are a command; else all actuators are free and only follow the body.
+        holding: the twin has lost its equilibrium and has not found it again: coordinates and efforts are the last
+            that were safe.
     """
 
     coordinates: np.ndarray
     efforts: np.ndarray
     tip: np.ndarray
     tip_direction: np.ndarray
+    tip_rotation: np.ndarray | None
+    reached: np.ndarray
+    reached_rotation: np.ndarray | None
     points: np.ndarray
     centre_line: np.ndarray
     energy: float
     residual: float
     error: float
+    orientation_error: float
     iterations: int
     duration: float
     converged: bool
     reachable: bool
     active_limits: tuple[str, ...]
     compensating: bool
+    holding: bool = False
 
 
 class Controller:
     """One linearisation of the twin a tick, warm-started from the last.
 
-    A tick whose step would tear the body (a jump of gravity, a wild state) starts again from the undeformed body.
+    A tick that finds no equilibrium (a jump of gravity, a wild state) starts again from the undeformed body; until the
+    twin is found again, the last safe command is held.
     """
 
     def __init__(self, inverse: Inverse, target: Sequence[float], reuse: bool = False):
@@ -66,11 +81,18 @@ class Controller:
         self.set_target(target)
         self.compensating = False
         self.stations = np.linspace(0.0, self.twin.length, STATIONS)
+        self._safe: Tick | None = None
+        self._lost = False
 
     @property
     def surface(self) -> np.ndarray:
         """(t, 3) nodes of the triangles of the outer surface, outward."""
         return self.twin.surface
+
+    @property
+    def target(self) -> np.ndarray:
+        """(3,) where the frame that is aimed at shall be in base_link [m]."""
+        return self.aimed_at.position
 
     def set_target(self, tip: Sequence[float]) -> None:
         """A new tip target (3,) in base_link [m].
@@ -78,32 +100,51 @@ class Controller:
         Raises:
             InputError: wrong size, not finite, or out of all reach.
         """
-        self.target = self.inverse.checked_target(tip)
-        self._goals = self.inverse.goals(self.target)
+        self.aim(pose_target(self.inverse, tip))
+
+    def aim(self, target: PoseTarget) -> None:
+        """A new target, of any frame; see `pose_target`."""
+        self.aimed_at, self._goals = target, goals_of(self.inverse, target)
 
     def enable(self, compensate: bool) -> None:
-        """Whether to solve for the target, or to let all cables go and only follow the body."""
+        """Whether to solve for the target, or to let all actuators go and only follow the body."""
         self.compensating = compensate
 
     def reset(self) -> None:
         """Back to the undeformed body."""
-        self.twin.reset()
-        self.inverse.reset()
+        self._start_again()
+        self._safe, self._lost = None, False
 
     def update(self, gravity: Sequence[float]) -> Tick:
         """One tick under gravity (3,) in base_link [m/s²].
 
         Raises:
             InputError: wrong size or not finite; the state is untouched.
+            ConvergenceError: no equilibrium was found, and there is no safe command yet that could be held.
         """
         start = time.perf_counter()
         gravity = checked_vector(gravity, 3, "gravity")
         try:
-            solution = self._solve(gravity)
+            tick = self._tick(self._solve_again(gravity))
         except ConvergenceError:
-            self.reset()
-            solution = self._solve(gravity)
-        return self._tick(solution, time.perf_counter() - start)
+            self._start_again()
+            if self._safe is None:
+                raise
+            tick = replace(self._safe, compensating=self.compensating, converged=False, holding=True)
+        return replace(tick, duration=time.perf_counter() - start)
+
+    def _solve_again(self, gravity: np.ndarray) -> Solution:
+        """A step, if need be from the undeformed body."""
+        try:
+            return self._solve(gravity)
+        except ConvergenceError:
+            self._start_again()
+            return self._solve(gravity)
+
+    def _start_again(self) -> None:
+        self.twin.reset()
+        self.inverse.reset()
+        self._lost = True
 
     def _solve(self, gravity: np.ndarray) -> Solution:
         if self.compensating:
@@ -113,20 +154,35 @@ class Controller:
             moved = self.twin.advance(step, np.zeros(self.twin.actuator_count), LARGEST_STEP)
         return self.inverse.solution(self._goals, step, moved, 1)
 
-    def _tick(self, solution: Solution, duration: float) -> Tick:
-        points = self.twin.points
+    def _tick(self, solution: Solution) -> Tick:
+        """The tick of a step; its command is the last safe one while the twin is not found again."""
+        self._lost = self._lost and solution.optimality > FOUND_AGAIN
+        tick = self._tick_of(solution)
+        if not self._lost:
+            self._safe = tick
+        elif self._safe is not None:
+            return replace(tick, coordinates=self._safe.coordinates, efforts=self._safe.efforts, holding=True)
+        return tick
+
+    def _tick_of(self, solution: Solution) -> Tick:
+        twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
+        frame = twin.frames[aimed_at.frame]
         return Tick(
             coordinates=solution.coordinates,
             efforts=solution.efforts,
             tip=solution.tip,
-            tip_direction=self.twin.section_normal(self.twin.length),
+            tip_direction=twin.section_normal(twin.length),
+            tip_rotation=rotation_of(twin.frames["tip"], twin),
+            reached=frame.position(twin),
+            reached_rotation=rotation_of(frame, twin),
             points=points,
-            centre_line=self.twin.sections(self.stations, points),
+            centre_line=twin.sections(self.stations, points),
             energy=solution.energy,
             residual=solution.residual,
-            error=solution.error,
+            error=aimed_at.error(twin),
+            orientation_error=aimed_at.orientation_error(twin),
             iterations=solution.iterations,
-            duration=duration,
+            duration=float("nan"),
             converged=solution.converged,
             reachable=solution.reachable,
             active_limits=solution.active_limits,

@@ -208,7 +208,7 @@ def _usable(name: str, series: Series) -> np.ndarray:
     if name.endswith("_xyzw"):
         return np.abs(np.linalg.norm(rows, axis=1) - 1.0) < UNIT
     known = np.abs(rows) <= LARGEST
-    if series.names:
+    if name == "position" and series.names:
         return (known | np.isnan(rows)).all(axis=1)
     return known.all(axis=1)
 

@@ -31,7 +31,7 @@ MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
 MOST_NAMES = 1000  # columns of a topic
-TEXTS = ("data", "active_limits")  # fields that may hold something else than numbers
+TEXTS = ("data", "active_limits", "frame")  # fields that may hold something else than numbers
 DAMAGE = (
     McapError,
     EndOfFile,
@@ -349,16 +349,27 @@ def _quaternion(rows, names):
 
 
 def _joints(rows, names):
-    """Columns in the order of the first message; a quantity that a message leaves out is NaN."""
+    """Columns in the order of the first message."""
     names = _column_names(rows[0].name) if names is None else names
+    return names, _by_name(rows, "name", ("position", "velocity", "effort"), names)
+
+
+def _pressures(rows, names):
+    """Columns in the order of the first message."""
+    names = _column_names(rows[0].names) if names is None else names
+    return names, _by_name(rows, "names", ("pressures",), names)
+
+
+def _by_name(rows, owners: str, quantities: tuple[str, ...], names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """(n, c) of each quantity, in the order of `names`; what a message leaves out is NaN."""
     fields = {}
-    for quantity in ("position", "velocity", "effort"):
+    for quantity in quantities:
         table = np.full((len(rows), len(names)), np.nan)
         for i, row in enumerate(rows):
-            values = dict(zip(row.name, getattr(row, quantity), strict=False))
+            values = dict(zip(getattr(row, owners), getattr(row, quantity), strict=False))
             table[i] = [values.get(name, np.nan) for name in names]
         fields[quantity] = table
-    return names, fields
+    return fields
 
 
 def _event(rows, names):
@@ -377,18 +388,29 @@ def _temperature(rows, names):
 
 _ANSWERS = ("compensating", "converged", "reachable")
 _MEASURES = ("residual", "duration", "error")
+_LATER = {"use_orientation": False, "holding": False}  # what older recordings do not tell
+_TURNS = {"target_xyzw": "target", "reached_xyzw": "reached"}
 
 
 def _solver_status(rows, names):
+    """Columns are the actuators; older recordings have a place for a target, aim at the tip, and name no actuators."""
     fields = {
         name: np.array([getattr(row, name) for row in rows], dtype=kind)
         for kind, names in ((bool, _ANSWERS), (float, _MEASURES), (np.int64, ("iterations",)))
         for name in names
     }
-    fields["target"] = _xyz([row.target for row in rows])
+    fields |= {name: np.array([getattr(row, name, default) for row in rows]) for name, default in _LATER.items()}
+    fields["frame"] = np.array([getattr(row, "frame", "tip") for row in rows], dtype=object)
     limits = np.empty(len(rows), dtype=object)
     limits[:] = [tuple(row.active_limits) for row in rows]
-    return (), fields | {"active_limits": limits}
+    targets = [getattr(row.target, "position", row.target) for row in rows]
+    fields |= {"active_limits": limits, "target": _xyz(targets)}
+    if not hasattr(rows[0], "actuators"):
+        return (), fields
+    names = _column_names(rows[0].actuators) if names is None else names
+    fields |= {name: _xyzw([getattr(row, pose).orientation for row in rows]) for name, pose in _TURNS.items()}
+    fields["reached"] = _xyz([row.reached.position for row in rows])
+    return names, fields | _by_name(rows, "actuators", ("efforts", "coordinates"), names)
 
 
 def _shape(rows, names):
@@ -409,6 +431,7 @@ FIELDS = {
     "sensor_msgs/msg/Imu": _imu,
     "sensor_msgs/msg/JointState": _joints,
     "sensor_msgs/msg/Temperature": _temperature,
+    "soft_twin_msgs/msg/Pressures": _pressures,
     "soft_twin_msgs/msg/Shape": _shape,
     "soft_twin_msgs/msg/SolverStatus": _solver_status,
     "std_msgs/msg/Empty": _event,

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from soft_twin.driving.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.controller import Controller
+from soft_twin.inverse.targets import PoseTarget, pose_target
 from soft_twin.recording.reader import Series, arrays
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
@@ -209,11 +211,18 @@ def _solve(
             controller.reset()
         if i in estimate_of:
             compensating = bool(status["compensating"][i])
-            controller.set_target(status["target"][i])
+            controller.aim(_target(controller, status, i))
             controller.enable(compensating)
             tick = controller.update(estimates[estimate_of[i]][1].gravity_in_base)
             solves.append((int(status.stamp[i]), compensating, tick))
     return solves
+
+
+def _target(controller: Controller, status: Series, i: int) -> PoseTarget:
+    """What solve `i` was asked."""
+    turned = bool(status["use_orientation"][i])
+    rotation = Rotation.from_quat(status["target_xyzw"][i]).as_matrix() if turned else None
+    return pose_target(controller.inverse, status["target"][i], str(status["frame"][i]), rotation)
 
 
 def _matched(stamps: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -31,9 +31,10 @@ TYPES = {
     "float64[9] linear_acceleration_covariance\n",
     "sensor_msgs/JointState": "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\n"
     "float64[] effort\n",
-    "soft_twin_msgs/SolverStatus": "std_msgs/Header header\ngeometry_msgs/Point target\nbool compensating\n"
-    "float64 residual\nint32 iterations\nfloat64 duration\nfloat64 error\nbool converged\nbool reachable\n"
-    "string[] active_limits\n",
+    "soft_twin_msgs/SolverStatus": "std_msgs/Header header\nstring frame\ngeometry_msgs/Pose target\n"
+    "bool use_orientation\ngeometry_msgs/Pose reached\nbool compensating\nbool holding\nstring[] actuators\n"
+    "float64[] efforts\nfloat64[] coordinates\nstring[] active_limits\nfloat64 error\nfloat64 orientation_error\n"
+    "bool converged\nbool reachable\nfloat64 residual\nint32 iterations\nfloat64 duration\n",
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id\n",
     "std_msgs/String": "string data\n",
 }
@@ -101,9 +102,7 @@ class Run:
             self._add(topic, "geometry_msgs/PoseStamped", time, {"pose": {"position": tip, "orientation": turn}})
         joints = {"name": CABLES, "position": [0.001] * 6, "velocity": [], "effort": [1.0] * 6}
         self._add("cables/command", "sensor_msgs/JointState", time, joints)
-        status = {"target": {"x": 0.0, "y": 0.0, "z": 0.1}, "compensating": time > SECONDS / 2, "residual": 1e-9}
-        status |= {"iterations": 1, "duration": 0.004, "error": 0.0, "converged": True, "reachable": True}
-        self._add("solver/status", "soft_twin_msgs/SolverStatus", time, status | {"active_limits": ["cable_1 low"]})
+        self._add("solver/status", "soft_twin_msgs/SolverStatus", time, _status(time > SECONDS / 2))
 
     def _add(self, topic: str, kind: str, time: float, content: dict) -> None:
         stamp = EPOCH + round(1e9 * time)
@@ -121,6 +120,15 @@ class Run:
             channel = self._writer.register_channel(f"/{self._name}/{topic}", "cdr", schema)
             self._channels[topic] = channel, serialize_dynamic(name, text)[name]
         return self._channels[topic]
+
+
+def _status(compensating: bool) -> dict:
+    """A solve that found what it was asked for."""
+    place = {"position": {"x": 0.0, "y": 0.0, "z": 0.1}, "orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}}
+    status = {"frame": "tip", "target": place, "reached": place, "use_orientation": False, "holding": False}
+    status |= {"actuators": CABLES, "efforts": [1.0] * 6, "coordinates": [0.001] * 6, "active_limits": ["cable_1 low"]}
+    status |= {"compensating": compensating, "residual": 1e-9, "iterations": 1, "duration": 0.004}
+    return status | {"error": 0.0, "orientation_error": float("nan"), "converged": True, "reachable": True}
 
 
 def good_recording() -> bytes:

@@ -1,0 +1,237 @@
+"""Gravity in, what cables and chambers shall do out: the twin, solved backwards for the target, once for each newest
+sample.
+
+Publishes cables/command and chambers/command, as the robot has them, while compensating; twin/tip and solver/status
+with each solve; shape and body at most at `picture_rate`. Every message has the stamp of the gravity sample, which is
+that of the IMU sample behind it. A sample that is older than the last or not usable is refused; without samples the
+node is silent and the drivers' watchdogs act. A solve without an equilibrium holds the last safe command and says so.
+"""
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
+from sensor_msgs.msg import JointState
+from soft_twin_msgs.msg import Pressures, Shape, SolverStatus
+from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_msgs.msg import Empty
+from std_srvs.srv import SetBool, Trigger
+from visualization_msgs.msg import Marker
+
+from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
+from soft_twin.inverse.controller import Tick
+from soft_twin.robots.base import DrivenRobot
+from soft_twin_ros.background import Background
+from soft_twin_ros.body_marker import BodyMarker
+from soft_twin_ros.conversions import (
+    gravity_vector,
+    joint_state,
+    pose_message,
+    pressures_message,
+    shape_message,
+    status_message,
+    target_pose,
+    to_seconds,
+)
+from soft_twin_ros.inverse_service import InverseService
+from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
+from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import COMMAND, NEWEST
+
+UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
+CLOCK_JUMP = 1.0  # [s] a stamp that lies so far back belongs to a new timeline, not to a late message
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters):
+    """Of this node."""
+
+    compensate: bool = parameter(True, "hold the target; false: only follow the body, actuators free")
+    reuse: bool = parameter(False, "keep a factorisation for several solves while the body moves slowly")
+    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0)
+    stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0)
+    silent_after: float = parameter(0.3, "without a gravity sample for so long there is none", "s", 0.01, 60.0)
+
+
+class GravityToActuators(RobotNode):
+    """See the module's docstring. The solve runs between callbacks, one-shot solves of `solve_ik` in a thread."""
+
+    NAME = "gravity_to_actuators"
+
+    def __init__(self):
+        super().__init__(self.NAME, Parameters)
+        if not isinstance(self.robot, DrivenRobot):
+            raise UsageError(f"robot '{self.robot.name}' has no cables and no chambers: {self.NAME} drives nothing")
+        self._controller = self.robot.build_controller(reuse=self.parameters.reuse)
+        self._warm_up()
+        self._controller.enable(self.parameters.compensate)
+        self._marker = BodyMarker(BASE_FRAME, self._controller.surface)
+        self._stations = [f"{1e3 * z:g}_mm" for z in self._controller.stations]
+        self._gravity: np.ndarray | None = None
+        self._waiting: tuple[float, np.ndarray] | None = None
+        self._stamp = 0.0
+        self._heard = self._next_picture = self.steady_now()
+        self._refused: Counter[str] = Counter()
+        self._refusal = self._lost = ""
+        self._tick: Tick | None = None
+        self._background = Background(self, "solve_ik")
+        self._ik = InverseService(self.robot, BASE_FRAME)
+        self._offer_all()
+        self.listen(Vector3Stamped, "gravity", self._take_gravity, NEWEST)
+        self.listen(PoseStamped, "target", self._take_target, COMMAND)
+
+    def health(self) -> Health:
+        tick, silence = self._tick, self.steady_now() - self._heard
+        values = {f"refused_{reason}": count for reason, count in self._refused.items()}
+        if self._lost:
+            return Health(ERROR, self._lost, values)
+        if tick is None:
+            return waiting(self._refusal or "waiting for gravity", values)
+        values |= {
+            "error_mm": 1e3 * tick.error,
+            "tick_ms": 1e3 * tick.duration,
+            "limits": ", ".join(tick.active_limits),
+            "holding": tick.holding,
+        }
+        if silence > self.parameters.silent_after:
+            return Health(
+                ERROR, self._refusal or "no gravity: the last command stands", values | {"silence_s": silence}
+            )
+        if tick.holding:
+            return Health(WARN, "the twin has lost its equilibrium: the last safe command is held", values)
+        if tick.active_limits:
+            return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
+        return Health(OK, "compensating" if tick.compensating else "following the body, actuators free", values)
+
+    def work(self) -> None:
+        """Solve for the newest gravity, if there is a new one."""
+        if self._waiting is None:
+            return
+        (stamp, gravity), self._waiting = self._waiting, None
+        self._gravity = gravity
+        try:
+            self._tick, self._lost = self._controller.update(gravity), ""
+        except ConvergenceError as error:
+            self._lost = f"no equilibrium and no safe command to hold: {error}"
+            return
+        self._publish(stamp, self._tick)
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _warm_up(self) -> None:
+        """Compile and load what a tick needs before the first sample comes."""
+        for compensate in (False, True):
+            self._controller.enable(compensate)
+            self._controller.update(UPRIGHT)
+        self._controller.reset()
+
+    def _offer_all(self) -> None:
+        if self.robot.cable_names:
+            self._cables = self.offer(JointState, "cables/command", COMMAND)
+        if self.robot.chamber_names:
+            self._chambers = self.offer(Pressures, "chambers/command", COMMAND)
+        self._tips = self.offer(PoseStamped, "twin/tip")
+        self._statuses = self.offer(SolverStatus, "solver/status")
+        self._shapes = self.offer(Shape, "shape")
+        self._bodies = self.offer(Marker, "body")
+        self._resets = self.offer(Empty, "twin/reset", COMMAND)
+        self.create_service(SetTarget, "set_target", self._set_target)
+        self.create_service(SolveIk, "solve_ik", self._solve_ik)
+        self.create_service(SetBool, "compensate", self._compensate)
+        self.create_service(Trigger, "reset", self._reset)
+
+    def _take_gravity(self, message: Vector3Stamped) -> None:
+        stamp = to_seconds(message.header.stamp)
+        try:
+            gravity = gravity_vector(message, BASE_FRAME)
+        except InputError as error:
+            self._refuse("unusable", str(error))
+            return
+        age = self.now() - stamp
+        if abs(age) > self.parameters.stale_after:
+            self._refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {self.parameters.stale_after:g} s")
+        elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
+            self._refuse("reordered", "gravity older than the one before it")
+        else:
+            self._stamp, self._heard, self._refusal = stamp, self.steady_now(), ""
+            self._waiting = stamp, gravity
+
+    def _refuse(self, reason: str, message: str) -> None:
+        self._refused[reason] += 1
+        self._refusal = message
+
+    def _take_target(self, message: PoseStamped) -> None:
+        """A target of the tip's position; more can be asked for by the service."""
+        try:
+            self._controller.set_target(target_pose(message, BASE_FRAME, False)[0])
+        except InputError as error:
+            self._refuse("target", str(error))
+            self.get_logger().error(f"target refused: {error}")
+
+    def _publish(self, stamp: float, tick: Tick) -> None:
+        if tick.compensating:
+            self._command(stamp, tick)
+        self._tips.publish(pose_message(stamp, BASE_FRAME, tick.tip, tick.tip_rotation, tick.tip_direction))
+        self._statuses.publish(
+            status_message(stamp, BASE_FRAME, tick, self._controller.aimed_at, self.robot.actuator_names)
+        )
+        if self.steady_now() >= self._next_picture:
+            self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
+            self._shapes.publish(
+                shape_message(stamp, BASE_FRAME, self._stations, tick.centre_line, tick.energy, tick.residual)
+            )
+            self._bodies.publish(self._marker.frame(stamp, tick.points))
+
+    def _command(self, stamp: float, tick: Tick) -> None:
+        """What the drivers shall do: cables first among the actuators, chambers behind them."""
+        cables, chambers = self.robot.cable_names, self.robot.chamber_names
+        count = len(cables)
+        if cables:
+            self._cables.publish(joint_state(stamp, cables, tick.coordinates[:count], tick.efforts[:count]))
+        if chambers:
+            self._chambers.publish(pressures_message(stamp, chambers, tick.efforts[count:]))
+
+    def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
+        try:
+            target = self._ik.target(self._controller.inverse, request)
+        except InputError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._controller.aim(target)
+        place = ", ".join(f"{1e3 * x:.1f}" for x in target.position)
+        turned = "" if target.rotation is None else ", turned as asked"
+        response.success = True
+        response.message = f"holding the frame '{target.frame}' at ({place}) mm{turned} from now on"
+        return response
+
+    def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._controller.enable(request.data)
+        response.success = True
+        response.message = "compensating" if request.data else "following the body, actuators free"
+        return response
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._controller.reset()
+        self._resets.publish(Empty())
+        response.success, response.message = True, "the twin starts again from its undeformed shape"
+        return response
+
+    async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
+        measured = self._gravity
+        try:
+            return await self._background.run(lambda: self._ik.answer(request, response, measured))
+        except SoftTwinError as error:
+            response.success, response.message = False, str(error)
+            return response
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(GravityToActuators)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

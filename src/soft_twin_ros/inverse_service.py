@@ -1,0 +1,74 @@
+"""One-shot inverse solves, on a twin of their own, and the targets that services ask for."""
+
+import numpy as np
+from soft_twin_msgs.srv import SetTarget, SolveIk
+
+from soft_twin.errors import InputError
+from soft_twin.inverse.inverse import Inverse, Solution
+from soft_twin.inverse.targets import TIP, PoseTarget, goals_of, pose_target, rotation_of
+from soft_twin.robots.base import DrivenRobot
+from soft_twin_ros.conversions import target_pose, to_array, to_pose
+
+
+class InverseService:
+    """What is behind `solve_ik` and `set_target`.
+
+    Args:
+        robot: whose twin it is.
+        frame: that targets are in.
+    """
+
+    def __init__(self, robot: DrivenRobot, frame: str):
+        self._robot, self._frame = robot, frame
+        self._inverse: Inverse | None = None
+
+    def target(self, inverse: Inverse, request: SetTarget.Request | SolveIk.Request) -> PoseTarget:
+        """What a request asks for.
+
+        Raises:
+            InputError: in another frame than the base's, of a frame that the body has not, or out of all reach.
+        """
+        position, rotation = target_pose(request.target, self._frame, request.use_orientation)
+        return pose_target(inverse, position, request.frame or TIP, rotation)
+
+    def answer(
+        self, request: SolveIk.Request, response: SolveIk.Response, measured: np.ndarray | None
+    ) -> SolveIk.Response:
+        """Solve from rest, for the gravity of the request or for the newest `measured` one (3,) [m/s²].
+
+        Raises:
+            InputError: see `target`; no gravity is known.
+            ConvergenceError: the twin's stiffness broke down.
+        """
+        gravity = to_array(request.gravity) if np.any(to_array(request.gravity)) else measured
+        if gravity is None:
+            raise InputError("no gravity measured yet: give one in the request")
+        if self._inverse is None:
+            self._inverse = self._robot.build_inverse()
+        target = self.target(self._inverse, request)
+        self._inverse.twin.reset()
+        solution = self._inverse.solve(gravity, goals=goals_of(self._inverse, target))
+        return self._filled(response, target, solution)
+
+    def _filled(self, response: SolveIk.Response, target: PoseTarget, solution: Solution) -> SolveIk.Response:
+        twin = self._inverse.twin
+        frame = twin.frames[target.frame]
+        response.error, response.orientation_error = target.error(twin), target.orientation_error(twin)
+        response.success = bool(solution.converged)
+        response.message = in_words(target.frame, response.error, solution)
+        response.actuators = list(self._robot.actuator_names)
+        response.efforts = [float(value) for value in solution.efforts]
+        response.coordinates = [float(value) for value in solution.coordinates]
+        response.reached = to_pose(frame.position(twin), rotation_of(frame, twin))
+        response.reachable = bool(solution.reachable)
+        response.active_limits = list(solution.active_limits)
+        return response
+
+
+def in_words(frame: str, error: float, solution: Solution) -> str:
+    """What a solve came to, for people."""
+    return (
+        f"{frame} {1e3 * error:.2f} mm from the target after {solution.iterations} steps"
+        + ("" if solution.converged else ", not converged")
+        + (f"; limits bind: {', '.join(solution.active_limits)}" if solution.active_limits else "")
+    )

@@ -1,0 +1,108 @@
+"""The controller's ticks: targets of any frame, and what is held when there is no equilibrium."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import soft_twin
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.targets import PoseTarget, pose_target
+from soft_twin.mesh.generate.sweep import sweep_tube
+from soft_twin.twins.frames import NodesFrame
+
+SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
+
+
+@pytest.fixture(scope="module")
+def twin():
+    tube = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 4))
+    twin = soft_twin.load_robot("slender").build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
+    rest = twin.body.mesh.nodes
+    twin.frames["ring"] = NodesFrame(np.flatnonzero(np.isclose(rest[:, 2], 0.05)), rest)
+    return twin
+
+
+@pytest.fixture
+def controller(twin):
+    twin.reset()
+    result = soft_twin.load_robot("slender").build_controller(twin)
+    result.enable(True)
+    return result
+
+
+def settled(controller, gravity, ticks=40):
+    return [controller.update(gravity) for _ in range(ticks)][-1]
+
+
+def test_any_frame_can_be_aimed_at(controller):
+    controller.aim(pose_target(controller.inverse, [0.004, 0.0, 0.049], "ring"))
+    tick = settled(controller, DOWN)
+    np.testing.assert_allclose(tick.reached, [0.004, 0.0, 0.049], atol=1e-4)
+    assert tick.error < 1e-4
+    assert tick.reachable
+    assert np.isnan(tick.orientation_error)
+
+
+def test_an_orientation_counts_where_it_is_given(controller):
+    """Six cables: where the ring in the middle is when the tip is held aside, can be asked for, position and all."""
+    controller.set_target([0.015, 0.0, 0.097])
+    settled(controller, DOWN)
+    ring = controller.twin.frames["ring"]
+    position, rotation = ring.position(controller.twin), ring.rotation(controller.twin)
+    controller.reset()
+    controller.aim(PoseTarget(position, "ring", rotation))
+    tick = settled(controller, DOWN, 80)
+    assert tick.error < 2e-4
+    assert tick.orientation_error < 5e-3
+    assert Rotation.from_matrix(tick.reached_rotation @ rotation.T).magnitude() == pytest.approx(tick.orientation_error)
+
+
+@pytest.mark.parametrize(
+    ("frame", "position", "rotation", "cause"),
+    [
+        ("nail", [0.0, 0.0, 0.1], None, "there is no frame 'nail': there are tip, ring"),
+        ("tip", [0.0, 0.0, 0.1], np.eye(3), "a point has no orientation"),
+        ("ring", [0.0, 0.0, 98.0], None, "is it in metres, in base_link?"),
+        ("ring", [0.0, np.nan, 0.1], None, "target"),
+    ],
+)
+def test_what_cannot_be_aimed_at_is_said_in_one_line(controller, frame, position, rotation, cause):
+    with pytest.raises(InputError, match="target|orientation") as error:
+        pose_target(controller.inverse, position, frame, rotation)
+    assert cause in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def break_down(monkeypatch, controller, times):
+    """Let the next linearisations fail, as those of a torn body do."""
+    left, linearise = [times], controller.twin.linearise
+
+    def linearised(gravity):
+        if left[0] > 0:
+            left[0] -= 1
+            raise ConvergenceError("a cell is inside out")
+        return linearise(gravity)
+
+    monkeypatch.setattr(controller.twin, "linearise", linearised)
+
+
+def test_a_tick_without_equilibrium_holds_the_last_safe_command_until_the_twin_is_found_again(monkeypatch, controller):
+    before = settled(controller, SIDEWAYS)
+    break_down(monkeypatch, controller, 4)  # two ticks, and each of them again from the undeformed body
+    ticks = [controller.update(SIDEWAYS) for _ in range(40)]
+    held = [tick.holding for tick in ticks]
+    assert held[:3] == [True] * 3
+    assert not held[-1]
+    assert held == sorted(held, reverse=True)
+    for tick in ticks[: sum(held)]:
+        np.testing.assert_array_equal(tick.coordinates, before.coordinates)
+        np.testing.assert_array_equal(tick.efforts, before.efforts)
+    assert not any(tick.converged for tick in ticks[:2])
+    np.testing.assert_allclose(ticks[-1].coordinates, before.coordinates, atol=2e-5)
+
+
+def test_without_a_safe_command_there_is_nothing_to_hold(monkeypatch, controller):
+    break_down(monkeypatch, controller, 2)
+    with pytest.raises(ConvergenceError, match="inside out"):
+        controller.update(SIDEWAYS)
+    assert not controller.update(SIDEWAYS).holding
