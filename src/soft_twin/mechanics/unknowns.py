@@ -6,8 +6,10 @@ plate's centre. With T = ∂x/∂q, a nodal gradient g becomes Tᵀ g and a stif
 sym(g rᵀ) − (g·r) I to the block of a plate's rotation. A plate is two more blocks of 3 unknowns behind the n nodes.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -15,6 +17,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import MeshError
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.linear_algebra.envelope import slender_order
 from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
 from soft_twin.mechanics.body import Part, Target
@@ -78,17 +81,25 @@ class Unknowns:
         """T (3 n, size) at a pose."""
         if not self.plates:
             return self._constant
-        rows, columns, values = [], [], []
+        values, pattern = [self._constant.data], self._pattern
+        for index, plate in enumerate(self.plates):
+            arms = -cross_matrices(pose.points[plate] - pose.centres[index])
+            values.append(np.concatenate([np.tile(np.eye(3), (len(plate), 1, 1)), arms], axis=2).ravel())
+        ordered = np.concatenate(values)[pattern.data]
+        return csr_matrix((ordered, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+    @cached_property
+    def _pattern(self) -> csr_matrix:
+        """Which of T's entries, those of free nodes before those of each plate, stands where (3 n, size)."""
+        constant = self._constant.tocoo()
+        rows, columns = [constant.row], [constant.col]
         for index, plate in enumerate(self.plates):
             start = len(self._rest) + 2 * index
-            arms = -cross_matrices(pose.points[plate] - pose.centres[index])
-            blocks = np.concatenate([np.tile(np.eye(3), (len(plate), 1, 1)), arms], axis=2)
             places = np.concatenate([3 * self._place[start] + np.arange(3), 3 * self._place[start + 1] + np.arange(3)])
             rows.append(np.repeat(3 * plate[:, None] + np.arange(3), 6).ravel())
             columns.append(np.tile(places, 3 * len(plate)))
-            values.append(blocks.ravel())
-        entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-        return self._constant + coo_matrix(entries, shape=self._constant.shape).tocsr()
+        rows, columns = np.concatenate(rows), np.concatenate(columns)
+        return coo_matrix((np.arange(len(rows)), (rows, columns)), shape=self._constant.shape).tocsr()
 
     def move(self, pose: Pose, step: np.ndarray) -> Pose:
         """The pose after a step (size,) of the unknowns; plates turn by the exponential of their rotation."""
@@ -107,17 +118,28 @@ class Unknowns:
 
     def reduced(self, field: np.ndarray, pose: Pose) -> np.ndarray:
         """Tᵀ of a nodal field (n, 3) or (n, 3, c) at a pose: (size,) or (size, c)."""
-        if self.plates:
-            return self.transform(pose).T @ field.reshape(3 * len(self._rest), *field.shape[2:])
-        return field.take(self._order, axis=0).reshape(self.size, *field.shape[2:])
+        if not self.plates:
+            return field.take(self._order, axis=0).reshape(self.size, *field.shape[2:])
+        blocks = np.zeros((self.size // 3, 3, *field.shape[2:]))
+        each = math.prod(field.shape[2:])
+        columns, into = np.ascontiguousarray(field).reshape(-1, 3, each), blocks.reshape(-1, 3, each)
+        _add_reduced(columns, self._place, self.plate_of, self._arms(pose), into)
+        return blocks.reshape(self.size, *field.shape[2:])
 
     def spread(self, step: np.ndarray, pose: Pose) -> np.ndarray:
         """T times a step (size,) or (size, c) at a pose: (n, 3) or (n, 3, c), to first order what it moves."""
-        if self.plates:
-            return (self.transform(pose) @ step).reshape(len(self._rest), 3, *step.shape[1:])
-        blocks = np.zeros((len(self._order) + 1, 3, *step.shape[1:]))
+        blocks = np.zeros((self.size // 3 + 1, 3, *step.shape[1:]))
         blocks[:-1] = step.reshape(-1, 3, *step.shape[1:])
-        return blocks.take(self._place, axis=0, mode="wrap")  # the last one, which is zero, where the place is −1
+        field = blocks.take(self._place[: len(self._rest)], axis=0, mode="wrap")  # where the place is −1 the last, zero
+        if self.plates:
+            each = math.prod(step.shape[1:])
+            columns, into = blocks.reshape(-1, 3, each), field.reshape(-1, 3, each)
+            _fill_on_plates(columns, self._place, self.plate_of, self._arms(pose), into)
+        return field
+
+    def _arms(self, pose: Pose) -> np.ndarray:
+        """(n, 3) from the centre of a node's plate, and anything where it is on none [m]."""
+        return pose.points - pose.centres.take(self.plate_of, axis=0, mode="wrap")
 
     def plate_points(self, plate: int, centre: np.ndarray, rotation: np.ndarray) -> np.ndarray:
         """(k, 3) positions of a plate's nodes at its centre (3,) and rotation (3, 3)."""
@@ -251,6 +273,43 @@ def cross_matrices(vectors: np.ndarray) -> np.ndarray:
     zero = np.zeros_like(x)
     rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@kernel()
+def _add_reduced(field, place, plate_of, arms, blocks):
+    """Add Tᵀ of a field (n, 3, c) to the unknowns' blocks (b, 3, c)."""
+    n = len(plate_of)
+    for node in range(n):
+        plate = plate_of[node]
+        at = place[node] if plate < 0 else place[n + 2 * plate]
+        if at < 0:
+            continue
+        f = field[node]
+        for i in range(3):
+            for c in range(f.shape[1]):
+                blocks[at, i, c] += f[i, c]
+        if plate >= 0:
+            r, moment = arms[node], blocks[place[n + 2 * plate + 1]]
+            for c in range(f.shape[1]):
+                moment[0, c] += r[1] * f[2, c] - r[2] * f[1, c]
+                moment[1, c] += r[2] * f[0, c] - r[0] * f[2, c]
+                moment[2, c] += r[0] * f[1, c] - r[1] * f[0, c]
+
+
+@kernel()
+def _fill_on_plates(blocks, place, plate_of, arms, field):
+    """Fill the nodes on plates of a field (n, 3, c) with dc + dw × r, of the unknowns' blocks (b, 3, c)."""
+    n = len(plate_of)
+    for node in range(n):
+        plate = plate_of[node]
+        if plate < 0:
+            continue
+        r, f = arms[node], field[node]
+        centre, turn = blocks[place[n + 2 * plate]], blocks[place[n + 2 * plate + 1]]
+        for c in range(f.shape[1]):
+            f[0, c] = centre[0, c] + turn[1, c] * r[2] - turn[2, c] * r[1]
+            f[1, c] = centre[1, c] + turn[2, c] * r[0] - turn[0, c] * r[2]
+            f[2, c] = centre[2, c] + turn[0, c] * r[1] - turn[1, c] * r[0]
 
 
 @njit(cache=True, nogil=True)

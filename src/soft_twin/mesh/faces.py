@@ -94,12 +94,6 @@ def face_rule(nodes: int) -> FaceRule:
     return _RULES[nodes]
 
 
-def area_vectors(rule: FaceRule, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tangents x_ξ, x_η and normal x_ξ × x_η of faces (f, k, 3) at the quadrature points: (f, q, 3) each."""
-    tangents = np.einsum("qks,fki->sfqi", rule.gradients, corners)
-    return tangents[0], tangents[1], np.cross(tangents[0], tangents[1])
-
-
 def _triangle(nodes: int) -> FaceRule:
     points = np.array([[_SIXTH, _SIXTH], [_THIRD, _SIXTH], [_SIXTH, _THIRD]])
     points, weights = (points, np.full(3, _SIXTH)) if nodes == 3 else _DUNAVANT_4

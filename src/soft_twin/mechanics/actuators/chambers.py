@@ -37,6 +37,8 @@ class Chambers(Actuators):
         for pressure in self._pressures:
             pressure.attach(body)
         self._groups = np.vstack([pressure.groups for pressure in self._pressures])
+        ends = np.cumsum([len(pressure.groups) for pressure in self._pressures])
+        self._own = [slice(end - len(each.groups), end) for end, each in zip(ends, self._pressures, strict=True)]
         self._rest = np.zeros(self.count)
         self._rest = self.coordinates(body.mesh.nodes)
         self.tolerance = np.full(self.count, TOLERANCE * float(np.linalg.norm(body.mesh.size)) ** 3)
@@ -51,6 +53,15 @@ class Chambers(Actuators):
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return np.stack([pressure.force(x) for pressure in self._pressures], axis=2)
 
+    def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
+        for effort, pressure in zip(efforts, self._pressures, strict=True):
+            pressure.add_force(x, effort, force)
+
     def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
         pairs = zip(efforts, self._pressures, strict=True)
         return np.concatenate([effort * pressure.stiffness(x) for effort, pressure in pairs])
+
+    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
+        for effort, pressure, own in zip(efforts, self._pressures, self._own, strict=True):
+            pressure.add_stiffness(x, effort, offsets[own], strides[own], data)
+        return True
