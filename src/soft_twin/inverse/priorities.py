@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.linear_algebra.quadratic_programs import solve_ordered_qp
+from soft_twin.linear_algebra.active_set import independent
+from soft_twin.linear_algebra.quadratic_programs import Bounds, solve_bounded_qp
 
 LATER = 0.5  # weight of the goals of later levels where the first cannot be reached
 NEARLY, WELL = 0.5, 1.5  # tolerances by which the first level is missed where weighing begins and where it is whole
 REGULARISATION = 1e-8  # of the mean diagonal, where goals leave efforts undetermined
-DEPENDENT = 1e-6  # of the largest singular value: directions that matter less to the levels before are free
+DEPENDENT = 1e-6  # of the largest entry: directions that matter less to the levels before are free
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,6 @@ class Level:
     tolerance: float
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Efforts low ≤ e ≤ high (a,), and rows_low ≤ A e ≤ rows_high, which give way where nothing satisfies them."""
-
-    low: np.ndarray
-    high: np.ndarray
-    A: np.ndarray
-    rows_low: np.ndarray
-    rows_high: np.ndarray
-
-
 def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) -> np.ndarray:
     """The efforts (a,) that are best for the first level; of these, those that are best for the second; and so on.
 
@@ -56,7 +46,7 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
     Raises:
         ConvergenceError: the first level has no solution.
     """
-    first = solve_ordered_qp(levels[0].H, levels[0].f, bounds, None, None)
+    first = _best(levels[0].H, levels[0].f, bounds)
     if len(levels) > 1 and not strict and _missed(levels[0], first) > NEARLY:
         weight = LATER * _out_of_reach(levels[0], bounds)
         if weight > 0.0:
@@ -73,7 +63,7 @@ def _out_of_reach(level: Level, bounds: Bounds) -> float:
     """0 where a level can be reached, 1 where it surely cannot, whatever staying near the last efforts makes of it."""
     H = level.J.T @ level.J
     H[np.diag_indices_from(H)] += REGULARISATION * max(np.trace(H), 1e-300) / len(H)
-    best = solve_ordered_qp(H, level.J.T @ level.r, bounds, None, None)
+    best = _best(H, level.J.T @ level.r, bounds)
     return min(max((_missed(level, best) - NEARLY) / (WELL - NEARLY), 0.0), 1.0)
 
 
@@ -82,26 +72,23 @@ def _solve_weighed(levels: Sequence[Level], bounds: Bounds, weight: float) -> np
     for level in levels[1:]:
         H += weight**2 * level.J.T @ level.J
         f += weight**2 * level.J.T @ level.r
-    return solve_ordered_qp(H, f, bounds, None, None)
+    return _best(H, f, bounds)
 
 
 def _solve_in_order(levels: Sequence[Level], bounds: Bounds, efforts: np.ndarray) -> np.ndarray:
     """`efforts`: best for the first level."""
-    kept = None
+    kept = np.empty((0, len(efforts)))
     for before, level in zip(levels, levels[1:], strict=False):
-        kept = _independent(before.J, kept)
+        kept = independent(before.J, kept, DEPENDENT)
         if len(kept) >= len(efforts):
             break
         try:
-            efforts = solve_ordered_qp(level.H, level.f, bounds, kept, kept @ efforts)
+            efforts = solve_bounded_qp(level.H, level.f, bounds, efforts, kept)
         except ConvergenceError:
             break  # what the levels before have found stands
     return efforts
 
 
-def _independent(rows: np.ndarray, kept: np.ndarray | None) -> np.ndarray:
-    """The orthonormal rows that are kept, and behind them such as span what `rows` ask for beyond these."""
-    rest = rows if kept is None else rows - rows @ kept.T @ kept
-    _, sizes, directions = np.linalg.svd(rest, full_matrices=False)
-    more = directions[sizes > DEPENDENT * max(float(np.abs(rows).max()), 1e-300)]
-    return more if kept is None else np.vstack([kept, more])
+def _best(H: np.ndarray, f: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """The efforts (a,) between bounds that one level alone asks for."""
+    return solve_bounded_qp(H, f, bounds, np.zeros(len(f)), np.empty((0, len(f))))

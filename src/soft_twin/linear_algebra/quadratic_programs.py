@@ -1,14 +1,28 @@
 """Small dense quadratic programs, solved by DAQP (Arnström, Bemporad, Axehill 2022), with the status checked."""
 
+from dataclasses import dataclass
+
 import daqp
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.linear_algebra.active_set import settle
 
 INFINITE = 1e30
 PRIMAL_TOLERANCE = 1e-11  # by which DAQP may miss a bound, in its unit; what it misses, the rows of contact are off by
 EQUAL = 5  # DAQP's flag of an equation
 SOFT = 8  # DAQP's flag of a constraint that may be violated at a high price
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """low ≤ x ≤ high (c,), and rows_low ≤ A x ≤ rows_high, which give way where nothing satisfies them."""
+
+    low: np.ndarray
+    high: np.ndarray
+    A: np.ndarray
+    rows_low: np.ndarray
+    rows_high: np.ndarray
 
 
 def solve_box_qp(H: np.ndarray, f: np.ndarray, low, high) -> np.ndarray:
@@ -50,18 +64,21 @@ def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors)
     return x
 
 
-def solve_ordered_qp(H: np.ndarray, f: np.ndarray, bounds, kept: np.ndarray | None, values) -> np.ndarray:
-    """As `solve_qp` between inverse.priorities' Bounds, and kept x = values, for rows (k, c) that some x satisfies, if
-    there are such rows.
+def solve_bounded_qp(H: np.ndarray, f: np.ndarray, bounds: Bounds, start: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """The x (c,) between bounds that minimises ½ xᵀ H x + fᵀ x, H positive definite, and keeps rows (k, c) at what they
+    are at a `start` (c,) between the bounds: kept x = kept start.
 
     Raises:
         ConvergenceError: no solution was found.
     """
-    A, low, high, flags = bounds.A, bounds.rows_low, bounds.rows_high, SOFT
-    if kept is not None:
-        A, low, high = np.concatenate([A, kept]), np.concatenate([low, values]), np.concatenate([high, values])
-        flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
-    x = _solve(H, f, bounds.low, bounds.high, A, low, high, flags)
+    x = np.minimum(np.maximum(start, bounds.low), bounds.high)
+    if settle(H, f, bounds.low, bounds.high, kept, bounds.A, bounds.rows_low, bounds.rows_high, x):
+        return x
+    values = kept @ start
+    rows = np.concatenate([bounds.A, kept])
+    low, high = np.concatenate([bounds.rows_low, values]), np.concatenate([bounds.rows_high, values])
+    flags = np.repeat([SOFT, EQUAL], [len(bounds.A), len(kept)])
+    x = _solve(H, f, bounds.low, bounds.high, rows, low, high, flags)
     return np.minimum(np.maximum(x, bounds.low), bounds.high)
 
 

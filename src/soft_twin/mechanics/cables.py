@@ -138,11 +138,10 @@ class Cables:
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
         """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
-        pieces = self._pieces(x)
-        lengths = np.linalg.norm(pieces, axis=1)
-        directions = pieces / lengths[:, None]
-        across = np.eye(3) - np.einsum("si,sj->sij", directions, directions)
-        return np.einsum("s,sa,sb,sij->sabij", tensions / lengths, self._weights, self._weights, across)
+        lengths, directions = self.pieces_and_directions(x)
+        blocks = np.zeros((len(lengths), *2 * self._weights.shape[1:], 3, 3))
+        _fill_blocks(self._weights, directions, tensions / lengths, blocks)
+        return blocks
 
     def jacobian(self, x: np.ndarray) -> csr_matrix:
         """∂ℓ/∂x (c, 3 n) at positions (n, 3)."""
@@ -308,3 +307,19 @@ def _add_stiffness(weights, directions, pulls, offsets, strides, data):
                     data[at + 1] -= along * d1
                     data[at + 2] -= along * d2
                     data[at + j] += share
+
+
+@kernel(error_model="numpy")
+def _fill_blocks(weights, directions, pulls, blocks):
+    """Fill zeroed blocks (s, k, k, 3, 3) with wₐ wᵦ T/ℓ (I − d dᵀ/ℓ²); pulls are T/ℓ."""
+    for s in range(len(pulls)):
+        if pulls[s] == 0.0:
+            continue
+        d = directions[s]
+        for a in range(weights.shape[1]):
+            for b in range(weights.shape[1]):
+                share = pulls[s] * weights[s, a] * weights[s, b]
+                for i in range(3):
+                    for j in range(3):
+                        blocks[s, a, b, i, j] = -share * d[i] * d[j]
+                    blocks[s, a, b, i, i] += share
