@@ -1,5 +1,6 @@
 """Checks of what comes from outside, that every part of the package uses."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,6 @@ def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
         raise InputError(f"{what}: expected {size} numbers, found {values!r}") from error
     if vector.shape != (size,):
         raise InputError(f"{what}: expected {size} numbers, found an array of shape {vector.shape}")
-    if not np.isfinite(vector).all():
+    if not all(map(math.isfinite, vector.tolist())):
         raise InputError(f"{what}: {vector.tolist()} is not finite")
     return vector

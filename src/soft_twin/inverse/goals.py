@@ -5,6 +5,7 @@ costs ½ w² ‖r + J e‖². Goals of a lower priority number come first: the o
 for those.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -56,7 +57,8 @@ class PositionGoal(Goal):
         return place - self.target, self.frame.move(twin, step.step_per_effort)
 
     def miss(self, twin):
-        return float(np.linalg.norm(self.frame.position(twin) - self.target))
+        away = self.frame.position(twin) - self.target
+        return math.sqrt(away @ away)
 
 
 class OrientationGoal(Goal):
@@ -187,6 +189,11 @@ class StayGoal(Goal):
 
     def residual_and_jacobian(self, twin, step):
         return -self.scales * twin.efforts, np.diag(self.scales)
+
+    def cost(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """Curvature (a,) for each effort, and slope (a,) at no effort, of ½ w² ‖r + J e‖²."""
+        curvature = (self.weight * self.scales) ** 2
+        return curvature, -curvature * twin.efforts
 
     def miss(self, twin):
         return 0.0

@@ -8,6 +8,7 @@ may go to and fro for ever: steps that turn back on the one before make the weig
 others make it lighter.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -219,8 +220,9 @@ class Inverse:
         return target
 
     def _adapt(self, change: np.ndarray) -> None:
-        back = change @ self._last_change < 0.0
-        long = np.linalg.norm(change) > TURNS_BACK * np.linalg.norm(self._last_change)
+        last = self._last_change
+        back = change @ last < 0.0
+        long = change @ change > TURNS_BACK**2 * (last @ last)
         factor = HEAVIER if back and long else LIGHTER
         self._stay = min(max(factor * self._stay, self._least_stay), HEAVIEST * STAY)
         self._last_change = change
@@ -230,9 +232,9 @@ class Inverse:
         asked = self._asked(step, goals)
         r, J, _ = asked[0]
         scales = self._scales(J)
-        self._miss = float(np.linalg.norm(r + J @ self.twin.efforts))
-        stay = StayGoal(scales, self._stay).residual_and_jacobian(self.twin, step)
-        stay = [self._stay * part for part in stay]
+        miss = r + J @ self.twin.efforts
+        self._miss = math.sqrt(miss @ miss)
+        stay = StayGoal(scales, self._stay).cost(self.twin)
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         levels = [_level(r, J, *stay, tolerance, unit) for r, J, tolerance in asked]
         efforts = solve_levels(levels, self._bounds(step, unit), self._strict)
@@ -244,17 +246,17 @@ class Inverse:
         for priority in sorted({goal.priority for goal in goals}):
             own = [goal for goal in goals if goal.priority == priority]
             answers = [goal.residual_and_jacobian(self.twin, step) for goal in own]
-            residual = np.concatenate([goal.weight * r for goal, (r, _) in zip(own, answers, strict=True)])
-            jacobian = np.vstack([goal.weight * J for goal, (_, J) in zip(own, answers, strict=True)])
+            residual = _stacked([goal.weight * r for goal, (r, _) in zip(own, answers, strict=True)])
+            jacobian = _stacked([goal.weight * J for goal, (_, J) in zip(own, answers, strict=True)])
             asked.append((residual, jacobian, max(goal.weight * goal.tolerance for goal in own)))
         return asked
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
         """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
-        squares, scales = np.einsum("ka,ka->a", jacobian, jacobian), np.empty(self.twin.actuator_count)
+        squares, scales = (jacobian * jacobian).sum(axis=0), np.empty(self.twin.actuator_count)
         for own in self._kinds:
-            scales[own] = np.sqrt(squares[own].sum() / len(own))
-        return np.maximum(scales, 1e-300)
+            scales[own] = max(math.sqrt(squares[own].sum() / len(own)), 1e-300)
+        return scales
 
     def _bounds(self, step: Linearisation, unit: np.ndarray | None) -> Bounds:
         low, high = self._effort_bounds()
@@ -276,8 +278,22 @@ class Inverse:
         return together([self._coordinates, *(each.coordinates(self.twin) for each in self._moving)])
 
 
-def _level(r: np.ndarray, J: np.ndarray, r_stay: np.ndarray, J_stay: np.ndarray, tolerance, unit) -> Level:
-    """The cost of a priority's weighted residuals, and of staying, in efforts over `unit` (a,), if there is one."""
+def _level(
+    r: np.ndarray,
+    J: np.ndarray,
+    stay: np.ndarray,
+    pull: np.ndarray,
+    tolerance: float,
+    unit: np.ndarray | None,
+) -> Level:
+    """The cost of a priority's weighted residuals, and of staying with its curvature and slope (a,) for each effort, in
+    efforts over `unit` (a,), if there is one."""
     if unit is not None:
-        J, J_stay = J * unit, J_stay * unit
-    return Level(J.T @ J + J_stay.T @ J_stay, J.T @ r + J_stay.T @ r_stay, r, J, tolerance)
+        J, stay, pull = J * unit, stay * unit**2, pull * unit
+    H = J.T @ J
+    H.flat[:: len(H) + 1] += stay
+    return Level(H, J.T @ r + pull, r, J, tolerance)
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

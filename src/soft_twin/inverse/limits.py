@@ -126,4 +126,4 @@ def _positive(value, word: str) -> np.ndarray:
 
 
 def _named(names: Sequence[str], binds: np.ndarray, what: str) -> list[str]:
-    return [f"{names[i]} {what}" for i in np.flatnonzero(binds)]
+    return [f"{names[i]} {what}" for i in np.flatnonzero(binds)] if binds.any() else []

@@ -72,8 +72,8 @@ def _lies_between(A, low, high, x):
 
 @part(error_model="numpy")
 def _fill_step(H, f, kept, at, x, step, slope):
-    """Fill the step (c,) of the free unknowns, those with at = 0, to the minimum that keeps the rows, and the slope (c,)
-    of ½ xᵀ H x + fᵀ x + νᵀ K x there; returns whether there is one."""
+    """Fill the step (c,) of the free unknowns, those with at = 0, to the minimum that keeps the rows, and the slope
+    (c,) of ½ xᵀ H x + fᵀ x + νᵀ K x there; returns whether there is one."""
     c, k = len(f), len(kept)
     free = np.empty(c, np.int64)
     n = 0
@@ -147,9 +147,9 @@ def _solve_definite(L, B):
 
 @kernel(error_model="numpy")
 def independent(rows, kept, dependent):
-    """Orthonormal rows (k', c): those kept (k, c), and behind them such as span what `rows` (m, c) ask for beyond these,
-    by directions that are larger than `dependent` of the largest entry of the rows. Gram and Schmidt, with the largest
-    rest first."""
+    """Orthonormal rows (k', c): those kept (k, c), and behind them such as span what `rows` (m, c) ask for beyond
+    these, by directions that are larger than `dependent` of the largest entry of the rows. Gram and Schmidt, with the
+    largest rest first."""
     m, c, k = rows.shape[0], rows.shape[1], len(kept)
     rest, found = rows.copy(), np.empty((min(k + m, c), c))
     found[:k] = kept

@@ -162,7 +162,7 @@ class Model:
             targets += coupling.targets if with_matrix else [Target()] * len(coupling.targets)
         energy, worst, cell = add_parts(x, parts, targets, elastic)
         loads = self.loads(x)
-        gradient = increment.elastic * elastic - increment.load * loads
+        gradient = _times(increment.elastic, elastic) - _times(increment.load, loads)
         if increment.mass:
             gradient += increment.mass * (self.mass @ (x - increment.target))
         if increment.linear is not None:
@@ -182,8 +182,8 @@ class Model:
         """Nodal forces (n, 3) [N] of all forces."""
         total = np.zeros_like(x)
         for force in self.forces:
-            total += force.force(x)
-        return self.load_factor * total
+            force.add_force(x, total)
+        return total if self.load_factor == 1.0 else self.load_factor * total
 
     def remainder(self, x: np.ndarray) -> csr_matrix:
         """What the forces' stiffness leaves out of −∂(loads)/∂x (3 n, 3 n) [N/m]."""
@@ -347,6 +347,10 @@ def stacked(rows: Sequence[Rows | None], transform: csr_matrix) -> Rows | None:
     fields = ("keys", "values", "lower", "upper", "compliance")
     joined = {name: np.concatenate([getattr(each, name) for each in present]) for name in fields}
     return Rows(jacobian=(vstack([each.jacobian for each in present]) @ transform).tocsr(), **joined)
+
+
+def _times(factor: float, field: np.ndarray) -> np.ndarray:
+    return field if factor == 1.0 else factor * field
 
 
 def _has_rows(constraint: Constraint) -> bool:

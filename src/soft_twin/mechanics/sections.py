@@ -1,5 +1,7 @@
 """Cross sections of a body as linear functions of its nodes: the points that goals, tips and shapes speak of."""
 
+import math
+
 import numpy as np
 
 from soft_twin.errors import MeshError
@@ -31,7 +33,16 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
 
 def section_normal(mesh: Mesh, x: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """Unit normal (3,) of the section that `nodes` (indices) have become at positions (n, 3): +z undeformed."""
-    reference = mesh.nodes[nodes, :2] - mesh.nodes[nodes, :2].mean(axis=0)
-    u, v = (reference.T @ x[nodes]).tolist()  # as the reference sums up to zero, the mean of x does not count
+    return normal_of(across_section(mesh, nodes), x[nodes])
+
+
+def across_section(mesh: Mesh, nodes: np.ndarray) -> np.ndarray:
+    """(2, k) where nodes lie across the undeformed body, from their mean [m]."""
+    return (mesh.nodes[nodes, :2] - mesh.nodes[nodes, :2].mean(axis=0)).T
+
+
+def normal_of(across: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Unit normal (3,) of a section whose nodes, `across_section` (2, k), are at points (k, 3)."""
+    u, v = (across @ points).tolist()  # as `across` sums up to zero, the mean of the points does not count
     normal = np.array([u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
-    return normal / np.linalg.norm(normal)
+    return normal / math.sqrt(normal @ normal)

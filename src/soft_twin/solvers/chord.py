@@ -7,9 +7,12 @@ Methods for Nonlinear Problems*, 2011, the simplified Newton correction). It gro
 that was factorised, and tells when that has been used for too long.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from soft_twin.linear_algebra.compiled import kernel
 
 CONTRACTION = 0.3  # of a step may be left undone, whatever its size
 SLOW_CONTRACTION = 0.8  # of a step may be left undone if that is less than SLOW
@@ -48,10 +51,20 @@ def product(steps: np.ndarray, factors: np.ndarray) -> np.ndarray:
 
 def largest_movement(step: np.ndarray) -> float:
     """The length [m] of the longest of (n, 3)."""
-    return float(np.sqrt(np.einsum("ni,ni->n", step, step).max()))
+    return math.sqrt(_largest_square(step))
 
 
 def is_good(left: float, moved: float, length: float) -> bool:
     """Whether a step that moved the nodes of a body of `length` by `moved` and left `left` of it undone, all in the
     same unit, may be followed by another with the same factorisation."""
     return left <= max(CONTRACTION * moved, min(SLOW_CONTRACTION * moved, SLOW * length), SETTLED * length)
+
+
+@kernel()
+def _largest_square(step):
+    largest = 0.0
+    for n in range(len(step)):
+        square = step[n, 0] * step[n, 0] + step[n, 1] * step[n, 1] + step[n, 2] * step[n, 2]
+        if square > largest or np.isnan(square):
+            largest = square
+    return largest

@@ -6,6 +6,7 @@ efforts, dx = K⁻¹ (f_ext − ∂W/∂x) + K⁻¹ Gᵀ e: one factorisation an
 sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). Rigid plates move with six unknowns, see `unknowns`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
-from soft_twin.mechanics.sections import section_normal, section_weights
+from soft_twin.mechanics.sections import across_section, normal_of, section_weights
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
@@ -59,7 +60,7 @@ class FemTwin(StaticTwin):
         self.coordinate_tolerance = self.actuators.tolerance
         self.round_off = model.round_off
         self._multipliers: list[dict] = [{} for _ in model.constraints]
-        self._sections: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
         self.reset()
@@ -101,8 +102,9 @@ class FemTwin(StaticTwin):
         return self.actuators.coordinates(self.points)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        near, weights = self._section(z)
-        return (weights @ field[near].reshape(len(near), -1)).reshape(field.shape[1:])
+        near, weights, _ = self._section(z)
+        rows = field.take(near, axis=0)
+        return (weights @ rows.reshape(len(near), -1)).reshape(rows.shape[1:])
 
     def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
         key = tuple(heights)
@@ -110,16 +112,17 @@ class FemTwin(StaticTwin):
             self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
         return self._stations[key] @ field
 
-    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes near the section at z [m] and their weights."""
+    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes near the section at z [m], their weights, and where they lie across it (2, k)."""
         if z not in self._sections:
             weights = section_weights(self.body.mesh, z)
             near = np.flatnonzero(weights)
-            self._sections[z] = near, weights[near]
+            self._sections[z] = near, weights[near], across_section(self.body.mesh, near)
         return self._sections[z]
 
     def section_normal(self, z: float) -> np.ndarray:
-        return section_normal(self.body.mesh, self.points, self._section(z)[0])
+        near, _, across = self._section(z)
+        return normal_of(across, self.points.take(near, axis=0))
 
     @property
     def surface(self) -> np.ndarray:
@@ -187,7 +190,7 @@ class FemTwin(StaticTwin):
             coordinates=self.body_coordinates(),
             free_coordinates=changes[0][:, 0],
             compliance=changes[1] + self._softness_matrix,
-            residual=float(np.linalg.norm(unbalanced)),
+            residual=math.sqrt(unbalanced @ unbalanced),
             energy=assembled.energy,
             steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]) if self._has_plates else None,
             unbalanced=unbalanced,

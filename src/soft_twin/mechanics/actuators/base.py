@@ -64,9 +64,10 @@ class Actuators(ABC):
         """Add eᵀ ∂c/∂x to nodal forces (n, 3) [N]."""
         force += self.gradients(x) @ efforts
 
-    def changes(self, x: np.ndarray, movements: np.ndarray) -> np.ndarray:
-        """Changes (a, r) of the coordinates, to first order, in movements (n, 3, r) [m] of the nodes."""
-        return np.tensordot(self.gradients(x), movements, axes=((0, 1), (0, 1)))
+    def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
+        """For each movement (n, 3, r) [m] of the nodes, the changes (a, r) of the coordinates, to first order."""
+        gradients = self.gradients(x)
+        return [np.tensordot(gradients, each, axes=((0, 1), (0, 1))) for each in movements]
 
     def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
         """Add the stiffness to a matrix's data at its addresses of `groups`, if there is a fast way to do it."""
@@ -113,6 +114,8 @@ class ActuatorSet:
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
         """c (a,) at positions (n, 3) [m]."""
+        if len(self.parts) == 1:
+            return self.parts[0].coordinates(x)
         return np.concatenate([np.zeros(0)] + [part.coordinates(x) for part in self.parts])
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
@@ -124,8 +127,9 @@ class ActuatorSet:
     def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
         """For each movement (n, 3, r) [m] of the nodes, the changes (a, r) of the coordinates, to first order."""
         if len(self.parts) == 1:
-            return [self.parts[0].changes(x, each) for each in movements]
-        return [np.concatenate([part.changes(x, each) for part in self.parts]) for each in movements]
+            return self.parts[0].changes(x, *movements)
+        own = [part.changes(x, *movements) for part in self.parts]
+        return [np.concatenate(changes) for changes in zip(*own, strict=True)]
 
     def _joined(self, name: str) -> np.ndarray:
         return np.concatenate([np.zeros(0)] + [getattr(part, name) for part in self.parts])

@@ -53,8 +53,9 @@ class CableActuators(Actuators):
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
         self.cables.add_pull(self.cables.lengths_and_directions(x)[1], efforts, force)
 
-    def changes(self, x: np.ndarray, movements: np.ndarray) -> np.ndarray:
-        return -self.cables.changes(self.cables.lengths_and_directions(x)[1], movements)
+    def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
+        directions = self.cables.lengths_and_directions(x)[1]
+        return [-self.cables.changes(directions, each) for each in movements]
 
     def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
         return self.cables.blocks(x, efforts[self.cables.owners])

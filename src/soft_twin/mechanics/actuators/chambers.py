@@ -55,7 +55,7 @@ class Chambers(Actuators):
 
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
         for effort, pressure in zip(efforts, self._pressures, strict=True):
-            pressure.add_force(x, effort, force)
+            pressure.add_push(x, effort, force)
 
     def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
         pairs = zip(efforts, self._pressures, strict=True)

@@ -31,6 +31,10 @@ class Force(ABC):
     def force(self, x: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] at positions (n, 3) [m]."""
 
+    def add_force(self, x: np.ndarray, total: np.ndarray) -> None:
+        """Add the nodal forces to a total (n, 3) [N]."""
+        total += self.force(x)
+
     def energy(self, x: np.ndarray) -> float | None:
         """Potential energy [J] whose negative gradient is the force; None: it has none."""
         return None

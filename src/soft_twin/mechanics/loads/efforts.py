@@ -20,9 +20,12 @@ class Effort(Force):
 
     def force(self, x: np.ndarray) -> np.ndarray:
         total = np.zeros_like(x)
+        self.add_force(x, total)
+        return total
+
+    def add_force(self, x: np.ndarray, total: np.ndarray) -> None:
         if self.efforts.any():
             self.actuators.add_forces(x, self.efforts, total)
-        return total
 
     def energy(self, x: np.ndarray) -> float:
         return -float(self.efforts @ self.actuators.coordinates(x)) if self.efforts.any() else 0.0

@@ -73,12 +73,12 @@ class Pressure(Force):
 
     def force(self, x: np.ndarray) -> np.ndarray:
         force = np.zeros((self._count, 3))
-        self.add_force(x, self.pressure, force)
+        self.add_push(x, self.pressure, force)
         return force
 
-    def add_force(self, x: np.ndarray, pressure: float, force: np.ndarray) -> None:
+    def add_push(self, x: np.ndarray, pressure: float, force: np.ndarray) -> None:
         """Add the nodal forces of a pressure [Pa] to (n, 3) [N]."""
-        _add_force(x, self._faces, *self._rule, pressure, force)
+        _add_push(x, self._faces, *self._rule, pressure, force)
 
     def energy(self, x: np.ndarray) -> float | None:
         return -self.pressure * self.volume(x) if self._closed else None
@@ -160,7 +160,7 @@ def _volume(x, faces, values, gradients, weights):
 
 
 @kernel()
-def _add_force(x, faces, values, gradients, weights, pressure, force):
+def _add_push(x, faces, values, gradients, weights, pressure, force):
     normal = np.empty(3)
     for f in range(len(faces)):
         for q in range(len(weights)):

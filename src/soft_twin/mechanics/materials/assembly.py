@@ -83,7 +83,7 @@ def fill_columns(g, G):
 
 @part(fastmath={"contract"}, forceinline=True)
 def add_products(a, M, G, row):
-    """Add M g of all gradients to a's row of blocks (9, w), up to that of a itself and what is in the vector with it."""
+    """Add M g of all gradients to a's row of blocks (9, w), up to that of a and what is in the vector with it."""
     for r in range(9):
         m0, m1, m2, entry = M[r, 0], M[r, 1], M[r, 2], row[r]
         for b in range(VECTOR * (a // VECTOR + 1)):
