@@ -8,6 +8,7 @@ six positions) and calibrate_mounting (called upright, then with base +x up) wri
 
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
+from soft_twin.sensing.warm_up import warm_up
 from soft_twin_ros.conversions import (
     imu_message,
     imu_sample,
@@ -52,6 +54,7 @@ class ImuToGravity(RobotNode):
 
     def __init__(self):
         super().__init__("imu_to_gravity", Parameters)
+        warm_up(self._build_estimator())
         self._estimator = self._build_estimator()
         self._desk = CalibrationDesk(self.parameters.calibration) if self.parameters.calibration else None
         self._lock = threading.Lock()
@@ -109,7 +112,10 @@ class ImuToGravity(RobotNode):
                 self._read_board()
             except DeviceError as error:
                 self._fault = str(error)
-                self._closing.wait(self.parameters.reopen_period)
+            except Exception as error:  # a thread that dies is silence, which nobody can mend
+                self._fault = f"samples of the IMU cannot be used, {type(error).__name__}: {error}"
+                self.get_logger().error(traceback.format_exc())
+            self._closing.wait(self.parameters.reopen_period)
 
     def _read_board(self) -> None:
         board = ImuBoard(self.parameters.device)

@@ -1,5 +1,6 @@
 """Nodes in processes of their own, over real DDS, on devices that are emulated here."""
 
+import os
 import time
 
 import numpy as np
@@ -9,6 +10,8 @@ from soft_twin_msgs.srv import SetTarget, SolveIk
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin_ros.conversions import joint_state, to_seconds, vector_message
+from soft_twin_ros.running.graph import Devices, NodeSpec, graph
+from soft_twin_ros.running.processes import Processes
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 
@@ -48,6 +51,35 @@ def test_without_a_usable_sample_gravity_stops_the_solver_holds_and_both_say_so(
     assert not listener.heard["cables/command"]
     board.says = "rest"
     listener.wait_for(lambda: listener.heard["cables/command"])
+
+
+class Stumbling(NodeSpec):
+    """The IMU's node on a board whose third sample nothing is prepared for."""
+
+    CODE = (
+        "import sys; from soft_twin_ros import imu_to_gravity as node; reading, count = node.ImuBoard.read, [0]\n"
+        "def read(board, timeout):\n"
+        "    count[0] += 1\n"
+        "    if count[0] == 3: raise ZeroDivisionError('unheard of')\n"
+        "    return reading(board, timeout)\n"
+        "node.ImuBoard.read = read; sys.exit(node.main())"
+    )
+
+    def command(self):
+        python, _, _, *words = super().command()
+        return [python, "-c", self.CODE, *words]
+
+
+def test_whatever_goes_wrong_with_a_sample_is_told_and_gravity_comes_back(slender, board, listener, tmp_path):
+    (spec,) = (each for each in graph(slender, devices=Devices(board.port.path)) if each.name == "imu_to_gravity")
+    processes = Processes(tmp_path, os.environ)
+    try:
+        processes.start(Stumbling(spec.executable, spec.name, spec.namespace, spec.parameters | {"reopen_period": 2.0}))
+        listener.wait_for(lambda: listener.says("imu_to_gravity", "ZeroDivisionError: unheard of"))
+        listener.heard["gravity"].clear()
+        listener.wait_for(lambda: len(listener.heard["gravity"]) > 5)
+    finally:
+        processes.stop()
 
 
 def test_a_target_by_service_moves_the_solution(start, board, listener):

@@ -10,7 +10,7 @@ import numpy as np
 from soft_twin import load_robot
 from soft_twin.emulation.plant import Plant
 from soft_twin.sensing.gravity import GravityEstimator
-from soft_twin.sensing.samples import ImuSample
+from soft_twin.sensing.warm_up import warm_up
 
 GRAVITY = np.array([0.0, -9.81, 0.0])
 STILL = np.zeros(3)
@@ -27,9 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     controller.enable(True)
     controller.update(GRAVITY)
     Plant(slender).step(0.01, np.full(len(slender.cables), 1e-3), GRAVITY, STILL, STILL)
-    estimator = GravityEstimator(slender.mounting)
-    for time in (0.0, 0.01):
-        estimator.update(ImuSample(time, STILL, -GRAVITY, 25.0))
+    warm_up(GravityEstimator(slender.mounting))
     arm = load_robot("tm40")
     shape = arm.forward(np.full(40, 2e5))
     axes = shape.nodes[20:] - shape.nodes[:20]
