@@ -1,9 +1,11 @@
 import dataclasses
 
+import can
 import numpy as np
 import pytest
 
 from soft_twin import load_robot
+from soft_twin.driving.c610 import decode_feedback
 from soft_twin.driving.cable_control import DriverParameters
 from soft_twin.driving.homing import HomingParameters
 from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
@@ -381,3 +383,18 @@ def test_each_cable_keeps_to_limits_of_its_own():
     np.testing.assert_allclose(winches.state.displacements, highest, atol=1e-4)
     winches.run(1.0, np.full(6, -0.1))
     np.testing.assert_allclose(winches.state.displacements, -highest, atol=1e-4)
+
+
+@pytest.mark.parametrize("stood", [1, 2, 3])
+def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_against_its_current(winches, stood):
+    """A machine too busy for its emulated robot stops the robot's time: rotors say at once that they do not turn."""
+    winches.control.enable()
+    winches.run(0.5, np.zeros(6))
+    winches.run(0.1, np.full(6, 0.010))
+    winches.motors.step(DT, np.zeros(6))
+    frames = winches.motors.feedback() + stood * winches.motors.feedback(turning=False)
+    messages = [can.Message(arbitration_id=i, data=data, is_extended_id=False) for i, data in frames]
+    winches.control.update(map(decode_feedback, messages), (1 + stood) * DT)
+    assert winches.state.faults == ()
+    winches.run(0.5, np.full(6, 0.010))
+    np.testing.assert_allclose(winches.state.displacements, 0.010, atol=1e-4)

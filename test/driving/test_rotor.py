@@ -236,6 +236,18 @@ def test_samples_that_have_waited_do_not_make_the_period_shorter(waited):
         assert period.seconds == pytest.approx(0.001, rel=0.03)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_feedback_that_comes_in_bursts_does_not_make_the_period_shorter(seed):
+    """A busy machine lets an emulated robot live at odd times, and then all that it has missed at once."""
+    rng, period, behind = np.random.default_rng(seed), FeedbackPeriod(2), 0.0
+    for _ in range(3000):
+        behind += TICK
+        waits = rng.random() < 0.85
+        period.update(np.zeros(2) if waits else np.full(2, behind / TICK), TICK)
+        behind = behind if waits else 0.0
+        assert period.seconds == 0.0 or period.seconds > 0.9 * TICK
+
+
 def test_lost_late_and_doubled_samples_do_not_add_up_to_a_jump():
     rng = np.random.default_rng(1)
     rotor, angle, waiting, silent = Rotor(ACCELERATION, SILENT_AFTER), 0.0, [], 0.0

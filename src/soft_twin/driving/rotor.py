@@ -49,7 +49,8 @@ class FeedbackPeriod:
 
     Lost samples make it look longer, and samples that have waited in a buffer make it look shorter for a moment: the
     median of the last windows is believed, and nothing shorter than what a controller can do. Where two windows in a
-    row say that it is shorter, the ones before had lost samples.
+    row say that it is shorter, the ones before had lost samples; but for those that may only have waited, which are no
+    more than came in the longest silence meanwhile.
 
     Attributes:
         seconds: the period, 0 while it is not known [s].
@@ -58,25 +59,33 @@ class FeedbackPeriod:
     def __init__(self, count: int):
         """For so many motors, all alike."""
         self.seconds = 0.0
-        self._elapsed, self._heard = 0.0, np.zeros(count)
+        self._begun, self._elapsed, self._heard = False, 0.0, np.zeros(count)
         self._rates: deque[np.ndarray] = deque(maxlen=WINDOWS)
+        self._silence, self._longest = 0.0, 0.0  # since when nothing came, and the longest in this window [s]
+        self._silences: deque[float] = deque(maxlen=3)
 
     def update(self, heard: np.ndarray, dt: float) -> None:
         """So many samples (c,) came in the last `dt` seconds."""
-        if not (self._elapsed or heard.any()):
+        if not self._begun:
+            self._begun = bool(heard.any())  # nobody knows for how long these have waited
             return
         self._elapsed += dt
         self._heard += heard
+        self._silence += dt
+        self._longest = max(self._longest, self._silence)
+        if heard.any():
+            self._silence = 0.0
         if self._elapsed >= WINDOW:
             if self._heard.any():
                 self._learn(self._heard[self._heard > 0.0] / self._elapsed)
-            self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
+            self._elapsed, self._heard, self._longest = 0.0, np.zeros_like(self._heard), 0.0
 
     def _learn(self, rates: np.ndarray) -> None:
         """In one more window the motors that were heard sent at these rates [Hz]."""
         self._rates.append(rates)
-        newest = list(self._rates)[-2:]
-        if len(newest) == 2 and all(np.median(each) * self.seconds > FASTER for each in newest):
+        self._silences.append(self._longest)
+        newest, waited = list(self._rates)[-2:], 1.0 + max(self._silences) / WINDOW
+        if len(newest) == 2 and all(np.median(each) * self.seconds > FASTER * waited for each in newest):
             self._rates.clear()
             self._rates.extend(newest)
         self.seconds = max(1.0 / float(np.median(np.concatenate(self._rates))), SHORTEST_PERIOD / MISCOUNT)

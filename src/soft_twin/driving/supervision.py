@@ -7,6 +7,7 @@ import numpy as np
 from soft_twin.descriptions.drives import CableLimits
 
 FASTEST = 1.25  # times the limit of its rate, a cable may overshoot that
+BLOW = 0.7  # share of the time of a fault that one look stands for at the most: the motion in it may be a single blow
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,11 @@ class Supervision:
         return motion.currents - self._limits.friction * np.maximum(motion.rates, 0.0)
 
     def _count_contrary(self, motion: Motion) -> None:
-        """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current."""
+        """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current.
+
+        How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
+        once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
+        """
         limits, sign = self._limits, np.sign(motion.currents)
         along = sign * motion.rates
         resisted = np.where(along > 0.0, limits.friction, self._braking) * along
@@ -109,7 +114,8 @@ class Supervision:
         strong = np.abs(motion.currents) > limits.contrary_current
         against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
         known = ~np.isnan(motion.accelerations)
-        self._contrary = np.where(known, np.where(against, self._contrary + motion.seconds, 0.0), self._contrary)
+        seconds = min(motion.seconds, BLOW * limits.contrary_time)
+        self._contrary = np.where(known, np.where(against, self._contrary + seconds, 0.0), self._contrary)
 
     def _why_contrary(self, motion: Motion, i: int) -> str:
         return (
