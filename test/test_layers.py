@@ -42,16 +42,16 @@ ARROWS = {
     "inverse": {"twins", "mechanics", "linear_algebra"},
     "descriptions": set(),
     "sensing": {"descriptions"},
-    "robots": {"descriptions", "driving", "inverse", "twins", "solvers", "mechanics", "mesh"},
+"robots": {"descriptions", "driving", "inverse", "twins", "solvers", "mechanics", "mesh"},
     "driving": {"descriptions"},
-    "emulation": {"robots", "driving", "sensing", "twins", "mechanics", "linear_algebra"},
+    "emulation": {"robots", "driving", "sensing", "descriptions", "twins", "solvers", "mechanics"},
     "recording": {"robots", "driving", "sensing", "inverse", "descriptions"},
     "calibration": {"robots", "solvers", "mechanics", "mesh"},
     "studies": {
         *("calibration", "recording", "emulation", "driving", "sensing", "robots", "inverse", "twins"),
         *("solvers", "mechanics", "mesh", "linear_algebra"),
     },
-    "app": {"studies", "recording", "emulation", "sensing", "robots", "descriptions", "mesh"},
+    "app": {"studies", "recording", "emulation", "sensing", "robots", "mechanics", "descriptions", "mesh"},
 }
 
 

@@ -21,21 +21,21 @@ class SpringBody:
 
     def __init__(self):
         self.tip, self.tip_direction = np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, 1.0])
-        self.tensions, self.points = np.zeros(6), np.zeros((3, 3))
-        self.give = np.full(6, 1.0 / SPRING)
+        self.efforts, self.points = np.zeros(6), np.zeros((3, 3))
+        self.compliance = np.full(6, 1.0 / SPRING)
         self.elapsed, self.gravity, self.fails = 0.0, np.zeros(3), False
 
-    def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration):
+    def step(self, dt, drives, base):
         if self.fails:
             raise ConvergenceError("the body did not find its equilibrium")
         self.elapsed += dt
-        self.gravity = specific_gravity
-        self.tensions = np.maximum(SPRING * winch_displacements, 0.0)
+        self.gravity = base.gravity
+        self.efforts = np.maximum(SPRING * drives, 0.0)
 
     def settle(self, gravity):
         if self.fails:
             raise ConvergenceError("the body did not find its equilibrium")
-        self.tensions, self.gravity = np.zeros(6), gravity
+        self.efforts, self.gravity = np.zeros(6), gravity
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_winch_whose_body_is_late_lets_out_no_more_than_its_cable_has(emulated
     body = SpringBody()
     robot = emulated(real_time=False, body=body)
     body.step = lambda *_: None
-    body.tensions = np.full(6, 9.0)
+    body.efforts = np.full(6, 9.0)
     robot.advance_body(0.0, 0.02)
     robot.advance_devices(2.0)
     robot.advance_body(2.0, 0.02)

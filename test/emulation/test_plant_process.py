@@ -7,8 +7,9 @@ import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.errors import DeviceError, InputError
+from soft_twin.mechanics.moving_base import MovingBase
 
-SIDEWAYS, STILL = np.array([0.0, -9.81, 0.0]), np.zeros(3)
+SIDEWAYS = np.array([0.0, -9.81, 0.0])
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +28,18 @@ def test_it_moves_as_a_plant_does(robot, remote):
     plant = Plant(robot)
     for wound in (0.0, 1e-3):
         for body in (plant, remote):
-            body.step(0.02, np.full(6, wound), SIDEWAYS, STILL, STILL)
-    for what in ("tip", "tip_direction", "tensions", "points", "centre_line", "stations"):
+            body.step(0.02, np.full(6, wound), MovingBase(SIDEWAYS))
+    for what in ("tip", "tip_direction", "efforts", "coordinates", "compliance", "points", "centre_line", "stations"):
         assert np.array_equal(getattr(plant, what), getattr(remote, what))
-    assert plant.tensions.max() > 0.0
+    assert plant.efforts.max() > 0.0
 
 
 def test_a_refused_step_is_told_and_the_next_one_goes(remote):
     before = remote.tip
-    with pytest.raises(InputError, match="specific gravity"):
-        remote.step(0.02, np.zeros(6), np.full(3, np.nan), STILL, STILL)
+    with pytest.raises(InputError, match="drives"):
+        remote.step(0.02, np.full(6, np.nan), MovingBase(SIDEWAYS))
     assert np.array_equal(remote.tip, before)
-    remote.step(0.02, np.zeros(6), SIDEWAYS, STILL, STILL)
+    remote.step(0.02, np.zeros(6), MovingBase(SIDEWAYS))
     assert not np.array_equal(remote.tip, before)
 
 
@@ -46,4 +47,4 @@ def test_a_process_that_died_is_a_device_that_went_away(remote):
     remote._process.kill()
     remote._process.join()
     with pytest.raises(DeviceError, match="gone"):
-        remote.step(0.02, np.zeros(6), SIDEWAYS, STILL, STILL)
+        remote.step(0.02, np.zeros(6), MovingBase(SIDEWAYS))

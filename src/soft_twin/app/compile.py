@@ -9,11 +9,11 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.emulation.plant import Plant
+from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.warm_up import warm_up
 
 GRAVITY = np.array([0.0, -9.81, 0.0])
-STILL = np.zeros(3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     controller = slender.build_controller()
     controller.enable(True)
     controller.update(GRAVITY)
-    Plant(slender).step(0.01, np.full(len(slender.cables), 1e-3), GRAVITY, STILL, STILL)
+    Plant(slender).step(0.01, np.full(len(slender.cables), 1e-3), MovingBase(GRAVITY))
     warm_up(GravityEstimator(slender.mounting))
     arm = load_robot("tm40")
     shape = arm.forward(np.full(40, 2e5))

@@ -10,6 +10,7 @@ from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError
+from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.optical_trial import OpticalTrial
 
@@ -192,6 +193,11 @@ class RecordedMotion(BaseMotion):
         place = (self._start + min(max(t, 0.0), self.duration)) * self._rate
         i = min(int(place), len(values) - 2)
         return values[i] + (place - i) * (values[i + 1] - values[i])
+
+
+def moving_base(motion: BaseMotion, t: float) -> MovingBase:
+    """What a motion's base does to a body on it, at that time."""
+    return MovingBase(-motion.specific_force(t), motion.angular_velocity(t), motion.angular_acceleration(t))
 
 
 def inclinations(angles_deg: Sequence[float], move_time: float, hold_time: float) -> InclinationProfile:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from soft_twin.emulation.base_motion import BaseMotion, RecordedMotion
+from soft_twin.emulation.base_motion import BaseMotion, RecordedMotion, moving_base
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.imu import EmulatedImu, perfect_imu
 from soft_twin.emulation.imu_board import EmulatedImuBoard
@@ -29,11 +29,11 @@ class Body(Protocol):
 
     tip: np.ndarray
     tip_direction: np.ndarray
-    tensions: np.ndarray
+    efforts: np.ndarray
+    compliance: np.ndarray
     points: np.ndarray
-    give: np.ndarray
 
-    def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None: ...
+    def step(self, dt, drives, base) -> None: ...
 
     def settle(self, gravity) -> None: ...
 
@@ -192,14 +192,8 @@ class CableRobot:
         t, stamp = self._motion_time(now), time.time() - (self._clock.ago(now) if self._real_time else 0.0)
         displacements = self._motors.motors.displacements.copy()
         try:
-            self._body.step(
-                dt,
-                displacements,
-                -self._motion.specific_force(t),
-                self._motion.angular_velocity(t),
-                self._motion.angular_acceleration(t),
-            )
-            self._tensions, self.last_failure = self._body.tensions.copy(), ""
+            self._body.step(dt, displacements, moving_base(self._motion, t))
+            self._tensions, self.last_failure = self._body.efforts.copy(), ""
         except SoftTwinError as error:
             self._fail(error)
         self._points = self._body.points.copy()
@@ -220,7 +214,7 @@ class CableRobot:
 
     def _settle_body(self) -> None:
         try:
-            self._body.settle(-self._motion.specific_force(-1e-9))
+            self._body.settle(moving_base(self._motion, -1e-9).gravity)
             self.last_failure = ""
         except SoftTwinError as error:
             self._fail(error)
@@ -237,7 +231,7 @@ class CableRobot:
         """(c,) [N]: those of the body's last step, less where a winch has let cable out since: it is slack before the
         body has followed."""
         let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
-        return np.maximum(self._tensions - let_out / self._body.give, 0.0)
+        return np.maximum(self._tensions - let_out / self._body.compliance, 0.0)
 
     def _sample_imu(self, now: float, turning: bool = True) -> None:
         t = self._motion_time(now)

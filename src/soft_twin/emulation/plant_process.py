@@ -4,13 +4,15 @@ import multiprocessing
 import signal
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.priority import prefer_this_process
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import Robot
 
 PATIENCE = 60.0  # [s] for the process to start and to answer
 
@@ -21,21 +23,24 @@ class PlantState:
 
     tip: np.ndarray
     tip_direction: np.ndarray
-    tensions: np.ndarray
+    efforts: np.ndarray
+    coordinates: np.ndarray
+    compliance: np.ndarray
     points: np.ndarray
     centre_line: np.ndarray
-    stations: np.ndarray
     damped_steps: int
-    give: np.ndarray
 
 
 class PlantProcess:
-    """A Plant that lives in a child process; as a Plant, as far as CableRobot and its users go.
+    """A Plant that lives in a child process; as a Plant, as far as emulated robots and their users go.
 
     The child ends with this object, and with this process, however that ends.
+
+    Attributes:
+        stations: (s,) as Plant's.
     """
 
-    def __init__(self, robot: CableTube):
+    def __init__(self, robot: Robot):
         """Start the process and wait until its body rests.
 
         Raises:
@@ -46,47 +51,22 @@ class PlantProcess:
         self._process = context.Process(target=_live, args=(end, robot), daemon=True)
         self._process.start()
         end.close()
-        self._state = self._answer()
+        self.stations: np.ndarray = self._answer()
+        self._state: PlantState = self._answer()
 
-    @property
-    def tip(self) -> np.ndarray:
-        return self._state.tip
+    def __getattr__(self, name: str):
+        """What Plant has, as it was after the last step."""
+        if name in PlantState.__dataclass_fields__:
+            return getattr(self._state, name)
+        raise AttributeError(name)
 
-    @property
-    def tip_direction(self) -> np.ndarray:
-        return self._state.tip_direction
-
-    @property
-    def tensions(self) -> np.ndarray:
-        return self._state.tensions
-
-    @property
-    def points(self) -> np.ndarray:
-        return self._state.points
-
-    @property
-    def centre_line(self) -> np.ndarray:
-        return self._state.centre_line
-
-    @property
-    def stations(self) -> np.ndarray:
-        return self._state.stations
-
-    @property
-    def damped_steps(self) -> int:
-        return self._state.damped_steps
-
-    @property
-    def give(self) -> np.ndarray:
-        return self._state.give
-
-    def step(self, dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration) -> None:
+    def step(self, dt: float, drives: np.ndarray, base: MovingBase) -> None:
         """As Plant.step; waits for the process.
 
         Raises:
             DeviceError: the process is gone.
         """
-        self._ask("step", dt, winch_displacements, specific_gravity, angular_velocity, angular_acceleration)
+        self._ask("step", dt, drives, base)
 
     def settle(self, gravity) -> None:
         """As Plant.settle; waits for the process.
@@ -109,7 +89,7 @@ class PlantProcess:
             raise DeviceError("the emulated body's process is gone") from error
         self._state = self._answer()
 
-    def _answer(self) -> PlantState:
+    def _answer(self) -> Any:
         try:
             if not self._pipe.poll(PATIENCE):
                 raise DeviceError(f"the emulated body has not answered for {PATIENCE:g} s")
@@ -121,11 +101,12 @@ class PlantProcess:
         return answer
 
 
-def _live(pipe: Connection, robot: CableTube) -> None:
+def _live(pipe: Connection, robot: Robot) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     prefer_this_process()
     try:
         plant = Plant(robot)
+        pipe.send(plant.stations)
         while True:
             pipe.send(_state(plant))
             _obey(plant, pipe)
@@ -146,13 +127,4 @@ def _obey(plant: Plant, pipe: Connection) -> None:
 
 
 def _state(plant: Plant) -> PlantState:
-    return PlantState(
-        plant.tip,
-        plant.tip_direction,
-        plant.tensions.copy(),
-        plant.points.copy(),
-        plant.centre_line,
-        plant.stations,
-        plant.damped_steps,
-        plant.give,
-    )
+    return PlantState(**{name: getattr(plant, name) for name in PlantState.__dataclass_fields__})

@@ -97,6 +97,7 @@ class Body:
         self.attached = np.zeros(len(mesh.nodes))
         self._weigh()
         self._force = np.empty_like(mesh.nodes)
+        self._filled: Cholesky | None = None  # the matrix that the targets are addresses of
         self._targets: list[Target] = []
 
     @property
@@ -113,12 +114,15 @@ class Body:
         return cholesky_for([self.mesh.cells], self.place)
 
     def assemble(self, x: np.ndarray, stiffness: Cholesky | None = None) -> tuple[float, np.ndarray, float, int]:
-        """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix of
-        `new_factorisation` if given. The gradient's array is reused by the next call.
+        """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix that couples the
+        nodes of each cell, such as one of `new_factorisation`, if given. The gradient's array is reused by the next
+        call.
         """
         targets = [Target()] * len(self.parts)
         if stiffness is not None:
-            self._targets = self._targets or [Target(*stiffness.addresses(part.cells)) for part in self.parts]
+            if self._filled is not stiffness:
+                self._filled = stiffness
+                self._targets = [Target(*stiffness.addresses(part.cells)) for part in self.parts]
             targets = [Target(target.offsets, target.strides, stiffness.data) for target in self._targets]
             stiffness.data[:] = 0.0
         self._force[:] = 0.0

@@ -117,8 +117,8 @@ class Cables:
         return lengths, directions
 
     def add_pull(self, directions: np.ndarray, tensions: np.ndarray, force: np.ndarray) -> None:
-        """Add −Σ T ∂ℓ/∂x of tensions (c,) [N] to nodal forces (n, 3) [N]."""
-        _add_pull(self._nodes, self._weights, self._owners, directions, tensions, force)
+        """Add −Σ T ∂ℓ/∂x of the pieces' tensions (s,) [N] to nodal forces (n, 3) [N]."""
+        _add_pull(self._nodes, self._weights, directions, tensions, force)
 
     def changes(self, directions: np.ndarray, movements: np.ndarray) -> np.ndarray:
         """Changes (c, r) of the lengths, to first order, in movements (n, 3, r) of the nodes."""
@@ -132,9 +132,9 @@ class Cables:
         return self._nodes
 
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
-        """Add Σ T ∂²ℓ/∂x² of tensions (c,) [N] to a matrix's data, at its addresses of `nodes`."""
+        """Add Σ T ∂²ℓ/∂x² of the pieces' tensions (s,) [N] to a matrix's data, at its addresses of `nodes`."""
         lengths, directions = self.pieces_and_directions(x)
-        _add_stiffness(self._weights, directions, tensions[self._owners] / lengths, offsets, strides, data)
+        _add_stiffness(self._weights, directions, tensions / lengths, offsets, strides, data)
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
         """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
@@ -162,11 +162,7 @@ class Cables:
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
-        return self.scaled_gradients_along(self.lengths_and_directions(x)[1], factors)
-
-    def scaled_gradients_along(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """As `scaled_gradients`, where the pieces have these `directions` (s, 3)."""
-        return self._gradients(directions, factors)
+        return self._gradients(self.lengths_and_directions(x)[1], factors)
 
     def _gradients(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
         gradients = np.zeros((self._node_count, 3, self.count))
@@ -264,10 +260,10 @@ def _add_gradients(nodes, weights, owners, directions, factors, gradients):
 
 
 @kernel()
-def _add_pull(nodes, weights, owners, directions, tensions, force):
+def _add_pull(nodes, weights, directions, tensions, force):
     for s in range(len(nodes)):
         for a in range(nodes.shape[1]):
-            pull = tensions[owners[s]] * weights[s, a]
+            pull = tensions[s] * weights[s, a]
             for i in range(3):
                 force[nodes[s, a], i] -= pull * directions[s, i]
 

@@ -222,7 +222,8 @@ class Model:
         return [own and own.take(abs(own.jacobian) @ self._movable > 0.0) for own in rows]
 
     def begin(self, x: np.ndarray) -> None:
-        """Tell the constraints that a step starts at positions (n, 3)."""
+        """Tell constraints and actuators that a step starts at positions (n, 3)."""
+        self.actuators.begin(x)
         for constraint in self.constraints:
             constraint.begin(x)
 

@@ -92,13 +92,13 @@ def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
     return FemTwin(build_cable_tube_model(robot, mesh, element, material), robot.body.length)
 
 
-def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material=None) -> "Model":
-    """The mechanics of a cable-driven tube: its body, weight and cables."""
+def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material=None, **scales: float) -> "Model":
+    """The mechanics of a cable-driven tube: its body, weight and cables; scales as in `build_cable_tube_body`."""
     from soft_twin.mechanics.actuators.cables import CableActuators
     from soft_twin.mechanics.loads.loads import Gravity
     from soft_twin.mechanics.model import Model
 
-    body = build_cable_tube_body(robot, mesh, element, material)
+    body = build_cable_tube_body(robot, mesh, element, material, **scales)
     cables = CableActuators(build_cables(robot, body.mesh), robot.cable_stiffness, robot.cable_names)
     return Model(body, [Gravity()], actuators=[cables])
 

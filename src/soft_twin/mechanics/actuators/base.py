@@ -54,7 +54,17 @@ class Actuators(ABC):
 
     @abstractmethod
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        """∂c/∂x (n, 3, a) at positions (n, 3)."""
+        """∂c/∂x (n, 3, a) at positions (n, 3), less what friction keeps from the body."""
+
+    def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
+        """(a,) whose gradients those are, up to a constant: c(x), where no friction keeps a part of an effort."""
+        return self.coordinates(x)
+
+    def begin(self, x: np.ndarray) -> None:  # noqa: B027, most actuators do not care
+        """A step starts at positions (n, 3): friction during it is that of the way there."""
+
+    def forget(self) -> None:  # noqa: B027
+        """Friction is as if nothing had ever moved."""
 
     @abstractmethod
     def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
@@ -118,8 +128,22 @@ class ActuatorSet:
             return self.parts[0].coordinates(x)
         return np.concatenate([np.zeros(0)] + [part.coordinates(x) for part in self.parts])
 
+    def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
+        """(a,) see Actuators."""
+        return np.concatenate([np.zeros(0)] + [part.effective_coordinates(x) for part in self.parts])
+
+    def begin(self, x: np.ndarray) -> None:
+        """A step starts at positions (n, 3)."""
+        for part in self.parts:
+            part.begin(x)
+
+    def forget(self) -> None:
+        """Friction is as if nothing had ever moved."""
+        for part in self.parts:
+            part.forget()
+
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        """∂c/∂x (n, 3, a) at positions (n, 3)."""
+        """∂c/∂x (n, 3, a) at positions (n, 3), see Actuators."""
         if len(self.parts) == 1:
             return self.parts[0].gradients(x)
         return np.concatenate([np.zeros((*x.shape, 0))] + [part.gradients(x) for part in self.parts], axis=2)

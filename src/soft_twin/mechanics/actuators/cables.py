@@ -10,31 +10,41 @@ from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.cables import Cables
 
 TOLERANCE = 1e-9  # [m]
+PRESLIDING = 5e-5  # [m] of cable travel that turns the friction around
 
 
 class CableActuators(Actuators):
     """Cables inside a body, or outside it. With the length ℓ the coordinate is ℓ₀ − ℓ, and a cable never pushes.
 
-    A cable between winch and anchor is a unilateral spring: when the winch has wound in d, T = k (ℓ − ℓ₀ + d)₊.
+    A cable between winch and anchor is a unilateral spring: when the winch has wound in d, T = k (ℓ − ℓ₀ + d)₊. Where
+    it rubs, the tension falls from base to tip by exp(−μ θ s), where θ is the angle turned so far and s in −1…1 says
+    which way the cable last slid (Dahl's friction state with a presliding length): what a piece pulls at the body with
+    is that factor φ of the tension. The factors are those of the start of a step, of which `begin` tells.
+
+    Attributes:
+        friction: μ; may be set at any time.
     """
 
     unit = "N"
 
-    def __init__(self, cables: Cables, stiffness: float, names: Sequence[str] | None = None):
-        """`stiffness`: of a cable between winch and anchor [N/m].
+    def __init__(self, cables: Cables, stiffness: float, names: Sequence[str] | None = None, friction: float = 0.0):
+        """`stiffness`: of a cable between winch and anchor [N/m]. `friction`: capstan coefficient μ.
 
         Raises:
-            InputError: a stiffness that is not positive, or another number of names.
+            InputError: a stiffness that is not positive, a friction that is negative, or another number of names.
         """
         if not 0.0 < stiffness < np.inf:
             raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive and finite")
-        self.cables = cables
+        if not friction >= 0.0:
+            raise InputError(f"cables: friction {friction:g} must not be negative")
+        self.cables, self.friction = cables, friction
         self.names = [f"cable_{i + 1}" for i in range(cables.count)] if names is None else list(names)
         if len(self.names) != cables.count:
             raise InputError(f"cables: {len(self.names)} names for {cables.count} cables")
         self.softness = np.full(cables.count, 1.0 / stiffness)
         self.least_effort = np.zeros(cables.count)
         self.tolerance = np.full(cables.count, TOLERANCE)
+        self.forget()
 
     def attach(self, body: Body) -> None:
         if self.cables.nodes.max() >= len(body.mesh.nodes):
@@ -47,19 +57,46 @@ class CableActuators(Actuators):
     def coordinates(self, x: np.ndarray) -> np.ndarray:
         return self.cables.rest_lengths - self.cables.lengths(x)
 
+    def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
+        if self._factors is None:
+            return self.coordinates(x)
+        pieces = self.cables.pieces_and_directions(x)[0]
+        return -np.bincount(self.cables.owners, self._factors * pieces, self.cables.count)
+
+    def begin(self, x: np.ndarray) -> None:
+        if self.friction == 0.0:
+            return
+        lengths = self.cables.lengths(x)
+        if self._lengths is not None:
+            self._slid = np.clip(self._slid + (self._lengths - lengths) / PRESLIDING, -1.0, 1.0)
+        self._lengths = lengths
+        self._factors = np.exp(-self.friction * self._slid[self.cables.owners] * self.cables.turning(x))
+
+    def forget(self) -> None:
+        self._slid = np.zeros(self.cables.count)
+        self._lengths: np.ndarray | None = None  # (c,) where the last step began
+        self._factors: np.ndarray | None = None  # (s,) φ of each piece; None: 1
+
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        return -self.cables.lengths_and_gradients(x)[1]
+        if self._factors is None:
+            return -self.cables.lengths_and_gradients(x)[1]
+        return -self.cables.scaled_gradients(x, self._factors)
 
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
-        self.cables.add_pull(self.cables.lengths_and_directions(x)[1], efforts, force)
+        self.cables.add_pull(self.cables.lengths_and_directions(x)[1], self._piece_tensions(efforts), force)
 
     def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
         directions = self.cables.lengths_and_directions(x)[1]
         return [-self.cables.changes(directions, each) for each in movements]
 
     def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-        return self.cables.blocks(x, efforts[self.cables.owners])
+        return self.cables.blocks(x, self._piece_tensions(efforts))
 
     def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
-        self.cables.add_stiffness(x, efforts, offsets, strides, data)
+        self.cables.add_stiffness(x, self._piece_tensions(efforts), offsets, strides, data)
         return True
+
+    def _piece_tensions(self, efforts: np.ndarray) -> np.ndarray:
+        """(s,) what each piece of the cables pulls with [N]."""
+        tensions = efforts[self.cables.owners]
+        return tensions if self._factors is None else self._factors * tensions

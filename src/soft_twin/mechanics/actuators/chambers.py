@@ -16,6 +16,9 @@ class Chambers(Actuators):
     """Closed hollows of a body, or hollows whose rim is clamped. The coordinate is the volume less that at rest.
 
     Driven by volume, a chamber is followed past the pressure at which its body balloons.
+
+    Attributes:
+        rest_volumes: (a,) in the undeformed body [m³], up to what a clamped rim closes; known when attached.
     """
 
     unit = "Pa"
@@ -39,8 +42,8 @@ class Chambers(Actuators):
         self._groups = np.vstack([pressure.groups for pressure in self._pressures])
         ends = np.cumsum([len(pressure.groups) for pressure in self._pressures])
         self._own = [slice(end - len(each.groups), end) for end, each in zip(ends, self._pressures, strict=True)]
-        self._rest = np.zeros(self.count)
-        self._rest = self.coordinates(body.mesh.nodes)
+        self.rest_volumes = np.zeros(self.count)
+        self.rest_volumes = self.coordinates(body.mesh.nodes)
         self.tolerance = np.full(self.count, TOLERANCE * float(np.linalg.norm(body.mesh.size)) ** 3)
 
     @property
@@ -48,7 +51,7 @@ class Chambers(Actuators):
         return self._groups
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
-        return np.array([pressure.volume(x) for pressure in self._pressures]) - self._rest
+        return np.array([pressure.volume(x) for pressure in self._pressures]) - self.rest_volumes
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
         return np.stack([pressure.force(x) for pressure in self._pressures], axis=2)

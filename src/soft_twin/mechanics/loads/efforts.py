@@ -9,7 +9,8 @@ from soft_twin.mechanics.unknowns import Coupling, Pose
 
 
 class Effort(Force):
-    """Actuators whose efforts (a,) are given; they may be set at any time. Their potential is −e·c."""
+    """Actuators whose efforts (a,) are given; they may be set at any time. Their potential is −e·c, with
+    friction that of the effective coordinates."""
 
     def __init__(self, actuators: Actuators):
         self.actuators = actuators
@@ -28,7 +29,7 @@ class Effort(Force):
             self.actuators.add_forces(x, self.efforts, total)
 
     def energy(self, x: np.ndarray) -> float:
-        return -float(self.efforts @ self.actuators.coordinates(x)) if self.efforts.any() else 0.0
+        return -float(self.efforts @ self.actuators.effective_coordinates(x)) if self.efforts.any() else 0.0
 
     @property
     def groups(self) -> np.ndarray:

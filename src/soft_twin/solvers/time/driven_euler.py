@@ -1,0 +1,142 @@
+"""Backward Euler of a model in a moving base whose actuators are driven by their coordinates: an emulated body.
+
+The damping of the stiffness acts on the body and its actuators together, β d/dt (∂W/∂x − Gᵀ e): taut cables that press
+a body together take away as much of its stiffness as they bring by being taut, and damping by the body's share alone
+drives it where it should hold it. Inertial forces of the base's rotation are those at the start of a step.
+
+A step is always taken. One that is not solved is taken in halves; where even the shortest is not, the body goes as far
+as the search came, where its potential is lower, and stops there: that takes energy away and is counted.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
+from soft_twin.mechanics.loads.loads import Gravity
+from soft_twin.mechanics.model import Increment, Model
+from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.driven import Drive, Place, Potential, Reached, Tangent, minimise_driven
+from soft_twin.solvers.equilibrium import Solved
+from soft_twin.solvers.time.integrators import BackwardEuler
+
+HALVINGS = 3  # of a step that is not solved
+STANDING = MovingBase(np.array([0.0, 0.0, -9.81]))
+
+
+class DrivenEuler(BackwardEuler):
+    """See the module's docstring.
+
+    Attributes:
+        efforts: (a,) of the actuators.
+        damped_steps: how many steps ended before they were solved.
+    """
+
+    def __init__(self, model: Model, dt: float, **options):
+        """`options`: those of the other integrators.
+
+        Raises:
+            InputError: the model has not one Gravity among its forces, or actuators that nothing can drive.
+        """
+        self._gravity = _gravity_of(model)
+        self.damped_steps, self._tangent = 0, Tangent(model)
+        self._softness = model.actuators.softness
+        self._wound = np.zeros(len(model.actuators))
+        super().__init__(model, dt, **options)
+        self.base, self.efforts = STANDING, np.zeros(len(model.actuators))
+
+    @property
+    def base(self) -> MovingBase:
+        """How the base moves; may be set between steps."""
+        return self._base
+
+    @base.setter
+    def base(self, base: MovingBase) -> None:
+        self._base, self._gravity.vector = base, base.gravity
+
+    def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
+        self.model.actuators.forget()
+        self.efforts = np.zeros_like(self.efforts)
+        self._tangent.forget()
+        super().restart(pose, velocities, time)
+
+    @property
+    def compliance(self) -> np.ndarray:
+        """(a,) by how much each actuator's coordinate must be let out for its effort to fall, the others' as it is."""
+        return self._tangent.compliance
+
+    def drive(self, coordinates: np.ndarray, softness: np.ndarray | None = None) -> None:
+        """Drive the actuators to coordinates (a,), with a `softness` (a,) or their own, from now on.
+
+        Raises:
+            InputError: not finite, of another size, or a softness that is not positive.
+        """
+        count = len(self.model.actuators)
+        wound = checked_vector(coordinates, count, "coordinates")
+        softness = self.model.actuators.softness if softness is None else checked_vector(softness, count, "softness")
+        if not (softness > 0.0).all():
+            raise InputError(f"softness of the drives: {softness.tolist()} is not positive")
+        self._wound, self._softness = wound, softness
+
+    def step(self, dt: float | None = None) -> Solved:
+        """Advance by one step, of `dt` or the integrator's own, whatever happens; see the module's docstring."""
+        return self._advance(self.dt if dt is None else dt, HALVINGS)
+
+    def energy(self) -> float:
+        """Kinetic, elastic, and of the stretched actuators [J]."""
+        driven = 0.5 * float((self._softness * self.efforts**2).sum())
+        return self.kinetic_energy() + self._place.assembled.energy + driven
+
+    def increment(self, dt: float) -> Increment:
+        plain, points, damping = super().increment(dt), self.pose.points, self.stiffness_damping / dt
+        held = np.zeros_like(points)
+        if self.efforts.any():
+            held = self.model.actuators.gradients(points) @ self.efforts
+        inertial = self.base.inertial_forces(self.model.mass, points, self.velocities)
+        return replace(plain, linear=plain.linear - damping * held + inertial)
+
+    def _advance(self, dt: float, halvings: int) -> Solved:
+        """A step, or two of half the length where it is not solved."""
+        self.model.begin(self.pose.points)
+        damping = self.stiffness_damping / dt
+        drive = Drive(self._wound, self._softness, self.efforts)
+        potential = Potential(self.model, self.increment(dt), drive, damping * self.efforts)
+        reached = minimise_driven(potential, self._tangent, self._start(), self._coasted(dt))
+        if reached.solved or halvings == 0:
+            return self._accept(reached, dt)
+        self._advance(0.5 * dt, halvings - 1)
+        return self._advance(0.5 * dt, halvings - 1)
+
+    def _start(self) -> Place:
+        """Where a step starts, with the friction of its start."""
+        points, actuators = self.pose.points, self.model.actuators
+        coordinates, effective = actuators.coordinates(points), actuators.effective_coordinates(points)
+        return replace(self._place, coordinates=coordinates, effective=effective)
+
+    def _accept(self, reached: Reached, dt: float) -> Solved:
+        place = reached.place
+        self.damped_steps += not reached.solved
+        velocities = self.velocities_after(place.pose.points, dt)
+        self.velocities = velocities if reached.solved else np.zeros_like(velocities)
+        self.pose, self.efforts, self._place, self.time = place.pose, reached.efforts, place, self.time + dt
+        self._elastic, self._loads = place.assembled.elastic, place.assembled.loads
+        self.model.accept()
+        residual = reached.history[-1]
+        none = [{} for _ in self.model.constraints]
+        count, shift = len(reached.history) - 1, self.model.unknowns.matrix.shift
+        self.solved = Solved(place.pose, none, residual, reached.history, count, place.assembled, shift)
+        return self.solved
+
+    def _note_forces(self) -> None:
+        assembled, none = self._at(self.pose), np.zeros(len(self.model.actuators))
+        self._elastic, self._loads = assembled.elastic, assembled.loads
+        self._place = Place(self.pose, assembled, none, none)
+
+
+def _gravity_of(model: Model) -> Gravity:
+    found = [force for force in model.forces if isinstance(force, Gravity)]
+    if len(found) != 1:
+        raise InputError(f"a model in a moving base has one Gravity among its forces, this one has {len(found)}")
+    return found[0]
