@@ -100,7 +100,7 @@ class Cables:
     def lengths_and_gradients(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,) and their gradients by the nodes' positions, (n, 3, c)."""
         lengths, directions = self.lengths_and_directions(x)
-        return lengths, self._gradients(directions, self._ones)
+        return lengths, self.gradients_along(directions)
 
     def lengths_and_directions(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (c,), and the unit vectors d/ℓ (s, 3) of the pieces: what the two below need of the positions."""
@@ -162,9 +162,11 @@ class Cables:
 
     def scaled_gradients(self, x: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """∂ℓ/∂x (n, 3, c) with each piece's share scaled by `factors` (s,): cables whose tension falls by friction."""
-        return self._gradients(self.lengths_and_directions(x)[1], factors)
+        return self.gradients_along(self.lengths_and_directions(x)[1], factors)
 
-    def _gradients(self, directions: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    def gradients_along(self, directions: np.ndarray, factors: np.ndarray | None = None) -> np.ndarray:
+        """∂ℓ/∂x (n, 3, c) of pieces with these directions (s, 3), each one's share times its factor (s,), if given."""
+        factors = self._ones if factors is None else factors
         gradients = np.zeros((self._node_count, 3, self.count))
         _add_gradients(self._nodes, self._weights, self._owners, directions, factors, gradients)
         return gradients

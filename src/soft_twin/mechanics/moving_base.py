@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from soft_twin.checks import checked_vector
-from soft_twin.mechanics.unknowns import cross_matrices
 
 
 def _zeros() -> np.ndarray:
@@ -38,6 +37,14 @@ class MovingBase:
     def inertial_forces(self, mass: csr_matrix, points: np.ndarray, velocities: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of Euler, of the centrifuge, and of Coriolis, −M (ω̇ × x + ω × (ω × x + 2 v)), with
         a mass matrix (n, n), positions and velocities (n, 3) relative to the base."""
-        spin = cross_matrices(self.rate)
-        turned = points @ (cross_matrices(self.acceleration) + spin @ spin).T + velocities @ (2.0 * spin.T)
+        if not (self.rate.any() or self.acceleration.any()):
+            return np.zeros_like(points)
+        spin = _cross_matrix(self.rate)
+        turned = points @ (_cross_matrix(self.acceleration) + spin @ spin).T + velocities @ (2.0 * spin.T)
         return -(mass @ turned)
+
+
+def _cross_matrix(vector: np.ndarray) -> np.ndarray:
+    """[v]× (3, 3)."""
+    x, y, z = vector
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

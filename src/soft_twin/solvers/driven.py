@@ -20,6 +20,7 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
+from soft_twin.mechanics.actuators.base import ActuatorState
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 
@@ -46,12 +47,11 @@ class Drive:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a body may be, and what is there: Φ's parts without the actuators' efforts, c and c̃ (a,)."""
+    """Where a body may be, and what is there: Φ's parts without the actuators, and these."""
 
     pose: Pose
     assembled: Assembled
-    coordinates: np.ndarray
-    effective: np.ndarray
+    actuators: ActuatorState
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,18 @@ class Potential:
     def __init__(self, model: Model, increment: Increment, drive: Drive, damped: np.ndarray):
         self.model, self.increment, self.drive, self._damped = model, increment, drive, damped
         self._none: list[dict] = [{} for _ in model.constraints]
-        self._least = model.actuators.least_effort
+        self._least, self._idle = model.actuators.least_effort, np.zeros(len(model.actuators))
+        self._frozen: list[np.ndarray | None] | None = None
 
     def place(self, pose: Pose) -> Place:
         """Everything at a pose."""
-        self.model.efforts = self._damped
+        self.model.efforts = self._idle
         assembled = self.model.assemble(pose, self.increment, self._none)
-        actuators = self.model.actuators
-        return Place(pose, assembled, actuators.coordinates(pose.points), actuators.effective_coordinates(pose.points))
+        return Place(pose, assembled, self.model.actuators.at(pose.points))
+
+    def unbalanced(self, place: Place) -> np.ndarray:
+        """Forces (n, 3) that the drives have to balance [N]."""
+        return place.actuators.gradients @ self._damped - place.assembled.gradient
 
     def fill(self, place: Place, efforts: np.ndarray, inertia: float) -> None:
         """Write the Hessian at a place with efforts (a,) to the model's matrix, its inertia times a factor."""
@@ -91,18 +95,18 @@ class Potential:
 
     def shift(self, place: Place) -> np.ndarray:
         """(a,) by which c̃ takes the place of c as it is there."""
-        return self.drive.coordinates - place.coordinates + place.effective
+        return self.drive.coordinates - place.actuators.coordinates + place.actuators.effective
 
     def value(self, place: Place, shift: np.ndarray) -> float:
         """Of a place [J], where c̃ is shifted by (a,)."""
-        stretch = shift - place.effective
+        stretch = shift - place.actuators.effective
         efforts = self._law(stretch)
-        driven = float((efforts * (stretch - 0.5 * self.drive.softness * efforts)).sum())
-        return driven + self._without_drives(place)
+        driven = efforts @ (stretch - 0.5 * self.drive.softness * efforts) - self._damped @ place.actuators.effective
+        return float(driven) + self._without_drives(place)
 
     def efforts(self, place: Place) -> np.ndarray:
         """(a,) that the drives make there."""
-        return self._law(self.drive.coordinates - place.coordinates)
+        return self._law(self.drive.coordinates - place.actuators.coordinates)
 
     def error(self, place: Place, efforts: np.ndarray) -> np.ndarray:
         """(a,) how far efforts are from the drives' law, as coordinates."""
@@ -110,7 +114,7 @@ class Potential:
 
     def goal(self, place: Place, sensitivities: np.ndarray, compliance: np.ndarray) -> np.ndarray:
         """(a,) efforts at the end of an iteration, of free changes (a,) of the coordinates and their compliance."""
-        lacking = self.drive.coordinates - place.coordinates - sensitivities
+        lacking = self.drive.coordinates - place.actuators.coordinates - sensitivities
         return solve_box_qp(compliance, -lacking, self._least, np.inf)
 
     def _law(self, stretch: np.ndarray) -> np.ndarray:
@@ -118,9 +122,10 @@ class Potential:
 
     def _without_drives(self, place: Place) -> float:
         model, points = self.model, place.pose.points
-        model.efforts = self._damped
-        frozen = [None if load.energy(points) is not None else load.force(points) for load in model.forces]
-        return model.potential(points, self.increment, frozen, place.assembled.energy)
+        model.efforts = self._idle
+        if self._frozen is None:  # forces without a potential do the work of where they are first
+            self._frozen = [None if load.energy(points) is not None else load.force(points) for load in model.forces]
+        return model.potential(points, self.increment, self._frozen, place.assembled.energy)
 
 
 class Tangent:
@@ -193,11 +198,9 @@ def minimise_driven(potential: Potential, tangent: Tangent, start: Place, guess:
 def _balance(potential: Potential, place: Place, efforts: np.ndarray) -> tuple[np.ndarray, float]:
     """Right-hand sides (size, 1 + a): the forces that the actuators have to balance, and G; and the norm of what is
     left with efforts (a,) [N]."""
-    model, pose = potential.model, place.pose
-    unbalanced = model.unknowns.reduced(-place.assembled.gradient, pose)
-    gradients = model.unknowns.reduced(model.actuators.gradients(pose.points), pose)
-    left = float(np.linalg.norm(unbalanced + gradients @ efforts))
-    return np.column_stack([unbalanced, gradients]), left
+    fields = np.concatenate([potential.unbalanced(place)[:, :, None], place.actuators.gradients], axis=2)
+    right = potential.model.unknowns.reduced(fields, place.pose)
+    return right, float(np.linalg.norm(right[:, 0] + right[:, 1:] @ efforts))
 
 
 def _is_lower(potential: Potential, place: Place, other: Place) -> bool:
@@ -232,7 +235,7 @@ def _direction(
     """Step (size,) of the unknowns, and the efforts (a,) at its end."""
     sensitivities = right[:, 1:].T @ solution
     compliance = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
-    compliance[np.diag_indices_from(compliance)] += potential.drive.softness
+    compliance += np.diag(potential.drive.softness)
     tangent.compliance = np.diagonal(compliance).copy()
     efforts = potential.goal(place, sensitivities[:, 0], compliance)
     return solution[:, 0] + solution[:, 1:] @ efforts, efforts

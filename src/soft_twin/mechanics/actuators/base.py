@@ -7,11 +7,22 @@ eᵀ ∂c/∂x and the stiffness −e ∂²c/∂x². What winch or valve count i
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body
+
+
+@dataclass(frozen=True)
+class ActuatorState:
+    """Actuators at some positions: c (a,), the coordinates (a,) that act on the body, whose gradients (n, 3, a) those
+    are, and which are c, up to a constant, where no friction keeps a part of an effort."""
+
+    coordinates: np.ndarray
+    effective: np.ndarray
+    gradients: np.ndarray
 
 
 class Actuators(ABC):
@@ -59,6 +70,10 @@ class Actuators(ABC):
     def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
         """(a,) whose gradients those are, up to a constant: c(x), where no friction keeps a part of an effort."""
         return self.coordinates(x)
+
+    def at(self, x: np.ndarray) -> ActuatorState:
+        """All of these at once."""
+        return ActuatorState(self.coordinates(x), self.effective_coordinates(x), self.gradients(x))
 
     def begin(self, x: np.ndarray) -> None:  # noqa: B027, most actuators do not care
         """A step starts at positions (n, 3): friction during it is that of the way there."""
@@ -128,9 +143,18 @@ class ActuatorSet:
             return self.parts[0].coordinates(x)
         return np.concatenate([np.zeros(0)] + [part.coordinates(x) for part in self.parts])
 
-    def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
-        """(a,) see Actuators."""
-        return np.concatenate([np.zeros(0)] + [part.effective_coordinates(x) for part in self.parts])
+    def at(self, x: np.ndarray) -> ActuatorState:
+        """Of all actuators, see Actuators."""
+        if len(self.parts) == 1:
+            return self.parts[0].at(x)
+        states = [ActuatorState(np.zeros(0), np.zeros(0), np.zeros((*x.shape, 0)))] + [
+            part.at(x) for part in self.parts
+        ]
+        return ActuatorState(
+            np.concatenate([state.coordinates for state in states]),
+            np.concatenate([state.effective for state in states]),
+            np.concatenate([state.gradients for state in states], axis=2),
+        )
 
     def begin(self, x: np.ndarray) -> None:
         """A step starts at positions (n, 3)."""

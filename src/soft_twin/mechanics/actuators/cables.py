@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from soft_twin.errors import InputError
-from soft_twin.mechanics.actuators.base import Actuators
+from soft_twin.mechanics.actuators.base import Actuators, ActuatorState
 from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.cables import Cables
 
@@ -63,6 +63,15 @@ class CableActuators(Actuators):
         pieces = self.cables.pieces_and_directions(x)[0]
         return -np.bincount(self.cables.owners, self._factors * pieces, self.cables.count)
 
+    def at(self, x: np.ndarray) -> ActuatorState:
+        cables, factors = self.cables, self._factors
+        pieces, directions = cables.pieces_and_directions(x)
+        coordinates = cables.rest_lengths - np.bincount(cables.owners, pieces, cables.count)
+        if factors is None:
+            return ActuatorState(coordinates, coordinates, -cables.gradients_along(directions))
+        effective = -np.bincount(cables.owners, factors * pieces, cables.count)
+        return ActuatorState(coordinates, effective, -cables.gradients_along(directions, factors))
+
     def begin(self, x: np.ndarray) -> None:
         if self.friction == 0.0:
             return
@@ -80,7 +89,7 @@ class CableActuators(Actuators):
     def gradients(self, x: np.ndarray) -> np.ndarray:
         if self._factors is None:
             return -self.cables.lengths_and_gradients(x)[1]
-        return -self.cables.scaled_gradients(x, self._factors)
+        return -self.cables.gradients_along(self.cables.lengths_and_directions(x)[1], self._factors)
 
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
         self.cables.add_pull(self.cables.lengths_and_directions(x)[1], self._piece_tensions(efforts), force)

@@ -90,30 +90,28 @@ class DrivenEuler(BackwardEuler):
         return self.kinetic_energy() + self._place.assembled.energy + driven
 
     def increment(self, dt: float) -> Increment:
-        plain, points, damping = super().increment(dt), self.pose.points, self.stiffness_damping / dt
-        held = np.zeros_like(points)
-        if self.efforts.any():
-            held = self.model.actuators.gradients(points) @ self.efforts
-        inertial = self.base.inertial_forces(self.model.mass, points, self.velocities)
-        return replace(plain, linear=plain.linear - damping * held + inertial)
+        return self._increment(dt, self.model.actuators.gradients(self.pose.points))
+
+    def _increment(self, dt: float, gradients: np.ndarray) -> Increment:
+        """Of a step from now with the actuators' gradients (n, 3, a)."""
+        plain, viscous = super().increment(dt), self.stiffness_damping / dt
+        linear = plain.linear - viscous * (gradients @ self.efforts)
+        return replace(
+            plain, linear=linear + self.base.inertial_forces(self.model.mass, self.pose.points, self.velocities)
+        )
 
     def _advance(self, dt: float, halvings: int) -> Solved:
         """A step, or two of half the length where it is not solved."""
         self.model.begin(self.pose.points)
-        damping = self.stiffness_damping / dt
+        start = replace(self._place, actuators=self.model.actuators.at(self.pose.points))
         drive = Drive(self._wound, self._softness, self.efforts)
-        potential = Potential(self.model, self.increment(dt), drive, damping * self.efforts)
-        reached = minimise_driven(potential, self._tangent, self._start(), self._coasted(dt))
+        increment = self._increment(dt, start.actuators.gradients)
+        potential = Potential(self.model, increment, drive, self.stiffness_damping / dt * self.efforts)
+        reached = minimise_driven(potential, self._tangent, start, self._coasted(dt))
         if reached.solved or halvings == 0:
             return self._accept(reached, dt)
         self._advance(0.5 * dt, halvings - 1)
         return self._advance(0.5 * dt, halvings - 1)
-
-    def _start(self) -> Place:
-        """Where a step starts, with the friction of its start."""
-        points, actuators = self.pose.points, self.model.actuators
-        coordinates, effective = actuators.coordinates(points), actuators.effective_coordinates(points)
-        return replace(self._place, coordinates=coordinates, effective=effective)
 
     def _accept(self, reached: Reached, dt: float) -> Solved:
         place = reached.place
@@ -130,9 +128,9 @@ class DrivenEuler(BackwardEuler):
         return self.solved
 
     def _note_forces(self) -> None:
-        assembled, none = self._at(self.pose), np.zeros(len(self.model.actuators))
+        assembled = self._at(self.pose)
         self._elastic, self._loads = assembled.elastic, assembled.loads
-        self._place = Place(self.pose, assembled, none, none)
+        self._place = Place(self.pose, assembled, self.model.actuators.at(self.pose.points))
 
 
 def _gravity_of(model: Model) -> Gravity:
