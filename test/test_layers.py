@@ -42,7 +42,7 @@ ARROWS = {
     "inverse": {"twins", "mechanics", "linear_algebra"},
     "descriptions": set(),
     "sensing": {"descriptions"},
-"robots": {"descriptions", "driving", "inverse", "twins", "solvers", "mechanics", "mesh"},
+    "robots": {"descriptions", "driving", "inverse", "twins", "solvers", "mechanics", "mesh"},
     "driving": {"descriptions"},
     "emulation": {"robots", "driving", "sensing", "descriptions", "twins", "solvers", "mechanics"},
     "recording": {"robots", "driving", "sensing", "inverse", "descriptions"},

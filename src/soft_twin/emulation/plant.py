@@ -12,6 +12,7 @@ valve has not brought back by then.
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.sections import section_normal, section_weights
-from soft_twin.robots.base import Robot
-from soft_twin.robots.emulated_bodies import emulated_body
+from soft_twin.robots.base import DrivenRobot
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.driven_euler import DrivenEuler
 from soft_twin.twins.frames import Frame, NodesFrame
@@ -43,12 +43,12 @@ class Plant:
 
     frames: Mapping[str, Frame]
 
-    def __init__(self, robot: Robot, mesh: str | None = None, fill_rate: float = 12.0):
-        """`mesh`: of a tube's, by its name, if not that for emulation. `fill_rate`: r of the valves [1/s]."""
-        body = emulated_body(robot, mesh)
-        self.model, self.frames, self._fill_rate = body.model, body.frames, fill_rate
-        damping = {"mass_damping": body.mass_damping, "stiffness_damping": body.stiffness_damping}
-        self._dynamics = DrivenEuler(self.model, PERIOD, **damping)
+    def __init__(self, robot: DrivenRobot, **choices: Any):
+        """`choices`: those of the robot's `build_emulated_model`, if there are any."""
+        self.model = robot.build_emulated_model(**choices)
+        self.frames, self._fill_rate = robot.build_frames(self.model.body), robot.emulated.fill_rate
+        alpha, beta = robot.damping.rayleigh_mass, robot.damping.rayleigh_stiffness
+        self._dynamics = DrivenEuler(self.model, PERIOD, mass_damping=alpha, stiffness_damping=beta)
         heights = self.model.body.mesh.nodes[:, 2]
         self.stations = np.linspace(heights.min(), heights.max(), STATIONS)
         self._sections: dict[float, np.ndarray] = {}

@@ -12,7 +12,7 @@ from soft_twin.emulation.plant import Plant
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.priority import prefer_this_process
-from soft_twin.robots.base import Robot
+from soft_twin.robots.base import DrivenRobot
 
 PATIENCE = 60.0  # [s] for the process to start and to answer
 
@@ -40,7 +40,7 @@ class PlantProcess:
         stations: (s,) as Plant's.
     """
 
-    def __init__(self, robot: Robot):
+    def __init__(self, robot: DrivenRobot):
         """Start the process and wait until its body rests.
 
         Raises:
@@ -101,7 +101,7 @@ class PlantProcess:
         return answer
 
 
-def _live(pipe: Connection, robot: Robot) -> None:
+def _live(pipe: Connection, robot: DrivenRobot) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     prefer_this_process()
     try:

@@ -146,6 +146,10 @@ class DrivenRobot(Robot):
     def build_model(self, **choices: Any) -> "Model":
         """Its mechanics: body, weight, actuators."""
 
+    @abstractmethod
+    def build_emulated_model(self) -> "Model":
+        """The mechanics of the emulated robot: as `build_model`, with what its description says it differs by."""
+
     @property
     @abstractmethod
     def damping(self) -> "Damping":

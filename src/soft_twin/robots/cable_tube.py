@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from soft_twin.twins.frames import Frame
     from soft_twin.twins.rod import RodDynamics
 
+EMULATED_MESH = "plant"  # of the meshes, that of the emulated robot
+
 
 @dataclass(frozen=True)
 class Material:
@@ -135,6 +137,16 @@ class CableTube(DrivenRobot):
         from soft_twin.robots.cable_tube_models import build_cable_tube_model
 
         return build_cable_tube_model(self, mesh, element, material)
+
+    def build_emulated_model(self, mesh: str | None = None) -> "Model":
+        """The mechanics of the emulated robot: its own mesh, "plant" if there is one of that name, scaled modulus and
+        density, cables that rub. `mesh`: another one by its name in the description."""
+        from soft_twin.robots.cable_tube_models import build_cable_tube_model
+
+        own = self.emulated
+        name = mesh or (EMULATED_MESH if EMULATED_MESH in self.body.meshes else None)
+        scales = {"scale_e": own.young_modulus_scale, "scale_rho": own.density_scale}
+        return build_cable_tube_model(self, name, friction=own.cable_friction, **scales)
 
     @property
     def damping(self) -> Damping:

@@ -92,14 +92,17 @@ def _build_fem(robot: "CableTube", mesh, element, material) -> "Twin":
     return FemTwin(build_cable_tube_model(robot, mesh, element, material), robot.body.length)
 
 
-def build_cable_tube_model(robot: "CableTube", mesh=None, element=None, material=None, **scales: float) -> "Model":
-    """The mechanics of a cable-driven tube: its body, weight and cables; scales as in `build_cable_tube_body`."""
+def build_cable_tube_model(
+    robot: "CableTube", mesh=None, element=None, material=None, friction: float = 0.0, **scales: float
+) -> "Model":
+    """The mechanics of a cable-driven tube: its body, weight and cables, with the cables' friction; scales as in
+    `build_cable_tube_body`."""
     from soft_twin.mechanics.actuators.cables import CableActuators
     from soft_twin.mechanics.loads.loads import Gravity
     from soft_twin.mechanics.model import Model
 
     body = build_cable_tube_body(robot, mesh, element, material, **scales)
-    cables = CableActuators(build_cables(robot, body.mesh), robot.cable_stiffness, robot.cable_names)
+    cables = CableActuators(build_cables(robot, body.mesh), robot.cable_stiffness, robot.cable_names, friction)
     return Model(body, [Gravity()], actuators=[cables])
 
 

@@ -36,7 +36,7 @@ class FemBuilder:
         self._scale_e, self._scale_rho = scale_e, scale_rho
 
     def model(self, friction: bool = False) -> Model:
-        """Body, plates, weight, actuators and contacts; `friction`: with the obstacles' own."""
+        """Body, plates, weight, actuators and contacts; `friction`: with that of cables and obstacles."""
         body = self.body()
         constraints: list[Constraint] = [
             RigidPlate(self._nodes(body, plate.nodes, "body", "plates", i, "nodes"))
@@ -46,7 +46,7 @@ class FemBuilder:
             self._at(lambda each=each: _contact(body, each, friction), "obstacles", i)
             for i, each in enumerate(self.description.obstacles)
         ]
-        actuators = self._actuators(body)
+        actuators = self._actuators(body, self.robot.emulated.cable_friction if friction else 0.0)
         return self._at(lambda: Model(body, [Gravity()], constraints, actuators=actuators), "body")
 
     def body(self) -> Body:
@@ -77,11 +77,11 @@ class FemBuilder:
         law = energy_named(part.model, self._scale_e * part.young_modulus, part.poisson_ratio)
         return Material(law, self._scale_rho * part.density, part.volume)
 
-    def _actuators(self, body: Body) -> list[Actuators]:
+    def _actuators(self, body: Body, friction: float) -> list[Actuators]:
         parts: list[Actuators] = []
         for i, cable in enumerate(self.description.cables):
             made = self._at(lambda cable=cable: _cable(body, cable), "cables", i)
-            parts.append(CableActuators(made, cable.stiffness, [cable.name]))
+            parts.append(CableActuators(made, cable.stiffness, [cable.name], friction))
         chambers = self.description.chambers
         for i, chamber in enumerate(chambers):
             self._at(lambda chamber=chamber: Pressure(chamber.surface).attach(body), "chambers", i, "surface")

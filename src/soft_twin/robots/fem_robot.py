@@ -130,7 +130,7 @@ class FemRobot(DrivenRobot):
 
     def build_emulated_model(self) -> "Model":
         """The mechanics of the emulated robot: as `build_model`, with what its description says it differs by, and
-        with friction where it touches.
+        with friction of its cables and where it touches.
 
         Raises:
             DescriptionError: see build_model.
