@@ -1,19 +1,22 @@
 """A tensegrity arm that is not there: it moves, and publishes what its sensors would.
 
-Publishes struts/inclination and chambers/state, and for evaluation truth/shape, at `rate`.
+Publishes struts/inclination and chambers/state, and for evaluation truth/shape, truth/tip and truth/base, at `rate`.
 """
 
 import sys
 from dataclasses import dataclass
 
 import numpy as np
+from geometry_msgs.msg import PoseStamped, QuaternionStamped
 from soft_twin_msgs.msg import Inclinations, Pressures, Shape
+from transforms3d.quaternions import mat2quat
 
 from soft_twin.emulation.tensegrity_arm import EmulatedTensegrityArm
 from soft_twin.errors import UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
-from soft_twin_ros.conversions import header, shape_message
-from soft_twin_ros.node import BASE_FRAME, RobotNode, RobotParameters, run
+from soft_twin.twins.tensegrity.shape import tip_direction
+from soft_twin_ros.conversions import attitude_message, header, pose_message, shape_message
+from soft_twin_ros.node import BASE_FRAME, OK, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 
 
@@ -36,7 +39,12 @@ class EmulatedArm(RobotNode):
         self._inclinations = self.offer(Inclinations, "struts/inclination")
         self._pressures = self.offer(Pressures, "chambers/state")
         self._truth = self.offer(Shape, "truth/shape")
+        self._tips = self.offer(PoseStamped, "truth/tip")
+        self._bases = self.offer(QuaternionStamped, "truth/base")
         self.create_steady_timer(1.0 / self.parameters.rate, self._step)
+
+    def health(self) -> Health:
+        return Health(OK, f"the arm: {self._emulated.phase}", {"phase": self._emulated.phase})
 
     def _step(self) -> None:
         reading = self._emulated.step(1.0 / self.parameters.rate)
@@ -53,6 +61,8 @@ class EmulatedArm(RobotNode):
         self._truth.publish(
             shape_message(now, BASE_FRAME, structure.node_names, truth.nodes, truth.energy, truth.residual)
         )
+        self._tips.publish(pose_message(now, BASE_FRAME, truth.tip(), None, tip_direction(truth)))
+        self._bases.publish(attitude_message(now, "world", mat2quat(self.robot.model.level)))
 
 
 def main() -> int:

@@ -1,19 +1,22 @@
 """Inclinations of a tensegrity's struts and pressures of its cylinders in, the arm's shape out.
 
-Publishes shape (all nodes), markers, and tip at most at `picture_rate`, each with the stamp of the inclinations. Struts
-without a usable inclination are freed; struts that seem to be swapped are named in the diagnostics. When readings
-cannot be used or stop coming, the last good shape goes on with confidence 0, and the diagnostics say that it is stale.
+Publishes shape (all nodes), twin/tip and solver/status with each update, and markers at most at `picture_rate`, each
+with the stamp of the inclinations. Struts without a usable inclination are freed; struts that seem to be swapped are
+named in the diagnostics. When readings cannot be used or stop coming, the last good shape goes on with confidence 0,
+and the diagnostics say that it is stale.
 """
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.task import Future
 from soft_twin_msgs.action import CalibrateStraight
-from soft_twin_msgs.msg import Inclinations, Pressures
+from soft_twin_msgs.msg import Inclinations, Pressures, SolverStatus
 from soft_twin_msgs.msg import Shape as ShapeMessage
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
@@ -21,9 +24,9 @@ from visualization_msgs.msg import MarkerArray
 from soft_twin.errors import InputError, SoftTwinError, UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
-from soft_twin.twins.tensegrity.shape import Shape
+from soft_twin.twins.tensegrity.shape import Shape, tip_direction
 from soft_twin_ros.background import Background
-from soft_twin_ros.conversions import shape_message, to_seconds
+from soft_twin_ros.conversions import header, pose_message, shape_message, to_pose, to_seconds
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import NEWEST
@@ -72,6 +75,8 @@ class StrutsToShape(RobotNode):
         self._heard = self._next_picture = self._next_diagnosis = self.steady_now()
         self._background = Background(self, "calibrate")
         self._shapes = self.offer(ShapeMessage, "shape")
+        self._tips = self.offer(PoseStamped, "twin/tip")
+        self._statuses = self.offer(SolverStatus, "solver/status")
         self._markers = self.offer(MarkerArray, "markers")
         self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
         self.listen(Pressures, "chambers/state", self._take_pressures, NEWEST)
@@ -104,6 +109,7 @@ class StrutsToShape(RobotNode):
         if self._waiting is None:
             return
         (stamp, inclinations), self._waiting = self._waiting, None
+        start = self.steady_now()
         try:
             shape = self._estimator.update(inclinations, self._pressures)
         except InputError as error:
@@ -113,6 +119,7 @@ class StrutsToShape(RobotNode):
             return
         self._shape, self._refusal = shape, ""
         self._collect(inclinations)
+        self._statuses.publish(estimate_message(stamp, BASE_FRAME, shape, self.steady_now() - start))
         self._publish(stamp, shape)
         if self.steady_now() >= self._next_diagnosis:
             self._next_diagnosis = self.steady_now() + DIAGNOSIS_PERIOD
@@ -151,6 +158,7 @@ class StrutsToShape(RobotNode):
         message = shape_message(stamp, BASE_FRAME, names, shape.nodes, shape.energy, shape.residual)
         message.confidence = float(shape.confidence)
         self._shapes.publish(message)
+        self._tips.publish(pose_message(stamp, BASE_FRAME, shape.tip(), None, tip_direction(shape)))
         if self.steady_now() >= self._next_picture:
             self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
             members, highest = self._arm.structure.members, self.parameters.highest_tension
@@ -219,6 +227,22 @@ def in_order(found: Sequence[str], values: Sequence[float], names: list[str]) ->
         raise InputError(f"unknown names {', '.join(unknown)}: expected some of {names[0]} … {names[-1]}")
     by_name = dict(zip(found, values, strict=True))
     return np.array([by_name.get(name, np.nan) for name in names])
+
+
+def estimate_message(stamp: float, frame: str, shape: Shape, duration: float) -> SolverStatus:
+    """What an update came to, which has nothing to aim at."""
+    return SolverStatus(
+        header=header(stamp, frame),
+        frame="tip",
+        target=to_pose(np.full(3, np.nan), None),
+        reached=to_pose(shape.tip(), None, tip_direction(shape)),
+        error=math.nan,
+        orientation_error=math.nan,
+        converged=bool(shape.converged),
+        residual=float(shape.residual),
+        iterations=int(shape.iterations),
+        duration=duration,
+    )
 
 
 def calibration_result(calibration: Calibration) -> CalibrateStraight.Result:

@@ -44,7 +44,7 @@ def test_the_picture_is_a_picture(folder):
 def test_the_table_has_a_line_a_pose_and_the_delays(folder):
     lines = table(json.loads((folder / "report.json").read_text())).splitlines()
     assert [line.split()[0] for line in lines[2:7]] == ["135.0", "90.0", "45.0", "0.0", "-45.0"]
-    assert any(line.startswith("IMU sample to cable command [ms]") and "- / -" in line for line in lines)
+    assert any(line.startswith("IMU sample to command [ms]") and "- / -" in line for line in lines)
 
 
 @pytest.mark.parametrize("namespace", ["slender", "other"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from soft_twin.recording.evaluation import PROFILE
 from soft_twin.recording.report import table, write_report
-from soft_twin.recording.robots import cable_tube, recorded_robot
+from soft_twin.recording.robots import recorded_robot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = arguments.out or Path(arguments.recording).parent
-    robot = cable_tube(recorded_robot(arguments.recording, arguments.robot))
+    robot = recorded_robot(arguments.recording, arguments.robot)
     print(table(write_report(arguments.recording, folder, robot, arguments.source, arguments.namespace)))
     print(f"{folder / 'report.json'}  {folder / 'report.png'}")
     return 0

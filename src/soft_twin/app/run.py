@@ -13,6 +13,7 @@ from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.report import table, write_report
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.broad import read_broad
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
 QUICK_PROFILE = {"inclinations_deg": [45.0, 0.0], "move_time": 1.0, "hold_time": 1.0}
 RECORDING_TIME, QUICK_RECORDING_TIME = 25.0, 5.0  # [s] of a recording, unless more is asked for
+SWEEPS = 3  # of an arm that moves by itself
+ARM_WARM_UP, QUICK_ARM_WARM_UP = 2.0, 0.5  # [s]
 REST = 1.0  # [s] before a recording's first movement
 
 
@@ -114,6 +117,17 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
+def _arm_bends(robot: TensegrityArm, arguments: argparse.Namespace) -> "RunSequence":
+    """The arm moves by itself, and its base stands."""
+    from soft_twin.emulation.tensegrity_arm import PHASES, SWEEP
+    from soft_twin_ros.running.arm_bends import ArmBends
+
+    if arguments.imu is not None:
+        raise UsageError(f"--imu {arguments.imu}: nothing moves the base of '{robot.name}', leave it out")
+    warm_up = QUICK_ARM_WARM_UP if arguments.quick else ARM_WARM_UP
+    return ArmBends({}, SWEEP if arguments.quick else SWEEPS * SWEEP, warm_up, tuple(PHASES))
+
+
 def _check_ros() -> None:
     """See that the nodes can be started; the rest of this module does not need ROS.
 
@@ -125,4 +139,7 @@ def _check_ros() -> None:
             raise UsageError(f"the Python package '{package}' is missing: {remedy}, or use `make run`")
 
 
-SEQUENCES: dict[type, Callable[[Any, argparse.Namespace], "RunSequence"]] = {CableTube: _base_turns}
+SEQUENCES: dict[type, Callable[[Any, argparse.Namespace], "RunSequence"]] = {
+    CableTube: _base_turns,
+    TensegrityArm: _arm_bends,
+}

@@ -11,6 +11,7 @@ from soft_twin.twins.tensegrity.mismatch import mismatched
 from soft_twin.twins.tensegrity.shape import Shape
 
 SWEEP = 12.0  # [s] straight, bent by pressure, straight, pulled by a hand to one side and the other
+PHASES = {"straight": 2.0, "bending": 4.0, "bent": 5.0, "straightening": 7.0, "pulled": SWEEP}  # [s] their ends
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class EmulatedTensegrityArm:
         self._motion = Motion(mismatched(arm.model, arm.emulated, seed), self._straight)
         self._time = 0.0
 
+    @property
+    def phase(self) -> str:
+        """What the arm does now, one of PHASES."""
+        return next(name for name, end in PHASES.items() if self._time % SWEEP < end)
+
     def step(self, dt: float) -> ArmReading:
         """The readings dt [s] later."""
         self._time += dt
@@ -44,8 +50,11 @@ class EmulatedTensegrityArm:
     def program(self, time: float) -> tuple[np.ndarray, np.ndarray | None]:
         """Pressures (c,) [Pa] and the hand's pull (3,) [m], or None, at a time [s]."""
         phase = time % SWEEP
-        bend = np.interp(phase, [2.0, 4.0, 5.0, 7.0], [0.0, 1.0, 1.0, 0.0])
+        bend = np.interp(
+            phase, [PHASES[name] for name in ("straight", "bending", "bent", "straightening")], [0.0, 1.0, 1.0, 0.0]
+        )
         pressures = (1.0 - bend) * self._straight + bend * self._bent
-        if phase < 7.0:
+        start = PHASES["straightening"]
+        if phase < start:
             return pressures, None
-        return pressures, np.array([0.25 * np.sin(2.0 * np.pi * (phase - 7.0) / (SWEEP - 7.0)), 0.0, 0.0])
+        return pressures, np.array([0.25 * np.sin(2.0 * np.pi * (phase - start) / (SWEEP - start)), 0.0, 0.0])

@@ -4,18 +4,21 @@ The emulated robot publishes what really happens under `truth/`; without those t
 errors, but all that concerns the nodes is still here. Times are seconds since the first message of the recording.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
+from soft_twin.errors import UsageError
 from soft_twin.recording.reader import Series, arrays, is_complete
+from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
 from soft_twin.recording.robots import check_topics
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import DrivenRobot, Robot
+from soft_twin.robots.tensegrity import TensegrityArm
 
-PASSES = ("without", "with")
 PROFILE = "profile"
 SETTLED = 0.5  # [s] at the end of a hold that its values are taken from
 STILL = np.radians(0.5)  # [rad/s] a base that turns slower is held
@@ -24,37 +27,7 @@ WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
 STALE = 0.5  # [s] a shape farther away in time is not that of the moment
-LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
-UNIT = 0.01  # by which the length of a quaternion may differ from 1
 UP = np.array([0.0, 0.0, 1.0])
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A named part of the run, from start to end [s]."""
-
-    name: str
-    start: float
-    end: float
-
-    def contains(self, time: np.ndarray) -> np.ndarray:
-        return (time >= self.start) & (time < self.end)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Values (n,) or (n, k) over time (n,) [s]."""
-
-    time: np.ndarray
-    values: np.ndarray
-
-    def within(self, interval: Interval) -> np.ndarray:
-        """The values in an interval."""
-        return self.values[interval.contains(self.time)]
-
-    def part(self, interval: Interval) -> "Curve":
-        """The curve in an interval."""
-        return Curve(self.time[interval.contains(self.time)], self.within(interval))
 
 
 @dataclass(frozen=True)
@@ -63,21 +36,28 @@ class Stand:
 
     Attributes:
         interval: when; its name is that of the pass.
+        moment: the time that its shape is of [s].
         inclination: median angle of the base's axis to the ground [rad], see `inclination`.
         attitude: (3, 3) base_link → world at a moment of about that inclination, at which a shape was recorded.
         tip: (3,) the robot's tip at that moment [m], base_link.
         error: median distance between tip and target [m].
         tilt: median angle between the tip's axis and the base's [rad].
-        body: (k, 3) points along the body from base to tip at that moment [m], base_link; none where not recorded.
+        body: (k, 3) points along the body from base to tip at that moment [m], base_link; none where not recorded. Of
+            an arm of struts, their bottoms and then their tops.
+        target: (3,) where the tip should be [m], base_link.
+        estimate: as `body`, where a twin has it that estimates the shape.
     """
 
     interval: Interval
+    moment: float
     inclination: float
     attitude: np.ndarray
     tip: np.ndarray
     error: float
     tilt: float
     body: np.ndarray
+    target: np.ndarray
+    estimate: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -106,10 +86,13 @@ class Evaluation:
         tip_error: distance between the robot's tip and the target over time [m].
         twin_error: distance between the twin's and the robot's tip [m].
         gravity_error: angle between estimated and true gravity [rad].
+        shape_error: mean distance of the twin's points from the robot's [m], of those that both name.
         commanded, measured: cable displacements [m], (n, c).
         cable_names: of their columns.
+        commanded_pressures, measured_pressures: of chambers [Pa], (n, c).
+        chamber_names: of their columns.
         solve_time: wall time of each solve [s].
-        latency: from the IMU sample to the published cable command [s].
+        latency: from the IMU sample to the published command of cables or chambers [s].
         twin_latency: from the IMU sample to the published tip of the twin [s]; also without compensation.
         correlation: Pearson's r of the twin's and the robot's tip over both passes; NaN without truth.
         binding: how many solves had each limit binding.
@@ -127,9 +110,13 @@ class Evaluation:
     tip_error: Curve
     twin_error: Curve
     gravity_error: Curve
+    shape_error: Curve
     commanded: Curve
     measured: Curve
     cable_names: tuple[str, ...]
+    commanded_pressures: Curve
+    measured_pressures: Curve
+    chamber_names: tuple[str, ...]
     solve_time: Curve
     latency: Curve
     twin_latency: Curve
@@ -154,66 +141,7 @@ class Evaluation:
         return np.concatenate([curve.within(interval) for interval in self.passes] or [curve.values[:0]])
 
 
-class Run:
-    """A recording's topics by their names in the robot's namespace, with times in seconds since its start."""
-
-    def __init__(self, series: Mapping[str, Series], namespace: str, robot: CableTube):
-        self.robot = robot
-        self.series = {name.removeprefix(f"/{namespace}/"): topic for name, topic in series.items()}
-        ends = [(topic.log_time.min(), topic.log_time.max()) for topic in series.values()]
-        self.start = min((start for start, _ in ends), default=0)
-        self.end = self.seconds(max((end for _, end in ends), default=0))
-
-    def seconds(self, nanoseconds: np.ndarray | int) -> np.ndarray | float:
-        return (nanoseconds - self.start) * 1e-9
-
-    def curve(self, topic: str, name: str, shape: tuple[int, ...] = ()) -> Curve:
-        """A field over the stamps of its messages; empty, with rows of `shape`, where the topic was not recorded."""
-        if topic not in self.series or name not in self.series[topic].fields:
-            return Curve(np.empty(0), np.empty((0, *shape)))
-        series = self.series[topic]
-        order = np.flatnonzero(_usable(name, series))
-        order = order[np.argsort(series.stamp[order], kind="stable")]
-        return Curve(self.seconds(series.stamp[order]), series[name][order])
-
-    def delay(self, topic: str) -> Curve:
-        """From the stamp of each message (the measurement behind it) to its publication [s]."""
-        if topic not in self.series:
-            return Curve(np.empty(0), np.empty(0))
-        series = self.series[topic]
-        return Curve(self.seconds(series.stamp), (series.publish_time - series.stamp) * 1e-9)
-
-    def target(self, time: np.ndarray) -> np.ndarray:
-        """(n, 3) the tip's target at these times: that of the newest solve, before the first the robot's own [m]."""
-        solves = self.curve("solver/status", "target", (3,))
-        rows = np.vstack([self.robot.target_tip, solves.values])
-        return rows[np.searchsorted(solves.time, time, side="right")]
-
-    def passes(self) -> tuple[Interval, ...]:
-        phases = self.curve("run/phase", "data")
-        ends = [*phases.time[1:], self.end]
-        spans = zip(phases.values, phases.time, ends, strict=False)
-        return tuple(Interval(str(name), float(start), float(end)) for name, start, end in spans if name in PASSES)
-
-
-def _usable(name: str, series: Series) -> np.ndarray:
-    """(n,) which of a field's values say something: places, turns and vectors that are numbers of a sane size.
-
-    Columns with names (cables) may have NaN among them: what a message left out.
-    """
-    values = series[name]
-    if name not in ("position", "vector", "target", "quaternion_xyzw", "orientation_xyzw", "duration"):
-        return np.ones(len(values), dtype=bool)
-    rows = values.reshape(len(values), -1)
-    if name.endswith("_xyzw"):
-        return np.abs(np.linalg.norm(rows, axis=1) - 1.0) < UNIT
-    known = np.abs(rows) <= LARGEST
-    if name == "position" and series.names:
-        return (known | np.isnan(rows)).all(axis=1)
-    return known.all(axis=1)
-
-
-def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespace: str | None = None) -> Evaluation:
+def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: str | None = None) -> Evaluation:
     """Evaluate a recorded run.
 
     Args:
@@ -222,41 +150,79 @@ def evaluate(path: str | Path, robot: CableTube, source: str = PROFILE, namespac
         source: what moved the base: "profile", or the name of a recording. A profile's poses are the attitudes in
             which the base is held. A recording's base never rests, so its run is cut into windows of WINDOW
             seconds (longer ones where that makes more than MOST_WINDOWS), which are paired between the passes by
-            the time since the pass began.
+            the time since the pass began. So is the run of an arm whose shape is estimated.
         namespace: of the robot's topics; its name by default.
 
     Raises:
         RecordingError: the file is missing or no recording, or has nothing of the robot.
+        UsageError: runs of robots like this one are not evaluated.
     """
+    look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
+    if look is None:
+        raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
     series = arrays(path)
     check_topics(path, series, namespace or robot.name)
-    run = Run(series, namespace or robot.name, robot)
+    return look(path, robot, source, series, namespace or robot.name)
+
+
+def _of_driven(path: str | Path, robot: DrivenRobot, source: str, series: Mapping, namespace: str) -> Evaluation:
+    """A robot whose tip is held while its base turns."""
+    run = Run(series, namespace, robot.target_tip)
     passes = run.passes()
     truth = run.curve("truth/tip", "position", (3,))
-    status = run.series.get("solver/status")
     return Evaluation(
-        robot=robot.name,
-        source=source,
-        length=robot.body.length,
-        complete=is_complete(path),
-        duration=run.end,
-        passes=passes,
+        **_common(path, robot, source, run, truth),
+        length=_length(run, robot),
         poses=_poses(run, passes, held=source == PROFILE),
         tip_error=Curve(truth.time, np.linalg.norm(truth.values - run.target(truth.time), axis=1)),
-        twin_error=_twin_error(run, truth),
-        gravity_error=_gravity_error(run),
-        commanded=run.curve("cables/command", "position", (len(robot.cables),)),
-        measured=run.curve("cables/state", "position", (len(robot.cables),)),
-        cable_names=_cable_names(run),
-        solve_time=run.curve("solver/status", "duration"),
-        latency=run.delay("cables/command"),
-        twin_latency=run.delay("twin/tip"),
-        correlation=_correlation(run, truth, passes),
-        binding=_binding(status),
-        solves=0 if status is None else len(status),
-        unsettled=0 if status is None else int(np.sum(~status["converged"])),
-        pace=run.curve("truth/pace", "data"),
+        latency=run.delay("cables/command" if robot.cable_names else "chambers/command"),
     )
+
+
+def _of_arm(path: str | Path, arm: TensegrityArm, source: str, series: Mapping, namespace: str) -> Evaluation:
+    """An arm whose shape is estimated: `without` its sensors, its tip is where the straight arm has it."""
+    highest = np.full(arm.model.cylinder_count, arm.model.laws.pressure_range[1])
+    run = Run(series, namespace, arm.forward(highest).tip())
+    truth = run.curve("truth/tip", "position", (3,))
+    common = _common(path, arm, source, run, truth)
+    return Evaluation(
+        **common,
+        length=float(np.linalg.norm(run.target(np.zeros(1))[0])),
+        poses=_estimated(run, common["passes"], common["twin_error"]),
+        tip_error=common["twin_error"],
+        latency=Curve(np.empty(0), np.empty(0)),
+    )
+
+
+def _common(path: str | Path, robot: Robot, source: str, run: "Run", truth: Curve) -> dict[str, Any]:
+    """What is evaluated alike for every robot, by the fields of Evaluation."""
+    passes, status = run.passes(), run.series.get("solver/status")
+    return {
+        "robot": robot.name,
+        "source": source,
+        "complete": is_complete(path),
+        "duration": run.end,
+        "passes": passes,
+        "twin_error": _twin_error(run, truth),
+        "gravity_error": _gravity_error(run),
+        "shape_error": _shape_error(run),
+        "commanded": run.curve("cables/command", "position", (len(_columns(run, "cables", robot)),)),
+        "measured": run.curve("cables/state", "position", (len(_columns(run, "cables", robot)),)),
+        "cable_names": _columns(run, "cables", robot),
+        "commanded_pressures": run.curve("chambers/command", "pressures", (len(_columns(run, "chambers", robot)),)),
+        "measured_pressures": run.curve("chambers/state", "pressures", (len(_columns(run, "chambers", robot)),)),
+        "chamber_names": _columns(run, "chambers", robot),
+        "solve_time": run.curve("solver/status", "duration"),
+        "twin_latency": run.delay("twin/tip"),
+        "correlation": _correlation(run, truth, passes),
+        "binding": _binding(status),
+        "solves": 0 if status is None else len(status),
+        "unsettled": 0 if status is None else int(np.sum(~status["converged"])),
+        "pace": run.curve("truth/pace", "data"),
+    }
+
+
+LOOKS: dict[type, Callable[..., Evaluation]] = {DrivenRobot: _of_driven, TensegrityArm: _of_arm}
 
 
 def inclination(attitude: np.ndarray) -> float:
@@ -337,15 +303,17 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
     axes = Rotation.from_quat(run.curve("truth/tip", "orientation_xyzw", (4,)).within(cut)).as_matrix()[:, :, 2]
     targets = run.target(tips.time[inside])
     angles = np.unwrap([inclination(turn) for turn in turns])
-    moment, body, tip = _body(run, tips, base.time[np.argsort(angles)[len(angles) // 2]])
+    moment, body, tip = _body(run, tips, base.time[np.argsort(angles, kind="stable")[len(angles) // 2]])
     return Stand(
         interval=whole,
+        moment=moment,
         inclination=float(np.median(angles)),
         attitude=Rotation.from_quat(_at(base, moment)).as_matrix(),
         tip=tip,
         error=float(np.median(np.linalg.norm(tips.values[inside] - targets, axis=1))),
         tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))),
         body=body,
+        target=targets[-1],
     )
 
 
@@ -436,8 +404,60 @@ def _gravity_error(run: Run) -> Curve:
     return Curve(gravity.time[common], angle)
 
 
-def _cable_names(run: Run) -> tuple[str, ...]:
-    return run.series["cables/command"].names if "cables/command" in run.series else tuple(run.robot.cable_names)
+def _columns(run: Run, actuators: str, robot: Robot) -> tuple[str, ...]:
+    """Names of cables or chambers, in the order of their columns: of the commands, or of what was measured."""
+    for topic in (f"{actuators}/command", f"{actuators}/state"):
+        if topic in run.series:
+            return run.series[topic].names
+    return tuple(getattr(robot, f"{actuators[:-1]}_names", ()))
+
+
+def _length(run: Run, robot: DrivenRobot) -> float:
+    """Of the body [m]: along the twin's centre line when it was first recorded, before that as far as the target."""
+    lines = run.curve("shape", "points", (0, 3)).values
+    if not len(lines) or lines.shape[1] < 2 or not np.isfinite(lines[0]).all():
+        return float(np.linalg.norm(robot.target_tip))
+    return float(np.linalg.norm(np.diff(lines[0], axis=0), axis=1).sum())
+
+
+def _shape_error(run: Run) -> Curve:
+    """At the times of the true shapes, where a shape of the twin was recorded within STALE of them."""
+    true, twin = run.curve("truth/shape", "points", (0, 3)), run.curve("shape", "points", (0, 3))
+    if not len(true.time) or not len(twin.time):
+        return Curve(np.empty(0), np.empty(0))
+    theirs, own = run.series["truth/shape"].names, run.series["shape"].names
+    both = [name for name in theirs if name in own]
+    nearest = _nearest(twin.time, true.time)
+    near = np.abs(twin.time[nearest] - true.time) < STALE
+    first = true.values[near][:, [theirs.index(name) for name in both]]
+    second = twin.values[nearest[near]][:, [own.index(name) for name in both]]
+    return Curve(true.time[near], np.linalg.norm(first - second, axis=2).mean(axis=1) if both else np.empty(0))
+
+
+def _nearest(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Indices of the nearest of `times`, which are sorted, to each of `wanted`."""
+    after = np.clip(np.searchsorted(times, wanted), 1, max(len(times) - 1, 1))
+    before = wanted - times[after - 1] <= times[after % len(times)] - wanted
+    return np.where(before, after - 1, after % len(times))
+
+
+def _estimated(run: Run, passes: tuple[Interval, ...], estimate_error: Curve) -> tuple[Pose, ...]:
+    """Windows of an arm's run; the errors are those of what is believed of its tip without and with its sensors."""
+    if "truth/tip" not in run.series or "truth/base" not in run.series:
+        return ()
+    poses = []
+    for window in [window for interval in passes for window in _windows(run, interval)]:
+        stand, errors = _stand(run, window, window), estimate_error.within(window)
+        if stand is not None and len(errors):
+            found = replace(stand, error=float(np.median(errors)), estimate=_points_at(run, "shape", stand.moment))
+            poses.append(Pose({"without": stand, "with": found}))
+    return tuple(poses)
+
+
+def _points_at(run: Run, topic: str, time: float) -> np.ndarray:
+    """(k, 3) points of the shape that was recorded nearest to that time."""
+    shapes = run.curve(topic, "points", (0, 3))
+    return _at(shapes, time) if len(shapes.time) else np.empty((0, 3))
 
 
 def _binding(status: Series | None) -> dict[str, int]:

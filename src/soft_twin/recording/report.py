@@ -12,11 +12,11 @@ import numpy as np
 from soft_twin.errors import RecordingError
 from soft_twin.recording import report_picture
 from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, Pose, evaluate
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import Robot
 
 
 def write_report(
-    path: str | Path, folder: str | Path, robot: CableTube, source: str = PROFILE, namespace: str | None = None
+    path: str | Path, folder: str | Path, robot: Robot, source: str = PROFILE, namespace: str | None = None
 ) -> dict[str, Any]:
     """Evaluate a recorded run and write `report.json` and `report.png`.
 
@@ -69,6 +69,7 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "twin_latency_ms": _times(evaluation, evaluation.twin_latency),
         "correlation": _number(evaluation.correlation, 6),
         "twin_error_mm": _times(evaluation, evaluation.twin_error),
+        "shape_error_mm": _times(evaluation, evaluation.shape_error),
         "gravity_error_deg": _times(evaluation, evaluation.gravity_error, math.degrees(1.0)),
         "solves": evaluation.solves,
         "unsettled_solves": evaluation.unsettled,
@@ -152,8 +153,9 @@ def _node_lines(report: dict[str, Any]) -> list[str]:
     rows = [
         ("solve [ms]", report["tick_ms"]),
         ("IMU sample to twin's tip [ms]", report["twin_latency_ms"]),
-        ("IMU sample to cable command [ms]", report["latency_ms"]),
+        ("IMU sample to command [ms]", report["latency_ms"]),
         ("twin's tip to robot's tip [mm]", report["twin_error_mm"]),
+        ("twin's shape to robot's shape [mm]", report["shape_error_mm"]),
         ("gravity's direction off by [deg]", report["gravity_error_deg"]),
     ]
     width = max(len(what) for what, _ in rows)

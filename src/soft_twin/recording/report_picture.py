@@ -1,6 +1,7 @@
 """The picture of a run: the body against straight at each inclination, errors, cables, delays."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from matplotlib.lines import Line2D
 
 if TYPE_CHECKING:
     from soft_twin.recording.evaluation import Evaluation, Pose, Stand
+    from soft_twin.recording.recorded_run import Curve
 
 COLOURS = {"without": "#d55e00", "with": "#0072b2"}  # Okabe and Ito's: told apart by the colour-blind, too
 CABLE_COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#8c6d31", "#555555")
@@ -36,7 +38,8 @@ STYLE = {
     "lines.solid_capstyle": "round",
 }
 BODY_SPACING = math.radians(15.0)  # bodies closer than this in inclination would be drawn over each other
-MOST_NAMED = 8  # poses whose inclinations can be read side by side above a panel
+MOST_ARMS = 4  # drawn side by side
+MOST_NAMED = 8  # poses whose inclinations, or actuators whose names, can be read side by side
 MARGIN = 1.0  # [s] shown before and after the passes
 
 
@@ -52,10 +55,11 @@ def draw(evaluation: "Evaluation", path: str | Path) -> None:
         panels = figure.subplot_mosaic("BEE\nBCC\nBLS", width_ratios=[2.2, 1.0, 1.0], height_ratios=[1.15, 1.15, 1.0])
         panels["C"].sharex(panels["E"])
         figure.suptitle(_headline(evaluation), x=0.008, ha="left", fontsize=12)
-        draw_bodies(panels["B"], evaluation)
+        arm = any(stand.estimate is not None for pose in evaluation.poses for stand in pose.stands.values())
+        (draw_arm if arm else draw_bodies)(panels["B"], evaluation)
         draw_errors(panels["E"], evaluation)
-        draw_cables(panels["C"], evaluation)
-        draw_times(panels["L"], evaluation, evaluation.latency, "IMU sample to cable command")
+        draw_actuators(panels["C"], evaluation)
+        draw_times(panels["L"], evaluation, evaluation.latency, "IMU sample to command")
         draw_times(panels["S"], evaluation, evaluation.solve_time, "Solve")
         figure.savefig(path, dpi=110, facecolor="white")
 
@@ -78,6 +82,7 @@ def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
         Line2D([], [], color=COLOURS["with"], lw=4, label="with compensation"),
         Line2D([], [], color=INK, lw=0.9, ls=(0, (5, 4)), label="straight"),
         Line2D([], [], color=INK, marker="o", ls="", markersize=5, label="tip"),
+        Line2D([], [], color=INK, marker="x", ls="", markersize=5, label="its target"),
     ]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.09, 0.0))
     axes.set(xlim=(-1.45 * length, 1.8 * length), ylim=(-1.4 * length, 1.4 * length))
@@ -102,23 +107,96 @@ def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     axes.tick_params(labelbottom=False)
 
 
-def draw_cables(axes: Axes, evaluation: "Evaluation") -> None:
-    """Commanded displacement of each cable over time, and what the motors measured."""
-    axes.set_title("Cable displacements, pulled in > 0")
-    axes.set(ylabel="[mm]", xlabel="time [s]")
+def draw_actuators(axes: Axes, evaluation: "Evaluation") -> None:
+    """What cables and chambers were commanded over time, and what their drivers measured."""
+    cables = _Quantity("displacements, pulled in > 0", "mm", 1e3, 1.0, evaluation.cable_names)
+    chambers = _Quantity("pressures", "kPa", 1e-3, 10.0, evaluation.chamber_names)
     _shade(axes, evaluation, labels=False)
-    commanded, measured = evaluation.commanded, evaluation.measured
-    for i, name in enumerate(evaluation.cable_names):
-        colour = CABLE_COLOURS[i % len(CABLE_COLOURS)]
-        axes.plot(*_with_gaps(measured.time, 1e3 * measured.values[:, i]), color=colour, lw=2.6, alpha=0.3)
-        axes.plot(*_with_gaps(commanded.time, 1e3 * commanded.values[:, i]), color=colour, lw=1.0, label=name)
-    handles, _ = axes.get_legend_handles_labels()
-    handles.append(Line2D([], [], color=FAINT, lw=2.6, alpha=0.5, label="measured"))
-    axes.legend(handles=handles, loc="upper left", ncols=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
-    low, high = _range([1e3 * curve.within(i) for curve in (commanded, measured) for i in evaluation.passes], least=1.0)
-    axes.set_ylim(low - 0.05 * (high - low), high + 0.25 * (high - low))
+    if not chambers.names:
+        axes.set(title=f"Cable {cables.what}", xlabel="time [s]")
+        _draw_quantity(axes, evaluation, cables, evaluation.commanded, evaluation.measured)
+    elif not cables.names:
+        axes.set(title=f"Chamber {chambers.what}", xlabel="time [s]")
+        _draw_quantity(axes, evaluation, chambers, evaluation.commanded_pressures, evaluation.measured_pressures)
+    else:
+        axes.set(title=f"Cable {cables.what}; chamber pressures, dotted", xlabel="time [s]")
+        _draw_quantity(axes, evaluation, cables, evaluation.commanded, evaluation.measured)
+        right = axes.twinx()
+        right.spines["right"].set_visible(True)
+        right.grid(False)
+        _draw_quantity(
+            right, evaluation, chambers, evaluation.commanded_pressures, evaluation.measured_pressures, dotted=True
+        )
     if evaluation.passes:
         axes.set_xlim(evaluation.passes[0].start - MARGIN, evaluation.passes[-1].end + MARGIN)
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """Of some actuators: what it is, in which unit, how many of these a unit of SI is, and the least range drawn."""
+
+    what: str
+    unit: str
+    scale: float
+    least: float
+    names: tuple[str, ...]
+
+
+def _draw_quantity(
+    axes: Axes, evaluation: "Evaluation", quantity: _Quantity, commanded: "Curve", measured: "Curve", dotted=False
+) -> None:
+    axes.set(ylabel=f"[{quantity.unit}]")
+    named, style = len(quantity.names) <= MOST_NAMED, ":" if dotted else "-"
+    for i, name in enumerate(quantity.names):
+        colour = CABLE_COLOURS[(i + (5 if dotted else 0)) % len(CABLE_COLOURS)]
+        for curve, look in ((measured, {"lw": 2.6, "alpha": 0.3}), (commanded, {"lw": 1.0, "label": name})):
+            if curve.values.shape[1] > i:
+                axes.plot(*_with_gaps(curve.time, quantity.scale * curve.values[:, i]), style, color=colour, **look)
+    handles = axes.get_legend_handles_labels()[0] if named else []
+    handles.append(Line2D([], [], color=FAINT, lw=2.6, alpha=0.5, ls=style, label="measured"))
+    place = "upper right" if dotted else "upper left"
+    axes.legend(handles=handles, loc=place, ncols=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
+    curves = [quantity.scale * curve.within(i) for curve in (commanded, measured) for i in evaluation.passes]
+    low, high = _range(curves, least=quantity.least)
+    axes.set_ylim(low - 0.05 * (high - low), high + 0.25 * (high - low))
+
+
+def draw_arm(axes: Axes, evaluation: "Evaluation") -> None:
+    """An arm of struts at some moments, side by side: where it was, and where its twin had it."""
+    axes.set_title("The arm and its estimate; tip off by: straight arm → estimate")
+    axes.set_aspect("equal")
+    axes.set(xlabel="x, each arm beside the last [mm]", ylabel="z [mm]")
+    length = 1e3 * evaluation.length
+    for i, pose in enumerate(_unlike(evaluation.poses)):
+        stand, shift = pose.stands["with"], i * 0.75 * length
+        for nodes, colour, width in ((stand.body, FAINT, 4.0), (stand.estimate, COLOURS["with"], 1.4)):
+            _draw_struts(axes, nodes, shift, colour, width)
+        axes.plot(shift + 1e3 * stand.tip[0], 1e3 * stand.tip[2], "o", color=INK, markersize=4.5, zorder=5)
+        errors = " → ".join(f"{1e3 * pose.stands[name].error:.0f}" for name in ("without", "with"))
+        axes.text(shift, -0.1 * length, f"{stand.moment:.1f} s\n{errors} mm", ha="center", va="top", fontsize=9)
+    handles = [
+        Line2D([], [], color=FAINT, lw=4, label="struts"),
+        Line2D([], [], color=COLOURS["with"], lw=1.4, label="as estimated"),
+        Line2D([], [], color=INK, marker="o", ls="", markersize=5, label="tip"),
+    ]
+    axes.legend(handles=handles, loc="upper left", ncols=3)
+    axes.set_ylim(-0.3 * length, 1.35 * length)
+
+
+def _draw_struts(axes: Axes, nodes: np.ndarray, shift: float, colour: str, width: float) -> None:
+    """Struts from bottoms to tops, seen along y."""
+    count = len(nodes) // 2
+    for bottom, top in zip(1e3 * nodes[:count], 1e3 * nodes[count:], strict=True):
+        axes.plot([shift + bottom[0], shift + top[0]], [bottom[2], top[2]], color=colour, lw=width, zorder=3)
+
+
+def _unlike(poses: tuple["Pose", ...]) -> list["Pose"]:
+    """Up to MOST_ARMS poses whose tips are farthest apart, in their order."""
+    chosen = [poses[0]] if poses else []
+    while poses and len(chosen) < min(MOST_ARMS, len(poses)):
+        tips = np.array([pose.stands["with"].tip for pose in chosen])
+        chosen.append(max(poses, key=lambda pose: np.linalg.norm(tips - pose.stands["with"].tip, axis=1).min()))
+    return sorted(chosen, key=lambda pose: pose.stands["with"].moment)
 
 
 def draw_times(axes: Axes, evaluation: "Evaluation", curve: object, title: str) -> None:
@@ -192,6 +270,7 @@ def _draw_stand(axes: Axes, stand: "Stand", colour: str, inclination: float) -> 
     if len(stand.body):
         axes.plot(*(onto_plane @ stand.body.T), color=colour, lw=4.5, alpha=0.85, zorder=3)
     axes.plot(*(onto_plane @ stand.tip), "o", color=INK, markersize=4.5, zorder=5)
+    axes.plot(*(onto_plane @ stand.target), "x", color=INK, markersize=6, zorder=6)
 
 
 def _shade(axes: Axes, evaluation: "Evaluation", labels: bool) -> None:

@@ -127,7 +127,7 @@ def _tensegrity_arm(
     if recording is not None:
         nodes["recorder"] = {"path": str(recording)}
     if devices is None:
-        nodes["emulated_arm"] = emulation
+        nodes["emulated_arm"] = {name: value for name, value in emulation.items() if name != "device_folder"}
     else:
         nodes["imus_to_inclinations"] = {}
         if devices.valves:

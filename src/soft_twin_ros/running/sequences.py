@@ -2,10 +2,11 @@
 
 import json
 
+from soft_twin_ros.running.arm_bends import ArmBends
 from soft_twin_ros.running.base_turns import BaseTurns
 from soft_twin_ros.running.sequence import RunSequence
 
-SEQUENCES: dict[str, type[RunSequence]] = {kind.KIND: kind for kind in (BaseTurns,)}
+SEQUENCES: dict[str, type[RunSequence]] = {kind.KIND: kind for kind in (ArmBends, BaseTurns)}
 
 
 def from_text(text: str) -> RunSequence:

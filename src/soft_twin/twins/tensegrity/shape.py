@@ -70,13 +70,16 @@ class Shape:
         return self.nodes[-ends:].mean(axis=0)
 
 
-def bend_angle(shape: Shape, ends: int = 4) -> float:
-    """Angle between base_link's z axis and the normal of the last tops' polygon [rad]."""
+def tip_direction(shape: Shape, ends: int = 4) -> np.ndarray:
+    """(3,) unit normal of the last tops' polygon in base_link, outward."""
     top = shape.nodes[-ends:]
     normal = np.cross(top[2] - top[0], top[3 % ends] - top[1])
-    return float(
-        np.arccos(abs(normal[2]) / np.linalg.norm(normal) * np.sign(_outward(shape, normal, ends) * normal[2]))
-    )
+    return _outward(shape, normal, ends) * normal / np.linalg.norm(normal)
+
+
+def bend_angle(shape: Shape, ends: int = 4) -> float:
+    """Angle between base_link's z axis and the normal of the last tops' polygon [rad]."""
+    return float(np.arccos(np.clip(tip_direction(shape, ends)[2], -1.0, 1.0)))
 
 
 def _outward(shape: Shape, normal: np.ndarray, ends: int) -> float:

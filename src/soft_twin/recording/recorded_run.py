@@ -1,0 +1,100 @@
+"""A recorded run's topics as curves over its own time: what evaluations start from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.recording.reader import Series
+
+PASSES = ("without", "with")
+LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
+UNIT = 0.01  # by which the length of a quaternion may differ from 1
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A named part of the run, from start to end [s]."""
+
+    name: str
+    start: float
+    end: float
+
+    def contains(self, time: np.ndarray) -> np.ndarray:
+        return (time >= self.start) & (time < self.end)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values (n,) or (n, k) over time (n,) [s]."""
+
+    time: np.ndarray
+    values: np.ndarray
+
+    def within(self, interval: Interval) -> np.ndarray:
+        """The values in an interval."""
+        return self.values[interval.contains(self.time)]
+
+    def part(self, interval: Interval) -> "Curve":
+        """The curve in an interval."""
+        return Curve(self.time[interval.contains(self.time)], self.within(interval))
+
+
+class Run:
+    """A recording's topics by their names in the robot's namespace, with times in seconds since its start."""
+
+    def __init__(self, series: Mapping[str, Series], namespace: str, target: Sequence[float]):
+        """`target`: (3,) where the tip should be before the first solve says it [m]."""
+        self._target = np.array(target, dtype=float)
+        self.series = {name.removeprefix(f"/{namespace}/"): topic for name, topic in series.items()}
+        ends = [(topic.log_time.min(), topic.log_time.max()) for topic in series.values()]
+        self.start = min((start for start, _ in ends), default=0)
+        self.end = self.seconds(max((end for _, end in ends), default=0))
+
+    def seconds(self, nanoseconds: np.ndarray | int) -> np.ndarray | float:
+        return (nanoseconds - self.start) * 1e-9
+
+    def curve(self, topic: str, name: str, shape: tuple[int, ...] = ()) -> Curve:
+        """A field over the stamps of its messages; empty, with rows of `shape`, where the topic was not recorded."""
+        if topic not in self.series or name not in self.series[topic].fields:
+            return Curve(np.empty(0), np.empty((0, *shape)))
+        series = self.series[topic]
+        order = np.flatnonzero(_usable(name, series))
+        order = order[np.argsort(series.stamp[order], kind="stable")]
+        return Curve(self.seconds(series.stamp[order]), series[name][order])
+
+    def delay(self, topic: str) -> Curve:
+        """From the stamp of each message (the measurement behind it) to its publication [s]."""
+        if topic not in self.series:
+            return Curve(np.empty(0), np.empty(0))
+        series = self.series[topic]
+        return Curve(self.seconds(series.stamp), (series.publish_time - series.stamp) * 1e-9)
+
+    def target(self, time: np.ndarray) -> np.ndarray:
+        """(n, 3) the tip's target at these times: those of the newest solves, before the first the robot's own [m]."""
+        solves = self.curve("solver/status", "target", (3,))
+        rows = np.vstack([self._target, solves.values])
+        return rows[np.searchsorted(solves.time, time, side="right")]
+
+    def passes(self) -> tuple[Interval, ...]:
+        phases = self.curve("run/phase", "data")
+        ends = [*phases.time[1:], self.end]
+        spans = zip(phases.values, phases.time, ends, strict=False)
+        return tuple(Interval(str(name), float(start), float(end)) for name, start, end in spans if name in PASSES)
+
+
+def _usable(name: str, series: Series) -> np.ndarray:
+    """(n,) which of a field's values say something: places, turns and vectors that are numbers of a sane size.
+
+    Columns with names (cables) may have NaN among them: what a message left out.
+    """
+    values = series[name]
+    if name not in ("position", "vector", "target", "quaternion_xyzw", "orientation_xyzw", "duration"):
+        return np.ones(len(values), dtype=bool)
+    rows = values.reshape(len(values), -1)
+    if name.endswith("_xyzw"):
+        return np.abs(np.linalg.norm(rows, axis=1) - 1.0) < UNIT
+    known = np.abs(rows) <= LARGEST
+    if name == "position" and series.names:
+        return (known | np.isnan(rows)).all(axis=1)
+    return known.all(axis=1)
