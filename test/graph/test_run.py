@@ -163,11 +163,22 @@ def test_a_real_recording_moves_the_base(tmp_path):
     assert report["tip_error_mm"]["with"]["mean"] < report["tip_error_mm"]["without"]["mean"]
 
 
+def test_an_arms_shape_is_estimated_and_compared_with_the_truth(tmp_path):
+    status, output = run("tm40", "--quick", "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["tip_error_mm"]["with"]["mean"] < 30.0 < report["tip_error_mm"]["without"]["max"]
+    assert report["shape_error_mm"]["median"] < 20.0
+    assert report["tick_ms"]["count"] > 50
+    assert report["correlation"] > 0.9
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
         (["slendr"], "no robot 'slendr': there are"),
         (["slender", "--imu", "none.mat"], "none.mat"),
+        (["tm40", "--imu", "none.mat"], "nothing moves the base of 'tm40'"),
         (["slender", "--out", "/proc/none"], "cannot write into '/proc/none'"),
     ],
 )

@@ -97,6 +97,7 @@ class Evaluation:
         correlation: Pearson's r of the twin's and the robot's tip over both passes; NaN without truth.
         binding: how many solves had each limit binding.
         solves, unsettled: how many solves there were, and how many still moved the twin (as gravity did).
+        estimates: the robot's shape was estimated, nothing held its tip: errors are those of what is believed of it.
         pace: seconds of the emulated robot's time that a second of real time was; empty without emulation.
     """
 
@@ -124,6 +125,7 @@ class Evaluation:
     binding: dict[str, int] = field(default_factory=dict)
     solves: int = 0
     unsettled: int = 0
+    estimates: bool = False
     pace: Curve = field(default_factory=lambda: Curve(np.empty(0), np.empty(0)))
 
     @property
@@ -191,6 +193,7 @@ def _of_arm(path: str | Path, arm: TensegrityArm, source: str, series: Mapping, 
         poses=_estimated(run, common["passes"], common["twin_error"]),
         tip_error=common["twin_error"],
         latency=Curve(np.empty(0), np.empty(0)),
+        estimates=True,
     )
 
 

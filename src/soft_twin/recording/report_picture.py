@@ -55,11 +55,13 @@ def draw(evaluation: "Evaluation", path: str | Path) -> None:
         panels = figure.subplot_mosaic("BEE\nBCC\nBLS", width_ratios=[2.2, 1.0, 1.0], height_ratios=[1.15, 1.15, 1.0])
         panels["C"].sharex(panels["E"])
         figure.suptitle(_headline(evaluation), x=0.008, ha="left", fontsize=12)
-        arm = any(stand.estimate is not None for pose in evaluation.poses for stand in pose.stands.values())
-        (draw_arm if arm else draw_bodies)(panels["B"], evaluation)
+        (draw_arm if evaluation.estimates else draw_bodies)(panels["B"], evaluation)
         draw_errors(panels["E"], evaluation)
         draw_actuators(panels["C"], evaluation)
-        draw_times(panels["L"], evaluation, evaluation.latency, "IMU sample to command")
+        if evaluation.estimates:
+            draw_times(panels["L"], evaluation, evaluation.twin_latency, "Reading to estimated tip")
+        else:
+            draw_times(panels["L"], evaluation, evaluation.latency, "IMU sample to command")
         draw_times(panels["S"], evaluation, evaluation.solve_time, "Solve")
         figure.savefig(path, dpi=110, facecolor="white")
 
@@ -90,17 +92,19 @@ def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
 
 def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     """Distance of the robot's tip from its target over time, passes and holds shaded."""
-    named = len(evaluation.poses) <= MOST_NAMED
+    named = len(evaluation.poses) <= MOST_NAMED and not evaluation.estimates
+    what = "tip to its estimate" if evaluation.estimates else "tip to target"
     axes.set_title("Tip error at inclinations of the base to the ground" if named else "Tip error", pad=17)
     axes.set(ylabel="[mm]")
     _shade(axes, evaluation, labels=named)
     curve = evaluation.tip_error
     for interval in evaluation.passes:
         inside = interval.contains(curve.time)
-        label = f"tip to target, {interval.name}"
+        label = what if evaluation.estimates else f"{what}, {interval.name}"
         axes.plot(curve.time[inside], 1e3 * curve.values[inside], color=COLOURS[interval.name], lw=1.6, label=label)
-    twin = evaluation.twin_error
-    axes.plot(*_with_gaps(twin.time, 1e3 * twin.values), color=INK, lw=0.7, alpha=0.8, label="robot's tip to twin's")
+    other = evaluation.shape_error if evaluation.estimates else evaluation.twin_error
+    label = "nodes to their estimates, mean" if evaluation.estimates else "robot's tip to twin's"
+    axes.plot(*_with_gaps(other.time, 1e3 * other.values), color=INK, lw=0.7, alpha=0.8, label=label)
     axes.set_ylim(0.0, 1.2 * _range([1e3 * curve.within(i) for i in evaluation.passes], least=1.0)[1])
     if len(curve.time):
         axes.legend(loc="upper right", ncols=3, fontsize=8)
@@ -227,7 +231,8 @@ def _headline(evaluation: "Evaluation") -> str:
     for name in COLOURS:
         errors = [1e3 * pose.stands[name].error for pose in evaluation.poses if name in pose.stands]
         if errors:
-            parts.append(f"tip error {name} compensation {np.mean(errors):.1f} mm")
+            what = "estimation" if evaluation.estimates else "compensation"
+            parts.append(f"tip error {name} {what} {np.mean(errors):.1f} mm")
     if math.isfinite(evaluation.correlation):
         parts.append(f"correlation of twin and robot {evaluation.correlation:.4f}")
     if not evaluation.complete:
@@ -277,7 +282,7 @@ def _shade(axes: Axes, evaluation: "Evaluation", labels: bool) -> None:
     """Colour the passes, stronger where the base is held; write each hold's inclination at the top."""
     for interval in evaluation.passes:
         axes.axvspan(interval.start, interval.end, color=COLOURS[interval.name], alpha=0.05, lw=0)
-    for pose in evaluation.poses:
+    for pose in () if evaluation.estimates else evaluation.poses:
         for name, stand in pose.stands.items():
             start, end = stand.interval.start, stand.interval.end
             axes.axvspan(start, end, color=COLOURS[name], alpha=0.08, lw=0)

@@ -27,7 +27,8 @@ from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
 from soft_twin_ros.running.sequences import from_text
 
-ERROR_PATIENCE = 1.0  # [s] an error may last before it ends the run
+ERROR_PATIENCE = 1.0  # [s] of the robot's time an error may last before it ends the run
+SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the most
 LOOK_PERIOD = 0.05  # [s]
 QUIET = ("starting", "end")  # phases that say nothing new to people
 MILLIMETRES = 1e3
@@ -104,7 +105,7 @@ class Runner(Node):
     def tell_pace(self) -> None:
         """Say whether the emulated robot was too slow, and what was measured therefore is of a degraded run."""
         if self._number("slow_for") > 0.0:
-            self._progress.line(f"the emulated robot {self._pace()}: what was measured is of a degraded run")
+            self._progress.line(f"the emulated robot {self._paces_in_words()}: what was measured is of a degraded run")
 
     def _ask(self, kind: type, service: str, node: str, request) -> None:
         """Call a service and wait for its answer.
@@ -114,9 +115,10 @@ class Runner(Node):
         """
         name = service
         client = self.create_client(kind, name)
-        self._wait(client.service_is_ready, ANSWER_PATIENCE, lambda: f"the service {name} is not there")
+        patience = ANSWER_PATIENCE / self._pace()
+        self._wait(client.service_is_ready, patience, lambda: f"the service {name} is not there")
         answer = client.call_async(request)
-        self._wait(answer.done, ANSWER_PATIENCE, lambda: f"the service {name} does not answer")
+        self._wait(answer.done, patience, lambda: f"the service {name} does not answer")
         self.destroy_client(client)
         if not answer.result().success:
             raise RunError(f"{name}: {answer.result().message}")
@@ -136,7 +138,7 @@ class Runner(Node):
             RunError: a node has been in error for too long.
         """
         self._listen()
-        for name, message in self._health.wrong_for(ERROR_PATIENCE).items():
+        for name, message in self._health.wrong_for(ERROR_PATIENCE / self._pace()).items():
             raise RunError(f"{self.get_namespace()[1:]}/{name}: {message}")
 
     def _listen(self) -> None:
@@ -157,7 +159,7 @@ class Runner(Node):
         if slow and not self._was_slow:
             self._progress.line("the emulated robot falls behind real time: this machine is too busy")
         elif self._was_slow and not slow:
-            self._progress.line(f"the emulated robot keeps up again, it {self._pace()}")
+            self._progress.line(f"the emulated robot keeps up again, it {self._paces_in_words()}")
         self._was_slow = slow
 
     def _take_tip(self, message: PoseStamped) -> None:
@@ -173,7 +175,11 @@ class Runner(Node):
         """How far the emulated robot is behind real time for good [s]."""
         return self._number("behind_for_good")
 
-    def _pace(self) -> str:
+    def _pace(self) -> float:
+        """Seconds of the emulated robot's time a second, as nodes that wait for it feel it."""
+        return min(max(float(self._health.value(self._emulated, "pace") or 1.0), SLOWEST), 1.0)
+
+    def _paces_in_words(self) -> str:
         slowest, slow_for = self._number("slowest_pace"), self._number("slow_for")
         return f"ran at down to {slowest:.2f} of real time, slow for {slow_for:.1f} s"
 

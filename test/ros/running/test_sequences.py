@@ -3,6 +3,7 @@
 import numpy as np
 
 from soft_twin.emulation.base_motion import inclinations
+from soft_twin_ros.running.arm_bends import ArmBends
 from soft_twin_ros.running.base_turns import BaseTurns
 from soft_twin_ros.running.health import Drivers
 from soft_twin_ros.running.sequences import from_text
@@ -75,6 +76,15 @@ def test_the_holds_of_a_motion_are_phases_of_it():
     assert [motion.phase(t) for t in (1.5, 3.5)] == list(motion.holds) == ["hold 45", "hold 0"]
 
 
+def test_an_arm_moves_by_itself_and_its_estimate_is_compared():
+    book = Book("emulated_arm")
+    book.twin_tip = np.array([0.0, 0.004, 0.1])
+    ArmBends({}, 12.0, 0.5, ("bent",)).run(book)
+    assert book.done == ["starting", "ready", "warm-up", 0.5, "with", "end"]
+    assert book.told == [("with", 12.0, {"bent": "bent"}, 0.005)]
+
+
 def test_a_sequence_goes_to_another_process_as_text():
     sequence = BaseTurns({"move_time": 1.0}, [0.0, 0.0, 0.1], 8.0, 2.0, {"hold -45": "hold -45°"})
     assert from_text(sequence.to_text()) == sequence
+    assert isinstance(from_text(ArmBends({}, 12.0, 0.5).to_text()), ArmBends)
