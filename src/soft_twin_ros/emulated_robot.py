@@ -17,9 +17,8 @@ from soft_twin_msgs.msg import Shape
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
+from soft_twin.emulation import emulated_robot
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
-from soft_twin.emulation.cable_robot import CableRobot
-from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
 from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, shape_message
@@ -54,34 +53,28 @@ class EmulatedRobot(RobotNode):
 
     def __init__(self):
         super().__init__("emulated_robot", Parameters)
-        self._plant = PlantProcess(self.robot)
-        self._cable_robot = CableRobot(
-            self.robot,
-            _motion(self.parameters, self.robot.mounting),
-            self._plant,
-            seed=self.parameters.seed,
-            ambient=self.parameters.ambient,
-        )
+        motion = _motion(self.parameters, self.robot.mounting)
+        self._emulated = emulated_robot(self.robot, motion, self.parameters.seed, self.parameters.ambient)
         self._links = self._link_devices()
         self._tips = self.offer(PoseStamped, "truth/tip")
         self._bases = self.offer(QuaternionStamped, "truth/base")
         self._cables = self.offer(JointState, "truth/cables")
         self._shapes = self.offer(Shape, "truth/shape")
         self._paces = self.offer(Float64, "truth/pace")
-        self._stations = [f"{1e3 * z:g}_mm" for z in self._plant.stations]
+        self._stations = [f"{1e3 * z:g}_mm" for z in self._emulated.stations]
         self._published = 0
         self._time = 0.0
         self.create_service(Trigger, "play", self._play)
         self.create_service(Trigger, "rewind", self._rewind)
         self.create_steady_timer(1.0 / self.parameters.truth_rate, self._publish)
-        self.create_steady_timer(WINDOW, lambda: self._paces.publish(Float64(data=self._cable_robot.pace.last)))
+        self.create_steady_timer(WINDOW, lambda: self._paces.publish(Float64(data=self._emulated.pace.last)))
 
     def health(self) -> Health:
-        robot, pace = self._cable_robot, self._cable_robot.pace
+        robot, pace = self._emulated, self._emulated.pace
         values = {
             "phase": robot.truth().phase,
             "body_failures": robot.body_failures,
-            "damped_steps": self._plant.damped_steps,
+            "damped_steps": robot.damped_steps,
             "keeps_up": not pace.slow,
             "pace": pace.last,
             "slowest_pace": pace.slowest,
@@ -98,8 +91,7 @@ class EmulatedRobot(RobotNode):
     def close(self) -> None:
         for link in self._links:
             link.unlink(missing_ok=True)
-        self._cable_robot.close()
-        self._plant.close()
+        self._emulated.close()
 
     def _link_devices(self) -> list[Path]:
         """The links, made in one step each, so that nobody finds half of one."""
@@ -107,7 +99,7 @@ class EmulatedRobot(RobotNode):
         links = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, device in (("imu", self._cable_robot.imu_path), ("can", self._cable_robot.can_path)):
+            for name, device in (("imu", self._emulated.imu_path), ("can", self._emulated.can_path)):
                 if os.path.lexists(folder / name) and not (folder / name).is_symlink():
                     raise UsageError(f"device_folder '{folder}': '{name}' is no link, and only links are replaced")
                 fresh = folder / f".{name}.{os.getpid()}"
@@ -118,7 +110,7 @@ class EmulatedRobot(RobotNode):
         return links
 
     def _publish(self) -> None:
-        truth = self._cable_robot.truth()
+        truth = self._emulated.truth()
         if truth.time == self._time:
             return
         self._time = truth.time
@@ -126,19 +118,19 @@ class EmulatedRobot(RobotNode):
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
         self._cables.publish(joint_state(truth.time, self.robot.cable_names, truth.displacements, truth.tensions))
         if self._published % self.parameters.shape_every == 0:
-            line = self._plant.centre_line
+            line = self._emulated.centre_line
             self._shapes.publish(shape_message(truth.time, BASE_FRAME, self._stations, line, NAN, NAN))
         self._published += 1
 
     def _play(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._cable_robot.play()
-        failure = self._cable_robot.last_failure
+        self._emulated.play()
+        failure = self._emulated.last_failure
         response.success, response.message = not failure, failure or "the base moves"
         return response
 
     def _rewind(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
-            self._cable_robot.rewind()
+            self._emulated.rewind()
             response.success, response.message = True, "the base is back at its first attitude, the body at rest"
         except DeviceError as error:
             response.success, response.message = False, str(error)

@@ -8,8 +8,8 @@ from virtual_clock import VirtualClock
 from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.emulation.base_motion import inclinations
-from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant import Plant
+from soft_twin.emulation.robot import EmulatedRobot
 
 UPRIGHT, TARGET = [0.0, 0.0, -9.81], [0.01, 0.0, 0.097]
 TICK, BODY_TICKS = 0.004, 5
@@ -39,7 +39,7 @@ class Bench:
         self.clock, self.ticks = VirtualClock(), 0
         self.body = Plant(robot, mesh="hex20r")
         motion = inclinations([0.0], move_time=1.0, hold_time=1.0)
-        self.emulated = CableRobot(robot, motion, self.body, real_time=False)
+        self.emulated = EmulatedRobot(robot, motion, self.body, real_time=False)
         self.bus = Bus(self.emulated._motors.motors)
         self.driver = CableDriver(robot, self.bus, clock=self.clock, threaded=False)
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.robots.cable_tube import CableTube, WinchDescription
+from soft_twin.descriptions.drives import WinchDescription
+from soft_twin.errors import UsageError
+from soft_twin.robots.base import DrivenRobot
 
 COUNTS_PER_TURN = 8192
 FIRST_ID = {0x200: 1, 0x1FF: 5}  # motor id of a command frame's first current
@@ -81,11 +83,19 @@ class EmulatedC610:
         self._zero_counts = np.random.default_rng(seed).integers(0, COUNTS_PER_TURN, count)
 
     @classmethod
-    def of(cls, robot: CableTube, seed: int = 0) -> "EmulatedC610":
-        """The motors of a robot's cables, in their order."""
-        directions = [robot.winch.direction * cable.direction for cable in robot.cables]
+    def of(cls, robot: DrivenRobot, seed: int = 0) -> "EmulatedC610":
+        """The motors of a robot's cables, in their order.
+
+        Raises:
+            UsageError: it has no cables.
+            DescriptionError: they have no drive.
+        """
+        drive = robot.winches
+        if drive is None:
+            raise UsageError(f"robot '{robot.name}' has no winches to emulate")
+        directions = [drive.winch.direction * cable.direction for cable in drive.cables]
         lag = MotorParameters(lag=robot.emulated.motor_lag)
-        return cls([cable.motor_id for cable in robot.cables], robot.winch, lag, seed, directions)
+        return cls([cable.motor_id for cable in drive.cables], drive.winch, lag, seed, directions)
 
     @property
     def limp(self) -> np.ndarray:

@@ -13,8 +13,7 @@ from soft_twin.emulation.modbus_terminal import EmulatedModbusTerminal
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.errors import UsageError
-from soft_twin.robots.base import Robot
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import DrivenRobot, Robot
 
 SPRING = 150.0  # [N/m] that each cable pulls against
 AMBIENT = 25.0  # [degC]
@@ -43,7 +42,7 @@ class Motors:
     period = 0.004
 
     def __init__(self, robot: Robot, seed: int):
-        if not isinstance(robot, CableTube):
+        if not isinstance(robot, DrivenRobot):
             raise UsageError(f"robot '{robot.name}' has no winches to emulate")
         self.motors = EmulatedC610.of(robot, seed)
         self._bus = MotorBus(self.motors)
@@ -90,10 +89,6 @@ class OpenPneu(EmulatedOpenPneu):
     def __init__(self, _: Robot, seed: int):
         super().__init__(seed)
 
-    @property
-    def address(self) -> str:
-        return self.port.path
-
 
 class DacBoard(EmulatedDacBoard):
     """A DAC board with 40 valves."""
@@ -102,10 +97,6 @@ class DacBoard(EmulatedDacBoard):
 
     def __init__(self, _: Robot, seed: int):
         super().__init__(seed=seed)
-
-    @property
-    def address(self) -> str:
-        return self.port.path
 
 
 class Modbus(EmulatedModbusTerminal):

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from soft_twin.emulation.chambers import Chambers
+from soft_twin.emulation.chambers import ChamberParameters, Chambers
 
 READ_INPUT, WRITE_HOLDING = 4, 16
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS = 1, 2
@@ -24,8 +24,8 @@ class EmulatedModbusTerminal:
         silent: fault: requests are not answered.
     """
 
-    def __init__(self, count: int = 16, seed: int = 0):
-        self.chambers = Chambers(count, seed=seed)
+    def __init__(self, count: int = 16, seed: int = 0, parameters: ChamberParameters | None = None):
+        self.chambers = Chambers(count, parameters, seed)
         self.silent = False
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.setblocking(False)
@@ -36,17 +36,21 @@ class EmulatedModbusTerminal:
 
     def step(self, dt: float) -> None:
         """Answer the requests that came, let `dt` seconds pass."""
+        self._since_write += dt
+        self.stand_still(dt)
+        if self._since_write > TIMEOUT:
+            self.chambers.targets[:] = 0.0
+        self.chambers.step(dt)
+
+    def stand_still(self, dt: float) -> None:
+        """Answer the requests that came; the pressures stay, however long."""
         with contextlib.suppress(BlockingIOError):
             client, _ = self._server.accept()
             client.setblocking(False)
             self._clients.append(client)
             self._buffers[client] = b""
-        self._since_write += dt
         for client in list(self._clients):
             self._serve(client)
-        if self._since_write > TIMEOUT:
-            self.chambers.targets[:] = 0.0
-        self.chambers.step(dt)
 
     def close(self) -> None:
         """Unplug it."""

@@ -7,6 +7,7 @@ from soft_twin.emulation.line_faults import LineFaults
 from soft_twin.emulation.ports import PseudoTerminal
 
 CHANNELS = 10
+CHANNELS_A_PAIR = 2
 TELEMETRY_PERIOD = 1.0 / 30.0  # [s]
 PUMPS = ChamberParameters(supply=150e3, valve_lag=0.05, fill_rate=8.0)
 MAX_LINE = 64  # [bytes]
@@ -30,31 +31,32 @@ class EmulatedOpenPneu:
         running: whether the control loop runs: the pumps work and the pressures are said.
     """
 
-    def __init__(self, seed: int = 0, port: PseudoTerminal | None = None):
+    def __init__(self, seed: int = 0, port: PseudoTerminal | None = None, parameters: ChamberParameters = PUMPS):
         self.port = port or PseudoTerminal()
         self.line = LineFaults(self.port, seed)
-        self.chambers = Chambers(CHANNELS, PUMPS, seed)
+        self.chambers = Chambers(CHANNELS, parameters, seed)
         self.running = False
         self._targets = np.zeros(CHANNELS)
         self._selected = 0
         self._text = b""
         self._since_telemetry = 0.0
 
+    @property
+    def address(self) -> str:
+        """What a driver opens."""
+        return self.port.path
+
     def step(self, dt: float) -> None:
         """Take the commands that came, let `dt` seconds pass, stream."""
-        *lines, self._text = (self._text + self.line.read()).split(b"\n")
-        self._text = self._text[-MAX_LINE:]
-        for line in lines:
-            answer = self.answer(line)
-            if answer:
-                self.line.write(answer)
+        self._obey()
         self.chambers.targets = self._targets.copy() if self.running else np.zeros(CHANNELS)
         self.chambers.step(dt)
-        self._since_telemetry += dt
-        if self._since_telemetry >= TELEMETRY_PERIOD:
-            self._since_telemetry %= TELEMETRY_PERIOD
-            if self.running:
-                self.line.write(self._telegram())
+        self._stream(dt)
+
+    def stand_still(self, dt: float) -> None:
+        """Take the commands that came and stream as in `dt` seconds; the pressures stay."""
+        self._obey()
+        self._stream(dt)
 
     def close(self) -> None:
         """Unplug it."""
@@ -78,6 +80,21 @@ class EmulatedOpenPneu:
             self._targets[first : first + 2] = 1e3 * _number(text)
             return b""
         return REFUSAL
+
+    def _obey(self) -> None:
+        *lines, self._text = (self._text + self.line.read()).split(b"\n")
+        self._text = self._text[-MAX_LINE:]
+        for line in lines:
+            answer = self.answer(line)
+            if answer:
+                self.line.write(answer)
+
+    def _stream(self, dt: float) -> None:
+        self._since_telemetry += dt
+        if self._since_telemetry >= TELEMETRY_PERIOD:
+            self._since_telemetry %= TELEMETRY_PERIOD
+            if self.running:
+                self.line.write(self._telegram())
 
     def _telegram(self) -> bytes:
         numbers = ",".join(f"{1e-3 * pressure:.2f}" for pressure in self.chambers.measured())

@@ -11,16 +11,19 @@ valve has not brought back by then.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.sections import section_normal, section_weights
+from soft_twin.mechanics.unknowns import Pose
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.driven_euler import DrivenEuler
@@ -32,12 +35,44 @@ STATIONS = 11
 UPRIGHT = MovingBase(np.array([0.0, 0.0, -9.81]))
 
 
+@dataclass(frozen=True)
+class Plates:
+    """How the body's rigid plates lie and move, in base_link.
+
+    Attributes:
+        centres: (p, 3) [m].
+        rotations: (p, 3, 3) since rest.
+        velocities, accelerations: (p, 3) of the centres, relative to the base [m/s], [m/s²].
+        rates: (p, 3) of their turning relative to the base [rad/s].
+    """
+
+    centres: np.ndarray
+    rotations: np.ndarray
+    velocities: np.ndarray
+    accelerations: np.ndarray
+    rates: np.ndarray
+
+    @classmethod
+    def at_rest(cls, pose: Pose) -> "Plates":
+        """Those of a pose, at rest."""
+        still = np.zeros_like(pose.centres)
+        return cls(pose.centres, pose.rotations, still, still, still)
+
+    def moved(self, pose: Pose, dt: float) -> "Plates":
+        """After a step of `dt` to a pose."""
+        velocities = (pose.centres - self.centres) / dt
+        turned = Rotation.from_matrix(pose.rotations @ self.rotations.swapaxes(1, 2)) if len(pose.centres) else None
+        rates = np.zeros_like(velocities) if turned is None else turned.as_rotvec() / dt
+        return Plates(pose.centres, pose.rotations, velocities, (velocities - self.velocities) / dt, rates)
+
+
 class Plant:
     """See the module's docstring. Arrays of actuators are in the robot's order: cables first, chambers behind them.
 
     Attributes:
         model: its mechanics.
         frames: named places of the body; one is "tip".
+        plates: how its rigid plates lie and move.
         stations: (s,) heights of the cross sections of the centre line in the undeformed body, base to tip [m].
     """
 
@@ -64,6 +99,7 @@ class Plant:
         except ConvergenceError:  # no rest is known: it falls into it from the undeformed shape
             pose = model.rest
         dynamics.restart(pose, np.zeros_like(pose.points), 0.0)
+        self.plates = Plates.at_rest(pose)
 
     @property
     def points(self) -> np.ndarray:
@@ -142,6 +178,7 @@ class Plant:
         self._dynamics.base = base
         self._dynamics.drive(coordinates, softness)
         self._dynamics.step(dt)
+        self.plates = self.plates.moved(self._dynamics.pose, dt)
 
     @cached_property
     def _are_chambers(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soft_twin.emulation.plant import Plant
+from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.priority import prefer_this_process
@@ -28,6 +28,7 @@ class PlantState:
     compliance: np.ndarray
     points: np.ndarray
     centre_line: np.ndarray
+    plates: Plates
     damped_steps: int
 
 

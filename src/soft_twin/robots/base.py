@@ -126,6 +126,11 @@ class DrivenRobot(Robot):
         return []
 
     @property
+    def plate_names(self) -> list[str]:
+        """Of its body's rigid plates, none perhaps."""
+        return []
+
+    @property
     def obstacles(self) -> Sequence[Any]:
         """Descriptions of what its body may press on."""
         return ()

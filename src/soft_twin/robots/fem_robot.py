@@ -40,6 +40,10 @@ class FemRobot(DrivenRobot):
         return [chamber.name for chamber in self.description.chambers]
 
     @property
+    def plate_names(self) -> list[str]:
+        return [plate.name for plate in self.description.body.plates]
+
+    @property
     def winches(self) -> CableDrive | None:
         """What drives its cables; None where it has none.
 

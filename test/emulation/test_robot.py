@@ -8,8 +8,8 @@ from soft_twin import load_robot
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 from soft_twin.emulation.base_motion import inclinations
-from soft_twin.emulation.cable_robot import CableRobot
 from soft_twin.emulation.plant import Plant
+from soft_twin.emulation.robot import EmulatedRobot
 from soft_twin.errors import ConvergenceError, DeviceError
 from soft_twin.sensing.imu_frames import FrameDecoder, encode_heater
 
@@ -22,7 +22,7 @@ class SpringBody:
     def __init__(self):
         self.tip, self.tip_direction = np.array([0.0, 0.0, 0.1]), np.array([0.0, 0.0, 1.0])
         self.efforts, self.points = np.zeros(6), np.zeros((3, 3))
-        self.compliance = np.full(6, 1.0 / SPRING)
+        self.compliance, self.coordinates, self.plates = np.full(6, 1.0 / SPRING), np.zeros(6), None
         self.elapsed, self.gravity, self.fails = 0.0, np.zeros(3), False
 
     def step(self, dt, drives, base):
@@ -44,7 +44,7 @@ def emulated():
 
     def make(hold_time=0.5, **choices):
         motion = inclinations([0.0], move_time=0.2, hold_time=hold_time)
-        robots.append(CableRobot(load_robot("slender"), motion, seed=3, **{"body": SpringBody(), **choices}))
+        robots.append(EmulatedRobot(load_robot("slender"), motion, seed=3, **{"body": SpringBody(), **choices}))
         return robots[-1]
 
     yield make

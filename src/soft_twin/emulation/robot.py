@@ -1,4 +1,4 @@
-"""The slender robot without the robot: body, IMU and motors by one clock, reached only by bytes on two ports."""
+"""A robot without the robot: body, IMUs, motors and valves by one clock, reached only by bytes."""
 
 import math
 import threading
@@ -8,30 +8,37 @@ from typing import Protocol
 
 import numpy as np
 
-from soft_twin.emulation.base_motion import BaseMotion, RecordedMotion, moving_base
+from soft_twin.emulation.base_motion import BaseMotion, moving_base
 from soft_twin.emulation.c610 import EmulatedC610
-from soft_twin.emulation.imu import EmulatedImu, perfect_imu
-from soft_twin.emulation.imu_board import EmulatedImuBoard
+from soft_twin.emulation.imus import RobotImus
 from soft_twin.emulation.motor_bus import MotorBus
+from soft_twin.emulation.plant import Plates
+from soft_twin.emulation.plant_process import PlantProcess
+from soft_twin.emulation.valve_bank import ValveBank
 from soft_twin.emulation.world_clock import Pace, WorldClock
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.priority import prefer_this_thread
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import DrivenRobot
 
 MIN_PAUSE = 0.002  # [s] of a thread that waits for another
 LONGEST_STEP = 3  # [periods] of the body
 MOST_STANDING = 2.0  # [s] told at once of time that stood still: after longer pauses no driver believes anything
-SETTLING_PATIENCE = 5.0  # [s] for the body to be put to rest
+SETTLING_PATIENCE = 60.0  # [s] for the body to be put to rest
 
 
 class Body(Protocol):
-    """What moves when its base and its winches do: see emulation.plant.Plant."""
+    """What moves when its base, its winches and its valves do: see emulation.plant.Plant."""
 
     tip: np.ndarray
     tip_direction: np.ndarray
     efforts: np.ndarray
+    coordinates: np.ndarray
     compliance: np.ndarray
     points: np.ndarray
+    centre_line: np.ndarray
+    stations: np.ndarray
+    plates: Plates
+    damped_steps: int
 
     def step(self, dt, drives, base) -> None: ...
 
@@ -40,7 +47,7 @@ class Body(Protocol):
 
 @dataclass(frozen=True)
 class Timing:
-    """Rates of the parts [Hz]."""
+    """Rates of the parts [Hz]; motors and valves live at one."""
 
     motors: float = 250.0
     imu: float = 100.0
@@ -59,6 +66,8 @@ class Truth:
         phase: what the base is doing.
         displacements: (c,) of the winches [m].
         tensions: (c,) at the winches [N].
+        pressures: (p,) gauge, in the chambers [Pa].
+        volumes: (p,) by which the chambers have grown [m³].
     """
 
     time: float
@@ -68,9 +77,11 @@ class Truth:
     phase: str
     displacements: np.ndarray
     tensions: np.ndarray
+    pressures: np.ndarray
+    volumes: np.ndarray
 
 
-class CableRobot:
+class EmulatedRobot:
     """An emulated robot that lives in two threads, one for its devices and one for its body, by one clock.
 
     The base stands at the motion's first attitude until `play`. The clock keeps to real time as long as the robot keeps
@@ -80,15 +91,17 @@ class CableRobot:
     rate, in steps of up to LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since
     longer steps cost more than they gain.
 
+    Valves fill chambers as if their volumes stood still, and the body's step, which knows how they change, tells their
+    device how much less or more pressure there is.
+
     Attributes:
-        imu_path, can_path: serial ports of the IMU board and of the CAN adapter.
         body_failures: steps of the body that were refused or lost; the cables pull at no winch then.
         last_failure: what the last step said, if it failed.
     """
 
     def __init__(
         self,
-        robot: CableTube,
+        robot: DrivenRobot,
         motion: BaseMotion,
         body: Body,
         seed: int = 0,
@@ -100,26 +113,25 @@ class CableRobot:
 
         Args:
             robot: its description.
-            motion: of its base; a recorded one replaces the emulated IMU's errors by those of a real one.
+            motion: of its base; a recorded one replaces the errors of the base's emulated IMU by those of a real one.
             body: such as emulation.plant_process.PlantProcess; in real time it should not keep the interpreter.
             seed: of everything random.
             timing: rates.
             ambient: temperature of the air [°C].
             real_time: False leaves time to `advance_devices` and `advance_body`.
+
+        Raises:
+            DescriptionError: cables or chambers without a drive.
         """
         self.timing = timing or Timing()
         self.body_failures, self.last_failure = 0, ""
-        self._motion = motion
-        self._mounting = robot.mounting
-        self._body = body
-        self._motors = MotorBus(EmulatedC610.of(robot, seed))
-        parameters = perfect_imu() if isinstance(motion, RecordedMotion) else None
-        self._imu = EmulatedImuBoard(EmulatedImu(parameters, seed), ambient)
-        self.imu_path, self.can_path = self._imu.port.path, self._motors.port.path
+        self._motion, self._body = motion, body
+        self._motors = MotorBus(EmulatedC610.of(robot, seed)) if robot.winches is not None else None
+        self._valves = ValveBank(robot.valves, robot.emulated, seed) if robot.valves is not None else None
+        self._imus = RobotImus(robot, motion, 1.0 / self.timing.imu, seed, ambient)
         self._play_time = math.inf
-        self._tensions = np.zeros(len(robot.cables))
+        self._tensions = np.zeros(len(robot.cable_names))
         self._motor_ticks = self._imu_ticks = 0
-        self._imu_stood = 0  # samples of time that stood still
         self._real_time, self._clock = real_time, WorldClock()
         self.advance_body(0.0, 1.0 / self.timing.plant)
         self._closing, self._unsettled = threading.Event(), threading.Event()
@@ -130,6 +142,41 @@ class CableRobot:
         if real_time:
             for thread in self._threads:
                 thread.start()
+
+    @property
+    def imu_path(self) -> str | None:
+        """Serial port of the IMU board in the base; None: there is none."""
+        return self._imus.base_path
+
+    @property
+    def imu_paths(self) -> dict[str, str]:
+        """Serial ports of all IMU boards, by name."""
+        return self._imus.paths
+
+    @property
+    def can_path(self) -> str | None:
+        """Serial port of the motors' CAN adapter; None: there are no winches."""
+        return None if self._motors is None else self._motors.port.path
+
+    @property
+    def valves_path(self) -> str | None:
+        """What a driver of the valves opens, a serial port or host:port; None: there are no valves."""
+        return None if self._valves is None else self._valves.device.address
+
+    @property
+    def stations(self) -> np.ndarray:
+        """(s,) heights in the undeformed body of the centre line's points [m]."""
+        return self._body.stations
+
+    @property
+    def centre_line(self) -> np.ndarray:
+        """(s, 3) of the body, base to tip [m]."""
+        return self._body.centre_line
+
+    @property
+    def damped_steps(self) -> int:
+        """How many steps of the body ended before they were solved."""
+        return self._body.damped_steps
 
     def play(self, at: float | None = None) -> None:
         """Start the base's motion from its beginning, now or at that time [s since the start]."""
@@ -167,8 +214,8 @@ class CableRobot:
 
     @property
     def heater_duty(self) -> float:
-        """Duty of the IMU's heater, as the driver last set it, 0…1."""
-        return self._imu.heater_duty
+        """Duty of the heater of the base's IMU, as the driver last set it, 0…1."""
+        return self._imus.heater_duty
 
     def close(self) -> None:
         """Stop time and unplug the devices."""
@@ -176,24 +223,30 @@ class CableRobot:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
-        self._imu.close()
-        self._motors.close()
+        for device in (self._imus, self._motors, self._valves):
+            if device is not None:
+                device.close()
 
     def advance_devices(self, now: float) -> None:
-        """Let motors and IMU live until `now` [s since the start], each at its rate."""
+        """Let motors, valves and IMUs live until `now` [s since the start], each at its rate."""
         while (sample_time := self._imu_ticks / self.timing.imu) <= now:
             self._advance_motors(sample_time)
-            self._sample_imu(sample_time)
+            self._imus.sample(sample_time, self._motion_time(sample_time), self._body.plates)
             self._imu_ticks += 1
         self._advance_motors(now)
 
     def advance_body(self, now: float, dt: float) -> None:
         """Let the body live for `dt` seconds until `now` [s since the start]."""
         t, stamp = self._motion_time(now), time.time() - (self._clock.ago(now) if self._real_time else 0.0)
-        displacements = self._motors.motors.displacements.copy()
+        displacements = np.zeros(0) if self._motors is None else self._motors.motors.displacements.copy()
+        filled = np.zeros(0) if self._valves is None else self._valves.pressures
+        count, pressures = len(displacements), filled
         try:
-            self._body.step(dt, displacements, moving_base(self._motion, t))
-            self._tensions, self.last_failure = self._body.efforts.copy(), ""
+            self._body.step(dt, np.concatenate([displacements, filled]), moving_base(self._motion, t))
+            self._tensions, pressures = np.split(self._body.efforts, [count])
+            self.last_failure = ""
+            if self._valves is not None:
+                self._valves.change(pressures - filled)
         except SoftTwinError as error:
             self._fail(error)
         self._points = self._body.points.copy()
@@ -205,6 +258,8 @@ class CableRobot:
             phase=self._motion.phase(t) if t >= 0.0 else "rest",
             displacements=displacements,
             tensions=self._tensions,
+            pressures=pressures,
+            volumes=self._body.coordinates[count:].copy(),
         )
 
     def _fail(self, error: SoftTwinError) -> None:
@@ -223,25 +278,19 @@ class CableRobot:
             self._settling.notify_all()
 
     def _advance_motors(self, now: float) -> None:
-        while self._motor_ticks / self.timing.motors <= now:
-            self._motors.step(1.0 / self.timing.motors, self._tensions_now())
+        period = 1.0 / self.timing.motors
+        while self._motor_ticks * period <= now:
+            if self._motors is not None:
+                self._motors.step(period, self._tensions_now())
+            if self._valves is not None:
+                self._valves.step(period)
             self._motor_ticks += 1
 
     def _tensions_now(self) -> np.ndarray:
         """(c,) [N]: those of the body's last step, less where a winch has let cable out since: it is slack before the
         body has followed."""
         let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
-        return np.maximum(self._tensions - let_out / self._body.compliance, 0.0)
-
-    def _sample_imu(self, now: float, turning: bool = True) -> None:
-        t = self._motion_time(now)
-        if isinstance(self._motion, RecordedMotion):
-            angular_velocity, specific_force = self._motion.imu(t)
-        else:
-            angular_velocity = self._mounting.T @ self._motion.angular_velocity(t)
-            specific_force = self._mounting.T @ self._motion.specific_force(t)
-        board_time = now + self._imu_stood / self.timing.imu
-        self._imu.step(board_time, turning * angular_velocity, specific_force, 1.0 / self.timing.imu)
+        return np.maximum(self._tensions - let_out / self._body.compliance[: len(let_out)], 0.0)
 
     def _motion_time(self, now: float) -> float:
         """Time on the motion's clock: negative while it has not begun."""
@@ -250,7 +299,7 @@ class CableRobot:
     def _run_devices(self) -> None:
         prefer_this_thread()  # devices keep their own time, however busy the host is
         while not self._closing.wait(max(-self._clock.ago(self._next_tick()), 0.0)):
-            while not (self._motors.is_heard or self._closing.is_set()):
+            while not (self._motors is None or self._motors.is_heard or self._closing.is_set()):
                 self._closing.wait(MIN_PAUSE)
             self._stand_still(self._clock.give_up())
             now = self._clock.due()
@@ -258,15 +307,17 @@ class CableRobot:
             self._clock.move(now)
 
     def _stand_still(self, duration: float) -> None:
-        """Motors and IMU tell that they have not moved for so long [s], tick by tick."""
+        """All devices tell that nothing has moved for so long [s], tick by tick."""
         told = min(duration, MOST_STANDING)
         ticks, self._standing = _whole(self._standing + told * self.timing.motors)
         samples, self._imu_standing = _whole(self._imu_standing + told * self.timing.imu)
-        if ticks:
+        if ticks and self._motors is not None:
             self._motors.stand_still(ticks)
+        for _ in range(ticks if self._valves is not None else 0):
+            self._valves.stand_still(1.0 / self.timing.motors)
+        now = self._imu_ticks / self.timing.imu
         for _ in range(samples):
-            self._sample_imu(self._imu_ticks / self.timing.imu, turning=False)
-            self._imu_stood += 1
+            self._imus.stand_still(now, self._motion_time(now), self._body.plates)
 
     def _next_tick(self) -> float:
         return min(self._motor_ticks / self.timing.motors, self._imu_ticks / self.timing.imu)
@@ -287,3 +338,15 @@ class CableRobot:
 def _whole(number: float) -> tuple[int, float]:
     """Its whole part, and the rest."""
     return int(number), number - int(number)
+
+
+class OwnBody(EmulatedRobot):
+    """An emulated robot whose body is in a process of its own, which ends with it."""
+
+    def __init__(self, robot: DrivenRobot, motion: BaseMotion, seed: int = 0, ambient: float = 25.0):
+        self._process = PlantProcess(robot)
+        super().__init__(robot, motion, self._process, seed=seed, ambient=ambient)
+
+    def close(self) -> None:
+        super().close()
+        self._process.close()

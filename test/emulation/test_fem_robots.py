@@ -1,0 +1,118 @@
+"""Emulated robots of finite elements: bytes to pressure to bend, chambers that fill, IMUs on plates."""
+
+import numpy as np
+import pytest
+import serial
+import yaml
+
+from soft_twin import load_robot
+from soft_twin.emulation.base_motion import inclinations
+from soft_twin.emulation.imus import RobotImus
+from soft_twin.emulation.plant import AIR, Plant
+from soft_twin.emulation.robot import EmulatedRobot
+from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.solvers.equilibrium import equilibrium
+
+UPRIGHT = MovingBase(np.array([0.0, 0.0, -9.81]))
+PERIOD = 0.02
+
+
+@pytest.fixture(scope="module")
+def finger(tmp_path_factory):
+    """The finger of config/ with fewer cells and without its floor."""
+    content = yaml.safe_load(load_robot("finger").path.read_text(encoding="utf-8"))
+    robot = content["robot"]
+    robot["body"]["mesh"]["voxels"].update(cells=[4, 3, 5], hollows=[{"first": [2, 1, 1], "last": [2, 1, 3]}])
+    del robot["obstacles"]
+    path = tmp_path_factory.mktemp("finger") / "finger.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return load_robot(path)
+
+
+def test_a_chamber_fills_to_its_set_point_and_bends_the_body(finger):
+    """At rest the gas has the pressure that its valve holds, and the body is where its statics are."""
+    plant = Plant(finger)
+    for _ in range(100):
+        plant.step(PERIOD, np.array([-0.005, -0.005, 10e3]), UPRIGHT)
+    assert plant.efforts[2] == pytest.approx(10e3, rel=1e-3)
+    assert plant.damped_steps == 0
+    assert plant.tip[0] < -1e-4
+    volume = plant.coordinates[2]
+    plant.model.efforts = np.array([0.0, 0.0, 10e3])
+    rest = equilibrium(plant.model).pose.points
+    np.testing.assert_allclose(plant.points, rest, atol=2e-5)
+    assert plant.model.actuators.coordinates(rest)[2] == pytest.approx(volume, rel=1e-2)
+
+
+def test_a_chamber_that_grows_at_once_keeps_its_gas(finger):
+    """Boyle: in a step that is short against the valve's time, (p + p₀) V stays, whatever the body does."""
+    plant = Plant(finger)
+    for _ in range(60):
+        plant.step(PERIOD, np.array([-0.005, -0.005, 8e3]), UPRIGHT)
+    plant._fill_rate = 1e-6
+    pressure, volume = plant.efforts[2], plant._rest_volumes[2] + plant.coordinates[2]
+    for _ in range(50):  # the cables press the chamber together
+        wound = min(plant.coordinates[0] + 4e-4, 0.012)
+        plant.step(PERIOD, np.array([wound, wound, plant.efforts[2]]), UPRIGHT)
+    now = plant._rest_volumes[2] + plant.coordinates[2]
+    assert abs(now / volume - 1.0) > 1e-3
+    assert (plant.efforts[2] + AIR) * now == pytest.approx((pressure + AIR) * volume, rel=2e-4)
+
+
+def test_an_imu_on_a_plate_feels_gravity_turned_with_the_plate(finger):
+    plant = Plant(finger)
+    for _ in range(100):
+        plant.step(PERIOD, np.array([-0.005, -0.005, 10e3]), UPRIGHT)
+    imus = RobotImus(finger, inclinations([0.0], 1.0, 1.0), 0.01, 0, 25.0)
+    rate, force = imus._felt(finger.imus[1], -1.0, plant.plates)
+    imus.close()
+    np.testing.assert_allclose(rate, 0.0, atol=1e-2)
+    np.testing.assert_allclose(plant.plates.rotations[0] @ force, [0.0, 0.0, 9.81], atol=0.05)
+    assert abs(force[0]) > 0.02
+
+
+class Loop:
+    """An emulated robot and its drivers, tick by tick."""
+
+    def __init__(self, robot, tick=0.004):
+        self.body = Plant(robot)
+        self.emulated = EmulatedRobot(robot, inclinations([0.0], 1.0, 1.0), self.body, real_time=False)
+        self.tick, self.ticks = tick, 0
+
+    def live(self, seconds):
+        for _ in range(round(seconds / self.tick)):
+            self.ticks += 1
+            now = self.ticks * self.tick
+            self.emulated.advance_devices(now)
+            if self.ticks % 5 == 0:
+                self.emulated.advance_body(now, 5 * self.tick)
+
+
+def test_bytes_become_pressure_and_pressure_bends(finger):
+    """The OpenPneu's own words on its port: select, target, start."""
+    loop = Loop(finger)
+    try:
+        straight = loop.emulated.truth().tip
+        with serial.Serial(loop.emulated.valves_path, timeout=0.1) as port:
+            port.write(b"SC=0\r\nT=10\r\nC\r\n")
+            loop.live(1.0)
+            said = port.read(100_000).decode("ascii")
+        truth = loop.emulated.truth()
+    finally:
+        loop.emulated.close()
+    assert truth.pressures[0] == pytest.approx(10e3, rel=0.02)
+    assert truth.volumes[0] > 1e-8
+    assert truth.tip[0] < straight[0] - 1e-4
+    telegrams = [line for line in said.splitlines() if line.startswith("T") and line.endswith(";")]
+    assert float(telegrams[-1][1:].split(",")[0]) == pytest.approx(10.0, abs=0.5)
+
+
+def test_a_robot_has_the_devices_of_its_description(finger):
+    loop = Loop(finger)
+    try:
+        robot = loop.emulated
+        assert robot.can_path and robot.valves_path
+        assert robot.imu_path == robot.imu_paths["base"] != robot.imu_paths["nail"]
+        assert len(robot.truth().tensions) == 2
+    finally:
+        robot.close()
