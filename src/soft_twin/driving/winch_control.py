@@ -6,6 +6,8 @@ import numpy as np
 
 RATE_MARGIN = 0.05  # beyond the rate limit, so that a cable at the limit can be led from both sides
 LARGEST_INTEGRAL = 1.0  # [A]
+OVERSHOOT = 1.3  # times the limit of the rate, to which currents may drive a cable …
+REACTION = 0.01  # [s] … before they can be taken back: the feedback's age, and the motor's lag
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class WinchControl:
     while the limit binds. Where the feedback is later than the gains were made for, k_p and k_v are lowered in
     proportion, and k_i by its square: late feedback at full gain would make the cables swing.
 
+    A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
+    already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in which
+    nobody can take it back: k_f v + m (± 1.3 v_max − v) / T.
+
     Attributes:
         limited: (c,) whether the current limit binds.
     """
@@ -64,6 +70,7 @@ class WinchControl:
     def __init__(self, count: int, current_limit: float, rate_limit: float, gains: ControlGains):
         self._limit = current_limit
         self._rate_limit = (1.0 + RATE_MARGIN) * rate_limit
+        self._highest_rate = OVERSHOOT * rate_limit
         self._gains = gains
         self._integral = np.zeros(count)
         self.limited = np.zeros(count, dtype=bool)
@@ -84,8 +91,15 @@ class WinchControl:
         error = asked_rates.clip(-self._rate_limit, self._rate_limit) - rates
         forward = wanted.friction * wanted.rates + g.inertia * wanted.accelerations
         asked = forward + trust * g.rate * error + self._integral
-        currents = asked.clip(-self._limit, self._limit)
-        self.limited = currents != asked
-        self._integral += np.where(self.limited, 0.0, trust**2 * g.integral * dt * error)
+        kept = asked.clip(-self._limit, self._limit)
+        self.limited = kept != asked
+        currents = kept.clip(*self._harmless(rates, wanted.friction))
+        self._integral += np.where(currents != asked, 0.0, trust**2 * g.integral * dt * error)
         self._integral = self._integral.clip(-LARGEST_INTEGRAL, LARGEST_INTEGRAL)
         return currents
+
+    def _harmless(self, rates: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back."""
+        steady, most = friction * rates, self._gains.inertia / REACTION
+        low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
+        return low.clip(-self._limit, self._limit), high.clip(-self._limit, self._limit)

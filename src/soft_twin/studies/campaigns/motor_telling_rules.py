@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from soft_twin.studies.campaigns.devices.winches import LOCKED
+from soft_twin.studies.campaigns.devices.winches import LOCKED, ON_DRUM
 from soft_twin.studies.campaigns.motor_book import CaseBook, earliest, state_of
 
 QUIET = {"away", "limp", "position unknown", "ready", "stopped", "fault"}  # states in which nothing may be driven
@@ -24,6 +24,7 @@ class TellingRules:
     def __init__(self, book: CaseBook):
         self._book = book
         self._homing_since, self._homing_from = math.nan, np.zeros(len(book.case.winches))
+        self._was_taut = np.zeros(len(book.case.winches), dtype=bool)
         self._plugged = True
 
     def look(self, status, error: BaseException | None) -> None:
@@ -36,6 +37,7 @@ class TellingRules:
             self._book.check_message("a fault", text)
         faults = tuple(text for text in texts if not ABOUT_COMMANDS.match(text))
         self._note_world(now)
+        self._was_taut = self._book.homing & (self._was_taut | (self._book.world.winches.slacks() <= TAUT))
         self._note_state(state, faults, now)
         self._check_alarm(state, faults)
         self._check_losses(state, faults, now)
@@ -85,8 +87,9 @@ class TellingRules:
         if state not in ("active", "ready") or faults:
             self._book.zero_sure = False
             return
-        slack = self._book.world.winches.slacks()
-        for i in np.flatnonzero((slack > TAUT) & (self._book.world.winches.health[:, LOCKED] == 0.0)):
+        slack, health = self._book.world.winches.slacks(), self._book.world.winches.health
+        unseen = (health[:, LOCKED] > 0.0) | (self._was_taut & (health[:, ON_DRUM] == 0.0))
+        for i in np.flatnonzero((slack > TAUT) & ~unseen):
             self._book.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slack[i]:.2f} mm left")
         self._book.unknown = False
         self._book.zero, self._book.zero_sure = self._book.world.winches.lengths(), True
