@@ -11,9 +11,19 @@ NAMES = ["left", "right", "top"]
 TOLD = np.array([50e3, 20e3, 80e3])
 
 
+class Prompt(ValveControl):
+    """A control whose device is told at once what to hold."""
+
+    def update(self, *measured, **device):
+        positions = super().update(*measured, **device)
+        if self.ready:
+            self.told = positions
+        return positions
+
+
 @pytest.fixture
 def control():
-    return ValveControl(NAMES, LIMITS)
+    return Prompt(NAMES, LIMITS)
 
 
 def _run(control, seconds, command=None, measure=True):
@@ -137,7 +147,7 @@ def test_a_refusal_names_the_chamber():
 
 
 def test_pressures_keep_to_the_acceleration_limit_and_it_is_counted():
-    gentle = ValveControl(NAMES, ChamberLimits(pressure=(0.0, 100e3), rate=200e3, vent_rate=50e3, acceleration=1e6))
+    gentle = Prompt(NAMES, ChamberLimits(pressure=(0.0, 100e3), rate=200e3, vent_rate=50e3, acceleration=1e6))
     gentle.enable()
     path = _run(gentle, 1.5, TOLD)
     rates = np.diff(path, axis=0) / DT
@@ -212,7 +222,7 @@ def test_what_never_agrees_is_taken_for_the_lowest_that_was_seen(control):
 
 
 def test_a_device_that_rests_by_itself_is_waited_for_instead_of_measured():
-    control = ValveControl(NAMES, LIMITS, rests_after=0.5)
+    control = Prompt(NAMES, LIMITS, rests_after=0.5)
     for _ in range(29):
         control.update(np.full(3, 79e3), DT)
         assert not control.ready
@@ -222,7 +232,7 @@ def test_a_device_that_rests_by_itself_is_waited_for_instead_of_measured():
 
 
 def test_chambers_that_have_rested_while_the_host_was_halted_are_not_filled_again():
-    control = ValveControl(NAMES, LIMITS, rests_after=0.5)
+    control = Prompt(NAMES, LIMITS, rests_after=0.5)
     _measured(control, 1.0, lambda pressures: np.zeros(3))
     control.enable()
     _measured(control, 1.0, lambda pressures: pressures)
@@ -232,7 +242,7 @@ def test_chambers_that_have_rested_while_the_host_was_halted_are_not_filled_agai
 @pytest.mark.parametrize("value", [-100e3, -1e38, np.nan, np.inf, 1e38])
 def test_nothing_beyond_the_limits_is_told_whatever_a_sensor_reads(value):
     limits = ChamberLimits((10e3, 80e3), rate=200e3, vent_rate=50e3, vented=20e3)
-    control = ValveControl(NAMES, limits)
+    control = Prompt(NAMES, limits)
     for seconds, broken in ((1.0, True), (1.0, False), (3.0, True)):
         if not broken:
             control.update(control.state(0.0).commanded, DT)
@@ -397,3 +407,13 @@ def test_a_device_that_is_told_seldom_is_not_told_at_once_what_it_has_missed():
             control.told = positions
     assert np.max(rises) <= lead * (1 + 1e-9)
     np.testing.assert_allclose(control.told, 100e3)
+
+
+def test_pressures_rise_from_what_a_device_holds_and_not_before_it_was_told_that():
+    """Its answers were spoiled: for a while it could be told nothing, and its chambers have fallen to its rest."""
+    control = ValveControl(NAMES, LIMITS)
+    control.enable()
+    for tick in range(100):
+        control.command(np.full(3, 100e3))
+        positions = control.update(np.full(3, 50e3) if tick < 50 else None, DT)
+    assert np.all(positions <= 50e3)

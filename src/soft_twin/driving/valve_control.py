@@ -243,10 +243,10 @@ class ValveControl(ActuatorControl):
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
         """(n,) the target, but not up from far above where the chambers are, nor where nobody knows where that is [Pa].
 
-        Nor from far above what a slow device was told last: it would be told all that it has missed at once. Nothing
-        that is measured, be it ever so high, makes it higher than the target.
+        Nor from far above what a slow device was told last, and not at all before it was told anything: it would be told
+        all that it has missed at once. Nothing that is measured, be it ever so high, makes it higher than the target.
         """
-        measured = self._sensors.pressures
-        highest = np.fmax(measured + self._lead, self._limiter.positions)
-        highest = np.fmin(highest, self.told + self._lead)  # not where it was told nothing: NaN
+        measured, positions = self._sensors.pressures, self._limiter.positions
+        highest = np.fmin(np.fmax(measured + self._lead, positions), self.told + self._lead)
+        highest = np.where(np.isnan(self.told), positions, highest)
         return np.minimum(target, highest).clip(*self._limits.pressure)
