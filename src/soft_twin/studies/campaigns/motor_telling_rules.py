@@ -25,6 +25,7 @@ class TellingRules:
         self._book = book
         self._homing_since, self._homing_from = math.nan, np.zeros(len(book.case.winches))
         self._was_taut = np.zeros(len(book.case.winches), dtype=bool)
+        self._was_active = False
         self._plugged = True
 
     def look(self, status, error: BaseException | None) -> None:
@@ -38,6 +39,7 @@ class TellingRules:
         faults = tuple(text for text in texts if not ABOUT_COMMANDS.match(text))
         self._note_world(now)
         self._was_taut = self._book.homing & (self._was_taut | (self._book.world.winches.slacks() <= TAUT))
+        self._note_waking(state, now)
         self._note_state(state, faults, now)
         self._check_alarm(state, faults)
         self._check_losses(state, faults, now)
@@ -56,6 +58,12 @@ class TellingRules:
         self._plugged = plugged
         self._book.unplugged_since = math.nan if plugged else earliest(self._book.unplugged_since, now)
         self._book.silent_since = earliest(self._book.silent_since, now) if self._book.silent() else math.nan
+
+    def _note_waking(self, state: str, now: float) -> None:
+        """What is enabled when it is active needs nobody to enable it: its watchdog begins when it is, once."""
+        if state == "active" and not self._was_active and self._book.case.enable_when_active:
+            self._book.fed = now
+        self._was_active = state == "active" or (self._was_active and state == "ready")  # relaxed by the watchdog
 
     def _note_state(self, state: str, faults: tuple[str, ...], now: float) -> None:
         if self._book.homing and state not in ("homing",) and self._book.tick > self._book.enabled_at + 1:

@@ -10,7 +10,7 @@ time. The code under test sees an adapter in memory; the motors behind it are wr
 | driven while inactive | a current while the session is deactivated or disconnected |
 | driven without a zero | a current, but for taking up slack, by a driver that nobody homed since it was started |
 | driven while not enabled | a current without enable() after a fault, relax(), a lost device or lost commands |
-| current too late | a current later than 1 s + 3 ticks of wall time after the last command that was accepted |
+| current too late | a current later than 1 s + 3 ticks of wall time after the last command or enabling |
 | stranger driven, strange frame | a current for a motor that the robot has not; a frame that commands nothing |
 | enabled without a zero, enabled while stopped | enable() accepted then; also after "position unknown" was told |
 | homed blind | home() accepted while some motor has been silent for 0.5 s |

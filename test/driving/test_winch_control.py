@@ -1,0 +1,43 @@
+"""The current of a winch whose cable is not where its motion is."""
+
+import numpy as np
+import pytest
+
+from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
+
+RATE = 0.05  # [m/s] limit
+GAINS = ControlGains()
+
+
+def _current(rate, motion_rate, acceleration, behind):
+    """For a cable with a rate [m/s], a motion with one [m/s] and an acceleration [m/s²], which is ahead by a way [m]."""
+    control = WinchControl(1, 4.4, RATE, GAINS)
+    wanted = Wanted(
+        rates=np.array([motion_rate]),
+        accelerations=np.array([acceleration]),
+        displacements_then=np.array([behind]),
+        rates_then=np.array([motion_rate]),
+        friction=np.array([GAINS.friction]),
+        trust=np.ones(1),
+    )
+    return float(control.update(wanted, np.zeros(1), np.array([rate]), 0.004)[0])
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("friction", [5.0, 9.0, 17.1, 25.0])
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.035, 0.05])
+def test_a_cable_that_comes_free_behind_its_motion_is_not_driven_too_fast(sign, friction, rate):
+    """It has its rate, and the motion's acceleration comes on top; 8 ms later the current can be taken back."""
+    current = sign * _current(sign * rate, sign * 0.046, sign * 4.4, sign * 0.002)
+    later = current / friction + (rate - current / friction) * np.exp(-friction / GAINS.inertia * 0.008)
+    assert later <= 1.75 * RATE + 0.005
+
+
+@pytest.mark.parametrize("rate", np.linspace(0.0, RATE, 6))
+def test_a_cable_that_is_where_its_motion_is_gets_all_that_the_motion_asks_for(rate):
+    """Its feedback is 8 ms old, and so less by what the motion has gained since."""
+    seen = max(rate - GAINS.delay * 4.0, 0.0)
+    control = WinchControl(1, 4.4, RATE, GAINS)
+    wanted = Wanted(*(np.array([value]) for value in (rate, 4.0 * (rate < RATE), 0.0, seen, GAINS.friction, 1.0)))
+    asked = GAINS.friction * rate + GAINS.inertia * 4.0 * (rate < RATE)
+    assert control.update(wanted, np.zeros(1), np.array([seen]), 0.004)[0] == pytest.approx(asked, abs=0.01)
