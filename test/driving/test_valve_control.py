@@ -417,3 +417,20 @@ def test_pressures_rise_from_what_a_device_holds_and_not_before_it_was_told_that
         control.command(np.full(3, 100e3))
         positions = control.update(np.full(3, 50e3) if tick < 50 else None, DT)
     assert np.all(positions <= 50e3)
+
+
+def test_after_a_pause_chambers_are_judged_by_what_is_measured_then(control):
+    """An OpenPneu that lets out the air measures nothing meanwhile; what it said before is over."""
+    low, high = np.zeros(3), np.array([90e3, 0.0, 0.0])
+    control.enable()
+    _run(control, 0.2)
+    while control.state(0.0).mode != "fault":
+        control.command(np.zeros(3))
+        control.update(high, DT)
+    for _ in range(100):
+        control.update(None, DT, pausing=True)
+    control.enable()
+    control.update(None, DT)
+    control.update(None, DT)
+    control.update(low, DT)
+    assert control.state(0.0).mode == "active"

@@ -10,7 +10,7 @@ GAINS = ControlGains()
 
 
 def _current(rate, motion_rate, acceleration, behind):
-    """For a cable with a rate [m/s], a motion with one [m/s] and an acceleration [m/s²], which is ahead by a way [m]."""
+    """Of a cable at a rate [m/s] and a motion at another [m/s], with an acceleration [m/s²] and ahead by a way [m]."""
     control = WinchControl(1, 4.4, RATE, GAINS)
     wanted = Wanted(
         rates=np.array([motion_rate]),

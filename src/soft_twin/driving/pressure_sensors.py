@@ -20,6 +20,7 @@ class PressureSensors:
         pressures: (n,) the median of the last few, NaN where not known [Pa].
         agreed: (n,) the highest of some more, NaN where that is not known: no few wrong ones make it low [Pa].
         age: of the newest [s].
+        pausing: nothing was measured since a pause began: what was before is long over.
     """
 
     def __init__(self, names: Sequence[str], stale_after: float, silent_after: float):
@@ -30,12 +31,12 @@ class PressureSensors:
         self._unknown = np.zeros(len(self._names))  # for how long each has said no pressure [s]
         self.newest = self.pressures = self.agreed = self._unseen = np.full(len(self._names), np.nan)
         self.age = 0.0
-        self._pausing = False
+        self.pausing = False
 
     @property
     def present(self) -> np.ndarray:
         """(n,) the pressures, NaN where what was measured last is long over [Pa]."""
-        return self._unseen if self._pausing or self.age > self._silent_after else self.pressures
+        return self._unseen if self.pausing or self.age > self._silent_after else self.pressures
 
     @property
     def fault(self) -> str:
@@ -53,7 +54,7 @@ class PressureSensors:
         self._recent.clear()
         self.agreed = self._unseen
         self.age = 0.0
-        self._pausing = True
+        self.pausing = True
 
     def update(self, measured: np.ndarray | None, dt: float) -> None:
         """Take the pressures (n,) measured in the last `dt` seconds, if any."""
@@ -66,7 +67,7 @@ class PressureSensors:
         first = (
             self.age > self._silent_after
         )  # after so long a chamber may be anywhere: one measurement is all there is
-        self._pausing = False
+        self.pausing = False
         known = (measured >= VACUUM - OFFSET) & (measured <= HIGHEST)  # false for NaN
         self._unknown = np.where(known, 0.0, self._unknown + self.age)
         self.age = 0.0

@@ -145,7 +145,7 @@ class ValveControl(ActuatorControl):
             self._sensors.update(measured, dt)
         self._counters["stale"] += self._sensors.age > self.parameters.stale_after
         step = min(dt, self.parameters.longest_step)
-        if not pausing:  # what was measured last is long over
+        if not self._sensors.pausing:
             self._watch_chambers(step)
         self._watch()
         if not self.ready:
@@ -243,8 +243,9 @@ class ValveControl(ActuatorControl):
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
         """(n,) the target, but not up from far above where the chambers are, nor where nobody knows where that is [Pa].
 
-        Nor from far above what a slow device was told last, and not at all before it was told anything: it would be told
-        all that it has missed at once. Nothing that is measured, be it ever so high, makes it higher than the target.
+        Nor from far above what a slow device was told last, and not at all before it was told anything: it would be
+        told all that it has missed at once. Nothing that is measured, be it ever so high, makes it higher than the
+        target.
         """
         measured, positions = self._sensors.pressures, self._limiter.positions
         highest = np.fmin(np.fmax(measured + self._lead, positions), self.told + self._lead)

@@ -39,11 +39,12 @@ add up; more than half a turn of a rotor (0.57 mm of cable) can be seen in its a
 
 What physics forbids to see, and is therefore exempt: how far a cable without current is turned by the body; a cable
 that has come off its drum, as long as nobody takes up its slack, or once it was found taut in that (some milliamperes
-of tension are gone behind as many of dry friction); frames that are doubled or reordered and change nothing; a motor whose torque has just turned round or that shares an id, for the 60 ms until its answers can show
-it; the motion of a motor that does not hear the host, or whose adapter was unplugged, and goes on for up to 0.2 s with
-what it was told last, and so while the host is halted and for the 30 ms in which it then brakes; a rotor that is
-locked while slack is taken up feels like a taut cable. A cable that has got beyond its limits without being driven may
-be held there, but not be driven 1 mm farther out.
+of tension are gone behind as many of dry friction); frames that are doubled or reordered and change nothing; a motor
+whose torque has just turned round or that shares an id, for the 60 ms until its answers can show it; the motion of a
+motor that does not hear the host, or whose adapter was unplugged, and goes on for up to 0.2 s with what it was told
+last, and so while the host is halted and for the 30 ms in which it then brakes; a rotor that is locked while slack is
+taken up feels like a taut cable. A cable that has got beyond its limits without being driven may be held there, but not
+be driven 1 mm farther out.
 """
 
 import random

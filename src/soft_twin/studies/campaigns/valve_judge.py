@@ -136,6 +136,8 @@ class Judge:
             self.fail(kind, f"chamber {index} {_kpa(pressure)}, the lowest is {_kpa(self._low)}")
         found = max(chamber.truths) + VENTED_LEAD + SENSOR_MARGIN
         self._judge_rise(index, chamber, pressure, found)
+        if self._may_be_deceived(index) and pressure > chamber.lost[1]:
+            chamber.lost = (now, pressure, chamber.lost[2])  # it is vented from what its sensor says
         if self.granted:
             self._judge_wanted(index, chamber, pressure, found)
         else:
