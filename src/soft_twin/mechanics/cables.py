@@ -86,7 +86,7 @@ class Cables:
         self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
         self._first = np.searchsorted(owners, np.arange(self.count))
-        self._ones, self._node_count = np.ones(len(owners)), len(rest)
+        self._each, self._ones, self._node_count = np.arange(len(owners)), np.ones(len(owners)), len(rest)
         self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ class Cables:
 
     def pieces_and_directions(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Lengths (s,) of the pieces at positions (n, 3) [m], and their unit vectors (s, 3)."""
-        return self._lengths_and_directions(x, np.arange(len(self._nodes)), len(self._nodes))
+        return self._lengths_and_directions(x, self._each, len(self._nodes))
 
     def _lengths_and_directions(self, x: np.ndarray, owners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """As above, of `count` owners (s,) of the pieces."""

@@ -167,7 +167,7 @@ class FemTwin(StaticTwin):
             coordinates=self.body_coordinates(),
             free_coordinates=sensitivities[:, 0],
             compliance=sensitivities[:, 1:] + self._softness_matrix,
-            residual=float(np.linalg.norm(unbalanced)),
+            residual=math.sqrt(unbalanced @ unbalanced),
             energy=assembled.energy,
             steps=solved,
             unbalanced=unbalanced,
