@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.mechanics.constraints.base import Rows
+from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact import coulomb
 from soft_twin.mechanics.contact.coulomb import solve_coulomb
 

@@ -169,7 +169,7 @@ def test_support_is_the_square_of_the_rows_gradients():
     body = Body(mesh, Material(energy_named("stable_neo_hookean", 2e4, 0.3), 1000.0), mesh.nodes[:, 2] < 1e-9)
     touch = Contact(Sphere([0.038, 0.038, 0.03], 0.0105), friction=0.4, spacing=0.005)
     model = Model(body, [], [touch])
-    rows = model.rows(mesh.nodes, [{}])[0]
+    rows = model.rows(mesh.nodes, model.idle)[0]
     normal = rows.keys[rows.inequalities]
     assert 1 < (normal >= len(mesh.nodes)).sum() < len(normal) < len(rows.keys)
     total = np.zeros((len(mesh.nodes), len(mesh.nodes), 3, 3))

@@ -12,10 +12,11 @@ from test_loads import outer_faces
 from soft_twin.errors import ConvergenceError, InputError, MaterialError, MeshError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import CableLength, Contact, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints import CableLength, Contact, Multipliers, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints.rows import stacked
 from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
-from soft_twin.mechanics.model import Increment, Model, reactions, stacked
+from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers.equilibrium import equilibrium, minimise
@@ -47,12 +48,12 @@ def test_the_hessian_is_the_slope_of_the_gradient_with_everything_at_once():
     pose = model.unknowns.move(model.rest, RNG.uniform(-0.02, 0.02, model.unknowns.size))
     nodes = model.body.mesh.nodes
     increment = Increment(0.7, 0.5, 20.0, nodes + 0.01, RNG.normal(size=nodes.shape))
-    known = [{}, {0: 400.0}, dict.fromkeys(model.rows(pose.points, [{}] * 3)[2].keys, 50.0)]
+    known = Multipliers([{}, {0: 400.0}, dict.fromkeys(model.rows(pose.points, model.idle)[2].keys, 50.0)])
 
     def slope_of_lagrangian(step):
         there = model.unknowns.move(pose, step)
         assembled = model.assemble(there, increment, known)
-        balance = assembled.gradient - reactions(assembled.rows, known, there.points)
+        balance = assembled.gradient - known.reactions(assembled.rows, there.points)
         return model.unknowns.transform(there).T @ balance.ravel()
 
     model.assemble(pose, increment, known, with_matrix=True)
@@ -70,7 +71,7 @@ def test_the_hessian_is_the_slope_of_the_gradient_with_everything_at_once():
 def test_the_rows_jacobian_is_the_slope_of_their_values():
     model = rich_model()
     pose = model.unknowns.move(model.rest, RNG.uniform(-0.01, 0.01, model.unknowns.size))
-    known = [{}, {}, {}]
+    known = model.idle
 
     def values(step):
         there = model.unknowns.move(pose, step)

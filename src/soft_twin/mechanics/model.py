@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix, diags, vstack
+from scipy.sparse import coo_matrix, csr_matrix, diags
 from scipy.sparse.csgraph import connected_components
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
 from soft_twin.mechanics.body import Body, Target, add_parts
-from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.constraints.base import Constraint
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.loads.base import Force
 from soft_twin.mechanics.loads.efforts import Effort
 from soft_twin.mechanics.unknowns import Coupling, PartCoupling, Pose, Unknowns
@@ -93,11 +95,15 @@ class Model:
         held[self._prescribed] = True
         self._movable = np.repeat(~held, 3).astype(float)
         plates = [constraint.plate for constraint in self.constraints if constraint.plate is not None]
-        self._coupled = [part for part in (*self.forces, *self.constraints) if part.groups is not None]
-        groups = [body.mesh.cells] + [part.groups for part in self._coupled]
-        self.unknowns = Unknowns(body.mesh.nodes, held, plates, groups)
+        coupled = [part.groups for part in (*self.forces, *self.constraints) if part.groups is not None]
+        self.unknowns = Unknowns(body.mesh.nodes, held, plates, [body.mesh.cells, *coupled])
         self._parts = [PartCoupling(self.unknowns, part) for part in body.parts]
-        self._couplings = [Coupling(self.unknowns, part.groups) for part in self._coupled]
+        self._stiff = [(each, Coupling(self.unknowns, each.groups)) for each in self.forces if each.groups is not None]
+        self._curved = [
+            (index, each, Coupling(self.unknowns, each.groups))
+            for index, each in enumerate(self.constraints)
+            if each.groups is not None
+        ]
         self.load_factor = 1.0
         self._consistent_mass = consistent_mass
         self.update_mass()
@@ -106,6 +112,11 @@ class Model:
     def rest(self) -> Pose:
         """The undeformed pose."""
         return self.unknowns.rest
+
+    @property
+    def idle(self) -> Multipliers:
+        """Those of constraints that do not push."""
+        return Multipliers.none(len(self.constraints))
 
     @property
     def efforts(self) -> np.ndarray:
@@ -137,9 +148,9 @@ class Model:
         self,
         pose: Pose,
         increment: Increment,
-        multipliers: list[dict],
+        multipliers: Multipliers,
         with_matrix: bool = False,
-        price: float | None = None,
+        penalty: float | None = None,
         support: float = 0.0,
     ) -> Assembled:
         """Φ's parts at a pose; with_matrix: its Hessian in the unknowns too, the rows' curvature with it.
@@ -148,7 +159,7 @@ class Model:
             pose, increment: Φ's.
             multipliers: of each constraint, by key [N].
             with_matrix: assemble the Hessian.
-            price: [N/m] of broken rows; given, inequalities bend by the augmented Lagrangian's multipliers.
+            penalty: [N/m] of broken rows; given, inequalities bend by the augmented Lagrangian's multipliers.
             support: [N/m] that the `supported` rows add along their gradients.
         """
         x, matrix = pose.points, self.unknowns.matrix
@@ -169,13 +180,10 @@ class Model:
             gradient -= increment.linear
         rows = self.rows(x, multipliers)
         if with_matrix:
-            pushing = [
-                own.by_key(own.pushing(known, price)) if own else {}
-                for own, known in zip(rows, multipliers, strict=True)
-            ]
-            self._add_stiffness(pose, increment, pushing, gradient - reactions(rows, pushing, x))
+            pushing = multipliers.pushing(rows, penalty)
+            self._add_stiffness(pose, increment, pushing, gradient - pushing.reactions(rows, x))
             if support:
-                self._add_support(pose, rows, multipliers, price, support)
+                self._add_support(pose, rows, multipliers, penalty, support)
         return Assembled(energy, elastic, loads, gradient, rows, worst, cell)
 
     def loads(self, x: np.ndarray) -> np.ndarray:
@@ -216,7 +224,7 @@ class Model:
         """Elastic energy and the loads' potential [J] at positions (n, 3); forces without a potential are left out."""
         return self._elastic_energy(x) + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
 
-    def rows(self, x: np.ndarray, multipliers: list[dict]) -> list[Rows | None]:
+    def rows(self, x: np.ndarray, multipliers: Multipliers) -> list[Rows | None]:
         """Of each constraint, at positions (n, 3), without those that only held nodes are in."""
         rows = [each.rows(x, known) for each, known in zip(self.constraints, multipliers, strict=True)]
         return [own and own.take(abs(own.jacobian) @ self._movable > 0.0) for own in rows]
@@ -235,18 +243,16 @@ class Model:
     def _elastic_energy(self, x: np.ndarray) -> float:
         return add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
 
-    def _add_stiffness(self, pose: Pose, increment: Increment, multipliers: list[dict], balance: np.ndarray) -> None:
+    def _add_stiffness(self, pose: Pose, increment: Increment, multipliers: Multipliers, balance: np.ndarray) -> None:
         matrix = self.unknowns.matrix
         if increment.elastic != 1.0:
             matrix.data *= increment.elastic
         for part in self._parts:
             part.finish(pose, increment.elastic)
-        known = dict(zip(map(id, self.constraints), multipliers, strict=True))
-        for part, coupling in zip(self._coupled, self._couplings, strict=True):
-            if isinstance(part, Force):
-                part.add_to(coupling, pose, increment.load * self.load_factor)
-            else:
-                coupling.add(part.stiffness(pose.points, known[id(part)]), pose)
+        for force, coupling in self._stiff:
+            force.add_to(coupling, pose, increment.load * self.load_factor)
+        for index, constraint, coupling in self._curved:
+            coupling.add(constraint.stiffness(pose.points, multipliers[index]), pose)
         if increment.mass and self._mass_diagonal is not None:
             matrix.add_to_diagonal(increment.mass * self._mass_diagonal)
         elif increment.mass:
@@ -255,19 +261,18 @@ class Model:
         self.unknowns.add_plate_curvature(balance, pose)
 
     def supported(
-        self, rows: Sequence[Rows | None], multipliers: list[dict], price: float | None
+        self, rows: Sequence[Rows | None], multipliers: Multipliers, penalty: float | None
     ) -> list[np.ndarray | None]:
         """Of each constraint's rows, which (m,) hold the body, and are of a constraint with a `support`."""
         parts = zip(self.constraints, rows, multipliers, strict=True)
-        return [own and each.supports & own.holding(known, price) for each, own, known in parts]
+        return [own and each.supports & own.holding(known, penalty) for each, own, known in parts]
 
-    def _add_support(self, pose: Pose, rows, multipliers: list[dict], price: float | None, support: float) -> None:
-        supported = self.supported(rows, multipliers, price)
-        chosen = {id(part): (own, which) for part, own, which in zip(self.constraints, rows, supported, strict=True)}
-        for part, coupling in zip(self._coupled, self._couplings, strict=True):
-            own, which = chosen.get(id(part), (None, None))
+    def _add_support(self, pose: Pose, rows, multipliers: Multipliers, penalty: float | None, support: float) -> None:
+        supported = self.supported(rows, multipliers, penalty)
+        for index, constraint, coupling in self._curved:
+            own, which = rows[index], supported[index]
             if own is not None and which.any():
-                coupling.add(support * part.support(own.take(which)), pose)
+                coupling.add(support * constraint.support(own.take(which)), pose)
 
     def _prescribed_nodes(self) -> np.ndarray:
         nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.constraints])
@@ -306,7 +311,7 @@ class Model:
         Raises:
             MeshError: it floats, with its place.
         """
-        if any(map(_has_rows, self.constraints)):
+        if any(own is not None for own in self.rows(self.body.mesh.nodes, self.idle)):
             return
         for piece in self._pieces:
             if self._movable[3 * piece].all():
@@ -331,28 +336,5 @@ class Model:
         return [np.flatnonzero(labels == label) for label in np.unique(labels)]
 
 
-def reactions(rows: Sequence[Rows | None], multipliers: list[dict], x: np.ndarray) -> np.ndarray:
-    """Nodal forces (n, 3) [N] of the constraints, Jᵀ λ."""
-    total = np.zeros(x.size)
-    for own, known in zip(rows, multipliers, strict=True):
-        if own is not None and known:
-            total += own.jacobian.T @ own.multipliers(known)
-    return total.reshape(x.shape)
-
-
-def stacked(rows: Sequence[Rows | None], transform: csr_matrix) -> Rows | None:
-    """All rows as one, their Jacobian by the unknowns; None where there are none."""
-    present = [each for each in rows if each is not None and len(each.keys)]
-    if not present:
-        return None
-    fields = ("keys", "values", "lower", "upper", "compliance")
-    joined = {name: np.concatenate([getattr(each, name) for each in present]) for name in fields}
-    return Rows(jacobian=(vstack([each.jacobian for each in present]) @ transform).tocsr(), **joined)
-
-
 def _times(factor: float, field: np.ndarray) -> np.ndarray:
     return field if factor == 1.0 else factor * field
-
-
-def _has_rows(constraint: Constraint) -> bool:
-    return type(constraint).rows is not Constraint.rows

@@ -5,7 +5,7 @@ With the Hessian K and r = −∂Φ/∂q, a step is dq = K⁻¹ r + K⁻¹ Jᵀ 
 g + J K⁻¹ r + W λ with W = J K⁻¹ Jᵀ + diag(c): the λ between their bounds that complement them minimise
 ½ λᵀ W λ + (g + J K⁻¹ r)ᵀ λ. One factorisation and one right-hand side a row; the program is as small as the contact.
 
-K is the Hessian of the merit function but for s JᵀJ of the rows that push or stick, where s is the price of broken
+K is the Hessian of the merit function but for s JᵀJ of the rows that push or stick, where s is the penalty of broken
 rows. K alone may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step
 is of K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still do (Bertsekas, *Constrained Optimization and
 Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
@@ -19,9 +19,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.mechanics.constraints.base import Rows
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
-from soft_twin.mechanics.model import Assembled, Increment, Model, stacked
+from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.stability import falling
 
@@ -29,7 +30,7 @@ TOLERANCE = 1e-9  # of the forces at work, for the residual
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
-SUPPORT = 10.0  # of the price of broken rows: what rows that push or stick add to an indefinite Hessian
+SUPPORT = 10.0  # of the penalty of broken rows: what rows that push or stick add to an indefinite Hessian
 GIVING = 0.5  # what pushing rows add, at most, of what they give way by
 REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: rows may repeat each other
 MAX_ITERATIONS = 100
@@ -54,7 +55,7 @@ class Solved:
     """
 
     pose: Pose
-    multipliers: list[dict[int, float]]
+    multipliers: Multipliers
     residual: float
     history: list[float] = field(repr=False)
     iterations: int
@@ -66,7 +67,7 @@ def minimise(
     model: Model,
     pose: Pose,
     increment: Increment,
-    multipliers: list[dict[int, float]] | None = None,
+    multipliers: Multipliers | None = None,
     steps: int | None = None,
     limit: int = MAX_ITERATIONS,
 ) -> Solved:
@@ -84,43 +85,45 @@ def minimise(
     Raises:
         ConvergenceError: with the residuals so far and the most deformed cell.
     """
-    known = [{} for _ in model.constraints] if multipliers is None else multipliers
+    multipliers = model.idle if multipliers is None else multipliers
     history: list[float] = []
     size = float(np.linalg.norm(model.body.mesh.size))
-    known = _still_pushing(model.rows(pose.points, known), known, _stiff(model))
-    price: float | None = None
+    multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), _stiff(model))
+    penalty: float | None = None
     assembled = None
     allowed = limit
     while len(history) < allowed:
         if assembled is None:
-            assembled = model.assemble(pose, increment, known, with_matrix=True, price=price)
+            assembled = model.assemble(pose, increment, multipliers, with_matrix=True, penalty=penalty)
         if not np.isfinite(assembled.gradient).all():
             break
         transform = model.unknowns.transform(pose)
         rows = stacked(assembled.rows, transform)
         rest = -(transform.T @ assembled.gradient.ravel())
-        values = _known(assembled.rows, known)
+        values = multipliers.values(assembled.rows)
         history.append(_residual(rest, rows, values))
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
-        if balanced and _broken(rows, values, price or _stiff(model)) <= GAP_TOLERANCE * size:
+        if balanced and _broken(rows, values, penalty or _stiff(model)) <= GAP_TOLERANCE * size:
             _check_sound(assembled, increment, history)
-            fall = _fall(model, pose, increment, known, price, rows, values)
+            fall = _fall(model, pose, increment, multipliers, penalty, rows, values)
             if fall is None:
                 taken = len(history) - 1
-                return Solved(pose, known, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
-            pose, assembled = _search(model, pose, size * fall, increment, known, price or _stiff(model), assembled)
+                return Solved(pose, multipliers, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
+            pose, assembled = _search(
+                model, pose, size * fall, increment, multipliers, penalty or _stiff(model), assembled
+            )
             allowed = limit + MORE_ITERATIONS
             continue
-        step, values, price = _step(model, pose, increment, known, rest, rows, assembled.rows, price)
-        known = _by_constraint(assembled.rows, values)
+        step, values, penalty = _step(model, pose, increment, multipliers, rest, rows, assembled.rows, penalty)
+        multipliers = Multipliers.of(assembled.rows, values)
         if steps is None:
-            pose, assembled = _search(model, pose, step, increment, known, price, assembled)
+            pose, assembled = _search(model, pose, step, increment, multipliers, penalty, assembled)
             continue
         pose = model.unknowns.move(pose, step)
         if len(history) == steps:
-            return Solved(pose, known, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
+            return Solved(pose, multipliers, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
         assembled = None
-    assembled = assembled or model.assemble(pose, increment, known)
+    assembled = assembled or model.assemble(pose, increment, multipliers)
     raise _failure(assembled, history, model.unknowns.matrix.shift)
 
 
@@ -152,8 +155,8 @@ def _fall(
     model: Model,
     pose: Pose,
     increment: Increment,
-    known: list[dict],
-    price: float | None,
+    multipliers: Multipliers,
+    penalty: float | None,
     rows: Rows | None,
     values: np.ndarray,
 ) -> np.ndarray | None:
@@ -164,13 +167,9 @@ def _fall(
     jacobian = csr_matrix((0, matrix.size))
     if rows is not None:
         jacobian = rows.jacobian[(values > rows.lower) & (values < rows.upper)]
-    return falling(matrix, partial(model.assemble, pose, increment, known, with_matrix=True, price=price), jacobian)
-
-
-def _known(separate: list[Rows | None], known: list[dict]) -> np.ndarray:
-    """Multipliers (m,) of all rows, 0 where none is known."""
-    pairs = zip(separate, known, strict=True)
-    return np.concatenate([np.zeros(0)] + [own.multipliers(of) for own, of in pairs if own is not None])
+    return falling(
+        matrix, partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty), jacobian
+    )
 
 
 def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assembled, values: np.ndarray) -> float:
@@ -184,50 +183,44 @@ def _step(
     model: Model,
     pose: Pose,
     increment: Increment,
-    known: list[dict],
+    multipliers: Multipliers,
     rest: np.ndarray,
     rows: Rows | None,
     separate: list[Rows | None],
-    price: float | None,
+    penalty: float | None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]."""
     matrix = model.unknowns.matrix
-    assemble = partial(model.assemble, pose, increment, known, with_matrix=True, price=price)
+    assemble = partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty)
     if rows is None:
         return matrix.factorise_and_solve(assemble, rest), np.zeros(0), 1.0
     right = np.column_stack([rest, rows.jacobian.T.toarray()])
-    solution, given = matrix.solve_definite(right), np.ones(len(rows.keys))
+    solution, shares = matrix.solve_definite(right), np.ones(len(rows.keys))
     supported = solution is None
     if supported:
-        which = np.concatenate([own for own in model.supported(separate, known, price) if own is not None])
-        support = min(SUPPORT * (price or _stiff(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300))
-        given -= support * which * rows.compliance
+        which = np.concatenate([own for own in model.supported(separate, multipliers, penalty) if own is not None])
+        support = min(
+            SUPPORT * (penalty or _stiff(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300)
+        )
+        shares -= support * which * rows.compliance
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
         assemble(support=support)
         solution = matrix.factorise_and_solve(partial(assemble, support=support), right)
-    solution[:, 1:] *= given
-    reaction = given[:, None] * (rows.jacobian @ solution)
+    solution[:, 1:] *= shares
+    reaction = shares[:, None] * (rows.jacobian @ solution)
     W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
     compliance = float(np.trace(W)) / len(W)
     slack = REGULARISATION * compliance
-    W[np.diag_indices_from(W)] += given * rows.compliance + slack
-    before = _known(separate, known)
-    gaps = given * rows.values + reaction[:, 0] - slack * before
+    W[np.diag_indices_from(W)] += shares * rows.compliance + slack
+    before = multipliers.values(separate)
+    gaps = shares * rows.values + reaction[:, 0] - slack * before
     values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
     return solution[:, 0] + solution[:, 1:] @ values, values, support / SUPPORT if supported else 1.0 / compliance
 
 
 def _stiff(model: Model) -> float:
-    """A price of broken rows [N/m] as long as none is known."""
+    """A penalty of broken rows [N/m] as long as none is known."""
     return model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
-
-
-def _still_pushing(separate: list[Rows | None], known: list[dict], price: float) -> list[dict]:
-    """Multipliers to start from: those known, less where a row has opened since."""
-    return [
-        {} if own is None else own.by_key(np.minimum(own.multipliers(of), own.pushing(of, price)))
-        for own, of in zip(separate, known, strict=True)
-    ]
 
 
 def _residual(rest: np.ndarray, rows: Rows | None, values: np.ndarray) -> float:
@@ -242,35 +235,35 @@ def _broken(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
     return float(np.abs(values - wanted).max()) / stiffness
 
 
-def _by_constraint(separate: list[Rows | None], values: np.ndarray) -> list[dict[int, float]]:
-    counts = [0 if rows is None else len(rows.keys) for rows in separate]
-    own = np.split(values, np.cumsum(counts))[:-1]
-    return [{} if rows is None else rows.by_key(of) for rows, of in zip(separate, own, strict=True)]
-
-
 def _search(
-    model: Model, pose: Pose, step: np.ndarray, increment: Increment, known: list[dict], price: float, now: Assembled
+    model: Model,
+    pose: Pose,
+    step: np.ndarray,
+    increment: Increment,
+    multipliers: Multipliers,
+    penalty: float,
+    now: Assembled,
 ) -> tuple[Pose, Assembled | None]:
-    """As much of the step as lowers the merit function, the augmented Lagrangian with a `price` of broken rows [N/m];
+    """As much of the step as lowers the merit function, the augmented Lagrangian with a `penalty` of broken rows [N/m];
     and everything there with the matrix, where the first try was good.
 
-    It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/(2 price):
-    smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from. Friction, which
-    has no potential, keeps its directions and its bounds during the step.
+    It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/2p with
+    the penalty p: smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
+    Friction, which has no potential, keeps its directions and its bounds during the step.
     """
     frozen = [force.force(pose.points) for force in model.forces]
-    friction = [own and own.take(np.isfinite(own.upper)) for own in model.rows(pose.points, known)]
+    friction = [own and own.take(np.isfinite(own.upper)) for own in model.rows(pose.points, multipliers)]
 
     def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
         value = model.potential(trial.points, increment, frozen, elastic)
         if not np.isfinite(value):
             return np.inf
-        rows = model.rows(trial.points, known) if rows is None else rows
+        rows = model.rows(trial.points, multipliers) if rows is None else rows
         moved = (trial.points - pose.points).ravel()
-        for own, rubbing, of in zip(rows, friction, known, strict=True):
+        for own, frozen_friction, of in zip(rows, friction, multipliers, strict=True):
             if own is not None:
-                value += _merit_of(own.take(np.isinf(own.upper)), of, price)
-                value += _merit_of(rubbing.moved(moved), of, price)
+                value += _merit_of(own.take(np.isinf(own.upper)), of, penalty)
+                value += _merit_of(frozen_friction.moved(moved), of, penalty)
         return value
 
     whole = model.unknowns.move(pose, step)
@@ -279,7 +272,7 @@ def _search(
     before = merit(pose, now.energy)
     noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
     trial = model.unknowns.move(pose, fraction * step)
-    there = model.assemble(trial, increment, known, with_matrix=True, price=price)
+    there = model.assemble(trial, increment, multipliers, with_matrix=True, penalty=penalty)
     if merit(trial, there.energy, there.rows) <= before + noise:
         return trial, there
     for _ in range(HALVINGS - 1):
@@ -290,20 +283,20 @@ def _search(
     return trial, None
 
 
-def _merit_of(rows: Rows, known: dict, price: float) -> float:
-    best, values = rows.estimates(known, price), rows.multipliers(known)
+def _merit_of(rows: Rows, multipliers: dict, penalty: float) -> float:
+    best, values = rows.estimates(multipliers, penalty), rows.multipliers(multipliers)
     elastic = 0.5 * rows.compliance * best**2
-    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / price).sum())
+    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty).sum())
 
 
-def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: list[dict] | None) -> Pose:
-    """The pose where the merit function is lowest, with the price of broken rows that is taken as long as none is
+def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: Multipliers | None) -> Pose:
+    """The pose where the merit function is lowest, with the penalty of broken rows that is taken as long as none is
     known; friction, which depends on how it is reached, left out."""
-    known = [{} for _ in model.constraints] if multipliers is None else multipliers
+    multipliers = model.idle if multipliers is None else multipliers
     frozen = [force.force(poses[0].points) for force in model.forces]
 
     def merit(pose: Pose) -> float:
-        rows = zip(model.rows(pose.points, known), known, strict=True)
+        rows = zip(model.rows(pose.points, multipliers), multipliers, strict=True)
         broken = [_merit_of(own.take(np.isinf(own.upper)), of, _stiff(model)) for own, of in rows if own is not None]
         value = model.potential(pose.points, increment, frozen) + sum(broken)
         return value if np.isfinite(value) else np.inf

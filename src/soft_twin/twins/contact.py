@@ -18,8 +18,8 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
-from soft_twin.mechanics.constraints.base import Rows
-from soft_twin.mechanics.model import reactions, stacked
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.solvers.chord import largest_movement, product
 from soft_twin.solvers.equilibrium import GAP_TOLERANCE, REGULARISATION, equilibrium
 from soft_twin.twins.base import Equilibrium, Linearisation
@@ -114,19 +114,13 @@ class ContactLinearisation(FemLinearisation):
     pushing: np.ndarray
     separate: list[Rows | None]
 
-    def by_constraint(self, values: np.ndarray) -> list[dict[int, float]]:
-        """Multipliers (m,) of all rows as those of each constraint, by key."""
-        counts = [0 if own is None else len(own.keys) for own in self.separate]
-        parts = np.split(values, np.cumsum(counts))[:-1]
-        return [{} if own is None else own.by_key(part) for own, part in zip(self.separate, parts, strict=True)]
-
 
 class ContactTwin(FemTwin):
     """See the module's docstring; the model's constraints are rigid plates and contacts without friction."""
 
     def reset(self) -> None:
         super().reset()
-        self._multipliers = [{} for _ in self.model.constraints]
+        self._multipliers = self.model.idle
 
     def state(self):
         return super().state(), self._multipliers
@@ -139,7 +133,7 @@ class ContactTwin(FemTwin):
     def contact_force(self) -> np.ndarray:
         """(3,) what all obstacles together push the body with in the current state [N]."""
         rows = self.model.rows(self.points, self._multipliers)
-        return reactions(rows, self._multipliers, self.points).sum(axis=0)
+        return self._multipliers.reactions(rows, self.points).sum(axis=0)
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         free = super().linearise(gravity)
@@ -147,8 +141,7 @@ class ContactTwin(FemTwin):
         rows = stacked(separate, self.model.unknowns.transform(self._pose))
         if rows is None:
             return free
-        known = zip(separate, self._multipliers, strict=True)
-        before = np.concatenate([own.multipliers(of) for own, of in known if own is not None and len(own.keys)])
+        before = self._multipliers.values(separate)
         tolerance = GAP_TOLERANCE * float(np.linalg.norm(self.body.mesh.size))
         pressing = Pressing(rows, before, free.steps, self.model.unknowns.matrix.solve, tolerance)
         residual = float(np.linalg.norm(free.unbalanced + rows.jacobian.T @ before))
@@ -171,11 +164,12 @@ class ContactTwin(FemTwin):
         touching = isinstance(step, ContactLinearisation)
         asked = super().advance(self.revised(step, efforts), efforts, largest_step)
         if not touching:
-            self._multipliers = [{} for _ in self.model.constraints]
+            self._multipliers = self.model.idle
             return asked
         share = min(1.0, largest_step / max(asked, 1e-300))
         before = step.pressing.before
-        self._multipliers = step.by_constraint(before + share * (step.pressing.multipliers(efforts) - before))
+        after = before + share * (step.pressing.multipliers(efforts) - before)
+        self._multipliers = Multipliers.of(step.separate, after)
         return asked
 
     def equilibrium(self, gravity, displacements=None, tensions=None, *, coordinates=None, efforts=None) -> Equilibrium:

@@ -59,7 +59,7 @@ class FemTwin(StaticTwin):
         self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
         self.coordinate_tolerance = self.actuators.tolerance
         self.round_off = model.round_off
-        self._multipliers: list[dict] = [{} for _ in model.constraints]
+        self._multipliers = model.idle
         self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None

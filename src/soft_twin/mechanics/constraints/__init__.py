@@ -1,12 +1,14 @@
 """Constraints on bodies. A new one is a module with a class derived from Constraint, a new shape from Obstacle."""
 
-from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.constraints.base import Constraint
 from soft_twin.mechanics.constraints.cables import CableLength
 from soft_twin.mechanics.constraints.held import Prescribed, RigidPlate
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact.contact import Contact
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
 
 __all__ = [
-    "Box", "CableLength", "Constraint", "Contact", "Cylinder", "Obstacle", "Plane", "Prescribed", "RigidPlate", "Rows",
-    "Sphere",
+    "Box", "CableLength", "Constraint", "Contact", "Cylinder", "Multipliers", "Obstacle", "Plane", "Prescribed",
+    "RigidPlate", "Rows", "Sphere",
 ]  # fmt: skip

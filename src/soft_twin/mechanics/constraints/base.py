@@ -10,73 +10,11 @@ With a compliance c the row gives way by c λ: g + c λ takes the place of g, as
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from soft_twin.mechanics.body import Body
-
-STICKING = 1.0 - 1e-6  # of its bound: what is less sticks
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a constraint at some positions.
-
-    Attributes:
-        keys: (m,) which rows these are, so that multipliers of one iteration find their rows in the next.
-        values: (m,) g.
-        jacobian: (m, 3 n) ∂g/∂x.
-        lower, upper: (m,) bounds of the multipliers.
-        compliance: (m,) c ≥ 0.
-    """
-
-    keys: np.ndarray
-    values: np.ndarray
-    jacobian: csr_matrix
-    lower: np.ndarray
-    upper: np.ndarray
-    compliance: np.ndarray
-
-    def take(self, chosen: np.ndarray) -> "Rows":
-        """Some of the rows, (m,) bool."""
-        arrays = (self.keys, self.values, self.jacobian, self.lower, self.upper, self.compliance)
-        return self if chosen.all() else Rows(*(values[chosen] for values in arrays))
-
-    def moved(self, step: np.ndarray) -> "Rows":
-        """The rows after a step (3 n,) [m], as their Jacobian has it."""
-        return replace(self, values=self.values + self.jacobian @ step)
-
-    @property
-    def inequalities(self) -> np.ndarray:
-        """(m,) bool: g ≥ 0."""
-        return (self.lower == 0.0) & np.isinf(self.upper)
-
-    def holding(self, known: dict[int, float], price: float | None) -> np.ndarray:
-        """(m,) bool: inequalities that push, and friction that sticks."""
-        values = self.pushing(known, price)
-        sticks = np.isfinite(self.upper) & (np.abs(values) < STICKING * self.upper)
-        return np.where(self.inequalities, values > 0.0, sticks)
-
-    def multipliers(self, known: dict[int, float]) -> np.ndarray:
-        """(m,) of these rows, 0 where none is known."""
-        return np.array([known.get(int(key), 0.0) for key in self.keys])
-
-    def by_key(self, values: np.ndarray) -> dict[int, float]:
-        """Multipliers (m,) as they are known, without those that are 0."""
-        return {int(key): float(value) for key, value in zip(self.keys, values, strict=True) if value != 0.0}
-
-    def estimates(self, known: dict[int, float], price: float) -> np.ndarray:
-        """(m,) what the augmented Lagrangian with a `price` of broken rows [N/m] takes for the multipliers: less than
-        those known where g is more than zero, more where it is less."""
-        wanted = self.multipliers(known) / price - self.values
-        return np.clip(wanted / (self.compliance + 1.0 / price), self.lower, self.upper)
-
-    def pushing(self, known: dict[int, float], price: float | None) -> np.ndarray:
-        """(m,) the multipliers known, of inequalities the estimates where there is a `price` [N/m]."""
-        values = self.multipliers(known)
-        return values if price is None else np.where(self.inequalities, self.estimates(known, price), values)
+from soft_twin.mechanics.constraints.rows import Rows
 
 
 class Constraint(ABC):

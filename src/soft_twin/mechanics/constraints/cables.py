@@ -7,7 +7,8 @@ import numpy as np
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.constraints.base import Constraint
+from soft_twin.mechanics.constraints.rows import Rows
 
 
 class CableLength(Constraint):
@@ -26,7 +27,7 @@ class CableLength(Constraint):
         self.displacements = [0.0] * cables.count if displacements is None else displacements
         if stiffness is not None and not stiffness > 0.0:
             raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive")
-        self._give = 0.0 if stiffness is None else 1.0 / stiffness
+        self._compliance = 0.0 if stiffness is None else 1.0 / stiffness
 
     @property
     def displacements(self) -> list[float | None]:
@@ -50,7 +51,7 @@ class CableLength(Constraint):
         m = len(held)
         values = self._slack(x)[held]
         jacobian = -self.cables.jacobian(x)[held]
-        return Rows(held, values, jacobian, np.zeros(m), np.full(m, np.inf), np.full(m, self._give))
+        return Rows(held, values, jacobian, np.zeros(m), np.full(m, np.inf), np.full(m, self._compliance))
 
     @property
     def groups(self) -> np.ndarray:

@@ -17,7 +17,8 @@ from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
-from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.constraints.base import Constraint
+from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact.edges import Outline
 from soft_twin.mechanics.contact.obstacles import Obstacle
 from soft_twin.mesh.mesh import boundary_faces, surface_triangles

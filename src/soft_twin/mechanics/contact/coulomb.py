@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_cone_qp
-from soft_twin.mechanics.constraints.base import Constraint, Rows
+from soft_twin.mechanics.constraints.base import Constraint
+from soft_twin.mechanics.constraints.rows import Rows
 
 ROUNDS = 12  # of Newton's method
 PROGRAMS = 20

@@ -29,9 +29,10 @@ from scipy.linalg import block_diag
 from scipy.sparse import csr_matrix, vstack
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
-from soft_twin.mechanics.constraints.base import Rows
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of
-from soft_twin.mechanics.model import Assembled, Increment, Model, reactions, stacked
+from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.derivatives.friction import STENCIL, Rubbing, values_of
 from soft_twin.solvers.derivatives.parameters import Parameter
@@ -330,7 +331,7 @@ def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> t
     elastic, loads = np.zeros_like(x), np.zeros_like(x)
     for shift, weight in STENCIL:
         moved = Pose(x + shift * step * direction, np.zeros((0, 3)), np.zeros((0, 3, 3)))
-        assembled = model.assemble(moved, Increment(), [{} for _ in model.constraints])
+        assembled = model.assemble(moved, Increment(), model.idle)
         elastic += weight / step * assembled.elastic
         loads += weight / step * assembled.loads
     remainder = model.remainder(x)
@@ -347,7 +348,7 @@ def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose
 
     assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
     matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
-    balance = assembled.gradient - reactions(assembled.rows, multipliers, pose.points)
+    balance = assembled.gradient - multipliers.reactions(assembled.rows, pose.points)
     midway = None if before is None else Midway(model, before, pose, balance)
     testing = transform if midway is None else midway.testing
     _check_unchanged(model, solved, increment, assembled, testing)
@@ -384,7 +385,7 @@ def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembl
     Raises:
         InputError: its forces do not balance.
     """
-    pushes = reactions(assembled.rows, solved.multipliers, solved.pose.points)
+    pushes = solved.multipliers.reactions(assembled.rows, solved.pose.points)
     residual = float(np.linalg.norm(testing.T @ (assembled.gradient - pushes).ravel()))
     inertia = increment.mass * float(np.linalg.norm(model.mass @ (solved.pose.points - model.rest.points)))
     forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.linalg.norm(pushes) + inertia
@@ -429,7 +430,7 @@ def _with_lost(rows: _Active, left: np.ndarray, right: np.ndarray) -> _Active:
 
 
 def _active(
-    model: Model, multipliers: list[dict], separate: list[Rows | None], rubbing: Rubbing, transform, testing
+    model: Model, multipliers: Multipliers, separate: list[Rows | None], rubbing: Rubbing, transform, testing
 ) -> _Active:
     rows, (coordinates, size) = stacked(separate, transform), transform.shape
     if rows is None:
@@ -459,10 +460,9 @@ def _active(
     return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning)
 
 
-def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: list[dict]) -> np.ndarray:
+def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: Multipliers) -> np.ndarray:
     """(m,) −1 where a row's multiplier is at its lower bound, 1 at its upper one, 0 where the row is active."""
-    pairs = zip(separate, multipliers, strict=True)
-    values = np.concatenate([own.multipliers(known) for own, known in pairs if own is not None])
+    values = multipliers.values(separate)
     stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
     wanted = values - stiffness * (rows.values + rows.compliance * values)
     return (wanted >= rows.upper).astype(int) - (wanted <= rows.lower).astype(int) * (wanted < rows.upper)
@@ -519,9 +519,9 @@ def _equations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """R (3 n,) and all rows' g (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
     assembled = model.assemble(solved.pose, increment, solved.multipliers)
-    known = [dict(own) for own in solved.multipliers]
-    for own, rows, signs in zip(known, assembled.rows, slipping, strict=True):
+    pushing = []
+    for own, rows, signs in zip(solved.multipliers, assembled.rows, slipping, strict=True):
         bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if signs else {}
-        own.update({key: sign * bounds[key] for key, sign in signs.items()})
-    residual = assembled.gradient - reactions(assembled.rows, known, solved.pose.points)
+        pushing.append(own | {key: sign * bounds[key] for key, sign in signs.items()})
+    residual = assembled.gradient - Multipliers(pushing).reactions(assembled.rows, solved.pose.points)
     return residual.ravel(), values_of(assembled.rows, solved.assembled.rows)

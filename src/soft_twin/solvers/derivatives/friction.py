@@ -11,8 +11,9 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, vstack
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.mechanics.constraints.base import Rows
-from soft_twin.mechanics.model import Model, reactions
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows
+from soft_twin.mechanics.model import Model
 
 STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
 STEP = 1e-5  # of the body's size
@@ -28,12 +29,12 @@ class Rubbing:
         rows: of each constraint at x.
     """
 
-    def __init__(self, model: Model, x: np.ndarray, multipliers: list[dict], rows: list[Rows | None]):
+    def __init__(self, model: Model, x: np.ndarray, multipliers: Multipliers, rows: list[Rows | None]):
         self._model, self._x, self._rows = model, x, rows
-        self._multipliers = [
+        self._multipliers = Multipliers(
             {key: value for key, value in known.items() if constraint.bound(key) is not None}
             for constraint, known in zip(model.constraints, multipliers, strict=True)
-        ]
+        )
         self._known = multipliers
         self._step = STEP * float(np.linalg.norm(model.body.mesh.size))
         self._incidence = self._nodes_of_rows()
@@ -60,10 +61,10 @@ class Rubbing:
         Raises:
             ConvergenceError: a contact is lost within the difference that it is taken by.
         """
-        others = [
+        others = Multipliers(
             {key: value for key, value in known.items() if key not in own}
             for known, own in zip(self._known, self._multipliers, strict=True)
-        ]
+        )
         total, largest = np.zeros_like(direction), float(np.abs(direction).max())
         if largest == 0.0 or not any(others):
             return total
@@ -76,7 +77,7 @@ class Rubbing:
                 if known
             ):
                 raise ConvergenceError("no derivatives: a contact is lost within the difference that one is taken by")
-            total += weight * largest / self._step * reactions(rows, others, x)
+            total += weight * largest / self._step * others.reactions(rows, x)
         return total
 
     def jacobian(self) -> csr_matrix:
@@ -125,13 +126,13 @@ class Rubbing:
         return total
 
     def _forces(self, x: np.ndarray) -> np.ndarray:
-        return reactions(self._rows_at(x, self._multipliers), self._multipliers, x)
+        return self._multipliers.reactions(self._rows_at(x, self._multipliers), x)
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         """g (m,) of all rows of all constraints."""
         return values_of(self._rows_at(x, self._known), self._rows)
 
-    def _rows_at(self, x: np.ndarray, known: list[dict]) -> list[Rows | None]:
+    def _rows_at(self, x: np.ndarray, known: Multipliers) -> list[Rows | None]:
         return [constraint.rows(x, own) for constraint, own in zip(self._model.constraints, known, strict=True)]
 
 

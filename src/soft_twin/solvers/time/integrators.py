@@ -17,7 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.mechanics.model import Assembled, Increment, Model, reactions
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.equilibrium import MAX_ITERATIONS, Solved, likeliest, minimise
 
@@ -74,7 +75,7 @@ class Integrator(ABC):
         self._set_prescribed_velocities()
         self._smallest = SMALLEST_STEP * dt
         self.solved: Solved | None = None
-        self._multipliers: list[dict[int, float]] | None = None
+        self._multipliers: Multipliers | None = None
         self._acceleration: np.ndarray | None = None
         self._note_forces()
 
@@ -218,7 +219,7 @@ class Integrator(ABC):
         self._elastic, self._loads = assembled.elastic, assembled.loads
 
     def _at(self, pose: Pose) -> Assembled:
-        return self.model.assemble(pose, Increment(), [{} for _ in self.model.constraints])
+        return self.model.assemble(pose, Increment(), self.model.idle)
 
 
 def _check_positive(value: float, what: str, unit: str) -> None:
@@ -289,7 +290,7 @@ class CrankNicolson(Integrator):
     def _plate_forces(self, solved: Solved, forces: np.ndarray) -> np.ndarray:
         """The docstring's a (n, 3) [N], of a step that was solved with other `forces` (n, 3)."""
         assembled, before, after = solved.assembled, self.pose, solved.pose
-        balance = assembled.gradient + forces - reactions(assembled.rows, solved.multipliers, after.points)
+        balance = assembled.gradient + forces - solved.multipliers.reactions(assembled.rows, after.points)
         result = np.zeros_like(forces)
         for index, plate in enumerate(self.model.unknowns.plates):
             arms = after.points[plate] - after.centres[index]
