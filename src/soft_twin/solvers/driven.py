@@ -73,7 +73,7 @@ class Potential:
 
     def __init__(self, model: Model, increment: Increment, drive: Drive, damped: np.ndarray):
         self.model, self.increment, self.drive, self._damped = model, increment, drive, damped
-        self._none: list[dict] = [{} for _ in model.constraints]
+        self._none = model.idle
         self._least, self._idle = model.actuators.least_effort, np.zeros(len(model.actuators))
         self._frozen: list[np.ndarray | None] | None = None
 

@@ -122,7 +122,7 @@ class DrivenEuler(BackwardEuler):
         self._elastic, self._loads = place.assembled.elastic, place.assembled.loads
         self.model.accept()
         residual = reached.history[-1]
-        none = [{} for _ in self.model.constraints]
+        none = self.model.idle
         count, shift = len(reached.history) - 1, self.model.unknowns.matrix.shift
         self.solved = Solved(place.pose, none, residual, reached.history, count, place.assembled, shift)
         return self.solved
