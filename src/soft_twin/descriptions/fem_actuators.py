@@ -23,13 +23,22 @@ from soft_twin.descriptions.winches import Winches
 Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 3, 3)]
 
 
+class Guide(Part):
+    """What a cable outside the body runs through."""
+
+    point: Place = Field(description="where, in the undeformed body")
+    nodes: Annotated[str, NAMED] = Field(description="surface or group that carries it, such as a plate's")
+
+
 class FemCable(Part):
-    """A straight cable from `start` to `end`, inside the body; or outside it, to the surface or group `nodes`, which
-    carries its end."""
+    """A cable, from its winch: inside the body, straight from `start` to `end` or along `points`; or outside it, from a
+    fixed `start` to `end`, which the surface or group `nodes` carries, or through `guides`."""
 
     name: Annotated[str, NAME] = Field(description="of its own")
-    start: Place = Field(description="where it leaves its winch, in the undeformed body")
-    end: Place = Field(description="where it is fixed to the body")
+    start: Place | None = Field(default=None, description="where it leaves its winch, in the undeformed body")
+    end: Place | None = Field(default=None, description="where it is fixed to the body")
+    points: tuple[Place, ...] = Field(default=(), max_length=200, description="two or more that it runs through")
+    guides: tuple[Guide, ...] = Field(default=(), max_length=50, description="that it runs through; fixed to the last")
     nodes: Annotated[str | None, NAMED] = Field(
         default=None, description="of a cable outside the body: what it pulls on"
     )
@@ -50,11 +59,22 @@ class FemCable(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "FemCable":
+        self._check_way()
         if not self.displacement[0] <= 0.0 <= self.displacement[1]:
             raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
         in_limits(self.offset, *self.displacement, "offset")
         in_limits(self.pretension, *self.tension, "pretension")
         return self
+
+    def _check_way(self) -> None:
+        ways = {
+            "start and end": self.start is not None and self.end is not None and not (self.points or self.guides),
+            "points": len(self.points) > 1 and self.start is self.end is self.nodes is None and not self.guides,
+            "start and guides": bool(self.guides) and self.start is not None and self.end is self.nodes is None,
+        }
+        if not any(ways.values()):
+            given = [key for key in ("start", "end", "points", "nodes", "guides") if getattr(self, key)]
+            raise mistake(f"expected its way as one of {'; '.join(ways)}, found {', '.join(given) or 'none'}")
 
 
 class FemWinches(Winches):

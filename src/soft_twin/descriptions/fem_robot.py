@@ -5,76 +5,52 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from soft_twin.descriptions.cable_tube import LAW, MOST_CELLS, Damping, Imu, Material
+from soft_twin.descriptions.cable_tube import Damping, Imu, Material
 from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
-from soft_twin.descriptions.kinds_of_value import MESH_FILE, NAME, NAMED, Number, Several, Whole, mistake
-from soft_twin.descriptions.obstacles import AnyObstacle
+from soft_twin.descriptions.fem_mesh import MeshSource
+from soft_twin.descriptions.frames import NamedFrame
+from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Number, Several, mistake
+from soft_twin.descriptions.obstacles import AnyObstacle, Direction, directed
 from soft_twin.descriptions.part import Part
-
-PLACE = Several(Number(-10.0, 10.0, "m"), 3, 3)
-CELL = Several(Whole(0, 500), 3, 3)
-
-
-class Hollow(Part):
-    """A box of cells that is left out."""
-
-    first: Annotated[tuple[int, int, int], CELL] = Field(description="cell of one corner, counted from 0")
-    last: Annotated[tuple[int, int, int], CELL] = Field(description="cell of the opposite corner, in it")
-
-    @model_validator(mode="after")
-    def _has_cells(self) -> "Hollow":
-        if any(high < low for low, high in zip(self.first, self.last, strict=True)):
-            raise mistake(f"ends at cell {self.last} before it begins at {self.first}", "last")
-        return self
-
-
-class Voxels(Part):
-    """A block of equal cells with hollows: the middle of its lowest face is the origin.
-
-    Its surfaces are "base" and "tip" (lowest and highest z), "outside", and "chamber 1", … (closed hollows, the largest
-    first).
-    """
-
-    cells: Annotated[tuple[int, int, int], Several(Whole(1, 500), 3, 3)] = Field(description="along x, y and z")
-    size: Annotated[tuple[float, float, float], Several(Number(1e-4, 10.0, "m"), 3, 3)] = Field(
-        description="of the whole block along x, y and z"
-    )
-    element: Annotated[str, LAW] = Field(description="element, see meshes.md, such as `hex20r`")
-    hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> "Voxels":
-        if math.prod(self.cells) > MOST_CELLS:
-            raise mistake(f"{math.prod(self.cells)} cells are more than {MOST_CELLS}", "cells")
-        for i, hollow in enumerate(self.hollows):
-            if any(last >= count for last, count in zip(hollow.last, self.cells, strict=True)):
-                raise mistake(f"{hollow.last} is no cell of a block of {self.cells}", "hollows", i, "last")
-        return self
-
-
-class MeshSource(Part):
-    """Where the mesh comes from: one of `file` and `voxels`."""
-
-    file: Annotated[str | None, MESH_FILE] = Field(default=None, description="file beside this description")
-    size: Annotated[tuple[float, float, float] | None, PLACE] = Field(
-        default=None, description="with `file`: how large its body is along x, y and z, so that units are checked"
-    )
-    voxels: Voxels | None = Field(default=None, description="a block of cells")
-
-    @model_validator(mode="after")
-    def _is_one(self) -> "MeshSource":
-        if (self.file is None) == (self.voxels is None):
-            raise mistake("expected one of 'file' and 'voxels'")
-        if (self.file is None) != (self.size is None):
-            raise mistake("'size' belongs to 'file': how large the body is, in metres")
-        return self
 
 
 class VolumeMaterial(Material):
     """What a volume of the body is made of."""
 
     volume: Annotated[str | None, NAMED] = Field(default=None, description="name of the volume; without: all of it")
+
+
+class Axis(Part):
+    """A line in the undeformed body."""
+
+    point: Place = Field(description="of it")
+    direction: Direction = Field(description="along it, of any length")
+
+    @model_validator(mode="after")
+    def _has_a_direction(self) -> "Axis":
+        return directed(self, "direction")
+
+
+class BodyFibres(Part):
+    """Threads in a volume, beside its material: straight along `direction`, or wound around an axis. They carry tension
+    only, and are taut at rest."""
+
+    volume: Annotated[str | None, NAMED] = Field(default=None, description="name of the volume; without: all of it")
+    modulus: Annotated[float, Number(1.0, 1e12, "Pa")] = Field(description="of the threads, times their share of space")
+    direction: Direction | None = Field(default=None, description="of straight ones, of any length")
+    around: Axis | None = Field(default=None, description="axis of wound ones")
+    pitch_deg: Annotated[float, Number(0.0, 89.0, "°")] = Field(
+        default=0.0, description="of wound ones, out of the plane across the axis; above 0, half each way"
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "BodyFibres":
+        if (self.direction is None) == (self.around is None):
+            raise mistake("expected one of 'direction' and 'around'")
+        if self.direction is not None:
+            directed(self, "direction")
+        return self
 
 
 class Plate(Part):
@@ -90,21 +66,18 @@ class FemBody(Part):
 
     mesh: MeshSource
     materials: tuple[VolumeMaterial, ...] = Field(min_length=1, max_length=50, description="of its volumes")
+    fibres: tuple[BodyFibres, ...] = Field(default=(), max_length=50, description="threads beside the materials")
     damping: Damping
     clamped: Annotated[str, NAMED] = Field(description="surface or group that does not move")
     plates: tuple[Plate, ...] = Field(default=(), max_length=50, description="rigid plates")
 
 
-class NodesOf(Part):
-    """A place that can be aimed at and observed: the mean of some nodes, and the rotation that fits them best."""
-
-    nodes: Annotated[str, NAMED] = Field(description="surface or group of them")
-
-
 class FrameTarget(Part):
     """Where the frame `tip` should be when nobody says anything else."""
 
-    tip: Place = Field(description="x, y, z in base_link")
+    tip: Annotated[tuple[float, float, float], Several(Number(-1e5, 1e5, "m"), 3, 3)] = Field(
+        description="x, y, z in base_link, within twice the body's size"
+    )
 
 
 class FemImu(Imu):
@@ -130,7 +103,7 @@ class FemRobot(Part):
     valves: Valves | None = Field(default=None, description="that fill the chambers; without: a twin alone")
     imus: tuple[FemImu, ...] = Field(default=(), max_length=20, description="that measure gravity")
     obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
-    frames: dict[Annotated[str, NAME], NodesOf] = Field(max_length=100, description="by name; one is `tip`")
+    frames: dict[Annotated[str, NAME], NamedFrame] = Field(max_length=100, description="by name; one is `tip`")
     target: FrameTarget
     emulated: FemEmulated = Field(default_factory=FemEmulated, description="robot, how it differs from the twin")
 
@@ -142,12 +115,8 @@ class FemRobot(Part):
             raise mistake("nothing moves this robot: it has neither cables nor chambers")
         self._check_names()
         self._check_drives()
-        for i, imu in enumerate(self.imus):
-            plates = [plate.name for plate in self.body.plates]
-            if imu.plate is not None and imu.plate not in plates:
-                raise mistake(f"'{imu.plate}' is no plate: there are {', '.join(plates) or 'none'}", "imus", i, "plate")
-        source = self.body.mesh
-        reach = 2.0 * math.hypot(*(source.size if source.voxels is None else source.voxels.size))
+        self._check_plates()
+        reach = 2.0 * math.hypot(*self.body.mesh.extent)
         if math.hypot(*self.target.tip) > reach:
             raise mistake(
                 f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m: it is the tip's place "
@@ -156,6 +125,15 @@ class FemRobot(Part):
                 "tip",
             )
         return self
+
+    def _check_plates(self) -> None:
+        """IMUs and frames are on plates that there are."""
+        plates = [plate.name for plate in self.body.plates]
+        carried = [(("imus", i, "plate"), imu.plate) for i, imu in enumerate(self.imus)]
+        carried += [(("frames", name, "plate"), frame.plate) for name, frame in self.frames.items()]
+        for keys, plate in carried:
+            if plate is not None and plate not in plates:
+                raise mistake(f"'{plate}' is no plate: there are {', '.join(plates) or 'none'}", *keys)
 
     def _check_names(self) -> None:
         """No two of a kind share a name, a motor or a channel."""

@@ -220,3 +220,4 @@ NAMED = Text(r"[A-Za-z][A-Za-z0-9_ -]{0,62}", "the name of a surface, group or v
 MESH_FILE = Text(
     r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)", "a file's name without folders that ends in .vtu, .vtk or .msh"
 )
+STL_FILE = Text(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.stl", "a file's name without folders that ends in .stl")

@@ -2,13 +2,14 @@
 
 from functools import reduce
 from operator import or_
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Number, Several, mistake
 from soft_twin.descriptions.part import Part
 
+P = TypeVar("P", bound=Part)
 Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 3, 3)]
 Direction = Annotated[tuple[float, float, float], Several(Number(-1e3, 1e3), 3, 3)]
 Radius = Annotated[float, Number(1e-5, 10.0, "m")]
@@ -35,7 +36,7 @@ class PlaneObstacle(Obstacle):
 
     @model_validator(mode="after")
     def _has_a_side(self) -> "PlaneObstacle":
-        return _directed(self, "normal")
+        return directed(self, "normal")
 
 
 class SphereObstacle(Obstacle):
@@ -57,7 +58,7 @@ class CylinderObstacle(Obstacle):
 
     @model_validator(mode="after")
     def _has_an_axis(self) -> "CylinderObstacle":
-        return _directed(self, "axis")
+        return directed(self, "axis")
 
 
 class BoxObstacle(Obstacle):
@@ -77,7 +78,8 @@ SHAPES = (PlaneObstacle, SphereObstacle, CylinderObstacle, BoxObstacle)
 AnyObstacle = Annotated[reduce(or_, SHAPES), Field(discriminator="kind")]
 
 
-def _directed(obstacle: Obstacle, key: str) -> Obstacle:
-    if not any(getattr(obstacle, key)):
+def directed(part: P, key: str) -> P:
+    """The part, if the direction at a key of it has a length; else raise a mistake."""
+    if not any(getattr(part, key)):
         raise mistake("is zero: a direction has a length", key)
-    return obstacle
+    return part

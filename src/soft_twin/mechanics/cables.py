@@ -23,15 +23,23 @@ SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction
 
 
 class Cables:
-    """Cables along straight lines of the undeformed body.
+    """Cables along straight lines of the undeformed body, or several of them one behind the other.
 
     Attributes:
         rest_lengths: (c,) lengths in the undeformed body [m].
     """
 
-    def __init__(self, mesh: Mesh, starts: np.ndarray, ends: np.ndarray, points_per_cell: int | None = None):
-        """`starts`, `ends`: (c, 3) undeformed ends [m], base first. `points_per_cell`: Gauss points of a cable in each
-        cell that it passes; one in linear tetrahedra, otherwise two if not given.
+    def __init__(
+        self,
+        mesh: Mesh,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        points_per_cell: int | None = None,
+        cables: np.ndarray | None = None,
+    ):
+        """`starts`, `ends`: (l, 3) undeformed ends [m], base first. `points_per_cell`: Gauss points of a cable in each
+        cell that it passes; one in linear tetrahedra, otherwise two if not given. `cables`: (l,) the cable that each
+        line is a part of, in order; one each if not given.
 
         Raises:
             InputError: ends of a wrong shape or number, not finite, or at one place; no points.
@@ -50,9 +58,20 @@ class Cables:
             along = slopes(mesh, passed, starts[index] + t[:, None] * direction, direction)
             cells.append(passed)
             weights.append(0.5 * np.multiply.outer(lengths, shares).reshape(-1, 1) * along)
-            owners.append(np.full(len(passed), index))
+            owners.append(np.full(len(passed), index if cables is None else cables[index]))
         nodes, weights = mesh.cells[np.concatenate(cells)], np.vstack(weights)
         self._set(nodes, weights, np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)
+
+    @classmethod
+    def through(cls, mesh: Mesh, points: Sequence[np.ndarray]) -> "Cables":
+        """Cables inside the body, straight from each of their points (p, 3) [m] to the next, base first.
+
+        Raises:
+            InputError, MeshError: as Cables.
+        """
+        lines = [np.asarray(each, dtype=float) for each in points]
+        starts, ends = (np.concatenate([each[part] for each in lines]) for part in (slice(-1), slice(1, None)))
+        return cls(mesh, starts, ends, cables=np.repeat(np.arange(len(lines)), [len(each) - 1 for each in lines]))
 
     @classmethod
     def outside(cls, mesh: Mesh, anchors: np.ndarray, nodes: str | np.ndarray, ends: np.ndarray) -> "Cables":
@@ -66,19 +85,41 @@ class Cables:
         """
         anchors, ends = _checked_ends(anchors, ends, "anchors")
         nodes = nodes_in(mesh, nodes, "cables outside")
-        centre = mesh.nodes[nodes].mean(axis=0)
-        arms, wanted = (mesh.nodes[nodes] - centre).T, (ends - centre).T
-        weights = np.linalg.lstsq(arms, wanted, rcond=None)[0]
-        miss = np.linalg.norm(arms @ weights - wanted, axis=0)
-        weights += (1.0 - weights.sum(axis=0)) / len(nodes)
-        if miss.max() > 1e-9 * (1.0 + np.abs(wanted).max()):
-            raise MeshError(
-                f"the end of cable {int(miss.argmax())} is {1e3 * miss.max():.3g} mm off the plane of the "
-                f"{len(nodes)} nodes that shall carry it"
-            )
+        weights = _carried(mesh, nodes, ends)
         cables = cls.__new__(cls)
         groups = np.tile(nodes, (len(ends), 1))
-        cables._set(groups, weights.T, -anchors, np.arange(len(ends)), mesh.nodes)
+        cables._set(groups, weights, -anchors, np.arange(len(ends)), mesh.nodes)
+        return cables
+
+    @classmethod
+    def guided(cls, mesh: Mesh, anchor: np.ndarray, guides: Sequence[tuple[np.ndarray, str | np.ndarray]]) -> "Cables":
+        """One cable outside the body: straight from a fixed `anchor` (3,) to the first guide, from guide to guide, and
+        fixed at the last. Each is a point (3,) [m] and the nodes that carry it, as `outside` has them.
+
+        Raises:
+            InputError, MeshError: as `outside`.
+        """
+        points = np.array([anchor, *(point for point, _ in guides)], dtype=float)
+        _checked_ends(points[:-1], points[1:], "points")
+        carriers = [nodes_in(mesh, name, "cables outside") for _, name in guides]
+        for first, second in zip(carriers, carriers[1:], strict=False):
+            if np.isin(first, second).any():
+                raise InputError("cables outside: guides one behind the other are carried by some of the same nodes")
+        carried = [
+            (nodes, _carried(mesh, nodes, point[None])[0]) for nodes, point in zip(carriers, points[1:], strict=True)
+        ]
+        before = [(np.zeros(0, np.int64), np.zeros(0)), *carried[:-1]]
+        pieces = [
+            (np.concatenate([nodes, behind]), np.concatenate([weights, -shares]))
+            for (nodes, weights), (behind, shares) in zip(carried, before, strict=True)
+        ]
+        width = max(len(nodes) for nodes, _ in pieces)
+        groups = np.array([np.pad(nodes, (0, width - len(nodes)), mode="edge") for nodes, _ in pieces])
+        weights = np.array([np.pad(weights, (0, width - len(weights))) for _, weights in pieces])
+        offsets = np.zeros((len(pieces), 3))
+        offsets[0] = -points[0]
+        cables = cls.__new__(cls)
+        cables._set(groups, weights, offsets, np.zeros(len(pieces), np.int64), mesh.nodes)
         return cables
 
     def _set(self, nodes, weights, offsets, owners, rest: np.ndarray) -> None:
@@ -207,6 +248,25 @@ class Cables:
     def owners(self) -> np.ndarray:
         """(s,) cable that each piece belongs to, in order from base to end."""
         return self._owners
+
+
+def _carried(mesh: Mesh, nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Least-norm weights (c, k) of nodes (k,) with which they carry ends (c, 3), right for every affine motion.
+
+    Raises:
+        MeshError: an end lies where the nodes, all in a plane perhaps, cannot carry it.
+    """
+    centre = mesh.nodes[nodes].mean(axis=0)
+    arms, wanted = (mesh.nodes[nodes] - centre).T, (ends - centre).T
+    weights = np.linalg.lstsq(arms, wanted, rcond=None)[0]
+    miss = np.linalg.norm(arms @ weights - wanted, axis=0)
+    weights += (1.0 - weights.sum(axis=0)) / len(nodes)
+    if miss.max() > 1e-9 * (1.0 + np.abs(wanted).max()):
+        raise MeshError(
+            f"the end of cable {int(miss.argmax())} is {1e3 * miss.max():.3g} mm off the plane of the "
+            f"{len(nodes)} nodes that shall carry it"
+        )
+    return weights.T
 
 
 def _checked_ends(starts: Sequence, ends: Sequence, name: str) -> tuple[np.ndarray, np.ndarray]:

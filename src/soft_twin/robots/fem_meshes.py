@@ -1,39 +1,110 @@
 """The mesh of a body of finite elements: read from the file beside its description, or generated."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from soft_twin.mesh.files import read_mesh
+from soft_twin.mesh.generate.hollows import hollowed
+from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, check_unit
+from soft_twin.mesh.selection import shells
 
 if TYPE_CHECKING:
-    from soft_twin.descriptions import fem_robot as descriptions
-    from soft_twin.robots.fem_robot import FemRobot
+    from soft_twin.descriptions import fem_mesh as descriptions
 
 
-def build_mesh(robot: "FemRobot") -> Mesh:
-    """The mesh that a robot's description asks for.
+def build_mesh(source: "descriptions.MeshSource", folder: Path) -> Mesh:
+    """The mesh that a description in a folder asks for.
 
     Raises:
         MeshError: its file is missing, broken, or of another size; or what it describes is no body.
+        UsageError: Gmsh is needed and cannot be loaded.
     """
-    source = robot.description.body.mesh
-    if source.voxels is not None:
-        return _voxels(source.voxels)
-    path = robot.path.resolve().parent / source.file
+    for key, build in _GENERATORS.items():
+        if getattr(source, key) is not None:
+            return build(getattr(source, key), folder)
+    path = folder / source.file
     mesh = read_mesh(path)
     check_unit(mesh, np.array(source.size), str(path))
     return mesh
 
 
-def _voxels(source: "descriptions.Voxels") -> Mesh:
+def _voxels(source: "descriptions.Voxels", folder: Path) -> Mesh:
     """The block, with the middle of its lowest face at the origin."""
-    occupied = np.ones(source.cells, dtype=bool)
-    for hollow in source.hollows:
-        occupied[tuple(slice(low, high + 1) for low, high in zip(hollow.first, hollow.last, strict=True))] = False
     size = np.array(source.size)
-    mesh = voxel_mesh(occupied, size / source.cells, source.element)
-    return replace(mesh, nodes=mesh.nodes - [0.5 * size[0], 0.5 * size[1], 0.0])
+    whole = voxel_mesh(np.ones(source.cells, dtype=bool), size / source.cells, source.element)
+    whole = replace(whole, nodes=whole.nodes - [0.5 * size[0], 0.5 * size[1], 0.0])
+    return hollowed(whole, _taken(source, source.cells, len(whole.cells)), "voxels")
+
+
+def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
+    radii = 0.5 * source.inner_diameter, 0.5 * source.outer_diameter
+    whole = sweep_tube(*radii, source.length, source.divisions, source.element, source.grading)
+    if not source.inner_diameter:
+        return whole
+    radial, around, along = source.divisions
+    ring = np.broadcast_to(np.arange(radial)[:, None], (along, radial, around)).ravel()
+    rings = {f"ring {i + 1}": np.flatnonzero(ring == i) for i in range(radial)}
+    taken = _taken(source, source.divisions, len(whole.cells), (2, 0, 1))
+    return hollowed(replace(whole, volumes=rings, groups={}), taken, "sweep")
+
+
+def _taken(source, shape, count: int, order=(0, 1, 2)) -> list[tuple[str | None, np.ndarray]]:
+    """Names and masks (m,) of the hollows' cells, which are in the `order` of the axes of a grid of a shape."""
+    masks, per_cell = [], count // int(np.prod(shape))
+    for hollow in source.hollows:
+        grid = np.zeros(shape, dtype=bool)
+        grid[tuple(slice(low, high + 1) for low, high in zip(hollow.first, hollow.last, strict=True))] = True
+        masks.append((hollow.name, np.repeat(grid.transpose(order).ravel(), per_cell)))
+    return masks
+
+
+def _stack(source: "descriptions.Stack", folder: Path) -> Mesh:
+    layers = [
+        Layer(
+            layer.length,
+            [Ring(0.5 * r.inner_diameter, 0.5 * r.outer_diameter, r.name, r.divisions) for r in layer.rings],
+            layer.divisions,
+            layer.grading,
+        )
+        for layer in source.layers
+    ]
+    return _with_chambers(sweep_stack(layers, source.around, source.element))
+
+
+def _tube(source: "descriptions.GmshTube", folder: Path) -> Mesh:
+    from soft_twin.mesh.generate.gmsh_tube import tube_tetrahedra
+
+    radii = 0.5 * source.inner_diameter, 0.5 * source.outer_diameter
+    return tube_tetrahedra(*radii, source.length, source.cell, order=2 if source.element == "tet10" else 1)
+
+
+def _stl(source: "descriptions.Stl", folder: Path) -> Mesh:
+    from soft_twin.mesh.generate.gmsh_stl import fill_stl
+
+    order = 2 if source.element == "tet10" else 1
+    mesh = fill_stl(folder / source.file, source.cell / source.unit, source.edge_deg, order)
+    mesh = replace(mesh, nodes=source.unit * mesh.nodes)
+    check_unit(mesh, np.array(source.size), source.file)
+    return mesh
+
+
+def _with_chambers(mesh: Mesh) -> Mesh:
+    """With names "chamber 1", … for closed hollows, the largest first."""
+    return replace(
+        mesh, surfaces={**mesh.surfaces, **{f"chamber {i + 1}": part for i, part in enumerate(shells(mesh)[1:])}}
+    )
+
+
+_GENERATORS: dict[str, Callable[..., Mesh]] = {
+    "voxels": _voxels,
+    "sweep": _sweep,
+    "stack": _stack,
+    "tube": _tube,
+    "stl": _stl,
+}

@@ -15,10 +15,13 @@ from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
 from soft_twin.mechanics.materials import energy_named
+from soft_twin.mechanics.materials.fibres import Fibres
 from soft_twin.mechanics.model import Model
+from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
+from soft_twin.robots.fibres import fibre_directions
 from soft_twin.robots.obstacles import build_obstacle
-from soft_twin.twins.frames import Frame, NodesFrame
+from soft_twin.twins.frames import Frame, NodesFrame, PointFrame
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
@@ -51,14 +54,16 @@ class FemBuilder:
 
     def body(self) -> Body:
         """The body, with what hangs on its plates."""
-        mesh, parts = self._at(lambda: build_mesh(self.robot), "body", "mesh"), self.description.body
+        mesh, parts = self._at(self._mesh, "body", "mesh"), self.description.body
         materials = [
             self._at(lambda part=part: self._material(part), "body", "materials", i)
             for i, part in enumerate(parts.materials)
         ]
-        for i, part in enumerate(parts.materials):
-            if part.volume is not None:
-                self._at(lambda part=part: mesh.volume(part.volume), "body", "materials", i, "volume")
+        materials += self._fibres(mesh)
+        for key in ("materials", "fibres"):
+            for i, part in enumerate(getattr(parts, key)):
+                if part.volume is not None:
+                    self._at(lambda part=part: mesh.volume(part.volume), "body", key, i, "volume")
         body = self._at(lambda: Body(mesh, materials, parts.clamped), "body", "clamped")
         for i, plate in enumerate(parts.plates):
             if plate.mass > 0.0:
@@ -69,13 +74,32 @@ class FemBuilder:
     def frames(self, body: Body) -> dict[str, Frame]:
         """The named places."""
         return {
-            name: NodesFrame(self._nodes(body, frame.nodes, "frames", name, "nodes"), body.mesh.nodes)
+            name: self._at(lambda frame=frame: self._frame(body, frame), "frames", name)
             for name, frame in self.description.frames.items()
         }
+
+    def _mesh(self) -> Mesh:
+        return build_mesh(self.description.body.mesh, self.robot.path.resolve().parent)
+
+    def _frame(self, body: Body, frame: "descriptions.NamedFrame") -> Frame:
+        if frame.point is not None:
+            return PointFrame(body.mesh, frame.point)
+        plates = {plate.name: plate.nodes for plate in self.description.body.plates}
+        name = frame.nodes if frame.plate is None else plates[frame.plate]
+        return NodesFrame(nodes_of(body, name, name), body.mesh.nodes)
 
     def _material(self, part: "descriptions.VolumeMaterial") -> Material:
         law = energy_named(part.model, self._scale_e * part.young_modulus, part.poisson_ratio)
         return Material(law, self._scale_rho * part.density, part.volume)
+
+    def _fibres(self, mesh: Mesh) -> list[Material]:
+        """As materials beside the others, without a mass of their own."""
+        made = []
+        for part in self.description.body.fibres:
+            families = fibre_directions(mesh, part)
+            stiffness = self._scale_e * part.modulus / len(families)
+            made += [Material(Fibres(stiffness, family), 0.0, part.volume) for family in families]
+        return made
 
     def _actuators(self, body: Body, friction: float) -> list[Actuators]:
         parts: list[Actuators] = []
@@ -103,6 +127,10 @@ class FemBuilder:
 
 
 def _cable(body: Body, cable: "descriptions.FemCable") -> Cables:
+    if cable.points:
+        return Cables.through(body.mesh, [cable.points])
+    if cable.guides:
+        return Cables.guided(body.mesh, cable.start, [(guide.point, guide.nodes) for guide in cable.guides])
     if cable.nodes is None:
         return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
     return Cables.outside(body.mesh, [cable.start], cable.nodes, [cable.end])

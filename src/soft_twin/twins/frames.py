@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.errors import InputError
+from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.unknowns import cross_matrices
+from soft_twin.mesh.embedding import locate, natural_coordinates
+from soft_twin.mesh.mesh import Mesh
 
 if TYPE_CHECKING:
     from soft_twin.twins.base import Twin
@@ -47,6 +49,34 @@ class SectionFrame(Frame):
 
     def move(self, twin, steps):
         return twin.section(self.z, steps)
+
+
+class PointFrame(Frame):
+    """A point of a finite element body, which moves with the cell that it lies in."""
+
+    def __init__(self, mesh: Mesh, point: np.ndarray):
+        """`point`: (3,) in the undeformed body [m].
+
+        Raises:
+            MeshError: it lies in no cell.
+        """
+        point = np.asarray(point, dtype=float)[None]
+        cell = locate(mesh, point)
+        if cell[0] < 0:
+            low, high = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
+            raise MeshError(
+                f"the point {point[0].tolist()} m lies in no cell: the body spans "
+                + ", ".join(f"{axis} {a:.4g}…{b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
+                + " m"
+            )
+        self._nodes = mesh.cells[cell[0]]
+        self._weights = mesh.element.values(natural_coordinates(mesh, cell, point))[0]
+
+    def position(self, twin):
+        return self._weights @ twin.points[self._nodes]
+
+    def move(self, twin, steps):
+        return np.tensordot(self._weights, steps[self._nodes], axes=1)
 
 
 class NodesFrame(Frame):

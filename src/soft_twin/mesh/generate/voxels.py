@@ -7,8 +7,8 @@ import numpy as np
 
 from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import Element, element_named
-from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
-from soft_twin.mesh.selection import centres_and_normals, shells
+from soft_twin.mesh.generate.hollows import surfaces_of_block
+from soft_twin.mesh.mesh import Mesh, make_mesh
 
 
 def voxel_mesh(
@@ -39,7 +39,7 @@ def voxel_mesh(
     values = np.repeat(occupied[tuple(places.T)], len(pattern))
     cells = cells.reshape(-1, pattern.shape[1])
     mesh = make_mesh(0.5 * grid * size, cells, cell, "voxels", _volumes(values, labels or {}))
-    return Mesh(mesh.nodes, mesh.cells, cell, mesh.volumes, _surfaces(mesh))
+    return Mesh(mesh.nodes, mesh.cells, cell, mesh.volumes, surfaces_of_block(mesh))
 
 
 def _pattern(element: Element) -> np.ndarray:
@@ -58,17 +58,3 @@ def _volumes(values: np.ndarray, labels: Mapping[int, str]) -> dict[str, np.ndar
         there = ", ".join(str(int(value)) for value in np.unique(values))
         raise MeshError(f"voxels: no voxel has label {', '.join(missing)}: there are {there}")
     return {name: values == number for number, name in labels.items()}
-
-
-def _surfaces(mesh: Mesh) -> dict[str, np.ndarray]:
-    faces = boundary_faces(mesh)
-    chambers = shells(mesh)[1:]
-    inner = (
-        np.isin(faces[:, 0], np.concatenate([c.ravel() for c in chambers])) if chambers else np.zeros(len(faces), bool)
-    )
-    centres, normals = centres_and_normals(mesh, faces)
-    z, low, high = centres[:, 2], mesh.nodes[:, 2].min(), mesh.nodes[:, 2].max()
-    margin = 1e-6 * (high - low)
-    base, tip = z < low + margin, z > high - margin
-    parts = {"base": faces[base], "tip": faces[tip], "outside": faces[~(base | tip | inner)]}
-    return parts | {f"chamber {i + 1}": chamber for i, chamber in enumerate(chambers)}

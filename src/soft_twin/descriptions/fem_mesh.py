@@ -1,0 +1,255 @@
+"""Where the mesh of a body of finite elements comes from: a file, or a generator. A new one is a class and a key."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from soft_twin.descriptions.cable_tube import LAW, MOST_CELLS, TETRAHEDRA_IN_CUBE
+from soft_twin.descriptions.kinds_of_value import (
+    MESH_FILE,
+    NAME,
+    NAMED,
+    STL_FILE,
+    Number,
+    Several,
+    Whole,
+    in_limits,
+    mistake,
+)
+from soft_twin.descriptions.part import Part
+
+CELL = Several(Whole(0, 500), 3, 3)
+SIZE = Several(Number(1e-4, 10.0, "m"), 3, 3)
+Size = tuple[float, float, float]
+Length = Annotated[float, Number(1e-4, 10.0, "m")]
+Diameter = Annotated[float, Number(0.0, 10.0, "m")]
+Element = Annotated[str, LAW]
+
+
+class Hollow(Part):
+    """A box of cells that is left out."""
+
+    first: Annotated[tuple[int, int, int], CELL] = Field(description="cell of one corner, counted from 0")
+    last: Annotated[tuple[int, int, int], CELL] = Field(description="cell of the opposite corner, in it")
+    name: Annotated[str | None, NAME] = Field(
+        default=None, description="of the surface around it; hollows of one name are one"
+    )
+
+    @model_validator(mode="after")
+    def _has_cells(self) -> "Hollow":
+        if any(high < low for low, high in zip(self.first, self.last, strict=True)):
+            raise mistake(f"ends at cell {self.last} before it begins at {self.first}", "last")
+        return self
+
+
+class Voxels(Part):
+    """A block of equal cells with hollows: the middle of its lowest face is the origin.
+
+    Its surfaces are "base" and "tip" (lowest and highest z), "outside", and "chamber 1", … (closed hollows, the largest
+    first).
+    """
+
+    cells: Annotated[tuple[int, int, int], Several(Whole(1, 500), 3, 3)] = Field(description="along x, y and z")
+    size: Annotated[Size, SIZE] = Field(description="of the whole block along x, y and z")
+    element: Element = Field(description="element, see meshes.md, such as `hex20r`")
+    hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m]."""
+        return self.size
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Voxels":
+        check_cells(self.cells, "cells")
+        check_hollows(self.hollows, self.cells)
+        return self
+
+
+class Sweep(Part):
+    """A tube of hexahedra around +z from z = 0, with hollows: boxes of cells radial, around and along.
+
+    Cells around are counted from +x towards +y. Its surfaces are "base", "tip", "outside", "lumen", and "chamber 1", …
+    """
+
+    outer_diameter: Length = Field(description="outside")
+    inner_diameter: Diameter = Field(default=0.0, description="of the lumen; 0: none, and then no hollows")
+    length: Length = Field(description="along z")
+    divisions: Annotated[tuple[int, int, int], Several(Whole(1, 500), 3, 3)] = Field(
+        description="cells radial, around, along"
+    )
+    grading: Annotated[float, Number(0.2, 5.0)] = Field(
+        default=1.0, description="above 1: cells get shorter towards the base"
+    )
+    element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
+    hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m]."""
+        return self.outer_diameter, self.outer_diameter, self.length
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Sweep":
+        in_limits(self.inner_diameter, 0.0, 0.99 * self.outer_diameter, "inner_diameter")
+        check_cells(self.divisions, "divisions")
+        if self.hollows and not self.inner_diameter:
+            raise mistake("around a middle that is full there are no hollows: give a lumen", "inner_diameter")
+        check_hollows(self.hollows, self.divisions)
+        return self
+
+
+class StackRing(Part):
+    """A ring of a layer, or a disc."""
+
+    name: Annotated[str, NAMED] = Field(description="of the volume that it is a part of")
+    inner_diameter: Diameter = Field(default=0.0, description="0: a disc")
+    outer_diameter: Length = Field(description="outside")
+    divisions: Annotated[int, Whole(1, 100)] = Field(default=1, description="cells from inside to outside")
+
+
+class StackLayer(Part):
+    """A layer of a stack: what is in no ring is hollow."""
+
+    length: Length = Field(description="along z")
+    divisions: Annotated[int, Whole(1, 1000)] = Field(description="cells along z")
+    grading: Annotated[float, Number(0.2, 5.0)] = Field(
+        default=1.0, description="above 1: the first cells are the shortest"
+    )
+    rings: tuple[StackRing, ...] = Field(min_length=1, max_length=20, description="of its section")
+
+
+class Stack(Part):
+    """Layers on one another along +z from z = 0, such as segments, bases and caps, each of rings around z.
+
+    Where layers meet they are cut at the same diameters. Its volumes are the rings' names; its surfaces "base", "tip",
+    "outside", "lumen" (what looks to the axis), "steps" (what is level between) and "chamber 1", … (closed hollows).
+    """
+
+    around: Annotated[int, Whole(3, 500)] = Field(description="cells around; of discs a multiple of four")
+    element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
+    layers: tuple[StackLayer, ...] = Field(min_length=1, max_length=100, description="from the base")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m]."""
+        widest = max(ring.outer_diameter for layer in self.layers for ring in layer.rings)
+        return widest, widest, sum(layer.length for layer in self.layers)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Stack":
+        sections = [layer.divisions * sum(ring.divisions for ring in layer.rings) for layer in self.layers]
+        check_cells((sum(sections), self.around), "layers")
+        for i, layer in enumerate(self.layers):
+            for j, ring in enumerate(layer.rings):
+                at = "layers", i, "rings", j, "inner_diameter"
+                in_limits(ring.inner_diameter, 0.0, 0.999 * ring.outer_diameter, *at)
+        return self
+
+
+class GmshTube(Part):
+    """A tube of tetrahedra around +z from z = 0, by Gmsh; its surfaces are "base", "tip", "outside" and "lumen"."""
+
+    outer_diameter: Length = Field(description="outside")
+    inner_diameter: Diameter = Field(default=0.0, description="of the lumen; 0: none")
+    length: Length = Field(description="along z")
+    cell: Length = Field(description="edge length of cells")
+    element: Element = Field(default="tet10", description="tet10 or tet4")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m]."""
+        return self.outer_diameter, self.outer_diameter, self.length
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "GmshTube":
+        in_limits(self.inner_diameter, 0.0, 0.95 * self.outer_diameter, "inner_diameter")
+        area = 0.25 * math.pi * (self.outer_diameter**2 - self.inner_diameter**2)
+        check_tetrahedra(area * self.length, self.cell, self.element)
+        return self
+
+
+class Stl(Part):
+    """A body of tetrahedra that Gmsh fills closed surfaces with: an STL file beside this description.
+
+    The file's largest shell is the outside, the others are hollows. Its surfaces are "base" and "tip" (lowest and
+    highest z), "outside", and "chamber 1", … (the largest first).
+    """
+
+    file: Annotated[str, STL_FILE] = Field(description="file beside this description")
+    unit: Annotated[float, Number(1e-6, 1.0, "m")] = Field(default=1.0, description="of the file; 0.001: millimetres")
+    size: Annotated[Size, SIZE] = Field(description="how large its body is along x, y and z, so that units are checked")
+    cell: Length = Field(description="edge length of cells")
+    edge_deg: Annotated[float, Number(1.0, 180.0, "°")] = Field(
+        default=40.0, description="faces that turn by more than this meet at an edge that is kept"
+    )
+    element: Element = Field(default="tet10", description="tet10 or tet4")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m]."""
+        return self.size
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Stl":
+        check_tetrahedra(math.prod(self.size), self.cell, self.element)
+        return self
+
+
+class MeshSource(Part):
+    """Where the mesh comes from: one of `file` and the generators."""
+
+    file: Annotated[str | None, MESH_FILE] = Field(default=None, description="file beside this description")
+    size: Annotated[Size | None, SIZE] = Field(
+        default=None, description="with `file`: how large its body is along x, y and z, so that units are checked"
+    )
+    voxels: Voxels | None = Field(default=None, description="a block of cells")
+    sweep: Sweep | None = Field(default=None, description="a tube of hexahedra, with chambers perhaps")
+    stack: Stack | None = Field(default=None, description="segments of rings and discs")
+    tube: GmshTube | None = Field(default=None, description="a tube of tetrahedra, by Gmsh")
+    stl: Stl | None = Field(default=None, description="a closed surface, filled by Gmsh")
+
+    @property
+    def generator(self) -> Voxels | Sweep | Stack | GmshTube | Stl | None:
+        """The one that there is, if it is no file."""
+        return self.voxels or self.sweep or self.stack or self.tube or self.stl
+
+    @property
+    def extent(self) -> Size:
+        """How large the body is along x, y and z [m]."""
+        return self.size if self.generator is None else self.generator.extent
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "MeshSource":
+        sources = ("file", "voxels", "sweep", "stack", "tube", "stl")
+        given = [key for key in sources if getattr(self, key) is not None]
+        if len(given) != 1:
+            words = ", ".join(sources[:-1]) + f" and {sources[-1]}"
+            raise mistake(f"expected one of {words}, found {' and '.join(given) or 'none'}")
+        if (self.file is None) != (self.size is None):
+            raise mistake("'size' belongs to 'file': how large the body is, in metres")
+        return self
+
+
+def check_cells(divisions: Sequence[int], *at: str | int) -> None:
+    """Raise a mistake where a product of numbers of cells is too large."""
+    if math.prod(divisions) > MOST_CELLS:
+        raise mistake(f"{math.prod(divisions)} cells are more than {MOST_CELLS}", *at)
+
+
+def check_hollows(hollows: Sequence[Hollow], cells: Sequence[int]) -> None:
+    """Raise a mistake where a hollow is beyond the body's cells."""
+    for i, hollow in enumerate(hollows):
+        if any(last >= count for last, count in zip(hollow.last, cells, strict=True)):
+            raise mistake(f"{hollow.last} is no cell of a body of {tuple(cells)}", "hollows", i, "last")
+
+
+def check_tetrahedra(volume: float, size: float, element: str) -> None:
+    """Raise a mistake where a volume [m³] in cells of a size [m] makes too many, or they are no tetrahedra."""
+    if element not in ("tet4", "tet10"):
+        raise mistake(f"'{element}' is none of tet4, tet10: Gmsh makes tetrahedra", "element")
+    if TETRAHEDRA_IN_CUBE * volume / size**3 > MOST_CELLS:
+        count = TETRAHEDRA_IN_CUBE * volume / size**3
+        raise mistake(f"makes about {count:.2g} cells, more than {MOST_CELLS}", "cell")

@@ -1,0 +1,26 @@
+"""What a description says of named places, which can be aimed at and observed."""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Number, Several, mistake
+from soft_twin.descriptions.part import Part
+
+
+class NamedFrame(Part):
+    """A place: the mean of some nodes and the rotation that fits them best, a plate, or a point of the body, which has
+    no rotation."""
+
+    nodes: Annotated[str | None, NAMED] = Field(default=None, description="surface or group of them")
+    plate: Annotated[str | None, NAME] = Field(default=None, description="name of a plate")
+    point: Annotated[tuple[float, float, float] | None, Several(Number(-10.0, 10.0, "m"), 3, 3)] = Field(
+        default=None, description="in the undeformed body, in a cell of it"
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "NamedFrame":
+        given = [key for key in ("nodes", "plate", "point") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise mistake(f"expected one of nodes, plate and point, found {' and '.join(given) or 'none'}")
+        return self

@@ -1,0 +1,92 @@
+"""Tetrahedral meshes of what closed surfaces enclose, by Gmsh (optional: `pip install soft_twin[mesh]`)."""
+
+from pathlib import Path
+
+import numpy as np
+
+from soft_twin.errors import MeshError
+from soft_twin.files import checked_file
+from soft_twin.mesh.elements import element_named
+from soft_twin.mesh.generate.gmsh_tube import initialised_gmsh
+from soft_twin.mesh.generate.hollows import surfaces_of_block
+from soft_twin.mesh.mesh import Mesh, check_mesh, make_mesh
+from soft_twin.mesh.straighten import straightened
+
+LARGEST_FILE = 100_000_000  # [bytes]
+
+
+def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) -> Mesh:
+    """Tetrahedra of edge length about `size` between the closed surfaces of an STL file, in its unit.
+
+    The largest surface is the outside, the others are hollows. Surfaces are "base" and "tip" (lowest and highest z),
+    "outside", and "chamber 1", … (the largest first).
+
+    Args:
+        path: of the file.
+        size: edge length.
+        edge_deg: faces that turn by more than this meet at an edge that is kept [°].
+        order: 1 for 4-node tetrahedra, 2 for 10-node ones.
+
+    Raises:
+        UsageError: Gmsh is not installed or cannot be loaded.
+        MeshError: no such file, or its surfaces enclose nothing.
+    """
+    path = checked_file(path, "surface", LARGEST_FILE, MeshError)
+    gmsh = initialised_gmsh()
+    try:
+        nodes, cells = _filled(gmsh, path, size, np.radians(edge_deg), order)
+    except Exception as error:  # Gmsh raises nothing else
+        raise MeshError(f"{path}: Gmsh cannot fill its surfaces ({error}): are they closed, without cuts?") from error
+    finally:
+        gmsh.finalize()
+    element = element_named("tet4" if order == 1 else "tet10")
+    mesh = make_mesh(nodes, cells.reshape(-1, len(element.nodes)), element, str(path), check=order == 1)
+    if order == 2:
+        mesh = straightened(mesh)
+        check_mesh(mesh, str(path))
+    return Mesh(mesh.nodes, mesh.cells, element, surfaces=surfaces_of_block(mesh))
+
+
+def _filled(gmsh, path: Path, size: float, edge: float, order: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes (n, 3) and the cells' nodes (m k,)."""
+    gmsh.option.setNumber("General.NumThreads", 1)
+    gmsh.option.setNumber("Mesh.MeshSizeMin", size)
+    gmsh.option.setNumber("Mesh.MeshSizeMax", size)
+    gmsh.merge(str(path))
+    gmsh.model.mesh.classifySurfaces(edge, True, True, np.pi)
+    gmsh.model.mesh.createGeometry()
+    loops = [gmsh.model.geo.addSurfaceLoop(shell) for shell in _shells(gmsh)]
+    gmsh.model.geo.addVolume(loops)
+    gmsh.model.geo.synchronize()
+    gmsh.model.mesh.generate(3)
+    gmsh.model.mesh.setOrder(order)
+    tags, coordinates, _ = gmsh.model.mesh.getNodes()
+    _, cells = gmsh.model.mesh.getElementsByType(4 if order == 1 else 11)
+    index = np.zeros(int(tags.max()) + 1, dtype=np.int64)
+    index[tags.astype(int)] = np.arange(len(tags))
+    cells = index[np.asarray(cells, dtype=int)]
+    if order == 2:  # Gmsh swaps the last two mid-side nodes
+        cells = cells.reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]].ravel()
+    return coordinates.reshape(-1, 3), cells
+
+
+def _shells(gmsh) -> list[list[int]]:
+    """The surfaces that hang together by their curves, the largest box first."""
+    left = {
+        tag: {abs(curve) for _, curve in gmsh.model.getBoundary([(2, tag)])} for _, tag in gmsh.model.getEntities(2)
+    }
+    shells = []
+    while left:
+        tag, curves = left.popitem()
+        shell = [tag]
+        while joined := [other for other, own in left.items() if own & curves]:
+            for other in joined:
+                curves |= left.pop(other)
+                shell.append(other)
+        shells.append(shell)
+    return sorted(shells, key=lambda shell: -_extent(gmsh, shell))
+
+
+def _extent(gmsh, shell: list[int]) -> float:
+    boxes = np.array([gmsh.model.getBoundingBox(2, tag) for tag in shell])
+    return float(np.linalg.norm(boxes[:, 3:].max(axis=0) - boxes[:, :3].min(axis=0)))

@@ -1,0 +1,251 @@
+"""Bodies from generators and files: a stranger's robot from the page that tells how to write one, and its mistakes."""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import soft_twin
+from soft_twin.descriptions.fem_mesh import MeshSource
+from soft_twin.descriptions.fem_robot import BodyFibres
+from soft_twin.errors import DescriptionError, InputError
+from soft_twin.mechanics.actuators.cables import CableActuators
+from soft_twin.mechanics.cables import Cables
+from soft_twin.mesh.files import write_mesh
+from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.selection import enclosed_volume
+from soft_twin.robots.fem_meshes import build_mesh
+from soft_twin.robots.fibres import fibre_directions
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "your_robot.md").read_text(encoding="utf-8")
+TRIO = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
+DOWN = np.array([0.0, 0.0, -9.81])
+
+
+@pytest.fixture(scope="module")
+def trio(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lab") / "trio.yaml"
+    path.write_text(yaml.safe_dump(TRIO))
+    return soft_twin.load_robot(path)
+
+
+@pytest.fixture(scope="module")
+def twin(trio):
+    return trio.build_twin()
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(change):
+        content = copy.deepcopy(TRIO)
+        change(content["robot"])
+        (tmp_path / "mine.yaml").write_text(json.dumps(content, indent=0))
+        return soft_twin.load_robot(tmp_path / "mine.yaml")
+
+    return load
+
+
+def mesh_of(**source):
+    return build_mesh(MeshSource.model_validate(source), Path())
+
+
+def test_the_robot_of_the_page_bends_away_from_the_chamber_that_is_blown_up(twin):
+    for i, angle in enumerate(np.radians([45.0, 165.0, 285.0])):
+        efforts = np.zeros(3)
+        efforts[i] = 15e3
+        tip = twin.equilibrium(DOWN, efforts=efforts).tip
+        away = np.array([-np.cos(angle), -np.sin(angle)])
+        assert tip[:2] @ away > 1e-3
+        assert abs(np.cross([*tip[:2], 0.0], [*away, 0.0])[2]) < 1e-6
+    alike = twin.equilibrium(DOWN, efforts=[15e3] * 3).tip
+    np.testing.assert_allclose(alike[:2], 0.0, atol=1e-7)
+    assert alike[2] > 0.0605
+
+
+def test_the_robot_of_the_page_reaches_what_its_pressures_can(trio, twin):
+    target = twin.equilibrium(DOWN, efforts=[18e3, 3e3, 9e3]).tip
+    twin.reset()
+    solution = trio.build_inverse(twin).solve(DOWN, target=target, settled=3e-6)
+    assert solution.reachable
+    np.testing.assert_allclose(solution.efforts, [18e3, 3e3, 9e3], rtol=1e-3)
+    assert trio.valves.names_by_channel == ["room_1", "room_2", "room_3"]
+    assert trio.emulated.fill_rate == 8.0
+
+
+def test_wound_fibres_keep_a_body_from_bulging(trio, twin, load):
+    def bulge(body):
+        still = body.equilibrium(np.zeros(3), efforts=[15e3] * 3)
+        return float(np.linalg.norm(still.points[:, :2], axis=1).max()) - 0.015
+
+    bare = load(lambda robot: robot["body"].pop("fibres")).build_twin()
+    assert bulge(twin) < 0.4 * bulge(bare)
+
+
+def test_a_point_of_the_body_is_a_frame(twin):
+    waist, rng = twin.frames["waist"], np.random.default_rng(1)
+    twin.reset()
+    np.testing.assert_allclose(waist.position(twin), [0.0148, 0.0, 0.030], atol=1e-9)
+    F = np.eye(3) + 0.1 * rng.standard_normal((3, 3))
+    start = twin.points
+    twin.points = start @ F.T
+    np.testing.assert_allclose(waist.position(twin), F @ [0.0148, 0.0, 0.030], atol=1e-9)
+    step = rng.standard_normal((*start.shape, 2))
+    before = waist.position(twin)
+    twin.points = twin.points + step[:, :, 0]
+    np.testing.assert_allclose(waist.position(twin) - before, waist.move(twin, step)[:, 0], atol=1e-9)
+    with pytest.raises(InputError, match="a point has no orientation"):
+        waist.rotation(twin)
+    twin.reset()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda robot: robot["chambers"][0].update(surface="outside"), r"chambers\[0\].surface: .*its rim of 12 edges"),
+        (
+            lambda robot: robot.update(
+                cables=[
+                    {
+                        "name": "out",
+                        "points": [[0.0, 0.0, 0.0], [0.04, 0.0, 0.05]],
+                        "tension": [0.0, 1.0],
+                        "displacement": [0.0, 0.01],
+                        "stiffness": 1e3,
+                    }
+                ]
+            ),
+            r"cables\[0\]: a cable leaves the body at",
+        ),
+        (lambda robot: robot["frames"]["waist"].update(point=[0.02, 0.0, 0.03]), r"frames.waist: .* lies in no cell"),
+        (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
+        (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
+    with pytest.raises(DescriptionError, match=rf"mine.yaml:[1-9]\d+: robot.(body.)?{message}"):
+        load(change).build_twin()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda robot: robot["chambers"][0].update(pressure=[0.0, 120e3]), "0…120000 Pa is more than valves of kind"),
+        (lambda robot: robot["target"].update(tip=[0.0, 0.0, 62.0]), "target.tip: .* in metres, in base_link"),
+        (
+            lambda robot: robot["frames"]["tip"].update(plate="hat"),
+            "tip.plate: 'hat' is no plate: there are lid",
+        ),
+        (
+            lambda robot: robot["frames"]["tip"].update(nodes="tip"),
+            "tip: expected one of nodes, plate and point",
+        ),
+        (lambda robot: robot["body"]["mesh"]["sweep"].update(inner_diameter=0.0), "a middle that is full there are no"),
+        (lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][0].update(last=[1, 12, 6]), "is no cell of a body of"),
+        (lambda robot: robot["body"]["mesh"].update(stl={}), "mesh"),
+        (lambda robot: robot["body"]["fibres"][0].pop("around"), "expected one of 'direction' and 'around'"),
+    ],
+)
+def test_contradictions_are_named_when_the_file_is_read(load, change, message):
+    with pytest.raises(DescriptionError, match=message):
+        load(change)
+
+
+def test_a_mesh_in_millimetres_is_named(load, tmp_path, twin):
+    from dataclasses import replace
+
+    write_mesh(replace(twin.body.mesh, nodes=1e3 * twin.body.mesh.nodes), tmp_path / "trio.vtu")
+    robot = load(lambda robot: robot["body"].update(mesh={"file": "trio.vtu", "size": [0.03, 0.03, 0.06]}))
+    with pytest.raises(DescriptionError, match=r"mine.yaml:\d+: robot.body.mesh: .*seems to be in millimetres"):
+        robot.build_twin()
+
+
+def test_hollows_of_a_sweep_are_where_they_are_said_to_be(twin):
+    surfaces = twin.body.mesh.surfaces
+    inner, outer = 0.004 + 0.011 / 3.0, 0.004 + 0.022 / 3.0
+    for i, angle in enumerate([45.0, 165.0, -75.0]):
+        room = surfaces[f"room_{i + 1}"]
+        volume = -enclosed_volume(twin.body.mesh.nodes, room)
+        assert volume == pytest.approx(0.25 * np.pi * (outer**2 - inner**2) * 0.045, rel=0.03)
+        x, y, z = twin.body.mesh.nodes[np.unique(room)].mean(axis=0)
+        assert np.degrees(np.arctan2(y, x)) == pytest.approx(angle, abs=1e-6)
+        assert z == pytest.approx(0.030, abs=1e-6)
+
+
+def test_a_stack_has_volumes_and_the_chamber_between_its_layers():
+    def ring(name, inner, outer):
+        return {"name": name, "inner_diameter": inner, "outer_diameter": outer}
+
+    cap = [ring("cap", 0.0, 0.01), ring("cap", 0.01, 0.02)]
+    layers = [
+        {"length": 0.005, "divisions": 1, "rings": cap},
+        {"length": 0.03, "divisions": 4, "rings": [ring("wall", 0.01, 0.02)]},
+        {"length": 0.005, "divisions": 1, "rings": cap},
+    ]
+    mesh = mesh_of(stack={"around": 8, "element": "hex20r", "layers": layers})
+    assert set(mesh.volumes) == {"cap", "wall"}
+    assert -enclosed_volume(mesh.nodes, mesh.surface("chamber 1")) == pytest.approx(np.pi * 0.005**2 * 0.03, rel=0.06)
+
+
+def test_a_surface_is_filled_by_gmsh_and_its_hollow_is_a_chamber(tmp_path):
+    pytest.importorskip("gmsh")
+    block = voxel_mesh(np.pad(np.zeros((1, 1, 2), bool), 1, constant_values=True), 10.0, "tet4")
+    triangles = np.concatenate([block.surfaces[name] for name in ("base", "tip", "outside", "chamber 1")])
+    rows = ["solid block"]
+    for triangle in block.nodes[triangles]:
+        corners = [f"vertex {x} {y} {z}" for x, y, z in triangle]
+        rows += ["facet normal 0 0 0", "outer loop", *corners, "endloop", "endfacet"]
+    (tmp_path / "block.stl").write_text("\n".join([*rows, "endsolid block"]))
+    source = {"file": "block.stl", "unit": 1e-3, "size": [0.03, 0.03, 0.04], "cell": 0.01, "element": "tet4"}
+    mesh = build_mesh(MeshSource.model_validate({"stl": source}), tmp_path)
+    np.testing.assert_allclose(mesh.size, [0.03, 0.03, 0.04])
+    assert -enclosed_volume(mesh.nodes, mesh.surface("chamber 1")) == pytest.approx(2e-6, rel=1e-6)
+    assert enclosed_volume(mesh.nodes, np.concatenate([mesh.surface(s) for s in ("base", "tip", "outside")])) > 3.5e-5
+
+
+@pytest.fixture(scope="module")
+def block():
+    return voxel_mesh(np.ones((2, 2, 4), bool), 0.01, "hex20r")
+
+
+def test_a_cable_along_points_is_one_cable(block):
+    straight = Cables(block, np.array([[0.004, 0.004, 0.0]]), np.array([[0.004, 0.004, 0.04]]))
+    parts = Cables.through(block, [[[0.004, 0.004, 0.0], [0.004, 0.004, 0.013], [0.004, 0.004, 0.04]]])
+    F = np.eye(3) + 0.2 * np.random.default_rng(0).standard_normal((3, 3))
+    assert parts.count == 1
+    np.testing.assert_allclose(parts.lengths(block.nodes @ F.T), straight.lengths(block.nodes @ F.T), rtol=1e-12)
+    around = np.array([[0.004, 0.004, 0.0], [0.016, 0.004, 0.02], [0.004, 0.016, 0.04]])
+    both = Cables.through(block, [around, around[:2]])
+    lengths = np.linalg.norm(np.diff(around, axis=0), axis=1)
+    np.testing.assert_allclose(both.rest_lengths, [lengths.sum(), lengths[0]], rtol=1e-12)
+
+
+def test_a_cable_through_guides_pulls_as_its_length_changes(block):
+    middle = np.flatnonzero(np.abs(block.nodes[:, 2] - 0.02) < 1e-9)
+    guides = [([0.03, 0.01, 0.02], middle), ([0.03, 0.01, 0.04], "tip")]
+    cable, x = CableActuators(Cables.guided(block, [0.03, 0.01, 0.0], guides), 1e3), block.nodes.copy()
+    np.testing.assert_allclose(cable.cables.rest_lengths, [0.04], rtol=1e-12)
+    rng, d = np.random.default_rng(2), 1e-6
+    x += 1e-3 * rng.standard_normal(x.shape)
+    step = rng.standard_normal(x.shape)
+    change = (cable.coordinates(x + d * step) - cable.coordinates(x - d * step)) / (2.0 * d)
+    np.testing.assert_allclose(np.tensordot(cable.gradients(x), step, axes=((0, 1), (0, 1))), change, rtol=1e-6)
+    blocks, curvature = cable.stiffness(x, np.ones(1)), np.zeros_like(x)
+    np.add.at(curvature, cable.groups, np.einsum("sabij,sbj->sai", blocks, step[cable.groups]))
+    slope = -(cable.gradients(x + d * step) - cable.gradients(x - d * step))[:, :, 0] / (2.0 * d)
+    np.testing.assert_allclose(curvature, slope, atol=1e-6 * np.abs(slope).max())
+    with pytest.raises(InputError, match="carried by some of the same nodes"):
+        Cables.guided(block, [0.03, 0.01, 0.0], [([0.03, 0.01, 0.04], "tip"), ([0.03, 0.02, 0.04], "tip")])
+
+
+def test_wound_fibres_run_around_their_axis_half_each_way(block):
+    axis = {"point": (0.0, 0.0, 0.0), "direction": (0.0, 0.0, 2.0)}
+    one, other = fibre_directions(block, BodyFibres.model_validate({"modulus": 1e5, "around": axis, "pitch_deg": 30.0}))
+    centres = block.nodes[block.cells].mean(axis=1)
+    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1.0)
+    np.testing.assert_allclose(one[:, 2], 0.5)
+    np.testing.assert_allclose(other[:, 2], -0.5)
+    np.testing.assert_allclose((one * centres)[:, :2].sum(axis=1), 0.0, atol=1e-12)
