@@ -76,6 +76,21 @@ def test_the_robot_of_the_page_reaches_what_its_pressures_can(trio, twin):
     assert trio.emulated.fill_rate == 8.0
 
 
+def test_thin_walls_are_not_torn_by_a_step(trio, twin):
+    """A linear step from rest to what the tip needs blows the rooms' walls up to three times their thickness."""
+    target = twin.equilibrium(DOWN, efforts=[18e3, 3e3, 9e3]).tip
+    twin.reset()
+    inverse = trio.build_inverse(twin)
+    for _ in range(12):
+        before = twin.points
+        inverse.step(DOWN, inverse.goals(target))
+        assert twin.body.assemble(twin.points)[2] > 0.3  # det F
+        edges = twin.body.mesh.cells[:, :2]
+        change = np.linalg.norm(np.diff(twin.points[edges] - before[edges], axis=1), axis=2)
+        assert (change <= 0.26 * np.linalg.norm(np.diff(twin.body.mesh.nodes[edges], axis=1), axis=2)).all()
+    np.testing.assert_allclose(twin.tip, target, atol=1e-6)
+
+
 def test_wound_fibres_keep_a_body_from_bulging(trio, twin, load):
     def bulge(body):
         still = body.equilibrium(np.zeros(3), efforts=[15e3] * 3)

@@ -166,7 +166,7 @@ class ContactTwin(FemTwin):
         if not touching:
             self._multipliers = self.model.idle
             return asked
-        share = min(1.0, largest_step / max(asked, 1e-300))
+        share = self._moved / max(asked, 1e-300)
         before = step.pressing.before
         after = before + share * (step.pressing.multipliers(efforts) - before)
         self._multipliers = Multipliers.of(step.separate, after)

@@ -18,6 +18,7 @@ from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.sections import across_section, normal_of, section_weights
+from soft_twin.mechanics.stretching import Stretching
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
@@ -27,6 +28,7 @@ from soft_twin.twins.frames import Frame
 from soft_twin.twins.statics import WEAK, StaticTwin
 
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
+LARGEST_STRETCH = 0.25  # of the distance of two nodes of a cell: they move by no more against each other in a step
 SHIFTS = range(-4, 5)  # powers of ten of an indefinite matrix's diagonal: steps are short anyway, and settle sooner
 STATICS = Increment()
 
@@ -63,6 +65,7 @@ class FemTwin(StaticTwin):
         self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
+        self._stretching = Stretching(self.body.mesh)
         self.reset()
 
     @property
@@ -200,6 +203,7 @@ class FemTwin(StaticTwin):
         move = step.free_step + product(step.step_per_effort, efforts)
         largest = largest_movement(move)
         fraction = min(1.0, largest_step / max(largest, 1e-300))
+        fraction = min(fraction, LARGEST_STRETCH / max(self._stretching.of(move), 1e-300))
         if self._has_plates:
             unknowns = step.steps[:, 0] + step.steps[:, 1:] @ efforts
             self._pose = self.model.unknowns.move(self._pose, fraction * unknowns)
