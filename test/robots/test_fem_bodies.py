@@ -135,7 +135,10 @@ def test_a_point_of_the_body_is_a_frame(twin):
             ),
             r"cables\[0\]: a cable leaves the body at",
         ),
-        (lambda robot: robot["frames"]["waist"].update(point=[0.02, 0.0, 0.03]), r"frames.waist: .* lies in no cell"),
+        (
+            lambda robot: robot["frames"]["waist"].update(point=[0.02, 0.0, 0.03]),
+            r"frames.waist.point: .* lies in no cell",
+        ),
         (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
         (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
     ],

@@ -197,7 +197,7 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
             "nothing moves this robot",
         ),
         (lambda robot: robot["cables"][1].update(name="left"), "share the name 'left'"),
-        (lambda robot: robot["body"]["mesh"].update(file="a.vtu", size=[1.0, 1.0, 1.0]), "one of 'file' and 'voxels'"),
+        (lambda robot: robot["body"]["mesh"].update(file="a.vtu", size=[1.0, 1.0, 1.0]), "stl, found file and voxels"),
         (lambda robot: robot["cables"][0].update(displacement=[0.01, 0.02]), "does not contain 0"),
         (lambda robot: robot["cables"][1].update(motor_id=1), "robot.cables: two cables share the motor_id 1"),
         (lambda robot: robot["cables"][1].update(offset=0.5), r"cables\[1\].offset: 0.5 is outside -0.005…0.02"),
@@ -219,7 +219,7 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
         (lambda robot: robot["obstacles"][0].update(kind="plain"), "'plain' is none of plane, sphere, cylinder, box"),
         (lambda robot: robot["obstacles"].append(robot["obstacles"][0]), "two obstacles share the name 'floor'"),
         (lambda robot: robot["target"].update(tip=[0.0, 0.0, 5.0]), "target.tip: .* twice the body's size"),
-        (lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(last=[2, 1, 40]), "is no cell of a block"),
+        (lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(last=[2, 1, 40]), "is no cell of a body"),
     ],
 )
 def test_contradictions_are_named_when_the_file_is_read(load, change, message):

@@ -18,9 +18,17 @@ class NamedFrame(Part):
         default=None, description="in the undeformed body, in a cell of it"
     )
 
+    @property
+    def way(self) -> str:
+        """The key that says which place it is."""
+        return self._given()[0]
+
+    def _given(self) -> list[str]:
+        return [key for key in ("nodes", "plate", "point") if getattr(self, key) is not None]
+
     @model_validator(mode="after")
     def _is_one(self) -> "NamedFrame":
-        given = [key for key in ("nodes", "plate", "point") if getattr(self, key) is not None]
+        given = self._given()
         if len(given) != 1:
             raise mistake(f"expected one of nodes, plate and point, found {' and '.join(given) or 'none'}")
         return self

@@ -74,7 +74,7 @@ class FemBuilder:
     def frames(self, body: Body) -> dict[str, Frame]:
         """The named places."""
         return {
-            name: self._at(lambda frame=frame: self._frame(body, frame), "frames", name)
+            name: self._at(lambda frame=frame: self._frame(body, frame), "frames", name, frame.way)
             for name, frame in self.description.frames.items()
         }
 
