@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin.errors import MeshError
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
-from soft_twin.mesh.mesh import jacobians
+from soft_twin.mesh.mesh import bonded_pieces, jacobians
 from soft_twin.mesh.quality import quality
 from soft_twin.mesh.selection import enclosed_volume, shells
 
@@ -39,6 +39,17 @@ def test_segments_share_the_cells_and_the_first_ones_are_the_shortest():
     np.testing.assert_allclose(np.unique(mesh.nodes[:, 2].round(9)), [0.0, 0.01, 0.04, 0.06, 0.08, 0.1])
     with pytest.raises(MeshError, match="grading of 0"):
         sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 5), grading=0.0)
+
+
+@pytest.mark.parametrize("around", [4, 8, 12, 20])
+def test_a_rod_of_any_multiple_of_four_cells_around_fits_a_tube_of_as_many(around):
+    rod = sweep_tube(0.0, 0.01, 0.1, (2, around, 3), "hex20")
+    core = [Ring(0.0, 0.006, "core", 2)]
+    assert volume(rod) == pytest.approx(0.1 * np.pi * 0.01**2, rel=2e-2 * (4 / around) ** 4)
+    assert quality(rod).scaled_jacobian.min() > 0.5
+    sleeve = [*core, Ring(0.006, 0.01, "sleeve", 1)]
+    stack = sweep_stack([Layer(0.05, sleeve, 2), Layer(0.05, core, 2)], around)
+    assert bonded_pieces(stack) == 1
 
 
 @pytest.mark.parametrize("element", ["hex8", "hex20r"])

@@ -157,10 +157,21 @@ def _section(ring: Ring, around: int) -> np.ndarray:
     share = np.linspace(0.0, 1.0, 2 * ring.divisions + 1)[:, None, None]
     if ring.inner > 0.0:
         return _quadrilaterals((ring.inner + (ring.outer - ring.inner) * share) * circle)
-    square = _rounded_square(around // 4)
-    edge = _perimeter(square)
+    square, edge = _core(around)
     shell = _quadrilaterals(ring.outer * ((1.0 - share) * edge + share * circle))
     return np.concatenate([_quadrilaterals(ring.outer * square), shell])
+
+
+def _core(around: int) -> tuple[np.ndarray, np.ndarray]:
+    """The square in a disc's middle, and its outer points, the first of them nearest to +x: see the two below.
+
+    With an odd number of cells a side, +x goes through the middle of a cell: the square is turned by half of one.
+    """
+    side = around // 4
+    square, odd = _rounded_square(side), side % 2
+    angle = odd * np.pi / around
+    square = square @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return square, _perimeter(square, side - odd)
 
 
 def _rounded_square(side: int) -> np.ndarray:
@@ -171,10 +182,10 @@ def _rounded_square(side: int) -> np.ndarray:
     return CORE * 0.5 * (straight + bend)
 
 
-def _perimeter(square: np.ndarray) -> np.ndarray:
-    """The square's outer points (8 s + 1, 2), counter-clockwise from +x, closed."""
+def _perimeter(square: np.ndarray, start: int) -> np.ndarray:
+    """The square's outer points (8 s + 1, 2), counter-clockwise from that one of its +x side, closed."""
     ring = np.concatenate([square[-1, :-1], square[:0:-1, -1], square[0, :0:-1], square[:-1, 0]])
-    ring = np.roll(ring, -(len(square) // 2), axis=0)
+    ring = np.roll(ring, -start, axis=0)
     return np.concatenate([ring, ring[:1]])
 
 
