@@ -9,7 +9,7 @@ RATE = 0.05  # [m/s] limit
 GAINS = ControlGains()
 
 
-def _current(rate, motion_rate, acceleration, behind):
+def _current(rate, motion_rate, acceleration, behind, learned=GAINS.friction):
     """Of a cable at a rate [m/s] and a motion at another [m/s], with an acceleration [m/s²] and ahead by a way [m]."""
     control = WinchControl(1, 4.4, RATE, GAINS)
     wanted = Wanted(
@@ -17,7 +17,7 @@ def _current(rate, motion_rate, acceleration, behind):
         accelerations=np.array([acceleration]),
         displacements_then=np.array([behind]),
         rates_then=np.array([motion_rate]),
-        friction=np.array([GAINS.friction]),
+        friction=np.array([learned]),
         trust=np.ones(1),
     )
     return float(control.update(wanted, np.zeros(1), np.array([rate]), 0.004)[0])
@@ -30,6 +30,14 @@ def test_a_cable_that_comes_free_behind_its_motion_is_not_driven_too_fast(sign, 
     """It has its rate, and the motion's acceleration comes on top; 8 ms later the current can be taken back."""
     current = sign * _current(sign * rate, sign * 0.046, sign * 4.4, sign * 0.002)
     later = current / friction + (rate - current / friction) * np.exp(-friction / GAINS.inertia * 0.008)
+    assert later <= 1.75 * RATE + 0.005
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.044])
+def test_what_a_caught_robot_pulls_is_no_friction_that_a_current_may_count_on(rate):
+    """While it was wound in, its pull was taken for friction, 35 A s/m; 1.4 A of that now drive the cable, too."""
+    current = 1.4 + _current(rate, 0.042, 3.6, 0.002, learned=35.0)
+    later = current / 16.4 + (rate - current / 16.4) * np.exp(-16.4 / GAINS.inertia * 0.008)
     assert later <= 1.75 * RATE + 0.005
 
 

@@ -61,7 +61,8 @@ class WinchControl:
 
     A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
     already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in which
-    nobody can take it back: k_f v + m (± 1.3 v_max − v) / T.
+    nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a robot that
+    is caught its pull is taken for some.
 
     Attributes:
         limited: (c,) whether the current limit binds.
@@ -100,6 +101,6 @@ class WinchControl:
 
     def _harmless(self, rates: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back."""
-        steady, most = friction * rates, self._gains.inertia / REACTION
+        steady, most = np.minimum(friction, self._gains.friction) * rates, self._gains.inertia / REACTION
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
         return low.clip(-self._limit, self._limit), high.clip(-self._limit, self._limit)
