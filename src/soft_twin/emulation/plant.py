@@ -132,6 +132,11 @@ class Plant:
         return self._dynamics.damped_steps
 
     @property
+    def iterations(self) -> int:
+        """How many the last step took; 0 before the first."""
+        return 0 if self._dynamics.solved is None else self._dynamics.solved.iterations
+
+    @property
     def tip(self) -> np.ndarray:
         """(3,) where the frame "tip" is in base_link [m]."""
         return self.frames["tip"].position(self)

@@ -10,8 +10,9 @@ factors that a step takes as they are at its start: c̃(x), with the gradients G
 takes the place of c in Φ, shifted so that both agree where an iteration starts, and at the end, where nothing moves
 any more.
 
-Each iteration solves the quadratic program of Φ linearised, in the efforts, and takes as much of its step as lowers Φ.
-The factorised second derivative is kept from iteration to iteration, and from step to step, while it serves.
+Each iteration solves the quadratic program of Φ linearised, in the efforts and in the multipliers of what the body
+touches, and takes as much of its step as lowers Φ, with the rows of contact as in `equilibrium`. The factorised second
+derivative is kept from iteration to iteration, and from step to step, while it serves.
 """
 
 from dataclasses import dataclass, replace
@@ -21,10 +22,15 @@ import numpy as np
 from soft_twin.errors import ConvergenceError
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 from soft_twin.mechanics.actuators.base import ActuatorState
+from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.rows import Rows, stacked
+from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.equilibrium import REGULARISATION, broken_by, first_penalty, merit_of
 
 TOLERANCE = 1.5e-4  # of the body's weight on earth, of the residual's norm at which a step is accepted
+ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken
 DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewise
 WEIGHT = 9.81  # [N/kg]
 MAX_ITERATIONS = 50
@@ -55,14 +61,60 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Pushes:
+    """What pushes at a place besides Φ: efforts (a,) of the actuators, multipliers of the constraints' rows."""
+
+    efforts: np.ndarray
+    multipliers: Multipliers
+
+
+@dataclass(frozen=True)
 class Reached:
-    """Where an iteration has come to, with efforts (a,), the residuals [N] of all iterations, and whether the step is
-    solved there."""
+    """Where an iteration has come to, with what pushes there, the residuals [N] of all iterations, and whether the step
+    is solved there."""
 
     place: Place
-    efforts: np.ndarray
+    pushes: Pushes
     history: list[float]
     solved: bool
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The forces at a place.
+
+    Attributes:
+        right: (size, 1 + a + m) those that actuators and rows have to balance; gradients of both.
+        rows: the m rows, None for none.
+        values: (a + m,) efforts of the actuators, multipliers of the rows.
+        left: norm of what is left [N].
+    """
+
+    right: np.ndarray
+    rows: Rows | None
+    values: np.ndarray
+    left: float
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What rows do in an iteration: `multipliers` and `penalty` [N/m] of the augmented Lagrangian; `friction` keeps its
+    directions and bounds as at `origin` (n, 3)."""
+
+    multipliers: Multipliers
+    penalty: float
+    friction: list[Rows | None]
+    origin: np.ndarray
+
+    def merit(self, place: Place) -> float:
+        """Of the rows at a place [J]."""
+        total, moved = 0.0, (place.pose.points - self.origin).ravel()
+        for own, rubbing, known in zip(place.assembled.rows, self.friction, self.multipliers, strict=True):
+            if own is not None:
+                total += merit_of(own.take(np.isinf(own.upper)), known, self.penalty)
+            if rubbing is not None:
+                total += merit_of(rubbing.moved(moved), known, self.penalty)
+        return total
 
 
 class Potential:
@@ -73,36 +125,35 @@ class Potential:
 
     def __init__(self, model: Model, increment: Increment, drive: Drive, damped: np.ndarray):
         self.model, self.increment, self.drive, self._damped = model, increment, drive, damped
-        self._none = model.idle
         self._least, self._idle = model.actuators.least_effort, np.zeros(len(model.actuators))
         self._frozen: list[np.ndarray | None] | None = None
 
-    def place(self, pose: Pose) -> Place:
-        """Everything at a pose."""
+    def place(self, pose: Pose, multipliers: Multipliers) -> Place:
+        """Everything at a pose, with friction bounded by these multipliers."""
         self.model.efforts = self._idle
-        assembled = self.model.assemble(pose, self.increment, self._none)
+        assembled = self.model.assemble(pose, self.increment, multipliers)
         return Place(pose, assembled, self.model.actuators.at(pose.points))
 
     def unbalanced(self, place: Place) -> np.ndarray:
         """Forces (n, 3) that the drives have to balance [N]."""
         return place.actuators.gradients @ self._damped - place.assembled.gradient
 
-    def fill(self, place: Place, efforts: np.ndarray, inertia: float) -> None:
-        """Write the Hessian at a place with efforts (a,) to the model's matrix, its inertia times a factor."""
-        self.model.efforts = efforts + self._damped
+    def fill(self, place: Place, pushes: Pushes, inertia: float) -> None:
+        """Write the Hessian at a place to the model's matrix, its inertia times a factor."""
+        self.model.efforts = pushes.efforts + self._damped
         increment = replace(self.increment, mass=inertia * self.increment.mass)
-        self.model.assemble(place.pose, increment, self._none, with_matrix=True)
+        self.model.assemble(place.pose, increment, pushes.multipliers, with_matrix=True)
 
     def shift(self, place: Place) -> np.ndarray:
         """(a,) by which c̃ takes the place of c as it is there."""
         return self.drive.coordinates - place.actuators.coordinates + place.actuators.effective
 
-    def value(self, place: Place, shift: np.ndarray) -> float:
-        """Of a place [J], where c̃ is shifted by (a,)."""
+    def value(self, place: Place, shift: np.ndarray, touch: Touch) -> float:
+        """Of a place [J], where c̃ is shifted by (a,); infinite where the body cannot be."""
         stretch = shift - place.actuators.effective
         efforts = self._law(stretch)
         driven = efforts @ (stretch - 0.5 * self.drive.softness * efforts) - self._damped @ place.actuators.effective
-        return float(driven) + self._without_drives(place)
+        return float(driven) + self._without_drives(place) + touch.merit(place)
 
     def efforts(self, place: Place) -> np.ndarray:
         """(a,) that the drives make there."""
@@ -112,10 +163,30 @@ class Potential:
         """(a,) how far efforts are from the drives' law, as coordinates."""
         return np.abs(self.drive.softness * (efforts - self.efforts(place)))
 
-    def goal(self, place: Place, sensitivities: np.ndarray, compliance: np.ndarray) -> np.ndarray:
-        """(a,) efforts at the end of an iteration, of free changes (a,) of the coordinates and their compliance."""
-        lacking = self.drive.coordinates - place.actuators.coordinates - sensitivities
-        return solve_box_qp(compliance, -lacking, self._least, np.inf)
+    def goal(self, place: Place, balance: Balance, W: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, float]:
+        """Efforts and multipliers (a + m,) at the end of an iteration, and how stiff the rows are on the whole [N/m].
+
+        `W`: (a + m, a + m) compliance, softness of the drives included. `free`: (a + m,) changes of the coordinates and
+        of the rows without any of them.
+        """
+        gaps = free.copy()
+        gaps[: len(self._idle)] += place.actuators.coordinates - self.drive.coordinates
+        if balance.rows is None:
+            return solve_box_qp(W, gaps, self._least, np.inf), 1.0
+        rows, own = balance.rows, slice(len(self._idle), None)
+        compliance = float(np.trace(W[own, own])) / len(rows.keys)
+        slack = REGULARISATION * compliance
+        W[own, own] += np.diag(rows.compliance + slack)
+        gaps[own] += rows.values - slack * balance.values[own]
+        return solve_coulomb(W, gaps, *self._bounds(place, rows), balance.values), 1.0 / compliance
+
+    def _bounds(self, place: Place, rows: Rows) -> tuple[Rows, np.ndarray, np.ndarray]:
+        """Of actuators and rows together: bounds, and what bounds friction, see `solve_coulomb`."""
+        count = len(self._idle)
+        lower, upper = np.concatenate([self._least, rows.lower]), np.concatenate([np.full(count, np.inf), rows.upper])
+        places, factors = bounds_of(self.model.constraints, place.assembled.rows)
+        places = np.concatenate([np.full(count, -1), np.where(places >= 0, places + count, -1)])
+        return replace(rows, lower=lower, upper=upper), places, np.concatenate([np.zeros(count), factors])
 
     def _law(self, stretch: np.ndarray) -> np.ndarray:
         return np.maximum(stretch / self.drive.softness, self._least)
@@ -153,16 +224,16 @@ class Tangent:
         """Solution of (size, r) right-hand sides with the one that is there."""
         return self._matrix.solve(right)
 
-    def renew(self, potential: Potential, place: Place, efforts: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Make it at a place with efforts (a,), and solve with it. Where it is indefinite, as that of a body about to
-        snap is, it gets more inertia, more and more.
+    def renew(self, potential: Potential, place: Place, pushes: Pushes, right: np.ndarray) -> np.ndarray:
+        """Make it at a place with what pushes there, and solve with it. Where it is indefinite, as that of a body about
+        to snap is, it gets more inertia, more and more.
 
         Raises:
             ConvergenceError: it is not finite.
         """
         self._made_for, shift = None, 0.0
         while shift < LAST_SHIFT:
-            potential.fill(place, efforts, 1.0 + shift)
+            potential.fill(place, pushes, 1.0 + shift)
             solution = self._matrix.solve_definite(right)
             if solution is not None:
                 self._made_for = potential.increment.mass
@@ -171,90 +242,113 @@ class Tangent:
         raise ConvergenceError("the moving body's stiffness is not finite")
 
 
-def minimise_driven(potential: Potential, tangent: Tangent, start: Place, guess: Pose) -> Reached:
-    """The end of a step that begins at `start`, searched from a guess: where it could not be solved, the last place, at
-    which Φ is no higher than at the start."""
+def minimise_driven(
+    potential: Potential, tangent: Tangent, start: Place, guess: Pose, multipliers: Multipliers
+) -> Reached:
+    """The end of a step that begins at `start`, searched from a guess and from multipliers: where it could not be
+    solved, the last place, at which Φ is no higher than at the start."""
     model, history = potential.model, []
-    tolerance = TOLERANCE * WEIGHT * model.body.mass
-    law = DRIVE_TOLERANCE * model.actuators.tolerance
-    place, efforts = potential.place(guess), potential.drive.efforts
+    place = potential.place(guess, multipliers)
+    multipliers = multipliers.still_pushing(place.assembled.rows, first_penalty(model))
+    pushes = Pushes(potential.drive.efforts, multipliers)
     for iteration in range(MAX_ITERATIONS):
-        right, residual = _balance(potential, place, efforts)
-        if residual < tolerance and (potential.error(place, efforts) < law).all():
-            return Reached(place, efforts, [*history, residual], True)
-        if iteration == 0 and _is_lower(potential, start, place):
-            place = potential.place(start.pose)  # what has snapped does not coast on
-            right, residual = _balance(potential, place, efforts)
-        if history and residual > SLOW * history[-1]:
+        balance = _balance(potential, place, pushes)
+        if _is_solved(potential, place, pushes, balance):
+            return Reached(place, pushes, [*history, balance.left], True)
+        if iteration == 0 and _is_lower(potential, start, place, multipliers):
+            place = potential.place(start.pose, multipliers)  # what has snapped does not coast on
+            balance = _balance(potential, place, pushes)
+        if history and balance.left > SLOW * history[-1]:
             tangent.forget()
-        history.append(residual)
+        history.append(balance.left)
         try:
-            place, efforts = _iterate(potential, tangent, place, efforts, right)
+            place, pushes = _iterate(potential, tangent, place, pushes, balance)
         except ConvergenceError:
             break
-    return Reached(place, potential.efforts(place), history, False)
+    return Reached(place, Pushes(potential.efforts(place), pushes.multipliers), history, False)
 
 
-def _balance(potential: Potential, place: Place, efforts: np.ndarray) -> tuple[np.ndarray, float]:
-    """Right-hand sides (size, 1 + a): the forces that the actuators have to balance, and G; and the norm of what is
-    left with efforts (a,) [N]."""
+def _is_solved(potential: Potential, place: Place, pushes: Pushes, balance: Balance) -> bool:
+    model = potential.model
+    if balance.left >= TOLERANCE * WEIGHT * model.body.mass:
+        return False
+    if (potential.error(place, pushes.efforts) >= DRIVE_TOLERANCE * model.actuators.tolerance).any():
+        return False
+    missed = broken_by(balance.rows, balance.values[len(pushes.efforts) :], first_penalty(model))
+    return missed <= ROW_TOLERANCE * float(np.linalg.norm(model.body.mesh.size))
+
+
+def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:
+    """The forces at a place."""
+    model, separate = potential.model, place.assembled.rows
     fields = np.concatenate([potential.unbalanced(place)[:, :, None], place.actuators.gradients], axis=2)
-    right = potential.model.unknowns.reduced(fields, place.pose)
-    return right, float(np.linalg.norm(right[:, 0] + right[:, 1:] @ efforts))
+    right, rows, values = model.unknowns.reduced(fields, place.pose), None, pushes.efforts
+    if any(own is not None and len(own.keys) for own in separate):
+        rows = stacked(separate, model.unknowns.transform(place.pose))
+        values = np.concatenate([values, pushes.multipliers.values(separate)])
+        right = np.column_stack([right, rows.jacobian.T.toarray()])
+    return Balance(right, rows, values, float(np.linalg.norm(right[:, 0] + right[:, 1:] @ values)))
 
 
-def _is_lower(potential: Potential, place: Place, other: Place) -> bool:
-    """Whether Φ is lower at a place than at the other."""
+def _is_lower(potential: Potential, place: Place, other: Place, multipliers: Multipliers) -> bool:
+    """Whether Φ is lower at a place than at the other, friction left out, which depends on how either is reached."""
     shift = potential.shift(other)
-    return not potential.value(other, shift) <= potential.value(place, shift)
+    touch = Touch(multipliers, first_penalty(potential.model), [None] * len(multipliers), place.pose.points)
+    return not potential.value(other, shift, touch) <= potential.value(place, shift, touch)
 
 
 def _iterate(
-    potential: Potential, tangent: Tangent, place: Place, efforts: np.ndarray, right: np.ndarray
-) -> tuple[Place, np.ndarray]:
-    """A lower place and the efforts there; the tangent that is there is tried first.
+    potential: Potential, tangent: Tangent, place: Place, pushes: Pushes, balance: Balance
+) -> tuple[Place, Pushes]:
+    """A lower place and what pushes there; the tangent that is there is tried first.
 
     Raises:
         ConvergenceError: no step lowers Φ, or numbers are no longer finite.
     """
     if tangent.serves(potential.increment):
-        step = _direction(potential, place, tangent, tangent.solve(right), right)
-        found = _search(potential, place, efforts, *step, tries=1)
+        step = _direction(potential, place, tangent, tangent.solve(balance.right), balance)
+        found = _search(potential, place, pushes, *step, tries=1)
         if found is not None:
             return found
-    solution = tangent.renew(potential, place, efforts, right)
-    found = _search(potential, place, efforts, *_direction(potential, place, tangent, solution, right), SHORTENINGS)
+    solution = tangent.renew(potential, place, pushes, balance.right)
+    step = _direction(potential, place, tangent, solution, balance)
+    found = _search(potential, place, pushes, *step, tries=SHORTENINGS)
     if found is None:
         raise ConvergenceError("the moving body's potential cannot be lowered")
     return found
 
 
 def _direction(
-    potential: Potential, place: Place, tangent: Tangent, solution: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Step (size,) of the unknowns, and the efforts (a,) at its end."""
-    sensitivities = right[:, 1:].T @ solution
-    compliance = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
-    compliance += np.diag(potential.drive.softness)
-    tangent.compliance = np.diagonal(compliance).copy()
-    efforts = potential.goal(place, sensitivities[:, 0], compliance)
-    return solution[:, 0] + solution[:, 1:] @ efforts, efforts
+    potential: Potential, place: Place, tangent: Tangent, solution: np.ndarray, balance: Balance
+) -> tuple[np.ndarray, Pushes, Touch]:
+    """Step (size,) of the unknowns, what pushes at its end, and what the rows do meanwhile."""
+    count = len(potential.drive.efforts)
+    sensitivities = balance.right[:, 1:].T @ solution
+    W = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
+    W[:count, :count] += np.diag(potential.drive.softness)
+    tangent.compliance = np.diagonal(W)[:count].copy()
+    values, penalty = potential.goal(place, balance, W, sensitivities[:, 0])
+    separate, points = place.assembled.rows, place.pose.points
+    multipliers = Multipliers.of(separate, values[count:])
+    friction = [own and own.take(np.isfinite(own.upper)) for own in separate]
+    touch = Touch(multipliers, penalty, friction, points)
+    return solution[:, 0] + solution[:, 1:] @ values, Pushes(values[:count], multipliers), touch
 
 
 def _search(
-    potential: Potential, place: Place, efforts: np.ndarray, step: np.ndarray, goal: np.ndarray, tries: int
-) -> tuple[Place, np.ndarray] | None:
-    """As much of a step (size,), with efforts (a,) on the way to its `goal`, as lowers Φ; None after `tries`."""
+    potential: Potential, place: Place, pushes: Pushes, step: np.ndarray, goal: Pushes, touch: Touch, tries: int
+) -> tuple[Place, Pushes] | None:
+    """As much of a step (size,), with efforts on the way to its `goal`, as lowers Φ; None after `tries`."""
     model = potential.model
     whole = model.unknowns.move(place.pose, step)
     largest = float(np.abs(whole.points - place.pose.points).max())
     fraction = min(1.0, LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size)) / max(largest, 1e-300))
     shift = potential.shift(place)
-    highest = potential.value(place, shift) + NOISE * (place.assembled.energy + QUIET)
+    highest = potential.value(place, shift, touch) + NOISE * (place.assembled.energy + QUIET)
     for _ in range(tries):
         pose = whole if fraction == 1.0 else model.unknowns.move(place.pose, fraction * step)
-        trial = potential.place(pose)
-        if potential.value(trial, shift) <= highest:
-            return trial, efforts + fraction * (goal - efforts)
+        trial = potential.place(pose, goal.multipliers)
+        if potential.value(trial, shift, touch) <= highest:
+            return trial, Pushes(pushes.efforts + fraction * (goal.efforts - pushes.efforts), goal.multipliers)
         fraction *= 0.5
     return None

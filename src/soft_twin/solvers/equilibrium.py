@@ -88,7 +88,7 @@ def minimise(
     multipliers = model.idle if multipliers is None else multipliers
     history: list[float] = []
     size = float(np.linalg.norm(model.body.mesh.size))
-    multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), _stiff(model))
+    multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), first_penalty(model))
     penalty: float | None = None
     assembled = None
     allowed = limit
@@ -103,14 +103,14 @@ def minimise(
         values = multipliers.values(assembled.rows)
         history.append(_residual(rest, rows, values))
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
-        if balanced and _broken(rows, values, penalty or _stiff(model)) <= GAP_TOLERANCE * size:
+        if balanced and broken_by(rows, values, penalty or first_penalty(model)) <= GAP_TOLERANCE * size:
             _check_sound(assembled, increment, history)
             fall = _fall(model, pose, increment, multipliers, penalty, rows, values)
             if fall is None:
                 taken = len(history) - 1
                 return Solved(pose, multipliers, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
             pose, assembled = _search(
-                model, pose, size * fall, increment, multipliers, penalty or _stiff(model), assembled
+                model, pose, size * fall, increment, multipliers, penalty or first_penalty(model), assembled
             )
             allowed = limit + MORE_ITERATIONS
             continue
@@ -200,7 +200,7 @@ def _step(
     if supported:
         which = np.concatenate([own for own in model.supported(separate, multipliers, penalty) if own is not None])
         support = min(
-            SUPPORT * (penalty or _stiff(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300)
+            SUPPORT * (penalty or first_penalty(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300)
         )
         shares -= support * which * rows.compliance
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
@@ -218,7 +218,7 @@ def _step(
     return solution[:, 0] + solution[:, 1:] @ values, values, support / SUPPORT if supported else 1.0 / compliance
 
 
-def _stiff(model: Model) -> float:
+def first_penalty(model: Model) -> float:
     """A penalty of broken rows [N/m] as long as none is known."""
     return model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
 
@@ -227,7 +227,7 @@ def _residual(rest: np.ndarray, rows: Rows | None, values: np.ndarray) -> float:
     return float(np.linalg.norm(rest if rows is None else rest + rows.jacobian.T @ values))
 
 
-def _broken(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
+def broken_by(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
     """How far the rows are from complementing their multipliers [m]: λ = clip(λ − s (g + c λ)) for any s > 0."""
     if rows is None:
         return 0.0
@@ -262,8 +262,8 @@ def _search(
         moved = (trial.points - pose.points).ravel()
         for own, frozen_friction, of in zip(rows, friction, multipliers, strict=True):
             if own is not None:
-                value += _merit_of(own.take(np.isinf(own.upper)), of, penalty)
-                value += _merit_of(frozen_friction.moved(moved), of, penalty)
+                value += merit_of(own.take(np.isinf(own.upper)), of, penalty)
+                value += merit_of(frozen_friction.moved(moved), of, penalty)
         return value
 
     whole = model.unknowns.move(pose, step)
@@ -283,7 +283,7 @@ def _search(
     return trial, None
 
 
-def _merit_of(rows: Rows, multipliers: dict, penalty: float) -> float:
+def merit_of(rows: Rows, multipliers: dict, penalty: float) -> float:
     best, values = rows.estimates(multipliers, penalty), rows.multipliers(multipliers)
     elastic = 0.5 * rows.compliance * best**2
     return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty).sum())
@@ -297,7 +297,9 @@ def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipl
 
     def merit(pose: Pose) -> float:
         rows = zip(model.rows(pose.points, multipliers), multipliers, strict=True)
-        broken = [_merit_of(own.take(np.isinf(own.upper)), of, _stiff(model)) for own, of in rows if own is not None]
+        broken = [
+            merit_of(own.take(np.isinf(own.upper)), of, first_penalty(model)) for own, of in rows if own is not None
+        ]
         value = model.potential(pose.points, increment, frozen) + sum(broken)
         return value if np.isfinite(value) else np.inf
 

@@ -107,7 +107,8 @@ class DrivenEuler(BackwardEuler):
         drive = Drive(self._wound, self._softness, self.efforts)
         increment = self._increment(dt, start.actuators.gradients)
         potential = Potential(self.model, increment, drive, self.stiffness_damping / dt * self.efforts)
-        reached = minimise_driven(potential, self._tangent, start, self._coasted(dt))
+        pushing = self.model.idle if self._multipliers is None else self._multipliers
+        reached = minimise_driven(potential, self._tangent, start, self._coasted(dt), pushing)
         if reached.solved or halvings == 0:
             return self._accept(reached, dt)
         self._advance(0.5 * dt, halvings - 1)
@@ -118,13 +119,14 @@ class DrivenEuler(BackwardEuler):
         self.damped_steps += not reached.solved
         velocities = self.velocities_after(place.pose.points, dt)
         self.velocities = velocities if reached.solved else np.zeros_like(velocities)
-        self.pose, self.efforts, self._place, self.time = place.pose, reached.efforts, place, self.time + dt
+        self.pose, self.efforts, self._place, self.time = place.pose, reached.pushes.efforts, place, self.time + dt
         self._elastic, self._loads = place.assembled.elastic, place.assembled.loads
+        self._multipliers = reached.pushes.multipliers
         self.model.accept()
-        residual = reached.history[-1]
-        none = self.model.idle
         count, shift = len(reached.history) - 1, self.model.unknowns.matrix.shift
-        self.solved = Solved(place.pose, none, residual, reached.history, count, place.assembled, shift)
+        self.solved = Solved(
+            place.pose, self._multipliers, reached.history[-1], reached.history, count, place.assembled, shift
+        )
         return self.solved
 
     def _note_forces(self) -> None:
