@@ -284,6 +284,7 @@ def _search(
 
 
 def merit_of(rows: Rows, multipliers: dict, penalty: float) -> float:
+    """What rows with multipliers by key add to the merit function [J], with a `penalty` [N/m] of broken ones."""
     best, values = rows.estimates(multipliers, penalty), rows.multipliers(multipliers)
     elastic = 0.5 * rows.compliance * best**2
     return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty).sum())
