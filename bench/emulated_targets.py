@@ -38,6 +38,7 @@ class Outcome:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
     parser.add_argument("--targets", type=int, default=500, help="how many (default: 500)")
     parser.add_argument("--seed", type=int, default=0, help="of the targets (default: 0)")
     parser.add_argument("--period", type=float, default=PERIOD, help="of the body's steps [s] (default: 0.02)")

@@ -1,4 +1,4 @@
-"""Bodies in a moving base whose actuators are driven: closed forms of rotation, energy, contact, and what is refused."""
+"""Bodies in a moving base whose actuators are driven: closed forms of rotation, energy, contact, refusals."""
 
 import numpy as np
 import pytest
