@@ -9,7 +9,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import State as LifecycleId
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.driving.clock import Clock
@@ -20,7 +20,7 @@ from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.conversions import to_seconds
 from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.qos import LATCHED
+from soft_twin_ros.qos import COMMAND, LATCHED
 
 POLL_PERIOD = 0.05  # [s]
 
@@ -32,6 +32,9 @@ class HardwareParameters(RobotParameters):
     autostart: bool = parameter(True, "configure and activate by itself, and again when the device was lost")
     enable_when_active: bool = parameter(False, "enable the actuators on activation, not only by the service")
     stale_after: float = parameter(0.2, "a command older than this is refused", "s", 0.01, 10.0)
+    services: str = parameter(
+        "", "put before the names of services, such as chambers/, where two drivers would share them"
+    )
     reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
 
 
@@ -48,9 +51,10 @@ class NodeClock(Clock):
 class HardwareNode(LifecycleNodeMixin, RobotNode):
     """Configure opens the device, activate lets it move on command, deactivate and errors relax it.
 
-    Services: `enable`, `stop` (latched for the node's life, published as `stopped`), `clear_stop`. A device that is
-    lost takes the node back to unconfigured; with `autostart` it looks for the device again. What may be asked when is
-    the session's to say; this is its shell.
+    Services: `enable`, `stop` (latched for the node's life, published as `stopped`; told to the robot's other drivers
+    on the topic `stop_all`, which anybody may publish on), `clear_stop`. A device that is lost takes the node back to
+    unconfigured; with `autostart` it looks for the device again. What may be asked when is the session's to say; this
+    is its shell.
 
     Attributes:
         session: the actuators, whether their device is there or not.
@@ -68,11 +72,13 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             stale_after=p.stale_after,
             reopen_period=p.reopen_period,
         )
-        self._stopped = self.create_publisher(Bool, "stopped", LATCHED)
+        self._stopped = self.create_publisher(Bool, p.services + "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
-        self.create_service(SetBool, "enable", self._enable)
-        for service in ("stop", "clear_stop"):
-            self.offer_service(service)
+        self._stop_all = self.create_publisher(Empty, "stop_all", COMMAND)
+        self.listen(Empty, "stop_all", self._obey_stop, COMMAND)
+        self.create_service(SetBool, p.services + "enable", self._enable)
+        self.create_service(Trigger, p.services + "stop", self._stop)
+        self.offer_service("clear_stop")
         self.create_steady_timer(POLL_PERIOD, self._poll)
         self._poll()
 
@@ -86,7 +92,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
     def offer_service(self, name: str) -> None:
         """A service of that name that calls the session's method of that name."""
-        self.create_service(Trigger, name, self._asking(name))
+        self.create_service(Trigger, self.parameters.services + name, self._asking(name))
 
     def health(self) -> Health:
         return health_of(self.session.status())
@@ -168,6 +174,15 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         )
         response.success, response.message = self._ask(call, done)
         return response
+
+    def _stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Stop these actuators, and let the robot's other drivers know."""
+        response.success, response.message = self._ask(self.session.stop, "stop: done")
+        self._stop_all.publish(Empty())
+        return response
+
+    def _obey_stop(self, message: Empty) -> None:
+        self._ask(self.session.stop, "stop: done")
 
     def _asking(self, name: str):
         """A service callback that calls the session's method of that name."""

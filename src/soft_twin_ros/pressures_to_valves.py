@@ -4,6 +4,7 @@ Publishes chambers/state. The chambers are vented until the service `enable`; `s
 `clear_stop`. They are those of the robot's description, where that has valves, else those of the parameters.
 """
 
+import os
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,7 @@ class PressuresToValves(HardwareNode):
         names = self._drive.names_by_channel
         if len(set(names)) < len(names):
             raise DescriptionError(f"chambers {names}: two of one name")
-        return open_valve_driver(self._drive, self.parameters.device)
+        return open_valve_driver(self._drive, address_of(self.parameters.device))
 
     def _publish_state(self) -> None:
         if self.session.driver is not None:
@@ -77,6 +78,11 @@ def drive_of(p: Parameters) -> ValveDrive:
         vented=p.vented,
         acceleration=p.acceleration,
     )
+
+
+def address_of(device: str) -> str:
+    """A device, or where a link leads that stands for an address (host:port) and no file."""
+    return os.readlink(device) if os.path.islink(device) and not os.path.exists(device) else device
 
 
 def main() -> int:

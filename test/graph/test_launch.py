@@ -94,6 +94,18 @@ def test_a_slender_robot_with_a_micro_ros_board_has_no_imu_device(launch):
     assert "emulated_robot" not in nodes
 
 
+@pytest.mark.parametrize(
+    ("robot", "drivers"),
+    [("finger", ["cables_to_motors", "pressures_to_valves"]), ("arm", ["pressures_to_valves"])],
+)
+def test_robots_with_chambers_are_emulated_until_a_device_is_named(launch, robot, drivers):
+    chain = ["imu_to_gravity", "gravity_to_actuators", *drivers]
+    assert list(_by_name(launch(robot))) == ["emulated_robot", *chain]
+    real = _by_name(launch(robot, imu="/dev/imu", valves="/dev/valves"))
+    assert list(real) == chain
+    assert real["pressures_to_valves"].parameters[0]["device"] == "/dev/valves"
+
+
 def test_the_agent_of_a_micro_ros_board_is_started(launch):
     (agent,) = launch("micro_ros_imu")
     assert agent.executable == "micro_ros_agent"

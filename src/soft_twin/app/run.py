@@ -12,7 +12,9 @@ from soft_twin import load_robot
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.report import table, write_report
+from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.broad import read_broad
 
@@ -69,18 +71,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _base_turns(robot: CableTube, arguments: argparse.Namespace) -> "RunSequence":
+def _base_turns(robot: DrivenRobot, arguments: argparse.Namespace) -> "RunSequence":
     """The base turns as the arguments ask; files and times are checked here, before anything is started."""
     from soft_twin_ros.running.base_turns import BaseTurns
+    from soft_twin_ros.running.graph import solver_of
 
     warm_up = QUICK_WARM_UP if arguments.quick else WARM_UP
     if arguments.imu is not None:
         emulation, duration = _recorded(arguments)
-        return BaseTurns(emulation, robot.target_tip, duration, warm_up, solver="gravity_to_cables")
+        return BaseTurns(emulation, robot.target_tip, duration, warm_up, solver=solver_of(robot))
     profile = QUICK_PROFILE if arguments.quick else PROFILE
     motion = inclinations(profile["inclinations_deg"], profile["move_time"], profile["hold_time"])
     holds = {phase: f"{phase}°" for phase in motion.holds}
-    return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver="gravity_to_cables")
+    return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver=solver_of(robot))
 
 
 def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
@@ -141,5 +144,6 @@ def _check_ros() -> None:
 
 SEQUENCES: dict[type, Callable[[Any, argparse.Namespace], "RunSequence"]] = {
     CableTube: _base_turns,
+    FemRobot: _base_turns,
     TensegrityArm: _arm_bends,
 }

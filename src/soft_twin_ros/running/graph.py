@@ -9,8 +9,9 @@ from typing import Any
 
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.private_folder import private_folder
-from soft_twin.robots.base import Robot
+from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 
 OPTIONAL = {"recorder", "emulated_robot", "pressures_to_valves"}  # nodes that are not in every graph of their robot
@@ -56,7 +57,7 @@ class Devices:
 
 def emulated_devices(folder: str | Path) -> Devices:
     """The devices that an emulated robot puts into a folder."""
-    return Devices(imu=str(Path(folder) / "imu"), can=str(Path(folder) / "can"))
+    return Devices(*(str(Path(folder) / name) for name in ("imu", "can", "valves")))
 
 
 def default_device_folder(robot_name: str) -> Path:
@@ -102,10 +103,15 @@ def graph(
     ]
 
 
-def _cable_tube(
-    robot: Robot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
+def solver_of(robot: DrivenRobot) -> str:
+    """The node that compensates for gravity: by its old name where there are cables alone."""
+    return "gravity_to_actuators" if robot.chamber_names else "gravity_to_cables"
+
+
+def _driven(
+    robot: DrivenRobot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
 ) -> dict[str, dict[str, Any]]:
-    """The slender robot: nodes by name with the parameters that are decided here."""
+    """A body that cables, chambers or both move: nodes by name with the parameters that are decided here."""
     nodes: dict[str, dict[str, Any]] = {}
     if recording is not None:
         nodes["recorder"] = {"path": str(recording)}
@@ -114,9 +120,25 @@ def _cable_tube(
         devices = emulated_devices(folder)
         nodes["emulated_robot"] = emulation
     nodes["imu_to_gravity"] = {"device": devices.imu}
-    nodes["gravity_to_cables"] = {}
-    nodes["cables_to_motors"] = {"device": devices.can}
-    return nodes
+    nodes[solver_of(robot)] = {}
+    return nodes | _drivers(robot, devices)
+
+
+def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
+    """Of its cables and its chambers; where it has both, their services have names of their own.
+
+    Raises:
+        DescriptionError: an actuator has no drive.
+    """
+    drivers = {}
+    if robot.winches is not None:
+        drivers["cables_to_motors"] = {"device": devices.can, "services": "cables/"}
+    if robot.valves is not None:
+        drivers["pressures_to_valves"] = {"device": devices.valves, "services": "chambers/"}
+    if len(drivers) == 1:
+        for parameters in drivers.values():
+            del parameters["services"]
+    return drivers
 
 
 def _tensegrity_arm(
@@ -154,6 +176,7 @@ def _reference(robot: Robot) -> str:
 
 
 GRAPHS: dict[type, Callable[..., dict[str, dict[str, Any]]]] = {
-    CableTube: _cable_tube,
+    CableTube: _driven,
+    FemRobot: _driven,
     TensegrityArm: _tensegrity_arm,
 }

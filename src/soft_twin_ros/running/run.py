@@ -46,7 +46,11 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
 
 def sequence_node(sequence: RunSequence, nodes: list[NodeSpec]) -> NodeSpec:
     """The node that leads these through a sequence."""
-    parameters = {"sequence": sequence.to_text(), "nodes": [node.name for node in nodes]}
+    parameters = {
+        "sequence": sequence.to_text(),
+        "nodes": [node.name for node in nodes],
+        "services": [node.parameters.get("services", "") for node in nodes],
+    }
     return NodeSpec("running.runner", "runner", nodes[0].namespace, parameters)
 
 

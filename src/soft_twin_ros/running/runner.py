@@ -40,6 +40,7 @@ class Parameters:
 
     sequence: str = parameter("", "what to lead the nodes through, see running.sequences")
     nodes: tuple = parameter(("",), "names of the nodes in this namespace that the run needs")
+    services: tuple = parameter(("",), "what each of these puts before its services' names")
     outcome: int = parameter(1, "file descriptor that is told what becomes of the run", "", 0, 2**16)
 
 
@@ -55,6 +56,7 @@ class Runner(Node):
         self.parameters = declare(self, Parameters)
         self._progress, self._interruption = Progress(), interruption
         self._nodes = self.parameters.nodes
+        self._prefixes = dict(zip(self._nodes, self.parameters.services, strict=True))
         self._health = NodesHealth(self._nodes)
         self._emulated = next((name for name in self._nodes if name in EMULATED), "")
         self._was_slow = False
@@ -113,7 +115,7 @@ class Runner(Node):
         Raises:
             RunError: no answer, or a refusal.
         """
-        name = service
+        name = self._prefixes[node] + service
         client = self.create_client(kind, name)
         patience = ANSWER_PATIENCE / self._pace()
         self._wait(client.service_is_ready, patience, lambda: f"the service {name} is not there")

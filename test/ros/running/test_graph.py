@@ -40,6 +40,24 @@ def test_a_real_robot_is_not_emulated(slender):
     assert nodes["imu_to_gravity"].parameters["device"] == "/dev/imu"
 
 
+def test_a_robot_has_the_drivers_that_its_actuators_need():
+    both = by_name(graph(load_robot("finger"), emulation={"device_folder": "/somewhere"}))
+    assert list(both)[1:] == ["imu_to_gravity", "gravity_to_actuators", "cables_to_motors", "pressures_to_valves"]
+    assert both["pressures_to_valves"].parameters["device"] == emulated_devices("/somewhere").valves
+    assert both["pressures_to_valves"].parameters["services"] == "chambers/"
+    assert both["cables_to_motors"].parameters["services"] == "cables/"
+    chambers = by_name(graph(load_robot("arm")))
+    assert list(chambers)[1:] == ["imu_to_gravity", "gravity_to_actuators", "pressures_to_valves"]
+    assert "services" not in chambers["pressures_to_valves"].parameters
+
+
+def test_an_actuator_without_a_drive_is_told_when_its_driver_is_asked_for(tmp_path):
+    text = load_robot("finger").path.read_text().replace(", channel: 0", "")
+    (tmp_path / "finger.yaml").write_text(text)
+    with pytest.raises(DescriptionError, match="chamber 'air' has no drive"):
+        graph(load_robot(tmp_path / "finger.yaml"))
+
+
 def test_the_recorder_comes_first(slender):
     first = graph(slender, recording="run.mcap")[0]
     assert (first.name, first.parameters["path"]) == ("recorder", "run.mcap")
