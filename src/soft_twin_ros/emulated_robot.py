@@ -1,9 +1,9 @@
-"""A robot that is not there: body, IMU and motors behind two serial devices, in real time while the host keeps up.
+"""A robot that is not there: body, IMU, motors and valves behind their devices, in real time while the host keeps up.
 
-Links to its devices, `imu` and `can`, appear in the folder `device_folder`. What no sensor of a robot tells is
-published for evaluation: truth/tip, truth/base, truth/cables, truth/shape, and truth/pace, how many seconds of the
-robot's time a second of real time was. The base moves with the service `play` and jumps back to its first attitude,
-with the body at rest, with `rewind`.
+Links to its devices, `imu`, and `can` and `valves` as the robot has them, appear in the folder `device_folder`. What no
+sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables, truth/chambers, truth/shape,
+and truth/pace, how many seconds of the robot's time a second of real time was. The base moves with the service `play`
+and jumps back to its first attitude, with the body at rest, with `rewind`.
 """
 
 import os
@@ -13,15 +13,17 @@ from pathlib import Path
 
 from geometry_msgs.msg import PoseStamped, QuaternionStamped
 from sensor_msgs.msg import JointState
-from soft_twin_msgs.msg import Shape
+from soft_twin_msgs.msg import Pressures, Shape
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from soft_twin.emulation import emulated_robot
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
+from soft_twin.emulation.robot import Truth
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
-from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, shape_message
+from soft_twin.robots.base import DrivenRobot
+from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, pressures_message, shape_message
 from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.running.graph import default_device_folder
@@ -33,7 +35,7 @@ NAN = float("nan")
 class Parameters(RobotParameters):
     """Of this node."""
 
-    device_folder: str = parameter("", "folder for the links `imu` and `can`; empty: one in the temporary folder")
+    device_folder: str = parameter("", "folder for the links to its devices; empty: one in the temporary folder")
     recording: str = parameter("", "a BROAD trial (.mat) that moves the base; empty: the inclinations")
     start: float = parameter(0.0, "where the recording is started", "s", 0.0, 1e5)
     duration: float = parameter(0.0, "how much of the recording is played; 0: all", "s", 0.0, 1e5)
@@ -53,12 +55,17 @@ class EmulatedRobot(RobotNode):
 
     def __init__(self):
         super().__init__("emulated_robot", Parameters)
+        if not isinstance(self.robot, DrivenRobot):
+            raise UsageError(f"robot '{self.robot.name}' has no cables and no chambers: emulated_robot cannot be it")
         motion = _motion(self.parameters, self.robot.mounting)
         self._emulated = emulated_robot(self.robot, motion, self.parameters.seed, self.parameters.ambient)
         self._links = self._link_devices()
         self._tips = self.offer(PoseStamped, "truth/tip")
         self._bases = self.offer(QuaternionStamped, "truth/base")
-        self._cables = self.offer(JointState, "truth/cables")
+        if self.robot.cable_names:
+            self._cables = self.offer(JointState, "truth/cables")
+        if self.robot.chamber_names:
+            self._chambers = self.offer(Pressures, "truth/chambers")
         self._shapes = self.offer(Shape, "truth/shape")
         self._paces = self.offer(Float64, "truth/pace")
         self._stations = [f"{1e3 * z:g}_mm" for z in self._emulated.stations]
@@ -93,13 +100,19 @@ class EmulatedRobot(RobotNode):
             link.unlink(missing_ok=True)
         self._emulated.close()
 
+    def _devices(self) -> dict[str, str]:
+        """What the robot is reached by, as it has it."""
+        robot = self._emulated
+        devices = {"imu": robot.imu_path, "can": robot.can_path, "valves": robot.valves_path}
+        return {name: device for name, device in devices.items() if device}
+
     def _link_devices(self) -> list[Path]:
         """The links, made in one step each, so that nobody finds half of one."""
         folder = Path(self.parameters.device_folder or default_device_folder(self.robot.name))
         links = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, device in (("imu", self._emulated.imu_path), ("can", self._emulated.can_path)):
+            for name, device in self._devices().items():
                 if os.path.lexists(folder / name) and not (folder / name).is_symlink():
                     raise UsageError(f"device_folder '{folder}': '{name}' is no link, and only links are replaced")
                 fresh = folder / f".{name}.{os.getpid()}"
@@ -116,11 +129,18 @@ class EmulatedRobot(RobotNode):
         self._time = truth.time
         self._tips.publish(pose_message(truth.time, BASE_FRAME, truth.tip, None, truth.tip_direction))
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
-        self._cables.publish(joint_state(truth.time, self.robot.cable_names, truth.displacements, truth.tensions))
+        self._publish_actuators(truth)
         if self._published % self.parameters.shape_every == 0:
             line = self._emulated.centre_line
             self._shapes.publish(shape_message(truth.time, BASE_FRAME, self._stations, line, NAN, NAN))
         self._published += 1
+
+    def _publish_actuators(self, truth: Truth) -> None:
+        cables, chambers = self.robot.cable_names, self.robot.chamber_names
+        if cables:
+            self._cables.publish(joint_state(truth.time, cables, truth.displacements, truth.tensions))
+        if chambers:
+            self._chambers.publish(pressures_message(truth.time, chambers, truth.pressures))
 
     def _play(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._emulated.play()

@@ -123,7 +123,7 @@ class GravityToActuators(RobotNode):
 
     def _warm_up(self) -> None:
         """Compile and load what a tick needs before the first sample comes."""
-        for compensate in (False, True):
+        for compensate in (False, True, True, True, False):  # long enough to press on what is there, and to let go
             self._controller.enable(compensate)
             self._controller.update(UPRIGHT)
         self._controller.reset()

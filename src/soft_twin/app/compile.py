@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _compile_driven(robot: DrivenRobot) -> None:
     """A tick of its controller, and a step of its emulated body."""
     controller = robot.build_controller()
-    for compensate in (False, True):
+    for compensate in (False, True, True, True, False):  # long enough to press on what is there, and to let go
         controller.enable(compensate)
         controller.update(GRAVITY)
     commands = [*np.full(len(robot.cable_names), 1e-3), *np.full(len(robot.chamber_names), 1e3)]
