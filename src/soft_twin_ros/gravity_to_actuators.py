@@ -110,12 +110,13 @@ class GravityToActuators(RobotNode):
         if self._waiting is None:
             return
         (stamp, gravity), self._waiting = self._waiting, None
-        self._gravity = gravity
+        self._gravity, start = gravity, self.steady_now()
         try:
             self._tick, self._lost = self._controller.update(gravity), ""
         except ConvergenceError as error:
             self._lost = f"no equilibrium and no safe command to hold: {error}"
             return
+        self._heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
         self._publish(stamp, self._tick)
 
     def close(self) -> None:
