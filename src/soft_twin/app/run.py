@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
-QUICK_PROFILE = {"inclinations_deg": [45.0, 0.0], "move_time": 1.0, "hold_time": 1.0}
+QUICK_ATTITUDES, QUICK_TIMES = slice(2, 4), {"move_time": 1.0, "hold_time": 1.0}  # of a profile that is shortened
 RECORDING_TIME, QUICK_RECORDING_TIME = 25.0, 5.0  # [s] of a recording, unless more is asked for
 SWEEPS = 3  # of an arm that moves by itself
 ARM_WARM_UP, QUICK_ARM_WARM_UP = 2.0, 0.5  # [s]
@@ -80,10 +80,21 @@ def _base_turns(robot: DrivenRobot, arguments: argparse.Namespace) -> "RunSequen
     if arguments.imu is not None:
         emulation, duration = _recorded(arguments)
         return BaseTurns(emulation, robot.target_tip, duration, warm_up, solver=solver_of(robot))
-    profile = QUICK_PROFILE if arguments.quick else PROFILE
+    profile = _profile(robot, arguments.quick)
     motion = inclinations(profile["inclinations_deg"], profile["move_time"], profile["hold_time"])
     holds = {phase: f"{phase}°" for phase in motion.holds}
     return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver=solver_of(robot))
+
+
+def _profile(robot: DrivenRobot, quick: bool) -> dict[str, Any]:
+    """How the base turns: as the description says for the node `emulated_robot`, else by PROFILE; shortened where it
+    is to be quick."""
+    own = robot.nodes.get("emulated_robot", {})
+    profile = {name: own.get(name, value) for name, value in PROFILE.items()}
+    if not quick:
+        return profile
+    attitudes = profile["inclinations_deg"]
+    return {"inclinations_deg": attitudes[QUICK_ATTITUDES] or attitudes[:2]} | QUICK_TIMES
 
 
 def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
