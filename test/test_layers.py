@@ -31,7 +31,7 @@ def library_modules() -> list[str]:
     return [".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__") for path in paths]
 
 
-# Who may import whom while running (imports for type checkers alone do not count): a folder, and those below it.
+# Who may import whom, for type checkers alone as well: a folder, and those below it.
 # Everybody may import what stands in soft_twin/ itself.
 ARROWS = {
     "linear_algebra": set(),
@@ -55,16 +55,10 @@ ARROWS = {
 }
 
 
-def imports_while_running(path: Path) -> set[str]:
-    """Folders of soft_twin whose modules a file imports, anywhere but under `if TYPE_CHECKING`."""
+def imported_folders(path: Path) -> set[str]:
+    """Folders of soft_twin whose modules a file imports, anywhere."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node not in skipped}
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     return {name.split(".")[1] for name in modules if name and name.startswith("soft_twin.")}
 
 
@@ -72,7 +66,7 @@ def test_imports_go_along_the_arrows():
     wrong = []
     for folder, below in ARROWS.items():
         for path in sorted((SOURCES / "soft_twin" / folder).rglob("*.py")):
-            others = imports_while_running(path) & set(ARROWS) - {folder}
+            others = imported_folders(path) & set(ARROWS) - {folder}
             wrong += [f"{path.relative_to(SOURCES)} imports {name}" for name in sorted(others - below)]
     assert wrong == []
 

@@ -1,7 +1,7 @@
 """An arm of struts that float in a net of cords and pneumatic cylinders: TM40."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from soft_twin.descriptions import tensegrity as descriptions
     from soft_twin.twins.tensegrity.estimator import Estimator
     from soft_twin.twins.tensegrity.forward import ForwardModel
+    from soft_twin.twins.tensegrity.mismatch import ArmMismatch
     from soft_twin.twins.tensegrity.model import ArmModel
     from soft_twin.twins.tensegrity.shape import Shape
     from soft_twin.twins.tensegrity.structure import Structure
@@ -29,16 +30,11 @@ class ZeroLength:
     yaw_rate: float
     steps_per_update: int
 
-
-@dataclass(frozen=True)
-class ArmMismatch:
-    """How the emulated arm differs: cords' lengths ± [m], scale of the cylinders' stiffness, their forces ± (share),
-    noise of an inclination [rad]."""
-
-    cord_length: float
-    cylinder_stiffness_scale: float
-    force: float
-    inclination: float
+    @property
+    def choices(self) -> dict[str, float]:
+        """As ZeroLengthEstimator takes them."""
+        own = asdict(self)
+        return {"steps": own.pop("steps_per_update"), **own}
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class TensegrityArm(Robot):
 
     model: "ArmModel" = field(repr=False)
     zero_length: ZeroLength
-    emulated: ArmMismatch
+    emulated: "ArmMismatch"
 
     @property
     def structure(self) -> "Structure":
@@ -83,7 +79,8 @@ class TensegrityArm(Robot):
 
         if kind not in ESTIMATORS:
             raise UsageError(f"no estimator '{kind}': there are {', '.join(ESTIMATORS)}")
-        return ESTIMATORS[kind](self, **choices)
+        given = self.zero_length.choices if kind == "zero_length" else {}
+        return ESTIMATORS[kind](self.model, **{**given, **choices})
 
 
 def read(description: "descriptions.Tensegrity", path: Path, nodes: dict[str, Any]) -> TensegrityArm:
@@ -94,6 +91,7 @@ def read(description: "descriptions.Tensegrity", path: Path, nodes: dict[str, An
     """
     # Imported here, so that reading another robot does not compile a tensegrity's kernels.
     from soft_twin.robots.tensegrity_model import build_model
+    from soft_twin.twins.tensegrity.mismatch import ArmMismatch
 
     emulated = description.emulated
     return TensegrityArm(

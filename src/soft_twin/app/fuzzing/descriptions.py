@@ -10,11 +10,16 @@ import yaml
 
 from soft_twin.resources import folder
 
-ROBOTS = ("slender", "tm40")
+ROBOTS = ("slender", "finger", "arm", "tm40")
 ABSURD = (1e15, -1e15, 1e300, float("inf"), float("-inf"), float("nan"))
 WRONG = ({}, [], "text!", None, True, [[1.0]], {"a": 1}, "5", [None], {"x": {"y": {}}})
 EVIL = ("../../evil", "", "a b", "/etc/passwd", "x" * 5000, "\u202eevil", "a\nb", "-rf", "~", "${HOME}", "a/b", "é")
-FREE = (("robot", "body", "meshes"), ("robot", "members"), ("nodes",))  # mappings whose keys are names
+FREE = (
+    ("robot", "body", "meshes"),
+    ("robot", "members"),
+    ("robot", "frames"),
+    ("nodes",),
+)  # mappings whose keys are names
 MARK = "PUT-IT-HERE"
 BOMB = "&a [x,x,x,x,x,x,x,x,x]"
 
@@ -123,7 +128,7 @@ def _swap_limits(content: dict, rng: np.random.Generator) -> bool:
 
 def _one_place(content: dict, rng: np.random.Generator) -> bool:
     cables = content["robot"].get("cables")
-    if cables is None:
+    if not isinstance(cables, dict):
         return _absurd(content, rng)
     a, c = rng.choice(len(cables["list"]), 2, replace=False)
     cables["list"][a]["angle_deg"] = cables["list"][c]["angle_deg"] - float(rng.choice([0.0, 360.0]))
@@ -140,6 +145,8 @@ def _huge_mesh(content: dict, rng: np.random.Generator) -> bool:
     body = content["robot"].get("body")
     if body is None:
         content["robot"]["structure"] |= {"sides": 24, "strut_lengths": [0.3] * 1000}
+    elif "voxels" in body["mesh"]:
+        body["mesh"]["voxels"]["cells"] = [500, 500, 500]
     elif rng.random() < 0.5:
         body["meshes"]["hex20r"]["divisions"] = [1000, 1000, 1000]
     else:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from soft_twin.twins.tensegrity.cold_start import PlaneModel, plane_minima
 from soft_twin.twins.tensegrity.descent import solve
 from soft_twin.twins.tensegrity.faults import Situation, implausible_inclinations
 from soft_twin.twins.tensegrity.forward import ForwardModel
+from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, Surroundings, Unknowns
 from soft_twin.twins.tensegrity.readings import Readings, check_readings
 from soft_twin.twins.tensegrity.shape import Certainty, Shape
-
-if TYPE_CHECKING:
-    from soft_twin.robots.tensegrity import TensegrityArm
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum
 MAX_SLACK = 0.3  # share of the members
@@ -32,9 +29,8 @@ MAX_SEARCHES = 4  # of a cold start, while none finds a plausible minimum
 class Estimator(ABC):
     """Finds the shape from inclinations and pressures, each time starting from the last shape."""
 
-    def __init__(self, arm: "TensegrityArm"):
-        self.arm = arm
-        self.model = arm.model
+    def __init__(self, model: ArmModel):
+        self.model = model
         self._last: Shape | None = None
         self._last_pressures: np.ndarray | None = None
         self.reset()
@@ -121,7 +117,7 @@ class EnergyEstimator(Estimator):
     Enforcing noisy inclinations (κ = ∞) strains what is stiff, which pushes the arm along its soft directions.
 
     Args:
-        arm: the robot.
+        model: of the arm.
         tries: lifted starts of a cold start.
         tolerance: largest unbalanced force at a minimum [N].
         inclination_noise: σ [rad].
@@ -129,18 +125,18 @@ class EnergyEstimator(Estimator):
     """
 
     def __init__(
-        self, arm: "TensegrityArm", tries: int = 16, tolerance: float = 1e-3, inclination_noise: float = 0.0122,
+        self, model: ArmModel, tries: int = 16, tolerance: float = 1e-3, inclination_noise: float = 0.0122,
         unknown_work: float = 0.03,
     ):  # fmt: skip
         self.tries = tries
         self.inclination_noise = inclination_noise
         self.unknown_work = unknown_work
-        self.forward = ForwardModel(arm.model)
-        self.minimiser = Minimiser(arm.structure, tolerance, max_iterations=400)
-        self.unknowns = Unknowns(arm.structure, np.ones(arm.structure.strut_count, dtype=bool))
-        self.all_free = Unknowns(arm.structure, np.zeros(arm.structure.strut_count, dtype=bool))
-        self._weights = Surroundings.of_loads(arm.model.loads())
-        super().__init__(arm)
+        self.forward = ForwardModel(model)
+        self.minimiser = Minimiser(model.structure, tolerance, max_iterations=400)
+        self.unknowns = Unknowns(model.structure, np.ones(model.structure.strut_count, dtype=bool))
+        self.all_free = Unknowns(model.structure, np.zeros(model.structure.strut_count, dtype=bool))
+        self._weights = Surroundings.of_loads(model.loads())
+        super().__init__(model)
 
     def _forget(self) -> None:
         self._factor: np.ndarray | None = None

@@ -1,17 +1,24 @@
 """An arm that differs from its model: what the emulated arm and the benchmarks' truth are made of."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from soft_twin.twins.tensegrity.model import ArmModel
 
-if TYPE_CHECKING:
-    from soft_twin.robots.tensegrity import ArmMismatch
+
+@dataclass(frozen=True)
+class ArmMismatch:
+    """How an arm differs: cords' lengths ± [m], scale of the cylinders' stiffness, their forces ± (share), noise of an
+    inclination [rad]."""
+
+    cord_length: float
+    cylinder_stiffness_scale: float
+    force: float
+    inclination: float
 
 
-def mismatched(model: ArmModel, mismatch: "ArmMismatch", seed: int) -> ArmModel:
+def mismatched(model: ArmModel, mismatch: ArmMismatch, seed: int) -> ArmModel:
     """The model of an arm whose cords' lengths, cylinders' stiffness and forces are off, each within its bounds."""
     random = np.random.default_rng(seed)
     laws, active = model.laws, model.structure.active

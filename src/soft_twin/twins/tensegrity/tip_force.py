@@ -6,26 +6,22 @@ the equilibrium that the model predicts. The force minimises a least squares of 
 the model's own error in a strut's moment both count: Σ = σ_φ² S Sᵀ + σ_g² I.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from soft_twin.twins.tensegrity.estimator import EnergyEstimator
 from soft_twin.twins.tensegrity.faults import Situation
+from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.newton import Laws, Minimum, Pose, Surroundings
 from soft_twin.twins.tensegrity.readings import Readings
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 from soft_twin.twins.tensegrity.shape import Shape
-
-if TYPE_CHECKING:
-    from soft_twin.robots.tensegrity import TensegrityArm
 
 
 class TipForceEstimator(EnergyEstimator):
     """The energy estimator with a tip force that the inclinations reveal.
 
     Args:
-        arm: the robot.
+        model: of the arm.
         inclination_noise: σ_φ, standard deviation of an inclination [rad].
         moment_error: σ_g, standard deviation of the model's error in a strut's moment divided by its length [N].
         force_scale: standard deviation of the force before anything was measured [N].
@@ -34,14 +30,14 @@ class TipForceEstimator(EnergyEstimator):
     """
 
     def __init__(
-        self, arm: "TensegrityArm", inclination_noise: float = 0.0087, moment_error: float = 1.0,
+        self, model: ArmModel, inclination_noise: float = 0.0087, moment_error: float = 1.0,
         force_scale: float = 5.0, rounds: int = 12, **choices,
     ):  # fmt: skip
         self.inclination_noise = inclination_noise
         self.moment_error = moment_error
         self.force_scale = force_scale
         self.rounds = rounds
-        super().__init__(arm, **choices)
+        super().__init__(model, **choices)
 
     def _forget(self) -> None:
         super()._forget()

@@ -8,18 +8,15 @@ the paper's way. `anchored` holds the base's bottoms instead.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.estimator import Estimator
+from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.readings import Readings
 from soft_twin.twins.tensegrity.shape import Shape
-
-if TYPE_CHECKING:
-    from soft_twin.robots.tensegrity import TensegrityArm
 
 STARTS = ("random", "collapsed", "expanded")
 
@@ -42,7 +39,7 @@ class ZeroLengthEstimator(Estimator):
     """Gradient descent on zero-length springs, one strut a step, in turn.
 
     Args:
-        arm: the robot; what is not given comes from its description.
+        model: of the arm.
         passive, active: stiffness K of cords and of cylinders.
         position_rate, yaw_rate: learning rates α and β.
         steps: gradient steps of an update; 20 are one sweep over TM40's struts.
@@ -55,21 +52,18 @@ class ZeroLengthEstimator(Estimator):
     """
 
     def __init__(
-        self, arm: "TensegrityArm", passive=None, active=None, position_rate=None, yaw_rate=None, steps=None,
+        self, model: ArmModel, passive: float, active: float, position_rate: float, yaw_rate: float, steps: int,
         start: str = "random", anchored: bool = False, tolerance: float = 1e-3,
     ):  # fmt: skip
         if start not in STARTS:
             raise InputError(f"start: '{start}' is none of {', '.join(STARTS)}")
-        chosen = arm.zero_length
-        self.passive = chosen.passive if passive is None else passive
-        self.stiffness = np.where(arm.structure.active, chosen.active if active is None else active, self.passive)
-        self.position_rate = chosen.position_rate if position_rate is None else position_rate
-        self.yaw_rate = chosen.yaw_rate if yaw_rate is None else yaw_rate
-        self.steps = chosen.steps_per_update if steps is None else steps
+        self.passive = passive
+        self.stiffness = np.where(model.structure.active, active, passive)
+        self.position_rate, self.yaw_rate, self.steps = position_rate, yaw_rate, steps
         self.start = start
         self.anchored = anchored
-        self.tolerance = tolerance * self.passive * float(arm.structure.strut_lengths.mean())
-        super().__init__(arm)
+        self.tolerance = tolerance * self.passive * float(model.structure.strut_lengths.mean())
+        super().__init__(model)
 
     def _forget(self) -> None:
         structure = self.model.structure
