@@ -6,7 +6,7 @@ import pytest
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.constraints import Box, Contact, Cylinder, Plane, Sphere
-from soft_twin.mechanics.contact.edges import EXTENSION, Outline
+from soft_twin.mechanics.contact.edges import EXTENSION, EdgeContacts
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
@@ -36,8 +36,8 @@ def face_of(nodes: int) -> np.ndarray:
 
 def met_by(obstacle, nodes):
     x = face_of(nodes)
-    outline = Outline(obstacle, np.arange(nodes)[None], 0.02, 0.03)
-    return outline, x, outline.meet(x)
+    edges = EdgeContacts(obstacle, np.arange(nodes)[None], 0.02, 0.03)
+    return edges, x, edges.meet(x)
 
 
 @pytest.mark.parametrize("nodes", [3, 4, 6, 8])
@@ -63,7 +63,7 @@ def test_shape_functions_are_one_at_their_node_and_have_their_derivatives(nodes)
 @pytest.mark.parametrize("name", OBSTACLES)
 def test_outlines_lie_on_their_shapes_and_are_as_dense_as_they_are_told(name, spacing):
     obstacle = OBSTACLES[name]
-    points, directions = (each @ obstacle.rotation.T for each in obstacle.outline(spacing))
+    points, directions = (each @ obstacle.rotation.T for each in obstacle.edge_points(spacing))
     assert np.linalg.norm(directions, axis=1) == pytest.approx(1.0)
     assert np.abs(obstacle.distance(obstacle.position + points)[0]).max() < 1e-12
     outside = obstacle.distance(obstacle.position + points + 1e-3 * directions)[0]
@@ -74,38 +74,38 @@ def test_outlines_lie_on_their_shapes_and_are_as_dense_as_they_are_told(name, sp
 
 @pytest.mark.parametrize("radius", [0.01, 0.05])
 def test_flat_faces_that_touch_a_ball_between_points_cut_off_little(radius):
-    directions = Sphere([0.0, 0.0, 0.0], radius).outline(0.01)[1]
+    directions = Sphere([0.0, 0.0, 0.0], radius).edge_points(0.01)[1]
     faces = np.random.default_rng(0).normal(size=(2000, 3))
     nearest = (faces / np.linalg.norm(faces, axis=1)[:, None] @ directions.T).max(axis=1)
     assert radius * (1.0 - nearest.min()) < 1.5 * min(0.01 / 60.0, radius / 250.0)
 
 
 def test_what_is_flat_has_no_outline():
-    assert len(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]).outline(0.01)[0]) == 0
-    assert len(Sphere([0.0, 0.0, 0.0], 100.0).outline(0.01)[0]) == 0
-    heights = np.unique(Cylinder([0.0, 0.0, 0.0], 100.0, 0.1).outline(1.0)[0][:, 2])
+    assert len(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]).edge_points(0.01)[0]) == 0
+    assert len(Sphere([0.0, 0.0, 0.0], 100.0).edge_points(0.01)[0]) == 0
+    heights = np.unique(Cylinder([0.0, 0.0, 0.0], 100.0, 0.1).edge_points(1.0)[0][:, 2])
     assert heights == pytest.approx([-0.1, 0.1]), "its rims"
 
 
 @pytest.mark.parametrize("nodes", [3, 4, 6, 8])
 @pytest.mark.parametrize("name", OBSTACLES)
 def test_gaps_end_on_the_face_and_have_their_derivatives(name, nodes):
-    outline, x, met = met_by(OBSTACLES[name], nodes)
+    edges, x, met = met_by(OBSTACLES[name], nodes)
     assert len(met.gaps) > 2 and met.gaps.min() < 0.0 < met.gaps.max()
-    points, directions = (each @ OBSTACLES[name].rotation.T for each in OBSTACLES[name].outline(0.02))
+    points, directions = (each @ OBSTACLES[name].rotation.T for each in OBSTACLES[name].edge_points(0.02))
     ends = OBSTACLES[name].position + points[met.points] + met.gaps[:, None] * directions[met.points]
     assert met.values @ x == pytest.approx(ends, abs=1e-12)
-    keys, step = outline.keys(met), 1e-5
+    keys, step = edges.keys(met), 1e-5
     slopes = met.values[:, :, None] * met.leaning[:, None]
-    curvature = outline.curvature(met, x)
+    curvature = edges.curvature(met, x)
     for node in range(nodes):
         for axis in range(3):
             shift = np.zeros_like(x)
             shift[node, axis] = step
-            sides = [outline.meet(x + shift), outline.meet(x - shift)]
-            both = np.intersect1d(*(outline.keys(side) for side in sides))
+            sides = [edges.meet(x + shift), edges.meet(x - shift)]
+            both = np.intersect1d(*(edges.keys(side) for side in sides))
             own = np.flatnonzero(np.isin(keys, both))
-            ahead, behind = (side.take(np.isin(outline.keys(side), keys[own])) for side in sides)
+            ahead, behind = (side.take(np.isin(edges.keys(side), keys[own])) for side in sides)
             assert len(own) > 2
             numeric = (ahead.gaps - behind.gaps) / (2.0 * step)
             assert slopes[own, node, axis] == pytest.approx(numeric, abs=1e-5)
@@ -119,9 +119,9 @@ def test_a_point_by_a_fold_has_a_gap_to_both_faces_and_none_behind_a_ridge():
     for height, count in ((0.02, 2), (0.0, 2), (-0.02, 1)):
         x = np.array([[x, y, height * abs(x) / 0.1] for x in (-0.1, 0.0, 0.1) for y in (-0.1, 0.1)])
         faces = np.array([[0, 2, 3, 1], [2, 4, 5, 3]])
-        outline = Outline(ball, faces, 0.01, 0.03)
-        met = outline.meet(x)
-        places = ball.outline(0.01)[0][met.points]
+        edges = EdgeContacts(ball, faces, 0.01, 0.03)
+        met = edges.meet(x)
+        places = ball.edge_points(0.01)[0][met.points]
         beside = np.flatnonzero(np.abs(places[:, 0]) > 1e-3)
         point = met.points[beside[np.argmin(places[beside, 2])]]
         assert (met.points == point).sum() == count
@@ -193,6 +193,6 @@ def _turned_about_y(degrees: float) -> np.ndarray:
 
 def test_extended_faces_are_met_no_further_than_told():
     x = face_of(4)
-    met = Outline(OBSTACLES["sphere"], np.arange(4)[None], 0.005, 0.03).meet(x)
+    met = EdgeContacts(OBSTACLES["sphere"], np.arange(4)[None], 0.005, 0.03).meet(x)
     shape = FaceShape(4)
     assert shape.outside(met.places).max() <= EXTENSION

@@ -150,7 +150,7 @@ def test_cables_with_friction_are_differentiated():
 
 @pytest.mark.parametrize("touches", [False, True])
 def test_gradients_through_time_with_a_plate_that_turns(touches, monkeypatch):
-    """In steps of Crank–Nicolson its forces balance midway."""
+    """In steps of Crank–Nicolson its forces balance at the midpoint."""
     monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
     body = block(law="stable_neo_hookean")
     nodes = body.mesh.nodes

@@ -83,7 +83,7 @@ class Model:
         """`consistent_mass`: the elements' own mass matrices, instead of lumped ones.
 
         Raises:
-            MeshError, InputError: names that match nothing, nodes held twice, or nothing left to solve for.
+            MeshError, InputError: names that match nothing, nodes fixed twice, or nothing left to solve for.
         """
         self.actuators, self._efforts = ActuatorSet(actuators), [Effort(part) for part in actuators]
         self.body, self.forces, self.constraints = body, [*forces, *self._efforts], list(constraints)
@@ -91,12 +91,12 @@ class Model:
             part.attach(body)
         self._clamped = body.place < 0
         self._prescribed = self._prescribed_nodes()
-        held = self._clamped.copy()
-        held[self._prescribed] = True
-        self._movable = np.repeat(~held, 3).astype(float)
+        fixed = self._clamped.copy()
+        fixed[self._prescribed] = True
+        self._movable = np.repeat(~fixed, 3).astype(float)
         plates = [constraint.plate for constraint in self.constraints if constraint.plate is not None]
         coupled = [part.groups for part in (*self.forces, *self.constraints) if part.groups is not None]
-        self.unknowns = Unknowns(body.mesh.nodes, held, plates, [body.mesh.cells, *coupled])
+        self.unknowns = Unknowns(body.mesh.nodes, fixed, plates, [body.mesh.cells, *coupled])
         self._parts = [PartCoupling(self.unknowns, part) for part in body.parts]
         self._stiff = [(each, Coupling(self.unknowns, each.groups)) for each in self.forces if each.groups is not None]
         self._curved = [
@@ -225,7 +225,7 @@ class Model:
         return self._elastic_energy(x) + self.load_factor * sum(load.energy(x) or 0.0 for load in self.forces)
 
     def rows(self, x: np.ndarray, multipliers: Multipliers) -> list[Rows | None]:
-        """Of each constraint, at positions (n, 3), without those that only held nodes are in."""
+        """Of each constraint, at positions (n, 3), without those that only fixed nodes are in."""
         rows = [each.rows(x, known) for each, known in zip(self.constraints, multipliers, strict=True)]
         return [own and own.take(abs(own.jacobian) @ self._movable > 0.0) for own in rows]
 
@@ -305,7 +305,7 @@ class Model:
             self.mass = self.mass + coo_matrix((cells.ravel(), (rows, columns)), shape=(n, n)).tocsr()
             self._mass_blocks.append((cells[..., None, None] * eye, Coupling(self.unknowns, part.cells)))
 
-    def check_held(self) -> None:
+    def check_not_floating(self) -> None:
         """Refuse a body that statics cannot hold: a piece of it is not clamped, prescribed, or held by a row.
 
         Raises:

@@ -51,7 +51,7 @@ class Unknowns:
         arrays (m, k) of nodes that forces couple.
 
         Raises:
-            MeshError: nothing is free, a plate has fewer than three nodes, or a node is held twice.
+            MeshError: nothing is free, a plate has fewer than three nodes, or a node is fixed twice.
         """
         self._rest = nodes
         self.plate_of = _plate_of(len(nodes), fixed, plates)

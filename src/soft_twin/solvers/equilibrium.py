@@ -24,7 +24,7 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.stability import falling
+from soft_twin.solvers.stability import negative_curvature
 
 TOLERANCE = 1e-9  # of the forces at work, for the residual
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
@@ -105,12 +105,12 @@ def minimise(
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
         if balanced and broken_by(rows, values, penalty or first_penalty(model)) <= GAP_TOLERANCE * size:
             _check_sound(assembled, increment, history)
-            fall = _fall(model, pose, increment, multipliers, penalty, rows, values)
-            if fall is None:
+            direction = _instability(model, pose, increment, multipliers, penalty, rows, values)
+            if direction is None:
                 taken = len(history) - 1
                 return Solved(pose, multipliers, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
             pose, assembled = _search(
-                model, pose, size * fall, increment, multipliers, penalty or first_penalty(model), assembled
+                model, pose, size * direction, increment, multipliers, penalty or first_penalty(model), assembled
             )
             allowed = limit + MORE_ITERATIONS
             continue
@@ -151,7 +151,7 @@ def _check_sound(assembled: Assembled, increment: Increment, history: list[float
         )
 
 
-def _fall(
+def _instability(
     model: Model,
     pose: Pose,
     increment: Increment,
@@ -167,7 +167,7 @@ def _fall(
     jacobian = csr_matrix((0, matrix.size))
     if rows is not None:
         jacobian = rows.jacobian[(values > rows.lower) & (values < rows.upper)]
-    return falling(
+    return negative_curvature(
         matrix, partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty), jacobian
     )
 
@@ -317,7 +317,7 @@ def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_
         MeshError: the body floats.
         ConvergenceError: no equilibrium was found.
     """
-    model.check_held()
+    model.check_not_floating()
     pose = model.rest if pose is None else pose
     model.begin(pose.points)
     reached, size, multipliers = 0.0, 1.0, None

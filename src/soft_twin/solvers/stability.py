@@ -12,7 +12,7 @@ SETTLED = 1e-2  # relative change of the curvature
 MAX_ITERATIONS = 50
 
 
-def falling(matrix: Cholesky, assemble: Callable[[], object], jacobian: csr_matrix) -> np.ndarray | None:
+def negative_curvature(matrix: Cholesky, assemble: Callable[[], object], jacobian: csr_matrix) -> np.ndarray | None:
     """A direction (size,) in which a saddle's Hessian K bends down, its largest entry 1; None where there is none.
 
     Inverse iteration of K + s I, with the least power of ten s that makes it definite, in the directions that leave

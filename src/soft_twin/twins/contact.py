@@ -27,7 +27,7 @@ from soft_twin.twins.finite_element import FemLinearisation, FemTwin
 from soft_twin.twins.statics import LARGEST_STEP, Actuation
 
 ROUNDS = 20  # in which rows that a step would break are found
-TRIALS = 60  # of efforts that bring held actuators to their coordinates
+TRIALS = 60  # of efforts that bring prescribed actuators to their coordinates
 
 
 class Pressing:
@@ -196,7 +196,7 @@ class ContactTwin(FemTwin):
         return solved
 
     def _nearer(self, efforts: np.ndarray, gravity: np.ndarray, actuation: Actuation) -> np.ndarray:
-        """Efforts (a,) that bring held actuators nearer to their coordinates."""
+        """Efforts (a,) that bring prescribed actuators nearer to their coordinates."""
         step = self.linearise(gravity)
         change = self._goal(step, actuation) - efforts
         longest = largest_movement(product(step.step_per_effort, change))

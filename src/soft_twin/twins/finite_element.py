@@ -22,10 +22,10 @@ from soft_twin.mechanics.stretching import Stretching
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
-from soft_twin.solvers.stability import falling
+from soft_twin.solvers.stability import negative_curvature
 from soft_twin.twins.base import Linearisation
 from soft_twin.twins.frames import Frame
-from soft_twin.twins.statics import WEAK, StaticTwin
+from soft_twin.twins.statics import UNSTABLE, StaticTwin
 
 SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
 LARGEST_STRETCH = 0.25  # of the distance of two nodes of a cell: they move by no more against each other in a step
@@ -220,17 +220,17 @@ class FemTwin(StaticTwin):
         return float(np.linalg.norm(unbalanced))
 
     @property
-    def weak(self) -> bool:
+    def indefinite(self) -> bool:
         return self.model.unknowns.matrix.shift > 0.0
 
-    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+    def instability(self, gravity: np.ndarray, prescribed: np.ndarray) -> np.ndarray | None:
         matrix = self.model.unknowns.matrix
-        if not self.weak:
+        if not self.indefinite:
             return None
-        rows = csr_matrix(self._reduced(self.actuators.gradients(self.points)[:, :, held]).T)
-        direction = falling(matrix, lambda: self._assemble(gravity, with_matrix=True), rows)
-        if direction is None and not held.any():
-            raise ConvergenceError(f"the equilibrium is not stable: {WEAK}")
+        rows = csr_matrix(self._reduced(self.actuators.gradients(self.points)[:, :, prescribed]).T)
+        direction = negative_curvature(matrix, lambda: self._assemble(gravity, with_matrix=True), rows)
+        if direction is None and not prescribed.any():
+            raise ConvergenceError(f"the equilibrium is not stable: {UNSTABLE}")
         return direction
 
     def push(self, direction: np.ndarray, largest_step: float) -> None:

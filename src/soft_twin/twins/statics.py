@@ -14,17 +14,17 @@ from soft_twin.twins.base import Equilibrium, Linearisation, Twin
 
 LARGEST_STEP = 0.02  # [m] no node moves further in one Newton step of an equilibrium
 TOLERANCE = 1e-9  # of the loads, for the residual
-FALL = 0.002  # [m] that the furthest node moves when a saddle is left
+ESCAPE = 0.002  # [m] that the furthest node moves when a saddle is left
 MAX_ITERATIONS = 100
 MORE_ITERATIONS = 200  # for a body that falls from a saddle
-WEAK = "it buckles, or its elements move without energy, as those of a single column of hex20r do"
+UNSTABLE = "it buckles, or its elements move without energy, as those of a single column of hex20r do"
 
 
 @dataclass(frozen=True)
 class Actuation:
-    """What the actuators do: which are held (a,), at what coordinate (a,), and the others' efforts (a,)."""
+    """What the actuators do: which are prescribed (a,), at what coordinate (a,), and the others' efforts (a,)."""
 
-    held: np.ndarray
+    prescribed: np.ndarray
     targets: np.ndarray
     loads: np.ndarray
 
@@ -36,7 +36,7 @@ class StaticTwin(Twin):
 
     Attributes:
         softness: (a,) coordinate that an effort takes up while the body stands still: the stretch of a cable [m/N].
-        coordinate_tolerance: (a,) how exactly held coordinates are met [m] or [m³].
+        coordinate_tolerance: (a,) how exactly prescribed coordinates are met [m] or [m³].
         round_off: residual [N] that the arithmetic leaves.
     """
 
@@ -69,14 +69,14 @@ class StaticTwin(Twin):
         """Back to a state, efforts included."""
 
     @property
-    def weak(self) -> bool:
+    def indefinite(self) -> bool:
         """Whether the stiffness of the last linearisation was not positive definite."""
         return False
 
     @abstractmethod
-    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
-        """A direction, for `push`, in which the body falls from where its forces balance, with actuators that are held
-        (a,) where they are; None where it stands firmly.
+    def instability(self, gravity: np.ndarray, prescribed: np.ndarray) -> np.ndarray | None:
+        """A direction, for `push`, in which the body leaves where its forces balance, with actuators that are
+        prescribed (a,) where they are; None where it stands firmly.
 
         Raises:
             ConvergenceError: it stands, but would move without energy.
@@ -113,18 +113,18 @@ class StaticTwin(Twin):
             small = TOLERANCE * self.load_norm(gravity, goal) + self.round_off
             if residual <= small and self._is_met(goal, actuation):
                 self.efforts = goal
-                fall = self.falling(gravity, actuation.held & (goal > self.least_effort))
-                if fall is None:
+                direction = self.instability(gravity, actuation.prescribed & (goal > self.least_effort))
+                if direction is None:
                     return Equilibrium(
                         self.points.copy(), self.tip, self.coordinates(), goal.copy(), residual, len(history) - 1
                     )
-                self._leave(fall, goal, gravity, actuation, step)
+                self._leave(direction, goal, gravity, actuation, step)
                 allowed = MAX_ITERATIONS + MORE_ITERATIONS
                 continue
             cell = self._search(step, goal, gravity, actuation)
         raise ConvergenceError(
             f"no equilibrium after {allowed} steps: the residual is {history[-1]:.3g} N, cell {cell} is deformed most"
-            + (f"; {WEAK}" if self.weak else ""),
+            + (f"; {UNSTABLE}" if self.indefinite else ""),
             tuple(history),
             cell,
         )
@@ -140,13 +140,13 @@ class StaticTwin(Twin):
             if values is not None:
                 loads = checked_vector(values, a, name)
                 self._check_efforts(loads, name)
-        held, targets = np.zeros(a, dtype=bool), np.zeros(a)
+        prescribed, targets = np.zeros(a, dtype=bool), np.zeros(a)
         for name, values in coordinates.items():
             if values is not None:
                 each = list(np.atleast_1d(np.asarray(values, dtype=object)))
-                held = np.array([value is not None for value in each], dtype=bool)
+                prescribed = np.array([value is not None for value in each], dtype=bool)
                 targets = checked_vector([0.0 if value is None else value for value in each], a, name)
-        return Actuation(held, targets, loads)
+        return Actuation(prescribed, targets, loads)
 
     def _check_efforts(self, efforts: np.ndarray, name: str) -> None:
         if (efforts < self.least_effort).any():
@@ -157,23 +157,23 @@ class StaticTwin(Twin):
         return self.body_coordinates() + self.softness * efforts
 
     def _goal(self, step: Linearisation, actuation: Actuation) -> np.ndarray:
-        """Efforts (a,) after the step: those of held actuators bring the coordinates to their targets, or are the least
-        where that is already beyond."""
-        held, efforts = actuation.held, actuation.loads.copy()
-        before = step.coordinates + step.free_coordinates + step.compliance[:, ~held] @ efforts[~held]
-        missing = (actuation.targets - before)[held]
-        compliance = step.compliance[np.ix_(held, held)]
-        efforts[held] = solve_box_qp(compliance, -missing, self.least_effort[held], np.inf)
+        """Efforts (a,) after the step: those of prescribed actuators bring the coordinates to their targets, or are
+        the least where that is already beyond."""
+        prescribed, efforts = actuation.prescribed, actuation.loads.copy()
+        before = step.coordinates + step.free_coordinates + step.compliance[:, ~prescribed] @ efforts[~prescribed]
+        missing = (actuation.targets - before)[prescribed]
+        compliance = step.compliance[np.ix_(prescribed, prescribed)]
+        efforts[prescribed] = solve_box_qp(compliance, -missing, self.least_effort[prescribed], np.inf)
         return efforts
 
     def _is_met(self, efforts: np.ndarray, actuation: Actuation) -> bool:
-        """Whether the held actuators keep to their law."""
-        missing = np.where(actuation.held, actuation.targets - self._wound(efforts), 0.0)
+        """Whether the prescribed actuators keep to their law."""
+        missing = np.where(actuation.prescribed, actuation.targets - self._wound(efforts), 0.0)
         missing = np.where(efforts > self.least_effort, np.abs(missing), missing)
         return bool((missing <= self.coordinate_tolerance).all())
 
     def _search(self, step: Linearisation, goal: np.ndarray, gravity: np.ndarray, actuation: Actuation) -> int:
-        """Take as much of the step as lowers the potential energy of body, loads and held actuators.
+        """Take as much of the step as lowers the potential energy of body, loads and prescribed actuators.
 
         Returns the cell that is deformed most.
         """
@@ -189,24 +189,24 @@ class StaticTwin(Twin):
             largest = 0.5 * min(largest, asked)
         return cell
 
-    def _leave(self, fall: np.ndarray, goal: np.ndarray, gravity: np.ndarray, actuation: Actuation, step) -> None:
+    def _leave(self, direction: np.ndarray, goal: np.ndarray, gravity: np.ndarray, actuation: Actuation, step) -> None:
         """Leave a saddle to the side on which the potential is lower."""
         start, compliance, best = self.state(), np.diag(step.compliance), (np.inf, 1.0)
         for sign in (1.0, -1.0):
-            self.push(sign * fall, FALL)
+            self.push(sign * direction, ESCAPE)
             best = min(best, (self._merit(gravity, goal, actuation, compliance)[0], sign))
             self.restore(start)
-        self.push(best[1] * fall, FALL)
+        self.push(best[1] * direction, ESCAPE)
 
     def _merit(
         self, gravity: np.ndarray, goal: np.ndarray, actuation: Actuation, compliance: np.ndarray
     ) -> tuple[float, bool, int]:
-        """The potential [J], with the energy of what held actuators stretch by; of those that do not stretch, the
+        """The potential [J], with the energy of what prescribed actuators stretch by; of those that do not stretch, the
         augmented Lagrangian with the body's own stiffness."""
         energy, sound, cell = self.potential(gravity)
         coordinates = self.body_coordinates()
-        elastic = actuation.held & (self.softness > 0.0)
-        rigid = actuation.held & ~elastic
+        elastic = actuation.prescribed & (self.softness > 0.0)
+        rigid = actuation.prescribed & ~elastic
         away = actuation.targets - coordinates
         stretch = np.where(self.least_effort < 0.0, away, np.maximum(away, 0.0))[elastic]
         value = energy - actuation.loads @ coordinates + 0.5 * (stretch**2 / self.softness[elastic]).sum()

@@ -33,7 +33,7 @@ class Actuators(ABC):
         names: of each of the a actuators.
         softness: (a,) s, the coordinate that an effort takes up while the body stands still.
         least_effort: (a,) what an actuator can do at the least: 0 where it only pulls, −∞ where there is no such limit.
-        tolerance: (a,) how exactly a coordinate that is held is met.
+        tolerance: (a,) how exactly a prescribed coordinate is met.
     """
 
     unit: str

@@ -2,8 +2,9 @@
 
 from soft_twin.mechanics.constraints.base import Constraint
 from soft_twin.mechanics.constraints.cables import CableLength
-from soft_twin.mechanics.constraints.held import Prescribed, RigidPlate
 from soft_twin.mechanics.constraints.multipliers import Multipliers
+from soft_twin.mechanics.constraints.prescribed import Prescribed
+from soft_twin.mechanics.constraints.rigid_plate import RigidPlate
 from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact.contact import Contact
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere

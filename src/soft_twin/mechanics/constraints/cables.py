@@ -47,11 +47,11 @@ class CableLength(Constraint):
             raise InputError("cables: they were threaded through another mesh, which has more nodes")
 
     def rows(self, x: np.ndarray, multipliers: dict[int, float]) -> Rows:
-        held = self._held()
-        m = len(held)
-        values = self._slack(x)[held]
-        jacobian = -self.cables.jacobian(x)[held]
-        return Rows(held, values, jacobian, np.zeros(m), np.full(m, np.inf), np.full(m, self._compliance))
+        driven = self._driven()
+        m = len(driven)
+        values = self._slack(x)[driven]
+        jacobian = -self.cables.jacobian(x)[driven]
+        return Rows(driven, values, jacobian, np.zeros(m), np.full(m, np.inf), np.full(m, self._compliance))
 
     @property
     def groups(self) -> np.ndarray:
@@ -61,7 +61,7 @@ class CableLength(Constraint):
         tensions = np.array([multipliers.get(cable, 0.0) for cable in range(self.cables.count)])
         return self.cables.blocks(x, tensions[self.cables.owners])
 
-    def _held(self) -> np.ndarray:
+    def _driven(self) -> np.ndarray:
         return np.array([i for i, given in enumerate(self.displacements) if given is not None], dtype=np.int64)
 
     def _slack(self, x: np.ndarray) -> np.ndarray:

@@ -1,12 +1,12 @@
 """Contact of a body's surface with a rigid obstacle (SORS, eqs. 18 and 19), with Coulomb friction.
 
 Every node near the obstacle has a row g = distance ≥ 0. So has every point of the obstacle's edges and round sides that
-a face of the body is near to (outline.py), or a face whose nodes are all outside would be cut by the obstacle. They are
+a face of the body is near to (edges.py), or a face whose nodes are all outside would be cut by the obstacle. They are
 found anew in each iteration; with friction each has two rows more for its slip along the surface since the step began,
 relative to the obstacle, whose multipliers are bounded by μ times its normal force: a pyramid in place of Coulomb's
 cone.
 
-Points of the outline may share a force in more than one way. What rubs depends on how: with friction they give way a
+Points of edges may share a force in more than one way. What friction does depends on how: with friction they give way a
 little, a thousandth of what a cube of the body as large as a face does, and share it in one way alone.
 """
 
@@ -19,14 +19,14 @@ from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.constraints.base import Constraint
 from soft_twin.mechanics.constraints.rows import Rows
-from soft_twin.mechanics.contact.edges import Outline
+from soft_twin.mechanics.contact.edges import EdgeContacts
 from soft_twin.mechanics.contact.obstacles import Obstacle
 from soft_twin.mesh.mesh import boundary_faces, surface_triangles
 
 MARGIN = 0.03  # of the body's size: nodes nearer than this have a row
 FINENESS = 4.0  # points of the obstacle along the edge of a face
 NEAR_X = 0.9  # cosine: of directions nearer to x, friction is along z and across; a number that they rarely are at
-SOFTNESS = 1e-3  # of a face's: how points of the outline give way where they rub
+SOFTNESS = 1e-3  # of a face's: how points of edges give way where there is friction
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Contact(Constraint):
             them are watched, too.
         friction: Coulomb's coefficient μ.
         margin: distance [m] from which a node is watched; it need not be more than a node may move in one iteration.
-        spacing: distance [m] between points of the obstacle's outline; infinite: nodes alone are watched; None: a
+        spacing: distance [m] between points of the obstacle's edges; infinite: nodes alone are watched; None: a
             quarter of the watched faces' edges.
     """
 
@@ -119,10 +119,10 @@ class Contact(Constraint):
         blocks[at_nodes, 0, 0] = -forces[:, None, None] * curvature
         if len(at_nodes) == len(pressed):
             return blocks
-        met = self._outline.meet(x)
-        met = met.take(np.isin(n + self._outline.keys(met), pressed))
-        forces = np.array([multipliers[int(key)] for key in n + self._outline.keys(met)])
-        curvature = self._outline.curvature(met, x)
+        met = self._edges.meet(x)
+        met = met.take(np.isin(n + self._edges.keys(met), pressed))
+        forces = np.array([multipliers[int(key)] for key in n + self._edges.keys(met)])
+        curvature = self._edges.curvature(met, x)
         np.add.at(blocks, n + met.faces, -forces[:, None, None, None, None] * curvature)
         return blocks
 
@@ -130,7 +130,7 @@ class Contact(Constraint):
         n, blocks = len(self._nodes), self._no_blocks()
         keys = rows.keys % self._count
         at_nodes = keys < n
-        places = np.where(at_nodes, keys, n + self._outline.face_of(keys - n))
+        places = np.where(at_nodes, keys, n + self._edges.face_of(keys - n))
         columns = (3 * self._groups[places][:, :, None] + np.arange(3)).reshape(len(places), -1)
         slopes = rows.jacobian[np.arange(len(places))[:, None], columns].toarray().reshape(len(places), -1, 3)
         slopes[at_nodes, 1:] = 0.0  # a node's group repeats it
@@ -142,7 +142,7 @@ class Contact(Constraint):
         return np.zeros((len(self._groups), k, k, 3, 3))
 
     def penetration(self, x: np.ndarray) -> float:
-        """How deep the obstacle is in the body [m], 0 outside: at the nodes, and at the points of its outline."""
+        """How deep the obstacle is in the body [m], 0 outside: at the nodes, and at the points of its edges."""
         return float(np.maximum(-self._touching(x).gaps, 0.0).max(initial=0.0))
 
     def forces(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
@@ -152,7 +152,7 @@ class Contact(Constraint):
         return (rows.jacobian.T @ values).reshape(-1, 3).sum(axis=0)
 
     def _watch_faces(self, body: Body) -> None:
-        """The obstacle's outline before the faces between the nodes, and groups: the nodes, then the faces."""
+        """The obstacle's edges before the faces between the nodes, and groups: the nodes, then the faces."""
         watched = np.zeros(len(body.mesh.nodes), dtype=bool)
         watched[self._nodes] = True
         faces = boundary_faces(body.mesh)
@@ -162,23 +162,23 @@ class Contact(Constraint):
         size = float(np.median(edges)) if len(faces) else np.inf
         self._softness = SOFTNESS / (body.modulus * size)
         spacing = size / FINENESS if self.spacing is None else self.spacing
-        self._outline = Outline(self.obstacle, faces, spacing, self._margin)
-        self._count = len(self._nodes) + self._outline.count
-        alone = np.repeat(self._nodes[:, None], faces.shape[1] if self._outline.count else 1, axis=1)
-        self._groups = np.vstack([alone, self._outline.faces]) if self._outline.count else alone
+        self._edges = EdgeContacts(self.obstacle, faces, spacing, self._margin)
+        self._count = len(self._nodes) + self._edges.count
+        alone = np.repeat(self._nodes[:, None], faces.shape[1] if self._edges.count else 1, axis=1)
+        self._groups = np.vstack([alone, self._edges.faces]) if self._edges.count else alone
 
     def _touching(self, x: np.ndarray) -> _Touching:
         distances, normals = self.obstacle.gap(x[self._nodes])
         near = np.flatnonzero(distances < self._margin)
         columns, values = self._nodes[near], np.ones(len(near))
-        met = self._outline.meet(x)
-        met = met.take(met.gaps < self._outline.spacing)
+        met = self._edges.meet(x)
+        met = met.take(met.gaps < self._edges.spacing)
         k = met.values.shape[1]
         starts = np.concatenate([np.arange(len(near)), len(near) + k * np.arange(len(met.gaps) + 1)])
         entries = np.concatenate([values, met.values.ravel()])
-        columns = np.concatenate([columns, self._outline.faces[met.faces].ravel()])
+        columns = np.concatenate([columns, self._edges.faces[met.faces].ravel()])
         return _Touching(
-            np.concatenate([near, len(self._nodes) + self._outline.keys(met)]),
+            np.concatenate([near, len(self._nodes) + self._edges.keys(met)]),
             np.concatenate([distances[near], met.gaps]),
             csr_matrix((entries, columns, starts), shape=(len(starts) - 1, len(x))),
             np.concatenate([normals[near], met.leaning]),

@@ -1,4 +1,4 @@
-"""Multipliers of a step some of whose rows rub: Coulomb's law |λ| ≤ μ λ', with λ' of the same step.
+"""Multipliers of a step some of whose rows are of friction: Coulomb's law |λ| ≤ μ λ', with λ' of the same step.
 
 With the gaps u = g + W λ after the step, λ minimise ½ λᵀ W λ + gᵀ λ but for friction, which has no potential. Where it
 is known which rows push, stick and slip, to which side, they are a linear system: λ = ±μ λ' where rows slip, u = 0
@@ -28,22 +28,22 @@ OPEN = 2
 
 @dataclass(frozen=True)
 class _Step:
-    """A step's rows by the module's symbols: W (m, m), g (m,), bounds (m,) of those that do not rub; the places (r,) of
-    those that do, of the ones that bound them, and μ (r,)."""
+    """A step's rows by the module's symbols: W (m, m), g (m,), bounds (m,) of those that are not of friction; the
+    places (r,) of those that are, of the ones that bound them, and μ (r,)."""
 
     W: np.ndarray
     g: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    rubbing: np.ndarray
+    friction: np.ndarray
     by: np.ndarray
     mu: np.ndarray
 
     @property
     def plain(self) -> np.ndarray:
-        """(m,) bool: does not rub."""
+        """(m,) bool: is not of friction."""
         result = np.ones(len(self.g), dtype=bool)
-        result[self.rubbing] = False
+        result[self.friction] = False
         return result
 
 
@@ -74,10 +74,10 @@ def solve_coulomb(
     Raises:
         ConvergenceError: a program has no solution.
     """
-    rubbing = np.flatnonzero(places >= 0)
-    if not len(rubbing):
+    friction = np.flatnonzero(places >= 0)
+    if not len(friction):
         return solve_box_qp(W, g, rows.lower, rows.upper)
-    step = _Step(W, g, rows.lower, rows.upper, rubbing, places[rubbing], factors[rubbing])
+    step = _Step(W, g, rows.lower, rows.upper, friction, places[friction], factors[friction])
     start = known if (known[step.by] > 0.0).any() else _without_friction(step)
     values = _newton(step, start)
     return _programs(step, start) if values is None else values
@@ -104,21 +104,21 @@ def _newton(step: _Step, values: np.ndarray) -> np.ndarray | None:
 
 
 def _sides(step: _Step, values: np.ndarray) -> np.ndarray:
-    """(m,) −1 where a multiplier is to be at its lower bound, 1 at its upper one, 0 between them; OPEN for what rubs
+    """(m,) −1 where a multiplier is to be at its lower bound, 1 at its upper one, 0 between them; OPEN for friction
     where nothing pushes."""
     wanted = values - (step.g + step.W @ values) / step.W.diagonal()
     sides = np.where(wanted <= step.lower, -1, (wanted >= step.upper).astype(int))
-    own, limit = wanted[step.rubbing], step.mu * wanted[step.by]
+    own, limit = wanted[step.friction], step.mu * wanted[step.by]
     slips = np.where(np.abs(own) >= limit, np.sign(own), 0.0)
-    sides[step.rubbing] = np.where(sides[step.by] == 0, slips, OPEN)
+    sides[step.friction] = np.where(sides[step.by] == 0, slips, OPEN)
     return sides
 
 
 def _with_sides(step: _Step, sides: np.ndarray) -> np.ndarray:
     """Multipliers (m,) with given `_sides` (m,)."""
     values = np.where(step.plain & (sides != 0), np.where(sides > 0, step.upper, step.lower), 0.0)
-    slipping = np.abs(sides[step.rubbing]) == 1
-    rows, by = step.rubbing[slipping], step.by[slipping]
+    slipping = np.abs(sides[step.friction]) == 1
+    rows, by = step.friction[slipping], step.by[slipping]
     shares = sides[rows] * step.mu[slipping]
     pushed = step.W.copy()
     np.add.at(pushed.T, by, (step.W[:, rows] * shares).T)
@@ -152,18 +152,18 @@ def _programs(step: _Step, start: np.ndarray) -> np.ndarray:
 
 def _opening(step: _Step, u: np.ndarray) -> np.ndarray:
     """b (m,) of gaps u (m,)."""
-    return np.bincount(step.by, step.mu * np.abs(u[step.rubbing]), minlength=len(u))
+    return np.bincount(step.by, step.mu * np.abs(u[step.friction]), minlength=len(u))
 
 
 def _program(step: _Step, opening: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Multipliers (m,) of the program, of the `chosen` (m,) rows that push, and what rubs with them."""
-    rubs = np.flatnonzero(chosen[step.by])
-    places = np.concatenate([np.flatnonzero(chosen), step.rubbing[rubs]])
+    """Multipliers (m,) of the program, of the `chosen` (m,) rows that push, and of their friction."""
+    pushed = np.flatnonzero(chosen[step.by])
+    places = np.concatenate([np.flatnonzero(chosen), step.friction[pushed]])
     place = np.full(len(chosen), -1)
     place[places] = np.arange(len(places))
     lower, upper = step.lower.copy(), step.upper.copy()
-    lower[step.rubbing], upper[step.rubbing] = -np.inf, np.inf
-    cone = place[step.rubbing[rubs]], place[step.by[rubs]], step.mu[rubs]
+    lower[step.friction], upper[step.friction] = -np.inf, np.inf
+    cone = place[step.friction[pushed]], place[step.by[pushed]], step.mu[pushed]
     values, f = np.zeros(len(chosen)), (step.g + opening)[places]
     values[places] = solve_cone_qp(step.W[np.ix_(places, places)], f, lower[places], upper[places], *cone)
     return values

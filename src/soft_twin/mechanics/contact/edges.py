@@ -58,7 +58,7 @@ class Met:
         return Met(*(array[chosen] for array in vars(self).values()))
 
 
-class Outline:
+class EdgeContacts:
     """Points of an obstacle's edges and round sides before some faces.
 
     Args:
@@ -74,7 +74,7 @@ class Outline:
 
     def __init__(self, obstacle: Obstacle, faces: np.ndarray, spacing: float, reach: float):
         self.obstacle, self.spacing, self.reach = obstacle, spacing, reach
-        self._points, self._directions = obstacle.outline(spacing) if np.isfinite(spacing) else np.zeros((2, 0, 3))
+        self._points, self._directions = obstacle.edge_points(spacing) if np.isfinite(spacing) else np.zeros((2, 0, 3))
         self.faces = faces if len(self._points) else faces[:0]
         self.count = len(self._points) * len(self.faces)
         self._shape, self._tree = FaceShape(faces.shape[1]), cKDTree(self._points)

@@ -58,7 +58,7 @@ class Obstacle(ABC):
             result[:, :, axis] = self._gap(points + shift)[1] - self._gap(points - shift)[1]
         return (result + result.swapaxes(1, 2)) / (4.0 * DIFFERENCE)
 
-    def outline(self, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    def edge_points(self, spacing: float) -> tuple[np.ndarray, np.ndarray]:
         """Points (p, 3) [m] of the shape where it is not flat, and unit directions (p, 3) out of it there, both in the
         obstacle's own frame: on edges, no further from each other than `spacing`, and on round sides, where a flat face
         between points cuts off no more than a share of that."""
@@ -98,10 +98,10 @@ class Sphere(Obstacle):
         length = np.linalg.norm(points, axis=1)
         return length - self.radius, points / np.maximum(length, 1e-12)[:, None]
 
-    def outline(self, spacing):
+    def edge_points(self, spacing):
         apart = np.sqrt(4.0 * self.radius * _sagitta(self.radius, spacing))  # of the corners of a square
         if apart > FLAT * spacing:
-            return super().outline(spacing)
+            return super().edge_points(spacing)
         rings = max(4, _pieces(np.pi * self.radius, apart))
         outward = []
         for angle in np.pi * (np.arange(rings) + 0.5) / rings:
@@ -142,7 +142,7 @@ class Cylinder(Obstacle):
         depths = np.column_stack([radial - self.radius, np.abs(points[:, 2]) - self.half_length])
         return depths, np.stack([outward, along], axis=1)
 
-    def outline(self, spacing):
+    def edge_points(self, spacing):
         apart = np.sqrt(8.0 * self.radius * _sagitta(self.radius, spacing))
         around = _circle(self.radius, min(apart, spacing))
         between = 1 if apart > FLAT * spacing else _pieces(2.0 * self.half_length, spacing)
@@ -176,7 +176,7 @@ class Box(Obstacle):
         signs = np.where(points < 0.0, -1.0, 1.0)
         return np.abs(points) - self.half_size, signs[:, :, None] * np.eye(3)
 
-    def outline(self, spacing):
+    def edge_points(self, spacing):
         lines = [np.linspace(-1.0, 1.0, _pieces(2.0 * half, spacing) + 1) for half in self.half_size]
         shares = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3)
         at_end = np.abs(shares) == 1.0

@@ -15,7 +15,7 @@ the row of λ' in the upper Jᵀ. And as the normal turns with the point of cont
 loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more. So it does for
 forces whose stiffness leaves something out (`Force.remainder`): pressure on a rim that moves, cables with friction.
 
-So do rigid plates in steps of Crank–Nicolson, whose forces balance midway (midway.py).
+So do rigid plates in steps of Crank–Nicolson, whose forces balance at its midpoint (plates_at_midpoint.py).
 
 Through time, the same system of each step is solved from the last step to the first (`trajectory_gradient`).
 """
@@ -34,9 +34,9 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.derivatives.friction import STENCIL, Rubbing, values_of
+from soft_twin.solvers.derivatives.friction import STENCIL, FrictionDerivatives, values_of
 from soft_twin.solvers.derivatives.parameters import Parameter
-from soft_twin.solvers.derivatives.plates_at_midpoint import Midway
+from soft_twin.solvers.derivatives.plates_at_midpoint import PlatesAtMidpoint
 from soft_twin.solvers.equilibrium import Solved
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
 from soft_twin.solvers.time.relaxation import RelaxingCrankNicolson
@@ -54,7 +54,7 @@ class _Active:
     Attributes:
         places: (m,) which of all rows they are.
         jacobian, pushing: (m, size) the lower and the upper J.
-        held: (m, 3 n) J of rows of friction, zero for others.
+        sticking: (m, 3 n) J of rows of friction, zero for others.
         compliance: (m,).
         slipping: of each constraint, the keys of rows that slip, with 1 or −1.
         touching: (d, size) coordinates that friction or what forces leave out acts on, by the unknowns.
@@ -64,7 +64,7 @@ class _Active:
     places: np.ndarray
     jacobian: np.ndarray
     pushing: np.ndarray
-    held: np.ndarray
+    sticking: np.ndarray
     compliance: np.ndarray
     slipping: list[dict[int, int]]
     touching: np.ndarray
@@ -74,14 +74,14 @@ class _Active:
 @dataclass(frozen=True)
 class _System:
     """The linear system of one solution, factorised: K⁻¹ times the transposes of its `jacobian`, `pushing` and
-    `touching`. Nodes move with `transform`, forces balance with `testing`, both (3 n, size); `midway`: where that is
-    not the same."""
+    `touching`. Nodes move with `transform`, forces balance with `testing`, both (3 n, size); `at_midpoint`: where that
+    is not the same."""
 
     model: Model
     pose: Pose
     transform: csr_matrix
     testing: csr_matrix
-    midway: Midway | None
+    at_midpoint: PlatesAtMidpoint | None
     rows: _Active
     solved_jacobian: np.ndarray
     solved_pushing: np.ndarray
@@ -223,7 +223,7 @@ class _Backward:
     def __init__(self, integrator: Integrator, parameters: Sequence[Parameter], actuate: Actuate):
         self._integrator, self._parameters, self._actuate = integrator, parameters, actuate
         self._relaxing = isinstance(integrator, RelaxingCrankNicolson)
-        self._midway = isinstance(integrator, CrankNicolson) and bool(integrator.model.unknowns.plates)
+        self._at_midpoint = isinstance(integrator, CrankNicolson) and bool(integrator.model.unknowns.plates)
         self._scale, self._keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
         zero = np.zeros_like(integrator.pose.points)
         self._by_position, self._by_velocity, self._by_overstress = zero, zero, zero
@@ -236,7 +236,7 @@ class _Backward:
         model.accept()
         self._actuate(moment.time + moment.dt)
         model.begin(moment.pose.points)
-        system = _factorised(model, solved, increment(), moment.pose if self._midway else None)
+        system = _factorised(model, solved, increment(), moment.pose if self._at_midpoint else None)
         slopes = _by_parameters(model, solved, system, self._parameters, increment, moment.time + moment.dt)
         result, wanted = np.zeros(len(self._parameters)), self._wanted(moment, loss)
         if self._relaxing:
@@ -268,9 +268,9 @@ class _Backward:
         nodal = (system.testing @ adjoint).reshape(shape)
         inertia = model.mass @ nodal
         by_position = -self._scale / dt * self._by_velocity - _by_start(integrator, moment, nodal, inertia, self._scale)
-        by_position -= (rows @ system.rows.held).reshape(shape)  # friction that sticks holds where the step began
-        if system.midway is not None:
-            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.midway.pulled, 1)
+        by_position -= (rows @ system.rows.sticking).reshape(shape)  # friction that sticks holds where the step began
+        if system.at_midpoint is not None:
+            by_position -= np.tensordot(adjoint[model.unknowns.rotations.ravel()], system.at_midpoint.pulled, 1)
         if self._relaxing:
             kept, gained = integrator.factors(dt)
             changed = gained * (0.5 * nodal - self._by_overstress)
@@ -340,7 +340,7 @@ def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> t
 
 
 def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose | None = None) -> _System:
-    """`before`: where a step began whose plates' forces balance midway."""
+    """`before`: where a step began whose plates' forces balance at its midpoint."""
     pose, multipliers = solved.pose, solved.multipliers
 
     def assemble() -> None:
@@ -349,16 +349,16 @@ def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose
     assembled = model.assemble(pose, increment, multipliers, with_matrix=True)
     matrix, transform = model.unknowns.matrix, model.unknowns.transform(pose)
     balance = assembled.gradient - multipliers.reactions(assembled.rows, pose.points)
-    midway = None if before is None else Midway(model, before, pose, balance)
-    testing = transform if midway is None else midway.testing
+    at_midpoint = None if before is None else PlatesAtMidpoint(model, before, pose, balance)
+    testing = transform if at_midpoint is None else at_midpoint.testing
     _check_unchanged(model, solved, increment, assembled, testing)
-    rubbing = Rubbing(model, pose.points, multipliers, assembled.rows)
-    rows = _active(model, multipliers, assembled.rows, rubbing, transform, testing)
+    friction = FrictionDerivatives(model, pose.points, multipliers, assembled.rows)
+    rows = _active(model, multipliers, assembled.rows, friction, transform, testing)
     _check_stiffness(model, pose.points)
     rows = _with_remainder(rows, increment.load * model.remainder(pose.points), transform)
-    if midway is not None:
-        products = np.array([_hessian_product(model, solved, increment, rubbing, each) for each in midway.turned])
-        rows = _with_lost(rows, midway.rotations, midway.lost(products))
+    if at_midpoint is not None:
+        products = np.array([_hessian_product(model, solved, increment, friction, each) for each in at_midpoint.turned])
+        rows = _with_lost(rows, at_midpoint.rotations, at_midpoint.lost(products))
     m, alike = len(rows.places), rows.pushing is rows.jacobian
     columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
     solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
@@ -366,17 +366,19 @@ def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose
         raise ConvergenceError("no derivatives: the solution is singular or unstable, its Hessian is not definite")
     pushed = solved[:, :m] if alike else solved[:, m : 2 * m]
     return _System(
-        model, pose, transform, testing, midway, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :]
+        model, pose, transform, testing, at_midpoint, rows, solved[:, :m], pushed, solved[:, m if alike else 2 * m :]
     )
 
 
-def _hessian_product(model: Model, solved: Solved, increment: Increment, rubbing: Rubbing, direction: np.ndarray):
+def _hessian_product(
+    model: Model, solved: Solved, increment: Increment, friction: FrictionDerivatives, direction: np.ndarray
+):
     """(∂b/∂x)ᵀ times a nodal field (n, 3), with b = ∂Φ/∂x − Jᵀ λ."""
     elastic, loads = _stiffness_products(model, solved.pose.points, direction)
     result = increment.mass * (model.mass @ direction) + increment.elastic * elastic - increment.load * loads
-    turned = rubbing.turning.T @ direction[rubbing.nodes].ravel()
-    result[rubbing.nodes] -= turned.reshape(-1, 3)
-    return result - rubbing.bending(direction)
+    turned = friction.turning.T @ direction[friction.nodes].ravel()
+    result[friction.nodes] -= turned.reshape(-1, 3)
+    return result - friction.bending(direction)
 
 
 def _check_unchanged(model: Model, solved: Solved, increment: Increment, assembled: Assembled, testing) -> None:
@@ -430,14 +432,19 @@ def _with_lost(rows: _Active, left: np.ndarray, right: np.ndarray) -> _Active:
 
 
 def _active(
-    model: Model, multipliers: Multipliers, separate: list[Rows | None], rubbing: Rubbing, transform, testing
+    model: Model,
+    multipliers: Multipliers,
+    separate: list[Rows | None],
+    friction: FrictionDerivatives,
+    transform,
+    testing,
 ) -> _Active:
     rows, (coordinates, size) = stacked(separate, transform), transform.shape
     if rows is None:
         none = np.zeros((0, size))
         slips: list[dict[int, int]] = [{} for _ in separate]
-        held = np.zeros((0, coordinates))
-        return _Active(np.zeros(0, int), none, none, held, np.zeros(0), slips, none, np.zeros((0, 0)))
+        sticking = np.zeros((0, coordinates))
+        return _Active(np.zeros(0, int), none, none, sticking, np.zeros(0), slips, none, np.zeros((0, 0)))
     sides = _sides(model, separate, rows, multipliers)
     bounding, factors = bounds_of(model.constraints, separate)
     places = np.flatnonzero(sides == 0)
@@ -447,17 +454,17 @@ def _active(
     if testing is not transform:
         tested = stacked(separate, testing).jacobian
         pushing = tested[places].toarray()
-    held = np.zeros((len(places), coordinates))
+    sticking = np.zeros((len(places), coordinates))
     if (bounding >= 0).any():
         own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
-        held = own[places].multiply((bounding >= 0)[places, None]).toarray()
-        jacobian = (rubbing.jacobian()[places] @ transform).toarray()
+        sticking = own[places].multiply((bounding >= 0)[places, None]).toarray()
+        jacobian = (friction.jacobian()[places] @ transform).toarray()
         driven = slipping[np.isin(bounding[slipping], places)]
         shares = (factors * sides)[driven, None] * tested[driven].toarray()
         np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
-    rubbed = (3 * rubbing.nodes[:, None] + np.arange(3)).ravel()
-    slips, touching = _by_constraint(separate, slipping, sides), transform[rubbed].toarray()
-    return _Active(places, jacobian, pushing, held, rows.compliance[places], slips, touching, rubbing.turning)
+    touched = (3 * friction.nodes[:, None] + np.arange(3)).ravel()
+    slips, touching = _by_constraint(separate, slipping, sides), transform[touched].toarray()
+    return _Active(places, jacobian, pushing, sticking, rows.compliance[places], slips, touching, friction.turning)
 
 
 def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: Multipliers) -> np.ndarray:

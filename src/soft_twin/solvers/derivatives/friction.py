@@ -19,8 +19,8 @@ STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.
 STEP = 1e-5  # of the body's size
 
 
-class Rubbing:
-    """The rows of friction at positions x (n, 3).
+class FrictionDerivatives:
+    """How the rows of friction turn at positions x (n, 3).
 
     Args:
         model: whose rows they are.

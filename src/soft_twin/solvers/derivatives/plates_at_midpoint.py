@@ -1,8 +1,8 @@
 """Derivatives of what balances rigid plates in a step of Crank–Nicolson (see `integrators.CrankNicolson`).
 
-With b = ∂Φ/∂x − Jᵀ λ, the forces balance midway, F = T_mᵀ b = 0, where the arms of T_m are ½ (r₀ + r₁). Of the moment
-about an axis e that is Σ r₁ × b · e − w·b, with w = ½ e × (r₁ − r₀) at the plate's nodes. So the unknowns' Hessian K,
-which has Σ r₁ × b for its moments, and of their derivative the symmetric part, loses in the row of e
+With b = ∂Φ/∂x − Jᵀ λ, the forces balance at the midpoint, F = T_mᵀ b = 0, where the arms of T_m are ½ (r₀ + r₁). Of
+the moment about an axis e that is Σ r₁ × b · e − w·b, with w = ½ e × (r₁ − r₀) at the plate's nodes. So the unknowns'
+Hessian K, which has Σ r₁ × b for its moments, and of their derivative the symmetric part, loses in the row of e
 
     wᵀ (∂b/∂x) T + ½ Σ dr₁·(b × e) − ½ (M × e)·dω,    M = Σ r₁ × b,
 
@@ -20,8 +20,8 @@ from soft_twin.mechanics.unknowns import Pose
 
 
 @dataclass(frozen=True)
-class Midway:
-    """A step whose plates' forces balance midway.
+class PlatesAtMidpoint:
+    """A step whose plates' forces balance at its midpoint.
 
     Attributes:
         before, after: where everything was and is.

@@ -167,11 +167,11 @@ class RodTwin(StaticTwin):
         pulls = kernels.cable_lengths(self.strains, *self.geometry)[1]
         return float(np.linalg.norm(self.force_scale * (gradient + efforts @ pulls)))
 
-    def falling(self, gravity: np.ndarray, held: np.ndarray) -> np.ndarray | None:
+    def instability(self, gravity: np.ndarray, prescribed: np.ndarray) -> np.ndarray | None:
         hessian = self.assemble(gravity)[2]
         pulls = kernels.cable_lengths(self.strains, *self.geometry)[1]
         kernels.add_cable_stiffness(self.strains, *self.geometry, self.efforts, hessian)
-        hessian += (pulls[held].T / self.softness[held]) @ pulls[held]
+        hessian += (pulls[prescribed].T / self.softness[prescribed]) @ pulls[prescribed]
         unit = 1.0 / np.sqrt(np.abs(np.diag(hessian)))
         values, vectors = np.linalg.eigh(unit[:, None] * hessian * unit)
         return unit * vectors[:, 0] if values[0] < -FIRM else None

@@ -1,4 +1,4 @@
-"""Constraints that take unknowns away: prescribed nodes and rigid plates."""
+"""Nodes whose positions are given: they take unknowns away."""
 
 from collections.abc import Callable
 
@@ -38,18 +38,3 @@ class Prescribed(Constraint):
         if positions.shape != self._rest.shape or not np.isfinite(positions).all():
             raise InputError(f"prescribed motion: expected {self._rest.shape} finite numbers, found {positions.shape}")
         return positions
-
-
-class RigidPlate(Constraint):
-    """Nodes that move together as a rigid body with six degrees of freedom."""
-
-    def __init__(self, nodes):
-        """`nodes`: name of a group or of a surface, indices (k,), or a mask (n,)."""
-        self.nodes = nodes
-
-    def attach(self, body: Body) -> None:
-        self._nodes = nodes_of(body, self.nodes, "rigid plate")
-
-    @property
-    def plate(self) -> np.ndarray:
-        return self._nodes
