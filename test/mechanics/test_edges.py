@@ -61,7 +61,7 @@ def test_shape_functions_are_one_at_their_node_and_have_their_derivatives(nodes)
 
 @pytest.mark.parametrize("spacing", [0.01, 0.03])
 @pytest.mark.parametrize("name", OBSTACLES)
-def test_outlines_lie_on_their_shapes_and_are_as_dense_as_they_are_told(name, spacing):
+def test_edge_points_lie_on_their_shapes_and_are_as_dense_as_they_are_told(name, spacing):
     obstacle = OBSTACLES[name]
     points, directions = (each @ obstacle.rotation.T for each in obstacle.edge_points(spacing))
     assert np.linalg.norm(directions, axis=1) == pytest.approx(1.0)
@@ -80,7 +80,7 @@ def test_flat_faces_that_touch_a_ball_between_points_cut_off_little(radius):
     assert radius * (1.0 - nearest.min()) < 1.5 * min(0.01 / 60.0, radius / 250.0)
 
 
-def test_what_is_flat_has_no_outline():
+def test_what_is_flat_has_no_edge_points():
     assert len(Plane([0.0, 0.0, 0.0], [0.0, 0.0, 1.0]).edge_points(0.01)[0]) == 0
     assert len(Sphere([0.0, 0.0, 0.0], 100.0).edge_points(0.01)[0]) == 0
     heights = np.unique(Cylinder([0.0, 0.0, 0.0], 100.0, 0.1).edge_points(1.0)[0][:, 2])
