@@ -52,6 +52,10 @@ class Listener:
         """Whether a node's health says this."""
         return name in self.health and text in self.health[name].message
 
+    def state(self, name):
+        """The state that a node's health says."""
+        return next(pair.value for pair in self.health[name].values if pair.key == "state")
+
     def spin(self, seconds):
         import rclpy
 

@@ -1,6 +1,7 @@
 """Nodes in processes of their own, over real DDS, on devices that are emulated here."""
 
 import os
+import os
 import time
 
 import numpy as np
@@ -9,7 +10,11 @@ from geometry_msgs.msg import Vector3Stamped
 from soft_twin_msgs.srv import SetTarget, SolveIk
 from std_srvs.srv import SetBool, Trigger
 
+from soft_twin import load_robot
 from soft_twin_ros.conversions import joint_state, to_seconds, vector_message
+from soft_twin_ros.running.graph import Devices, graph
+from soft_twin_ros.running.health import DRIVERS
+from soft_twin_ros.running.processes import Processes
 from soft_twin_ros.running.graph import Devices, NodeSpec, graph
 from soft_twin_ros.running.processes import Processes
 
@@ -191,6 +196,21 @@ def test_a_stop_is_latched(start, motors, listener):
     assert "position is unknown" in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
     assert listener.call(Trigger, "assume_taut_here", Trigger.Request()).success
     assert listener.call(SetBool, "enable", SetBool.Request(data=True)).success
+
+
+def test_a_stop_of_one_driver_stops_the_robots_other_one(listener_class, tmp_path):
+    finger = load_robot("finger")
+    listener, processes = listener_class(finger.name), Processes(tmp_path, os.environ)
+    try:
+        for node in graph(finger, devices=Devices(can="/dev/no_can", valves="/dev/no_valves")):
+            if node.name in DRIVERS:
+                processes.start(node)
+        listener.wait_for(lambda: set(DRIVERS) <= listener.health.keys())
+        assert listener.call(Trigger, "cables/stop", Trigger.Request()).success
+        listener.wait_for(lambda: all(listener.state(name) == "stopped" for name in DRIVERS))
+    finally:
+        processes.stop()
+        listener.node.destroy_node()
 
 
 def test_drivers_wait_for_devices_that_are_not_there(start, listener):

@@ -173,6 +173,19 @@ def test_an_arms_shape_is_estimated_and_compared_with_the_truth(tmp_path):
     assert report["correlation"] > 0.9
 
 
+def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
+    status, output = run("finger", "--quick", "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["tip_error_mm"]["with"]["mean"] < 0.5 * report["tip_error_mm"]["without"]["mean"]
+    series = arrays(tmp_path / "run.mcap")
+    assert series["/finger/solver/status"].names == ("left", "right", "air")
+    commands = series["/finger/chambers/command"]
+    assert set(commands.stamp) == set(series["/finger/cables/command"].stamp) <= set(series["/finger/gravity"].stamp)
+    assert {"/finger/truth/chambers", "/finger/chambers/state"} <= set(series)
+    assert (tmp_path / "report.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
