@@ -1,7 +1,6 @@
 """Nodes in processes of their own, over real DDS, on devices that are emulated here."""
 
 import os
-import os
 import time
 
 import numpy as np
@@ -12,10 +11,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
 from soft_twin_ros.conversions import joint_state, to_seconds, vector_message
-from soft_twin_ros.running.graph import Devices, graph
-from soft_twin_ros.running.health import DRIVERS
-from soft_twin_ros.running.processes import Processes
 from soft_twin_ros.running.graph import Devices, NodeSpec, graph
+from soft_twin_ros.running.health import DRIVERS
 from soft_twin_ros.running.processes import Processes
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
