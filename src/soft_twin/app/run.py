@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
-QUICK_ATTITUDES, QUICK_TIMES = slice(2, 4), {"move_time": 1.0, "hold_time": 1.0}  # of a profile that is shortened
+QUICK_ATTITUDES, QUICK_SHARE = slice(2, 4), 0.5  # of a profile's attitudes, and of its times, where it is to be quick
 RECORDING_TIME, QUICK_RECORDING_TIME = 25.0, 5.0  # [s] of a recording, unless more is asked for
 SWEEPS = 3  # of an arm that moves by itself
 ARM_WARM_UP, QUICK_ARM_WARM_UP = 2.0, 0.5  # [s]
@@ -94,7 +94,8 @@ def _profile(robot: DrivenRobot, quick: bool) -> dict[str, Any]:
     if not quick:
         return profile
     attitudes = profile["inclinations_deg"]
-    return {"inclinations_deg": attitudes[QUICK_ATTITUDES] or attitudes[:2]} | QUICK_TIMES
+    times = {name: QUICK_SHARE * profile[name] for name in ("move_time", "hold_time")}
+    return {"inclinations_deg": attitudes[QUICK_ATTITUDES] or attitudes[:2]} | times
 
 
 def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
