@@ -259,6 +259,36 @@ def test_a_cable_through_guides_pulls_as_its_length_changes(block):
         Cables.guided(block, [0.03, 0.01, 0.0], [([0.03, 0.01, 0.04], "tip"), ([0.03, 0.02, 0.04], "tip")])
 
 
+def test_a_muscle_pulls_with_its_stress_and_is_told_to_have_no_drive(load):
+    """Fibres along a bar of modulus E shorten it by σ/E; the coordinate is that share of its volume."""
+
+    def change(robot):
+        robot["body"]["mesh"] = {"voxels": {"cells": [2, 2, 6], "size": [0.01, 0.01, 0.06], "element": "hex20"}}
+        robot["body"]["materials"][0].update(poisson_ratio=0.0, model="linear", young_modulus=1e6)
+        robot["body"].pop("fibres")
+        robot["body"]["plates"][0].pop("mass")
+        for key in ("chambers", "valves"):
+            robot.pop(key)
+        robot["frames"].pop("waist")
+        robot["muscles"] = [{"name": "bar", "direction": [0.0, 0.0, 3.0], "stress": [0.0, 1e5]}]
+
+    robot = load(change)
+    twin = robot.build_twin()
+    still = twin.equilibrium(np.zeros(3), efforts=[1e3])
+    assert still.tip[2] - 0.06 == pytest.approx(-1e-3 * 0.06, rel=1e-6)
+    assert still.coordinates[0] == pytest.approx(1e-3 * 6e-6, rel=1e-6)
+    actuators, d = twin.model.actuators.parts[0], 1e-6
+    rng = np.random.default_rng(3)
+    x = twin.points + 1e-3 * rng.standard_normal(twin.points.shape)
+    step = rng.standard_normal(x.shape)
+    change = (actuators.coordinates(x + d * step) - actuators.coordinates(x - d * step)) / (2.0 * d)
+    np.testing.assert_allclose(np.tensordot(actuators.gradients(x), step, axes=((0, 1), (0, 1))), change, rtol=1e-6)
+    assert robot.actuator_names == ["bar"]
+    for face in ("winches", "valves"):
+        with pytest.raises(DescriptionError, match=r"muscles\[0\]: muscle 'bar' has no drive"):
+            getattr(robot, face)
+
+
 def test_wound_fibres_run_around_their_axis_half_each_way(block):
     axis = {"point": (0.0, 0.0, 0.0), "direction": (0.0, 0.0, 2.0)}
     one, other = fibre_directions(block, BodyFibres.model_validate({"modulus": 1e5, "around": axis, "pitch_deg": 30.0}))

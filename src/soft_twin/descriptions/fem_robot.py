@@ -10,7 +10,7 @@ from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
 from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.frames import NamedFrame
-from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Number, Several, mistake
+from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, mistake
 from soft_twin.descriptions.obstacles import AnyObstacle, Direction, directed
 from soft_twin.descriptions.part import Part
 
@@ -32,12 +32,10 @@ class Axis(Part):
         return directed(self, "direction")
 
 
-class BodyFibres(Part):
-    """Threads in a volume, beside its material: straight along `direction`, or wound around an axis. They carry tension
-    only, and are taut at rest."""
+class Fibrous(Part):
+    """Where fibres are: straight along `direction`, or wound around an axis."""
 
     volume: Annotated[str | None, NAMED] = Field(default=None, description="name of the volume; without: all of it")
-    modulus: Annotated[float, Number(1.0, 1e12, "Pa")] = Field(description="of the threads, times their share of space")
     direction: Direction | None = Field(default=None, description="of straight ones, of any length")
     around: Axis | None = Field(default=None, description="axis of wound ones")
     pitch_deg: Annotated[float, Number(0.0, 89.0, "°")] = Field(
@@ -45,12 +43,26 @@ class BodyFibres(Part):
     )
 
     @model_validator(mode="after")
-    def _is_one(self) -> "BodyFibres":
+    def _is_one(self) -> "Fibrous":
         if (self.direction is None) == (self.around is None):
             raise mistake("expected one of 'direction' and 'around'")
         if self.direction is not None:
             directed(self, "direction")
         return self
+
+
+class BodyFibres(Fibrous):
+    """Threads in a volume, beside its material: straight along `direction`, or wound around an axis. They carry tension
+    only, and are taut at rest."""
+
+    modulus: Annotated[float, Number(1.0, 1e12, "Pa")] = Field(description="of the threads, times their share of space")
+
+
+class Muscle(Fibrous):
+    """A volume whose fibres pull with an active stress, beside its material."""
+
+    name: Annotated[str, NAME] = Field(description="of its own")
+    stress: Annotated[tuple[float, float], Interval(Number(0.0, 1e9, "Pa"))] = Field(description="limits, 0 or more")
 
 
 class Plate(Part):
@@ -92,13 +104,16 @@ class FemImu(Imu):
 
 
 class FemRobot(Part):
-    """A body of finite elements that cables, chambers or both move."""
+    """A body of finite elements that cables, chambers or muscles move, or several of them."""
 
     name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
     kind: Literal["fem"] = Field(description="of robot")
     body: FemBody
     cables: tuple[FemCable, ...] = Field(default=(), max_length=50, description="what pulls")
     chambers: tuple[Chamber, ...] = Field(default=(), max_length=50, description="what pushes")
+    muscles: tuple[Muscle, ...] = Field(
+        default=(), max_length=50, description="what contracts; there is no driver of it"
+    )
     winches: FemWinches | None = Field(default=None, description="that pull the cables; without: a twin alone")
     valves: Valves | None = Field(default=None, description="that fill the chambers; without: a twin alone")
     imus: tuple[FemImu, ...] = Field(default=(), max_length=20, description="that measure gravity")
@@ -111,8 +126,8 @@ class FemRobot(Part):
     def _fits_together(self) -> "FemRobot":
         if "tip" not in self.frames:
             raise mistake("one of the frames has to be 'tip', the one that `target` speaks of", "frames")
-        if not (self.cables or self.chambers):
-            raise mistake("nothing moves this robot: it has neither cables nor chambers")
+        if not (self.cables or self.chambers or self.muscles):
+            raise mistake("nothing moves this robot: it has no cables, no chambers and no muscles")
         self._check_names()
         self._check_drives()
         self._check_plates()
@@ -137,7 +152,7 @@ class FemRobot(Part):
 
     def _check_names(self) -> None:
         """No two of a kind share a name, a motor or a channel."""
-        actuators = [each.name for each in (*self.cables, *self.chambers)]
+        actuators = [each.name for each in (*self.cables, *self.chambers, *self.muscles)]
         refuse_twice(actuators, "actuators share the name")
         refuse_twice([each.name for each in self.body.plates], "plates share the name", "body", "plates")
         refuse_twice([each.name for each in self.imus], "IMUs share the name", "imus")

@@ -17,7 +17,7 @@ from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.mechanics.body import nodes_in
 from soft_twin.mesh.embedding import cut_lines, slopes
-from soft_twin.mesh.mesh import Mesh
+from soft_twin.mesh.mesh import Mesh, jacobians
 
 SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction
 
@@ -120,6 +120,27 @@ class Cables:
         offsets[0] = -points[0]
         cables = cls.__new__(cls)
         cables._set(groups, weights, offsets, np.zeros(len(pieces), np.int64), mesh.nodes)
+        return cables
+
+    @classmethod
+    def bundles(cls, mesh: Mesh, fibres: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]]) -> "Cables":
+        """Bundles of fibres that fill cells: each is as long as ∫ ‖F m‖ dV [m³], at rest the volume of its cells.
+
+        Args:
+            mesh: the body's.
+            fibres: of each bundle its families: cells (p,), and the unit directions m (p, 3) in them; several families
+                share the space alike.
+        """
+        nodes, weights, owners = [], [], []
+        for bundle, families in enumerate(fibres):
+            for cells, directions in families:
+                along, shares = _fibre_weights(mesh, cells, directions)
+                weights.append(along * shares[:, None] / len(families))
+                nodes.append(np.repeat(mesh.cells[cells], len(shares) // len(cells), axis=0))
+                owners.append(np.full(len(shares), bundle))
+        cables = cls.__new__(cls)
+        nodes = np.concatenate(nodes)
+        cables._set(nodes, np.concatenate(weights), np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)
         return cables
 
     def _set(self, nodes, weights, offsets, owners, rest: np.ndarray) -> None:
@@ -248,6 +269,15 @@ class Cables:
     def owners(self) -> np.ndarray:
         """(s,) cable that each piece belongs to, in order from base to end."""
         return self._owners
+
+
+def _fibre_weights(mesh: Mesh, cells: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At all quadrature points of cells (p,): weights (p q, k) of the nodes in F m, and volumes (p q,) [m³]."""
+    matrices, determinants = jacobians(mesh)
+    reference = mesh.element.gradients(mesh.element.points)
+    inverse = np.linalg.inv(matrices[cells])
+    along = np.einsum("qkj,pqji,pi->pqk", reference, inverse, directions)
+    return along.reshape(-1, along.shape[2]), (determinants[cells] * mesh.element.weights).ravel()
 
 
 def _carried(mesh: Mesh, nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:

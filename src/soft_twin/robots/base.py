@@ -112,8 +112,8 @@ class DrivenRobot(Robot):
 
     @property
     def actuator_names(self) -> list[str]:
-        """Cables first, chambers behind them, as in all arrays of efforts and coordinates."""
-        return [*self.cable_names, *self.chamber_names]
+        """Cables first, then chambers, then muscles, as in all arrays of efforts and coordinates."""
+        return [*self.cable_names, *self.chamber_names, *self.muscle_names]
 
     @property
     @abstractmethod
@@ -123,6 +123,11 @@ class DrivenRobot(Robot):
     @property
     def chamber_names(self) -> list[str]:
         """Of its chambers, none perhaps."""
+        return []
+
+    @property
+    def muscle_names(self) -> list[str]:
+        """Of its muscles, none perhaps."""
         return []
 
     @property

@@ -9,6 +9,7 @@ from soft_twin.errors import DescriptionError, SoftTwinError
 from soft_twin.mechanics.actuators.base import Actuators
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.actuators.chambers import Chambers
+from soft_twin.mechanics.actuators.muscles import Muscles
 from soft_twin.mechanics.body import Body, Material, nodes_of
 from soft_twin.mechanics.cables import Cables
 from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate
@@ -111,6 +112,12 @@ class FemBuilder:
             self._at(lambda chamber=chamber: Pressure(chamber.surface).attach(body), "chambers", i, "surface")
         if chambers:
             parts.append(Chambers([chamber.surface for chamber in chambers], self.robot.chamber_names))
+        if self.description.muscles:
+            muscles = enumerate(self.description.muscles)
+            bundles = [
+                self._at(lambda each=each: _bundle(body.mesh, each), "muscles", i, "volume") for i, each in muscles
+            ]
+            parts.append(Muscles(Cables.bundles(body.mesh, bundles), self.robot.muscle_names))
         return parts
 
     def _nodes(self, body: Body, name: str, *keys: str | int) -> np.ndarray:
@@ -134,6 +141,12 @@ def _cable(body: Body, cable: "descriptions.FemCable") -> Cables:
     if cable.nodes is None:
         return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
     return Cables.outside(body.mesh, [cable.start], cable.nodes, [cable.end])
+
+
+def _bundle(mesh: Mesh, muscle: "descriptions.Muscle") -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cells and directions of each of a muscle's families of fibres."""
+    cells = np.arange(len(mesh.cells)) if muscle.volume is None else mesh.volume(muscle.volume)
+    return [(cells, family[cells]) for family in fibre_directions(mesh, muscle)]
 
 
 def _contact(body: Body, obstacle: "descriptions.Obstacle", friction: bool) -> Contact:

@@ -44,12 +44,17 @@ class FemRobot(DrivenRobot):
         return [plate.name for plate in self.description.body.plates]
 
     @property
+    def muscle_names(self) -> list[str]:
+        return [muscle.name for muscle in self.description.muscles]
+
+    @property
     def winches(self) -> CableDrive | None:
         """What drives its cables; None where it has none.
 
         Raises:
             DescriptionError: there are no winches, or a cable has no motor.
         """
+        self._check_muscles()
         cables, winches = self.description.cables, self.description.winches
         if not cables:
             return None
@@ -72,6 +77,7 @@ class FemRobot(DrivenRobot):
         Raises:
             DescriptionError: there are no valves, or a chamber has no channel.
         """
+        self._check_muscles()
         chambers, valves = self.description.chambers, self.description.valves
         if not chambers:
             return None
@@ -88,6 +94,10 @@ class FemRobot(DrivenRobot):
             highest=float(high.min()),
             **dict(valves),
         )
+
+    def _check_muscles(self) -> None:
+        for i, muscle in enumerate(self.description.muscles):
+            raise self.mistake(f"muscle '{muscle.name}' has no drive: there is no driver of muscles", "muscles", i)
 
     @property
     def imus(self) -> tuple[ImuPlace, ...]:
@@ -176,8 +186,10 @@ class FemRobot(DrivenRobot):
 
         cables, chambers = self.description.cables, self.description.chambers
         tensions = [(max(cable.tension[0], cable.pretension), cable.tension[1]) for cable in cables]
-        efforts = tensions + [chamber.pressure for chamber in chambers]
+        muscles = self.description.muscles
+        efforts = tensions + [chamber.pressure for chamber in chambers] + [muscle.stress for muscle in muscles]
         coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
+        coordinates += [(-np.inf, np.inf)] * len(muscles)
         return [EffortLimit(*np.array(efforts).T), CoordinateLimit(*np.array(coordinates).T)]
 
 

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
 
 
-def fibre_directions(mesh: Mesh, fibres: "descriptions.BodyFibres") -> list[np.ndarray]:
-    """Of each family of fibres, its direction (3,), or one of each cell of the mesh (m, 3): wound ones with a pitch α
-    run along cos α t ± sin α n, with the axis n and t across it and the way to it."""
+def fibre_directions(mesh: Mesh, fibres: "descriptions.Fibrous") -> list[np.ndarray]:
+    """Of each family of fibres, its unit direction in each cell of the mesh (m, 3).
+
+    Wound ones with a pitch α run along cos α t ± sin α n, with the axis n and t across it and the way to it.
+    """
     if fibres.around is None:
-        return [np.array(fibres.direction)]
+        straight = np.array(fibres.direction) / np.linalg.norm(fibres.direction)
+        return [np.tile(straight, (len(mesh.cells), 1))]
     axis = np.array(fibres.around.direction) / np.linalg.norm(fibres.around.direction)
     arms = mesh.nodes[mesh.cells].mean(axis=1) - fibres.around.point
     across = np.cross(axis, arms)
