@@ -16,6 +16,7 @@ from soft_twin.robots.tensegrity import TensegrityArm
 
 OPTIONAL = {"recorder", "emulated_robot", "pressures_to_valves"}  # nodes that are not in every graph of their robot
 EMULATED = ("emulated_robot", "emulated_arm")  # nodes that stand in for a robot
+EMULATED_PATIENCE = 3.0  # [s] an emulated robot on a busy host tells of up to 2 s at once, in samples that are as old
 DAC_RANGE = (0.1e6, 0.6e6)  # [Pa] of VEAB valves, see driving.dac_board
 
 
@@ -115,13 +116,14 @@ def _driven(
     nodes: dict[str, dict[str, Any]] = {}
     if recording is not None:
         nodes["recorder"] = {"path": str(recording)}
+    patience: dict[str, Any] = {}
     if devices is None:
         folder = emulation.setdefault("device_folder", str(default_device_folder(robot.name)))
-        devices = emulated_devices(folder)
+        devices, patience = emulated_devices(folder), {"stale_after": EMULATED_PATIENCE}
         nodes["emulated_robot"] = emulation
     nodes["imu_to_gravity"] = {"device": devices.imu}
-    nodes[solver_of(robot)] = {}
-    return nodes | _drivers(robot, devices)
+    nodes[solver_of(robot)] = dict(patience)
+    return nodes | {name: patience | own for name, own in _drivers(robot, devices).items()}
 
 
 def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
