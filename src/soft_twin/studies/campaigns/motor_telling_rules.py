@@ -90,18 +90,23 @@ class TellingRules:
             self._book.found("homing sits", f"no cable has moved {1e3 * HOMING_WAY:g} mm for {HOMING_TIME:g} s")
 
     def _end_homing(self, state: str, faults: tuple[str, ...]) -> None:
+        """A homing that ends driven has found a zero; how good that is beside a fault that is told, is not judged."""
         self._book.homing = False
         self._book.fed = self._book.world.clock.now
-        if state not in ("active", "ready") or faults:
+        if state not in ("active", "ready"):
             self._book.zero_sure = False
             return
+        self._book.unknown = False
+        self._book.zero, self._book.zero_sure = self._book.world.winches.lengths(), not faults
+        self._book.off_since[:] = np.nan
+        if not faults:
+            self._check_slack()
+
+    def _check_slack(self) -> None:
         slack, health = self._book.world.winches.slacks(), self._book.world.winches.health
         unseen = (health[:, LOCKED] > 0.0) | (self._was_taut & (health[:, ON_DRUM] == 0.0))
         for i in np.flatnonzero((slack > TAUT) & ~unseen):
             self._book.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slack[i]:.2f} mm left")
-        self._book.unknown = False
-        self._book.zero, self._book.zero_sure = self._book.world.winches.lengths(), True
-        self._book.off_since[:] = np.nan
 
     def _check_alarm(self, state: str, faults: tuple[str, ...]) -> None:
         if self._book.world.begun or not self._book.connected:
