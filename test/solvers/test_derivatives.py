@@ -15,14 +15,14 @@ from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.muscle import Muscle
-from soft_twin.mechanics.model import Model
+from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers import equilibrium as solve
 from soft_twin.solvers.derivatives.derivatives import gradient, record, sensitivities, trajectory_gradient
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic
 from soft_twin.solvers.equilibrium import equilibrium
-from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson
+from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
 
 RNG = np.random.default_rng(5)
 
@@ -415,3 +415,31 @@ def slips(touch, solved) -> list[bool]:
         any(abs(known[key]) > 0.999999 * touch.friction * force for key, of in bounded.items() if of == normal)
         for normal, force in pressed.items()
     ]
+
+
+class _Plain(Integrator):
+    """Backward Euler without damping, once more."""
+
+    order, differentiable = 1, True
+    velocity_factors = 1.0, 0.0
+
+    def increment(self, dt):
+        return Increment(1.0, 1.0, 1.0 / dt**2, self.pose.points + dt * self.velocities)
+
+    def velocities_after(self, points, dt):
+        return (points - self.pose.points) / dt
+
+
+def test_an_integrator_of_ones_own_is_differentiated_where_it_says_so():
+    gradients = []
+    for kind in (BackwardEuler, _Plain):
+        model, parameters = loaded_block()
+        integrator = kind(model, 0.004)
+        moments = record(integrator, 2)
+        objective = np.ones((2, *integrator.pose.points.shape))
+        gradients.append(trajectory_gradient(integrator, moments, objective, parameters))
+    np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-9)
+
+    integrator.differentiable = False
+    with pytest.raises(UsageError, match="no gradients through the steps of a _Plain"):
+        trajectory_gradient(integrator, moments, objective, parameters)

@@ -38,10 +38,8 @@ from soft_twin.solvers.derivatives.friction import STENCIL, FrictionDerivatives,
 from soft_twin.solvers.derivatives.parameters import Parameter
 from soft_twin.solvers.derivatives.plates_at_midpoint import PlatesAtMidpoint
 from soft_twin.solvers.equilibrium import Solved
-from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
-from soft_twin.solvers.time.relaxation import RelaxingCrankNicolson
+from soft_twin.solvers.time.integrators import Integrator
 
-INTEGRATORS = (BackwardEuler, CrankNicolson, RelaxingCrankNicolson)  # whose steps are differentiated
 DEPENDENT = 1e-11  # singular values below this, of the largest, are of rows that repeat each other
 UNCHANGED = 1e-6  # of the forces at work, for the residual of what was solved
 POSITION_STEP = 1e-4  # of the body's size, for products with stiffness matrices
@@ -188,7 +186,7 @@ def trajectory_gradient(
         raise UsageError(
             f"no gradients through steps of {integrator.newton_steps} Newton steps: solve them to their end"
         )
-    if type(integrator) not in INTEGRATORS:
+    if not integrator.differentiable:
         raise UsageError(f"no gradients through the steps of a {type(integrator).__name__} are known")
     shape = integrator.pose.points.shape
     if np.shape(objective) != (len(moments), *shape):
@@ -204,16 +202,14 @@ def trajectory_gradient(
 
 def _state(integrator: Integrator) -> tuple[Pose, np.ndarray, float, np.ndarray | None]:
     """Pose, velocities (n, 3) [m/s], time [s], overstress (n, 3) [N] if any."""
-    overstress = integrator.overstress if isinstance(integrator, RelaxingCrankNicolson) else None
-    return integrator.pose, integrator.velocities, integrator.time, overstress
+    return integrator.pose, integrator.velocities, integrator.time, integrator.overstress
 
 
 def _set_state(
     integrator: Integrator, pose: Pose, velocities: np.ndarray, time: float, overstress: np.ndarray | None
 ) -> None:
     integrator.restart(pose, velocities, time)
-    if isinstance(integrator, RelaxingCrankNicolson):
-        integrator.overstress = overstress
+    integrator.overstress = overstress
 
 
 class _Backward:
@@ -222,9 +218,9 @@ class _Backward:
 
     def __init__(self, integrator: Integrator, parameters: Sequence[Parameter], actuate: Actuate):
         self._integrator, self._parameters, self._actuate = integrator, parameters, actuate
-        self._relaxing = isinstance(integrator, RelaxingCrankNicolson)
-        self._at_midpoint = isinstance(integrator, CrankNicolson) and bool(integrator.model.unknowns.plates)
-        self._scale, self._keep = (1.0, 0.0) if isinstance(integrator, BackwardEuler) else (2.0, 1.0)
+        self._relaxing = integrator.overstress is not None
+        self._at_midpoint = integrator.balances_at_midpoint and bool(integrator.model.unknowns.plates)
+        self._scale, self._keep = integrator.velocity_factors
         zero = np.zeros_like(integrator.pose.points)
         self._by_position, self._by_velocity, self._by_overstress = zero, zero, zero
 
@@ -316,10 +312,8 @@ def _by_start(
     dt, model = moment.dt, integrator.model
     result = -(scale / dt**2 + integrator.mass_damping / dt) * inertia
     elastic, loads = _stiffness_products(model, moment.pose.points, nodal)
-    viscous = integrator.stiffness_damping / dt
-    if isinstance(integrator, BackwardEuler):
-        return result - viscous * elastic
-    return result + (0.5 - viscous) * elastic - 0.5 * loads
+    of_elastic, of_loads = integrator.forces_at_start(dt)
+    return result - of_elastic * elastic - of_loads * loads
 
 
 def _stiffness_products(model: Model, x: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

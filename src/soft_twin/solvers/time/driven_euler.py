@@ -34,6 +34,8 @@ class DrivenEuler(BackwardEuler):
         damped_steps: how many steps ended before they were solved.
     """
 
+    differentiable = False  # its drives and its base are not in what derivatives know
+
     def __init__(self, model: Model, dt: float, **options):
         """`options`: those of the other integrators.
 

@@ -31,9 +31,15 @@ CELLS_A_STEP = 0.5  # of the smallest cell's size: no node moves further in an a
 
 
 class Integrator(ABC):
-    """A model that moves.
+    """A model that moves. A new one is a class with `increment` and `velocities_after`; derivatives go through its
+    steps where it says that they are `differentiable`, and what they depend on.
 
     Attributes:
+        order: of the error, in the step.
+        differentiable: whether the two below and `forces_at_start` say all that steps depend on.
+        velocity_factors: s and k of v₁ = s (x₁ − x₀)/h − k v₀.
+        balances_at_midpoint: whether forces on rigid plates balance in the middle of a step, not at its end.
+        overstress: (n, 3) forces that fade [N], see `RelaxingCrankNicolson`; None: there are none.
         model: what moves; its forces and constraints may be changed between steps.
         pose: where everything is now.
         velocities: (n, 3) [m/s].
@@ -42,6 +48,10 @@ class Integrator(ABC):
     """
 
     order: int
+    differentiable = False
+    velocity_factors: tuple[float, float]
+    balances_at_midpoint = False
+    overstress: np.ndarray | None = None
 
     def __init__(
         self,
@@ -89,6 +99,10 @@ class Integrator(ABC):
     @abstractmethod
     def increment(self, dt: float) -> Increment:
         """The incremental potential of a step of `dt` from now."""
+
+    def forces_at_start(self, dt: float) -> tuple[float, float]:
+        """Factors of the elastic forces and of the loads at the start of a step, in its increment's `linear`."""
+        return 0.0, 0.0
 
     @abstractmethod
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
@@ -238,7 +252,8 @@ def _checked_velocities(velocities: np.ndarray | None, like: np.ndarray) -> np.n
 class BackwardEuler(Integrator):
     """First order, dissipates: for statics reached through time, and for contact."""
 
-    order = 1
+    order, differentiable = 1, True
+    velocity_factors = 1.0, 0.0
 
     def increment(self, dt: float) -> Increment:
         inertia, damping = 1.0 / dt**2, self.mass_damping / dt
@@ -246,6 +261,9 @@ class BackwardEuler(Integrator):
         x, v = self.pose.points, self.velocities
         target = x + inertia * dt / (inertia + damping) * v
         return Increment(1.0 + viscous, 1.0, inertia + damping, target, viscous * self._elastic)
+
+    def forces_at_start(self, dt: float) -> tuple[float, float]:
+        return self.stiffness_damping / dt, 0.0
 
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
         return (points - self.pose.points) / dt
@@ -261,7 +279,8 @@ class CrankNicolson(Integrator):
     angular momentum. Where `newton_steps` is given, they are left out.
     """
 
-    order = 2
+    order, differentiable, balances_at_midpoint = 2, True, True
+    velocity_factors = 2.0, 1.0
 
     def increment(self, dt: float) -> Increment:
         inertia, damping = 2.0 / dt**2, self.mass_damping / dt
@@ -270,6 +289,9 @@ class CrankNicolson(Integrator):
         target = x + inertia * dt / (inertia + damping) * v
         linear = (viscous - 0.5) * self._elastic + 0.5 * self._loads
         return Increment(0.5 + viscous, 0.5, inertia + damping, target, linear)
+
+    def forces_at_start(self, dt: float) -> tuple[float, float]:
+        return self.stiffness_damping / dt - 0.5, 0.5
 
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
         return 2.0 * (points - self.pose.points) / dt - self.velocities
