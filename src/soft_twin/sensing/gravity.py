@@ -12,6 +12,7 @@ from soft_twin.sensing.agreement import Agreement, AgreementParameters
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf, lost_turn
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
+from soft_twin.sensing.hypotheses import Hypotheses, HypothesesParameters
 from soft_twin.sensing.imu_calibration import StoredCalibration, read_calibration
 from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
 from soft_twin.sensing.rotations import (
@@ -31,7 +32,7 @@ class GravityParameters:
     """Settings of the parts, and limits of what is handed on.
 
     Attributes:
-        ekf, heater, check, agreement, calibration: see there.
+        ekf, heater, check, agreement, hypotheses, calibration: see there.
         heated: whether the board has a heater that is to be used.
         tilt_limit: standard deviation of the tilt above which gravity is not valid [rad].
         consistency_limit: normalised innovation squared above which rates and forces contradict each other.
@@ -42,6 +43,7 @@ class GravityParameters:
     heater: HeaterParameters = field(default_factory=HeaterParameters)
     check: SampleCheckParameters = field(default_factory=SampleCheckParameters)
     agreement: AgreementParameters = field(default_factory=AgreementParameters)
+    hypotheses: HypothesesParameters = field(default_factory=HypothesesParameters)
     calibration: ImuCalibration = field(default_factory=ImuCalibration)
     heated: bool = True
     tilt_limit: float = math.radians(10.0)
@@ -106,6 +108,7 @@ class GravityEstimator:
         self._heater = TemperatureControl(self.parameters.heater)
         self._check = SampleCheck(self.parameters.check)
         self._agreement = Agreement(self.parameters.agreement)
+        self._hypotheses = Hypotheses(self.parameters.hypotheses)
         self._temperature_change = TemperatureChange()
         self._last_time = self._last_used = math.nan
         self._first_time = math.nan
@@ -139,6 +142,7 @@ class GravityEstimator:
         dt, self._last_used = sample.time - self._last_used, sample.time
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
+            self._hypotheses.reset()
             self._agreed = False
             return
         up = rotation_matrix(self._filter.quaternion_wxyz)[2]
@@ -149,8 +153,11 @@ class GravityEstimator:
         force, doubt = sample.specific_force, verdict.doubt
         if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
             force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
-        self._agreed = self._agreement.update(dt, rates, force, up, doubt)
+        far = self._hypotheses.update(dt, rates, force, up, doubt)
+        agreed = self._agreement.update(dt, rates, force, up, doubt)
+        self._agreed = agreed and far < self.parameters.hypotheses.limit
         if self._agreement.lost:
+            self._hypotheses.reset()
             self._filter.relevel(lost_turn(math.inf))
             self._filter.update(replace(sample, specific_force=self._agreement.found_anew()))
 

@@ -1,0 +1,446 @@
+"""The arithmetic of the bank of hypotheses, compiled; `hypotheses.py` says what it computes.
+
+Each hypothesis h has five vectors in the frame of the board, x[h]: gravity's reaction (g times up), velocity,
+acceleration and jerk of the base, and a drift of "up" that the gyroscope does not tell. The last is the lever: s[h] is
+how the first four answer to it, r[h] its mean and spread[h] its covariance. Covariances of the five are one number for
+all three axes, and the same for all hypotheses of one kind: cov[kind, level].
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+UP, VELOCITY, ACCELERATION, JERK, DRIFT = range(5)
+ORDER = 5
+HEALTHY, BIASED, UNSEEN, MISTAKEN = range(4)  # the first hypotheses; from MISTAKEN on, one for each usual mistake
+KINDS = 3  # of the first three; mistakes are of the first one's
+LEVELS = 6  # five of how vigorously the base moves, and vibration
+RATE, RATE_CHANGE, RADIAL, STARTED = 0, 3, 6, 7  # the base by itself; RADIAL: mean square of the force's length less g
+TURN = 8
+# Coefficients
+(
+    C_GRAVITY,
+    C_NOISE,
+    C_LEAST,
+    C_RATIO,
+    C_VIBRATION,
+    C_PACE,
+    C_WANDER,
+    C_SCALE,
+    C_BIAS,
+    C_BIAS_WALK,
+    C_TURN,
+    C_TURN_TIME,
+    C_LEVER,
+    C_LEVER_WALK,
+    C_HAZARD,
+    C_REPAIR,
+    C_CHANGE,
+    C_SAMPLES,
+    C_CALM,
+    C_TAIL,
+    C_NEAR,
+    C_FAR,
+    C_FOLLOW,
+    C_DOUBT,
+    C_LIMIT,
+) = range(25)
+COEFFICIENTS = 25
+_BEGINNING = 3.0  # seconds' worth of hazard that a board may have been broken before it was switched on
+_START_TILT = 0.3  # [rad]
+_LONGEST = 0.1  # [s] of one step of the base's motion
+_CHANGE_TIME = 0.02  # [s] over which the rate's change is averaged
+_RADIAL_TIME = 0.5  # [s]
+
+
+@njit(cache=True)
+def _vigour(c, level):
+    """Standard deviation of the base's acceleration [m/s²]; vibration is carried by a moderate motion."""
+    return c[C_LEAST] * c[C_RATIO] ** (level if level < LEVELS - 1 else 2)
+
+
+@njit(cache=True)
+def begin(x, s, r, spread, weights, cov, turn, c, w, up):
+    """Forget everything: "up" is the filter's answer, and every hypothesis is as likely as beforehand."""
+    x[:] = 0.0
+    s[:] = 0.0
+    r[:] = 0.0
+    spread[:] = 0.0
+    cov[:] = 0.0
+    count = len(x)
+    for h in range(count):
+        beforehand = 1.0 if h == HEALTHY else _BEGINNING * _hazard(c, h, count)
+        weights[h] = beforehand / LEVELS
+        for i in range(3):
+            x[h, UP, i] = c[C_GRAVITY] * up[i]
+            spread[h, i, i] = c[C_LEVER] ** 2
+    for level in range(LEVELS):
+        variance = _vigour(c, level) ** 2
+        for kind in range(KINDS):
+            cov[kind, level, UP, UP] = (_START_TILT * c[C_GRAVITY]) ** 2
+            cov[kind, level, VELOCITY, VELOCITY] = 3.0 * variance / c[C_PACE] ** 2
+            cov[kind, level, ACCELERATION, ACCELERATION] = variance
+            cov[kind, level, JERK, JERK] = 3.0 * variance * c[C_PACE] ** 2
+        cov[BIASED, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_BIAS]) ** 2
+        cov[UNSEEN, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_TURN]) ** 2
+    turn[:] = 0.0
+    turn[RATE : RATE + 3] = w
+    turn[STARTED] = 1.0
+
+
+@njit(cache=True)
+def _hazard(c, h, count):
+    """Rate at which a healthy board becomes that of a hypothesis [1/s]; all mistakes share one."""
+    return c[C_HAZARD] / (count - MISTAKEN) if h >= MISTAKEN else c[C_HAZARD]
+
+
+@njit(cache=True)
+def _transition(F, c, kind, dt):
+    """F of one step: the base's velocity is a process with a triple pole at the pace, without a mean of its own."""
+    p = c[C_PACE]
+    F[:] = 0.0
+    for i in range(ORDER):
+        F[i, i] = 1.0
+    F[VELOCITY, ACCELERATION], F[VELOCITY, JERK] = dt, 0.5 * dt * dt
+    F[ACCELERATION, VELOCITY] = -0.5 * dt * dt * p**3
+    F[ACCELERATION, ACCELERATION] = 1.0 - 1.5 * dt * dt * p * p
+    F[ACCELERATION, JERK] = dt - 1.5 * dt * dt * p
+    F[JERK, VELOCITY], F[JERK, ACCELERATION], F[JERK, JERK] = -dt * p**3, -3.0 * dt * p * p, 1.0 - 3.0 * dt * p
+    if kind != HEALTHY:
+        F[UP, DRIFT] = dt
+    if kind == UNSEEN:
+        F[DRIFT, DRIFT] = math.exp(-dt / c[C_TURN_TIME])
+
+
+@njit(cache=True)
+def _add_noise(P, c, kind, level, dt, rate, forgotten):
+    """What a step adds to the covariance of a kind at a level; `forgotten` is the share of the drift that is new."""
+    g, p = c[C_GRAVITY], c[C_PACE]
+    P[UP, UP] += dt * g * g * (c[C_WANDER] ** 2 + (c[C_SCALE] * rate) ** 2)
+    P[JERK, JERK] += dt * 16.0 * p**3 * _vigour(c, level) ** 2
+    if kind == BIASED:
+        P[DRIFT, DRIFT] += dt * (g * c[C_BIAS_WALK]) ** 2
+    elif kind == UNSEEN:
+        P[DRIFT, DRIFT] += forgotten * (g * c[C_TURN]) ** 2
+
+
+@njit(cache=True)
+def _step_covariances(cov, gains, variances, c, dt, rate):
+    """One step and one reading for each kind and level: their covariances, gains, and innovations' variances."""
+    F = np.empty((ORDER, ORDER))
+    P = np.empty((ORDER, ORDER))
+    column = np.empty(ORDER)
+    for kind in range(KINDS):
+        _transition(F, c, kind, dt)
+        for level in range(LEVELS):
+            _sandwich(F, cov[kind, level], P)
+            _add_noise(P, c, kind, level, dt, rate, 1.0 - F[DRIFT, DRIFT] ** 2)
+            for i in range(ORDER):
+                column[i] = P[i, UP] + P[i, ACCELERATION]
+            noise = c[C_NOISE] if level < LEVELS - 1 else c[C_VIBRATION]
+            total = column[UP] + column[ACCELERATION] + noise**2
+            variances[kind, level] = total
+            for i in range(ORDER):
+                gains[kind, level, i] = column[i] / total
+                for j in range(ORDER):
+                    cov[kind, level, i, j] = P[i, j] - column[i] * column[j] / total
+
+
+@njit(cache=True)
+def _sandwich(F, P, result):
+    """result ← F P Fᵀ."""
+    left = np.zeros((ORDER, ORDER))
+    for i in range(ORDER):
+        for k in range(ORDER):
+            if F[i, k] != 0.0:
+                for j in range(ORDER):
+                    left[i, j] += F[i, k] * P[k, j]
+    for i in range(ORDER):
+        for j in range(ORDER):
+            total = 0.0
+            for k in range(ORDER):
+                total += left[i, k] * F[j, k]
+            result[i, j] = total
+
+
+@njit(cache=True)
+def _switch(x, s, r, spread, weights, c, dt, doubt):
+    """Boards break and are mended, and bases move more or less: weights flow, and with them what is known."""
+    count = len(x)
+    weights /= weights.sum()
+    healthy = weights[HEALTHY].sum()
+    mended = 0.0
+    back = min(c[C_REPAIR] * dt, 0.5)
+    for h in range(1, count):
+        inflow = _hazard(c, h, count) * dt
+        if h == UNSEEN:
+            inflow += min(doubt * c[C_DOUBT], 0.5)
+        own = weights[h].sum()
+        arriving = healthy * inflow
+        new = arriving / (arriving + own * (1.0 - back) + 1e-300)
+        mended += own * back
+        _mix(x, s, r, spread, h, new, own * back / (healthy + mended + 1e-300))
+        for level in range(LEVELS):
+            returning = weights[h, level] * back
+            weights[h, level] += weights[HEALTHY, level] * inflow - returning
+            weights[HEALTHY, level] += returning - weights[HEALTHY, level] * inflow
+    share = min(c[C_CHANGE] * dt, 0.5)
+    for h in range(count):
+        weights[h] += share * (weights[h].mean() - weights[h])
+
+
+@njit(cache=True)
+def _mix(x, s, r, spread, h, new, mended):
+    """Means of a hypothesis move towards the healthy one's by the share that is new, and the healthy one's back."""
+    for i in range(3):
+        for at in range(ORDER - 1):
+            here, there = x[h, at, i], x[HEALTHY, at, i]
+            x[h, at, i] += new * (there - here)
+            x[HEALTHY, at, i] += mended * (x[h, at, i] - there)
+        x[h, DRIFT, i] *= 1.0 - new
+        r[h, i] += new * (r[HEALTHY, i] - r[h, i])
+        r[HEALTHY, i] += mended * (r[h, i] - r[HEALTHY, i])
+        for j in range(3):
+            spread[h, i, j] += new * (spread[HEALTHY, i, j] - spread[h, i, j])
+            spread[HEALTHY, i, j] += mended * (spread[h, i, j] - spread[HEALTHY, i, j])
+            for at in range(ORDER - 1):
+                s[h, at, i, j] += new * (s[HEALTHY, at, i, j] - s[h, at, i, j])
+
+
+@njit(cache=True)
+def _product(matrix, v, result):
+    for i in range(3):
+        result[i] = matrix[i, 0] * v[0] + matrix[i, 1] * v[1] + matrix[i, 2] * v[2]
+
+
+@njit(cache=True)
+def _turn_back(v, w, sine, versine):
+    """Turn columns v (3, n) as the world turns for a board that turns by w: exp(−[w] dt) v."""
+    for k in range(v.shape[1]):
+        x, y, z = v[0, k], v[1, k], v[2, k]
+        cx, cy, cz = w[1] * z - w[2] * y, w[2] * x - w[0] * z, w[0] * y - w[1] * x
+        v[0, k] = x - sine * cx + versine * (w[1] * cz - w[2] * cy)
+        v[1, k] = y - sine * cy + versine * (w[2] * cx - w[0] * cz)
+        v[2, k] = z - sine * cz + versine * (w[0] * cy - w[1] * cx)
+
+
+@njit(cache=True)
+def _move(velocity, acceleration, jerk, p, dt):
+    """The base's motion over a step, in place; see `_transition`."""
+    for i in range(velocity.shape[0]):
+        for k in range(velocity.shape[1]):
+            v, a, j = velocity[i, k], acceleration[i, k], jerk[i, k]
+            change = -(p**3) * v - 3.0 * p * p * a - 3.0 * p * j
+            velocity[i, k] = v + dt * a + 0.5 * dt * dt * j
+            acceleration[i, k] = a + dt * j + 0.5 * dt * dt * change
+            jerk[i, k] = j + dt * change
+
+
+@njit(cache=True)
+def _carry(state, answer, c, w, dt, step, kind):
+    """All of a hypothesis one sample on; w: what the rates are by it, dt, step: for turns and for the motion [s]."""
+    rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    sine, versine = dt, 0.0
+    if rate > 1e-9:
+        sine, versine = math.sin(rate * dt) / rate, (1.0 - math.cos(rate * dt)) / rate**2
+    for at in range(ORDER - 1):
+        _turn_back(state[at].reshape(3, 1), w, sine, versine)
+        _turn_back(answer[at], w, sine, versine)
+    _move(
+        state[VELOCITY].reshape(3, 1),
+        state[ACCELERATION].reshape(3, 1),
+        state[JERK].reshape(3, 1),
+        c[C_PACE],
+        step,
+    )
+    _move(answer[VELOCITY], answer[ACCELERATION], answer[JERK], c[C_PACE], step)
+    if kind != HEALTHY:
+        for i in range(3):
+            state[UP, i] += step * state[DRIFT, i]
+            if kind == UNSEEN:
+                state[DRIFT, i] *= math.exp(-step / c[C_TURN_TIME])
+
+
+@njit(cache=True)
+def _lever_force(w, change, L):
+    """L of the force L r at a lever r: [dω/dt]× + [ω]×[ω]×."""
+    squared = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    for i in range(3):
+        for k in range(3):
+            L[i, k] = w[i] * w[k] - (squared if i == k else 0.0)
+    L[0, 1] -= change[2]
+    L[0, 2] += change[1]
+    L[1, 0] += change[2]
+    L[1, 2] -= change[0]
+    L[2, 0] -= change[1]
+    L[2, 1] += change[0]
+
+
+@njit(cache=True)
+def _innovation(state, answer, lever, spread, L, f, E, e):
+    """e = f − what was expected, its Jacobian E by the lever; |e|² and the variance of the lever's part of one axis."""
+    squared = variance = 0.0
+    for i in range(3):
+        e[i] = f[i] - state[UP, i] - state[ACCELERATION, i]
+        for k in range(3):
+            E[i, k] = answer[UP, i, k] + answer[ACCELERATION, i, k] + L[i, k]
+            e[i] -= L[i, k] * lever[k]
+        squared += e[i] * e[i]
+        for k in range(3):
+            for m in range(3):
+                variance += E[i, k] * spread[k, m] * E[i, m] / 3.0
+    return squared, variance
+
+
+@njit(cache=True)
+def _weigh(weights, variances, c, squared, lever_variance, share):
+    """Weights of a hypothesis' levels times the likelihood of its innovation; the log of their sum's growth.
+
+    Student's t: real sensors have outliers. `share`: how much of a sample is news, as errors of models last.
+    """
+    before = weights.sum()
+    for level in range(LEVELS):
+        variance = variances[level] + lever_variance
+        log = -1.5 * math.log(variance) - 0.5 * (c[C_TAIL] + 3.0) * math.log1p(squared / (c[C_TAIL] * variance))
+        weights[level] *= math.exp(share * log)
+    return math.log(weights.sum() / (before + 1e-300) + 1e-300)
+
+
+@njit(cache=True)
+def _mean_vigour(weights, c):
+    """The acceleration that a hypothesis needs to explain what is felt [m/s²]."""
+    total = 0.0
+    for level in range(LEVELS):
+        total += weights[level] * (_vigour(c, level) if level < LEVELS - 1 else c[C_VIBRATION])
+    return total / (weights.sum() + 1e-300)
+
+
+@njit(cache=True)
+def _correct(state, answer, weights, gains, variances, e, E):
+    """Kalman's correction by the mean gain of the levels; the innovation's mean variance."""
+    total = weights.sum() + 1e-300
+    variance = 0.0
+    for level in range(LEVELS):
+        variance += weights[level] * variances[level] / total
+    for at in range(ORDER):
+        gain = 0.0
+        for level in range(LEVELS):
+            gain += weights[level] * gains[level, at] / total
+        for i in range(3):
+            state[at, i] += gain * e[i]
+            if at < ORDER - 1:
+                for k in range(3):
+                    answer[at, i, k] -= gain * E[i, k]
+    return variance
+
+
+@njit(cache=True)
+def _learn_lever(state, answer, lever, spread, e, E, variance):
+    """Least squares for the lever, one axis of the innovation after the other; the state answers to its change."""
+    column, step = np.zeros(3), np.zeros(3)
+    for i in range(3):
+        total, rest = variance, e[i]
+        for k in range(3):
+            column[k] = spread[k, 0] * E[i, 0] + spread[k, 1] * E[i, 1] + spread[k, 2] * E[i, 2]
+        for k in range(3):
+            total += E[i, k] * column[k]
+            rest -= E[i, k] * step[k]
+        for k in range(3):
+            step[k] += column[k] * rest / total
+            for m in range(3):
+                spread[k, m] -= column[k] * column[m] / total
+    for k in range(3):
+        lever[k] += step[k]
+        for at in range(ORDER - 1):
+            for i in range(3):
+                state[at, i] += answer[at, i, k] * step[k]
+
+
+@njit(cache=True)
+def _angle(a, b):
+    """Between two vectors [rad]."""
+    x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    return math.atan2(math.sqrt(x * x + y * y + z * z), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+@njit(cache=True)
+def _probability_of_far(x, weights, up, c):
+    """How likely "up" is far from the answer, by what all hypotheses but the healthy one say."""
+    far = 0.0
+    for h in range(1, len(x)):
+        off = (_angle(x[h, UP], up) - c[C_NEAR]) / (c[C_FAR] - c[C_NEAR])
+        far += min(max(off, 0.0), 1.0) * weights[h].sum()
+    return far / weights.sum()
+
+
+@njit(cache=True)
+def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, f):
+    """One sample in every hypothesis: carried on, weighed and corrected."""
+    rates, change, e = np.empty(3), np.empty(3), np.empty(3)
+    L, E = np.empty((3, 3)), np.empty((3, 3))
+    share, step, reference = min(1.0, dt * c[C_SAMPLES]), min(dt, _LONGEST), 0.0
+    for h in range(len(x)):
+        kind = h if h < KINDS else HEALTHY
+        _product(matrices[h], w, rates)
+        _product(matrices[h], turn[RATE_CHANGE : RATE_CHANGE + 3], change)
+        _carry(x[h], s[h], c, rates, dt, step, kind)
+        _lever_force(rates, change, L)
+        for i in range(3):
+            spread[h, i, i] += step * c[C_LEVER_WALK] ** 2
+        squared, lever_variance = _innovation(x[h], s[h], r[h], spread[h], L, f, E, e)
+        growth = _weigh(weights[h], variances[kind], c, squared, lever_variance, share)
+        if h == HEALTHY:
+            reference = growth
+        else:
+            vigour = max(_mean_vigour(weights[h], c) ** 2, turn[RADIAL]) / c[C_CALM] ** 2
+            news = 1.0 / (1.0 + vigour * vigour)
+            weights[h] *= math.exp((1.0 - news) * (reference - growth))
+        variance = _correct(x[h], s[h], weights[h], gains[kind], variances[kind], e, E)
+        _learn_lever(x[h], s[h], r[h], spread[h], e, E, variance / share)
+
+
+@njit(cache=True)
+def _keep_lengths(x, c, dt, up):
+    """Gravity has one length; the healthy hypothesis follows the filter, which knows more than this bank."""
+    for h in range(len(x)):
+        v = x[h, UP]
+        if h == HEALTHY:
+            for i in range(3):
+                v[i] += min(dt / c[C_FOLLOW], 1.0) * (c[C_GRAVITY] * up[i] - v[i])
+        v *= c[C_GRAVITY] / (math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + 1e-9)
+
+
+@njit(cache=True)
+def _watch(turn, c, dt, w, f):
+    """The rate's change, and how far the force's length is from g, which no wrong rate makes."""
+    for i in range(3):
+        change = (w[i] - turn[RATE + i]) / dt
+        turn[RATE_CHANGE + i] += dt / (_CHANGE_TIME + dt) * (change - turn[RATE_CHANGE + i])
+        turn[RATE + i] = w[i]
+    off = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2]) - c[C_GRAVITY]
+    turn[RADIAL] += dt / (_RADIAL_TIME + dt) * (off * off - turn[RADIAL])
+
+
+@njit(cache=True)
+def step(x, s, r, spread, weights, cov, turn, c, matrices, dt, w, f, up, doubt):
+    """One sample; the probability that "up" is far from the answer `up`.
+
+    Args:
+        x, s, r, spread, weights, cov, turn: state, see the module's docstring; weights (h, LEVELS), turn (TURN,).
+        c: coefficients.
+        matrices: (h, 3, 3) true rates from what the gyroscope says, by each hypothesis.
+        dt: since the last sample [s].
+        w, f, up: (3,) rates without the known bias, specific force, the filter's answer, in the frame of the board.
+        doubt: by which this sample may have turned the answer [rad].
+    """
+    if turn[STARTED] == 0.0:
+        begin(x, s, r, spread, weights, cov, turn, c, w, up)
+    _watch(turn, c, dt, w, f)
+    gains, variances = np.empty((KINDS, LEVELS, ORDER)), np.empty((KINDS, LEVELS))
+    rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    _step_covariances(cov, gains, variances, c, min(dt, _LONGEST), rate)
+    _switch(x, s, r, spread, weights, c, dt, doubt)
+    _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, f)
+    _keep_lengths(x, c, dt, up)
+    return _probability_of_far(x, weights, up, c)
