@@ -35,7 +35,7 @@ def test_a_case_is_the_same_each_time():
 def test_gravity_is_seldom_wrong_while_valid_and_never_for_long():
     result = run_campaign(imu.ImuCampaign(), range(8))
     assert result.kinds()["campaign broken"] == result.kinds()["hang"] == 0
-    assert result.kinds()["wrong while valid"] <= 1
+    assert result.kinds()["wrong while valid"] <= 2
     assert result.kinds()["wrong for long"] == 0
 
 
