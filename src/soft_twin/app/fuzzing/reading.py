@@ -14,6 +14,9 @@ from soft_twin.recording.diff import diff, table
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.report import summary
 from soft_twin.recording.report import table as report_table
+from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.fem_robot import FemRobot
+from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.imu_calibration import read_calibration
 
 LONGEST = 50.0  # [m] of anything in a robot
@@ -30,7 +33,7 @@ def description(path: Path) -> str:
     robot = load_robot(path)
     for node in graph(robot):
         node.command()
-    return _odd_name(robot.name) or (_odd_tube(robot) if hasattr(robot, "cables") else _odd_arm(robot))
+    return _odd_name(robot.name) or ODD[type(robot)](robot)
 
 
 def calibration(path: Path) -> str:
@@ -118,6 +121,24 @@ def _odd_arm(arm) -> str:
         return "numbers that are none"
     lengths = np.concatenate([structure.strut_lengths, laws.rest_lengths])
     return "" if lengths.max() < 500.0 and structure.strut_count < 5000 else "struts that no arm has"
+
+
+def _odd_body(robot) -> str:
+    """Of any body of finite elements."""
+    source, limits = robot.description.body.mesh, robot.limits()
+    block = source.voxels
+    if block is not None and (np.prod(block.cells) > 1e6 or max(block.size) > LONGEST):
+        return f"{block.cells} cells of a block of {block.size} m"
+    low, high = (np.concatenate([np.ravel(getattr(limit, side)) for limit in limits]) for side in ("low", "high"))
+    places = [*robot.target_tip, *(value for cable in robot.description.cables for value in cable.displacement)]
+    if not np.isfinite(places).all() or np.abs(places).max() > LONGEST:
+        return f"lengths that no robot has: {places}"
+    if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
+        return f"limits {low} … {high}"
+    return "" if robot.actuator_names else "nothing moves it"
+
+
+ODD = {CableTube: _odd_tube, FemRobot: _odd_body, TensegrityArm: _odd_arm}
 
 
 def _odd_report(report: dict) -> str:
