@@ -1,5 +1,7 @@
 """What motors, encoders and supplies do to a driver on a bad day; judged by how the rotors turn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -184,6 +186,23 @@ def test_a_motor_that_loses_its_current_while_slack_is_taken_up_is_not_taut():
     winches.run(0.5)
     winches.motors.derating[:] = 0.0
     winches.run(0.3)
+    assert not winches.control._take_up.taut.any()
+
+
+@pytest.mark.parametrize("begin", [0.15, 0.3])
+def test_a_motor_that_falls_silent_while_slack_is_taken_up_makes_no_cable_taut(begin):
+    """Winches that change their pace feel other pulls; and what the silent one felt last says nothing."""
+    drive = load_robot("slender").winches
+    slow = replace(drive, cable_limits=replace(drive.cable_limits, rate=0.02))
+    winches = SimulatedWinches(drive=slow, motor=_viscous(9.0))
+    winches.run(0.6)
+    winches.slack = 0.01
+    winches.control.take_up_slack()
+    winches.run(begin)
+    winches.silent = {2}
+    winches.run(0.2)
+    winches.silent = set()
+    winches.run(0.2)
     assert not winches.control._take_up.taut.any()
 
 

@@ -305,3 +305,19 @@ def test_before_the_period_is_known_slow_feedback_and_a_slow_host_are_no_loss(pe
     driver.live(0.0, arrives=True, read=True)
     assert driver.rotor.jumps + driver.rotor.losses == 0
     assert driver.rotor.counts == pytest.approx(driver.angle, abs=2.0)
+
+
+@pytest.mark.parametrize("acceleration", [-0.02 * ACCELERATION, 0.01 * ACCELERATION])
+@pytest.mark.parametrize("seed", range(5))
+def test_where_samples_are_lost_the_hosts_time_says_between_what_the_acceleration_lies(acceleration, seed):
+    rng, line, known = np.random.default_rng(seed), Line(0.0), 0
+    rounding = 2.0 * COUNTS_PER_RPM / line.period
+    for i in range(400):
+        line.speed += acceleration * line.period
+        line.tick(deliver=i % 4 == 3, lose=rng.random() < 0.3, dt=line.period)
+        low, high = line.rotor.acceleration_bounds
+        if not np.isnan(low):
+            known += 1
+            assert low - rounding < acceleration < high + rounding
+            assert max(abs(low), abs(high)) < 3.0 * abs(acceleration) + rounding
+    assert known > 50

@@ -15,7 +15,8 @@ def _accused(rate_limit, rate, current, friction, torque=1.0):
     limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=rate_limit)
     supervision = Supervision(SupervisionLimits(), limits, 1)
     acceleration = (torque * current - friction * rate) / INERTIA
-    motion = Motion(*(np.array([value]) for value in (0.0, rate, acceleration, current)), DT)
+    accelerations = np.full((2, 1), acceleration)
+    motion = Motion(np.zeros(1), np.array([rate]), accelerations, np.array([current]), DT)
     return [text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))]
 
 
@@ -30,3 +31,15 @@ def test_a_winch_that_brakes_is_not_accused_whatever_its_friction_and_rate(rate_
 def test_a_winch_whose_torque_has_turned_round_is_accused_while_it_speeds_up(friction):
     said = _accused(0.05, 0.03, -1.0, friction, torque=-1.0)
     assert "turns against its current" in said[0]
+
+
+@pytest.mark.parametrize("innocent", [0, 1])
+def test_a_winch_is_accused_by_an_acceleration_only_if_none_that_fits_excuses_it(innocent):
+    limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=0.05)
+    against, with_it = np.full(1, -1.0 / INERTIA), np.full(1, 1.0 / INERTIA)
+    said = []
+    for accelerations in (np.array([against, against]), np.roll([against, with_it], innocent, axis=0)):
+        supervision = Supervision(SupervisionLimits(), limits, 1)
+        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), DT)
+        said.append([text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))])
+    assert said[0] and not said[1]

@@ -20,7 +20,7 @@ def _current(rate, motion_rate, acceleration, behind, learned=GAINS.friction):
         friction=np.array([learned]),
         trust=np.ones(1),
     )
-    return float(control.update(wanted, np.zeros(1), np.array([rate]), 0.004)[0])
+    return float(control.update(wanted, np.zeros(1), np.array([rate]), np.array([rate]), 0.004)[0])
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -48,4 +48,16 @@ def test_a_cable_that_is_where_its_motion_is_gets_all_that_the_motion_asks_for(r
     control = WinchControl(1, 4.4, RATE, GAINS)
     wanted = Wanted(*(np.array([value]) for value in (rate, 4.0 * (rate < RATE), 0.0, seen, GAINS.friction, 1.0)))
     asked = GAINS.friction * rate + GAINS.inertia * 4.0 * (rate < RATE)
-    assert control.update(wanted, np.zeros(1), np.array([seen]), 0.004)[0] == pytest.approx(asked, abs=0.01)
+    rates = np.array([seen])
+    assert control.update(wanted, np.zeros(1), rates, rates, 0.004)[0] == pytest.approx(asked, abs=0.01)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_cable_whose_feedback_stays_away_is_bounded_by_what_its_rate_must_be_by_now(sign):
+    """Its last sample was at 0.017 m/s; turned back since, it goes at the limit of its rate the other way."""
+    control, friction = WinchControl(1, 4.4, RATE, GAINS), 12.0
+    wanted = Wanted(*(sign * np.array([value]) for value in (-RATE, 0.0, 0.0, -RATE)), np.full(1, friction), np.ones(1))
+    rates = sign * np.array([0.017]), sign * np.array([-RATE])
+    current = float(control.update(wanted, np.zeros(1), *rates, 0.004)[0])
+    later = current / friction + (rates[1][0] - current / friction) * np.exp(-friction / GAINS.inertia * 0.01)
+    assert abs(later) <= 1.4 * RATE

@@ -14,6 +14,7 @@ from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
+from soft_twin.driving.rate_forecast import RateForecast
 from soft_twin.driving.states import Command, State, require
 from soft_twin.driving.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
 from soft_twin.driving.winch import winch_of
@@ -124,6 +125,7 @@ class CableControl(ActuatorControl):
         )
         gains = self.parameters.gains
         self._friction = FrictionEstimate(len(self._names), gains.friction, gains.inertia)
+        self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
         self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, len(self._names))
@@ -184,6 +186,7 @@ class CableControl(ActuatorControl):
         self._readings.update(feedback, dt)
         self._estimate_pulls(dt)
         self._estimate_delays(dt, gaps)
+        self._foresee(dt)
         self._watch()
         currents = self._currents(min(dt, LONGEST_STEP))
         return dict(zip(self.motor_ids, (self._winch.direction * currents).tolist(), strict=True))
@@ -246,19 +249,23 @@ class CableControl(ActuatorControl):
         if interrupted.any():
             self._interrupt(interrupted)
         self._coasted = stale
-        share = self._rate_share()
         if self.condition is State.HOMING:
-            share = min(share, self._homing_share)
             self._find_taut(dt)
-        self._limiter.advance(self._between(), share * self._limits.rate, self._limits.acceleration, dt)
+        self._limiter.advance(self._between(), self._rate_share() * self._limits.rate, self._limits.acceleration, dt)
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted()
-        currents = self._control.update(wanted, self._readings.displacements, self._readings.rates, dt)
+        readings = self._readings
+        currents = self._control.update(wanted, readings.displacements, readings.rates, self._forecast.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
         errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
         self._told = np.zeros(len(self._names)) if self._supervise(errors, dt) else currents
         return self._told
+
+    def _foresee(self, dt: float) -> None:
+        """How fast the cables are by now."""
+        readings, friction = self._readings, np.minimum(self._friction.values, self.parameters.gains.friction)
+        self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, dt)
 
     def _interrupt(self, where: np.ndarray) -> None:
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
@@ -267,7 +274,13 @@ class CableControl(ActuatorControl):
         self._control.restart(where)
 
     def _rate_share(self) -> float:
-        """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far."""
+        """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far.
+
+        Slack is taken up so slowly that no delay matters; and winches that change their pace feel as if cables were
+        taut.
+        """
+        if self.condition is State.HOMING:
+            return min(1.0, self._homing_share)
         delay = float(self._delays.max())
         return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
 
@@ -322,7 +335,8 @@ class CableControl(ActuatorControl):
             self._take_up = SlackTakeUp(self.parameters.homing, displacements)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
         pulls = self._momentary_pulls(self._friction.values)
-        self._aim(self._take_up.update(displacements, pulls, self._told, self._readings.currents, dt))
+        heard = self._readings.ages < self.parameters.coast_after
+        self._aim(self._take_up.update(displacements, pulls, self._told, self._readings.currents, heard, dt))
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
@@ -339,7 +353,7 @@ class CableControl(ActuatorControl):
         currents, rates, accelerations = self._readings.response()
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
             self._friction.update(currents, rates, accelerations, dt)
-        motion = Motion(errors, rates, accelerations, currents, dt)
+        motion = Motion(errors, rates, self._readings.acceleration_bounds, currents, dt)
         for i, text in self._supervision.check(motion, self._readings.pull_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():

@@ -57,12 +57,23 @@ class SlackTakeUp:
         self._ends = displacements + 0.95 * parameters.travel
 
     def update(
-        self, displacements: np.ndarray, pulls: np.ndarray, told: np.ndarray, given: np.ndarray, dt: float
+        self,
+        displacements: np.ndarray,
+        pulls: np.ndarray,
+        told: np.ndarray,
+        given: np.ndarray,
+        heard: np.ndarray,
+        dt: float,
     ) -> np.ndarray:
-        """Targets (c,) [m] after `dt` more seconds, for cables that are there [m] and winches that pull like that [N].
+        """Targets (c,) [m] after `dt` more seconds.
 
-        `pulls` (c,) are by the motors' currents as they were measured, not smoothed, friction included or not; `told`
-        and `given` are these currents (c,) [A], as they should be and as they are.
+        Args:
+            displacements: (c,) of the cables [m].
+            pulls: (c,) of the winches, by the motors' currents as they were measured, not smoothed, friction included
+                or not [N].
+            told, given: (c,) these currents as they should be and as they are [A].
+            heard: (c,) bool: motors that feed back; what others pull is not known.
+            dt: [s].
         """
         p = self._parameters
         self._age += dt
@@ -71,9 +82,9 @@ class SlackTakeUp:
         self._given += self._share(dt) * (given - self._given)
         if self._age < p.settling:
             return self._targets
-        self._free = np.minimum(self._free, self._smooth)
+        self._free = np.where(heard, np.minimum(self._free, self._smooth), self._free)
         delivered = self._given >= p.delivery * self._told
-        newly = ~self.taut & delivered & (self._smooth - self._free > p.tension + p.certainty * noise)
+        newly = ~self.taut & heard & delivered & (self._smooth - self._free > p.tension + p.certainty * noise)
         self._targets = np.where(newly, displacements, self._targets)
         self.taut = self.taut | newly
         return self._targets

@@ -76,6 +76,11 @@ class MotorReadings:
         currents = self._winch.direction * self._mean_currents
         return currents, self._rate_per_speed * self._mean_speeds, self._rate_per_speed * self._accelerations
 
+    @property
+    def acceleration_bounds(self) -> np.ndarray:
+        """(2, c) least and greatest accelerations in the samples of the last update [m/s²], NaN where not known."""
+        return np.sort(self._rate_per_speed * self._acceleration_bounds, axis=0)
+
     def set_zero(self, displacements: np.ndarray) -> None:
         """Let the present rotor angles stand for these displacements (c,) [m]."""
         self._zero_counts = self._counts - self._winch.rotor_counts(displacements)
@@ -107,6 +112,7 @@ class MotorReadings:
         self._mean_currents = np.array([rotor.mean_current for rotor in rotors])
         self._mean_speeds = np.array([rotor.mean_speed for rotor in rotors])
         self._accelerations = np.array([rotor.acceleration for rotor in rotors])
+        self._acceleration_bounds = np.array([rotor.acceleration_bounds for rotor in rotors]).T
         self._place()
 
     def _place(self) -> None:

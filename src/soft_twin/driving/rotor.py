@@ -41,6 +41,7 @@ MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a 
 SUDDEN = 8.0  # times what the current can do to the speed in a period is what a blow can do
 LONGEST_LOOK = 0.005  # [s] of a tick that the host can have listened in; in the rest of it the host was halted
 SHORTEST_PERIOD = 0.001  # [s]
+UNKNOWN = (np.nan, np.nan)
 SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
 
 
@@ -103,6 +104,7 @@ class Rotor:
             samples in its buffers, and the rest comes when those have room: it misses none before it has listened as
             long as a host that was not halted.
         acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
+        acceleration_bounds: the least and the most that it may have been; known if at least half of the samples came.
         mean_speed, mean_current: of these samples [counts/s, A].
         rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
         jumps: how often the angle changed by what neither speed nor lost samples explain.
@@ -115,6 +117,8 @@ class Rotor:
         self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
         self.unheard = np.inf
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
+        self.acceleration_bounds = UNKNOWN
+        self._tail, self._given_up = np.inf, True  # what may be missing after the last samples [s]; it will not come
         self.jumps = self.losses = self.rests = 0
         self._drift = self._way = self._reach = self._slips = self._blur = 0.0  # see _compare
         self._doubted: int | None = None  # speed of a wild sample
@@ -135,7 +139,7 @@ class Rotor:
             owed = max(self._owed, self.age - period) + dt - MISCOUNT * period * len(fresh)
             self._owed = max(owed, 0.0)
         self.age = silence
-        self.acceleration = np.nan
+        self.acceleration, self.acceleration_bounds = np.nan, UNKNOWN
         if not fresh:
             return
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
@@ -144,7 +148,7 @@ class Rotor:
             self._take(sample, period or silence / len(fresh))
         self._compare(self.counts - start, before, fresh, silence, period or SHORTEST_PERIOD)
         if period:
-            self._measure(before, fresh, period)
+            self._measure(before, fresh, silence, period)
             self._judge(unheard, look, period)
         else:
             self._judge_untimed(silence, len(fresh))
@@ -256,7 +260,7 @@ class Rotor:
         else:
             self.losses += 1
             self._begin_sums()
-        self._owed = 0.0
+        self._owed, self._given_up = 0.0, True
         self._close()
 
     def _is_certain(self, deviation: float, gap: float) -> bool:
@@ -274,12 +278,23 @@ class Rotor:
         self.rests += at_rest and gap > SHORT_REST
         return at_rest
 
-    def _measure(self, before: float, fresh: list[Feedback], period: float) -> None:
-        """How the speed has changed, if no sample is missing."""
+    def _measure(self, before: float, fresh: list[Feedback], silence: float, period: float) -> None:
+        """How the speed has changed since the sample before, of a silence of so long [s].
+
+        Where samples are missing, this host's time says how far apart the two may be: each of them may have been
+        followed by samples that were lost, and waited for the host for a period.
+        """
         self.mean_speed = 0.5 * (before + self.speed)
         self.mean_current = sum(sample.current for sample in fresh) / len(fresh)
-        if self._owed < 0.5 * period:
-            self.acceleration = (self.speed - before) / (len(fresh) * period)
+        change, heard = self.speed - before, len(fresh) * period
+        missing = max(silence - heard, 0.0)
+        if self._owed < 0.5 * period and not self._given_up:
+            self.acceleration = change / heard
+            self.acceleration_bounds = (self.acceleration, self.acceleration)
+        elif missing <= heard:
+            slow, fast = change / (silence + self._tail + period), change / heard
+            self.acceleration_bounds = (min(slow, fast), max(slow, fast))
+        self._tail, self._given_up = missing, False
 
     def _take_back_turns(self) -> None:
         """Nothing is missing, so a whole turn too much is that of a wild sample and the way back from it."""
@@ -312,7 +327,7 @@ class Rotor:
 
     def _jump(self) -> None:
         self.jumps += 1
-        self._owed = 0.0
+        self._owed, self._given_up = 0.0, True
         self._begin_sums()
         self._close()
 

@@ -49,7 +49,8 @@ class Motion:
 
     Attributes:
         errors: where each cable should be less where it is [m].
-        rates, accelerations: measured [m/s, m/s²], accelerations NaN where they are not known.
+        rates: measured [m/s].
+        accelerations: (2, c) the least and the greatest that fit what was measured [m/s²], NaN where not known.
         currents: measured in the same samples [A].
         seconds: that these samples stand for [s].
     """
@@ -102,7 +103,7 @@ class Supervision:
         return motion.currents - self._limits.friction * np.maximum(motion.rates, 0.0)
 
     def _count_contrary(self, motion: Motion) -> None:
-        """The torque by which a rotor moves is m a + b v; b is what makes it agree best with the current.
+        """The torque by which a rotor moves is m a + b v; a and b are what makes it agree best with the current.
 
         How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
         once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
@@ -110,10 +111,10 @@ class Supervision:
         limits, sign = self._limits, np.sign(motion.currents)
         along = sign * motion.rates
         resisted = np.where(along > 0.0, limits.friction, self._braking) * along
-        torque = limits.inertia * sign * motion.accelerations + resisted
+        torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
         strong = np.abs(motion.currents) > limits.contrary_current
         against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
-        known = ~np.isnan(motion.accelerations)
+        known = ~np.isnan(torque)
         seconds = min(motion.seconds, BLOW * limits.contrary_time)
         self._contrary = np.where(known, np.where(against, self._contrary + seconds, 0.0), self._contrary)
 

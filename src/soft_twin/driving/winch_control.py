@@ -62,7 +62,8 @@ class WinchControl:
     A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
     already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in which
     nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a robot that
-    is caught its pull is taken for some.
+    is caught its pull is taken for some. While feedback stays away the rate is what it must have become meanwhile, or
+    still is: the bound holds for both.
 
     Attributes:
         limited: (c,) whether the current limit binds.
@@ -85,8 +86,17 @@ class WinchControl:
         """Forget the past of the cables where `where` (c,) is true."""
         self._integral[where] = 0.0
 
-    def update(self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, dt: float) -> np.ndarray:
-        """(c,) currents [A] after `dt` more seconds, for measured displacements (c,) [m] and rates (c,) [m/s]."""
+    def update(
+        self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, rates_now: np.ndarray, dt: float
+    ) -> np.ndarray:
+        """(c,) currents [A] after `dt` more seconds.
+
+        Args:
+            wanted: by the motion.
+            displacements, rates: (c,) as they were measured [m, m/s].
+            rates_now: (c,) what the rates are by now, if the feedback is older than usual [m/s].
+            dt: [s].
+        """
         g, trust = self._gains, wanted.trust
         asked_rates = wanted.rates_then + trust * g.position * (wanted.displacements_then - displacements)
         error = asked_rates.clip(-self._rate_limit, self._rate_limit) - rates
@@ -94,13 +104,16 @@ class WinchControl:
         asked = forward + trust * g.rate * error + self._integral
         kept = asked.clip(-self._limit, self._limit)
         self.limited = kept != asked
-        currents = kept.clip(*self._harmless(rates, wanted.friction))
+        currents = kept.clip(*self._harmless(np.array([rates, rates_now]), wanted.friction))
         self._integral += np.where(currents != asked, 0.0, trust**2 * g.integral * dt * error)
         self._integral = self._integral.clip(-LARGEST_INTEGRAL, LARGEST_INTEGRAL)
         return currents
 
     def _harmless(self, rates: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back."""
+        """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back.
+
+        `rates` (k, c) may be any of these [m/s].
+        """
         steady, most = np.minimum(friction, self._gains.friction) * rates, self._gains.inertia / REACTION
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
-        return low.clip(-self._limit, self._limit), high.clip(-self._limit, self._limit)
+        return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)
