@@ -184,7 +184,7 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     begin, end = max(chambers[0], cables[0]), min(chambers[-1], cables[-1])  # while both were recorded
     both = [set(stamps[(stamps >= begin) & (stamps <= end)]) for stamps in (chambers, cables)]
     assert len(both[0]) > 10
-    assert len(both[0] ^ both[1]) < 0.1 * len(both[0])  # of commands the newest counts: one may be overtaken by the next
+    assert len(both[0] ^ both[1]) < 0.1 * len(both[0])  # the newest counts: one may be overtaken
     assert both[0] | both[1] <= set(series["/finger/gravity"].stamp)
     assert {"/finger/truth/chambers", "/finger/chambers/state"} <= set(series)
     assert (tmp_path / "report.png").stat().st_size > 10_000
