@@ -78,7 +78,7 @@ setup(
         "calibration": ["c3d", "optuna"],
         "mesh": ["gmsh"],
         "ros": [f"{name}=={version}" for name, version in ROS_WHEELS.items()] + ["catkin_pkg"],
-        "test": ["c3d", "cantools", "hypothesis", "optuna", "pytest", "pytest-timeout", "ruff", "vqf"],
+        "test": ["c3d", "cantools", "hypothesis", "jsonschema", "optuna", "pytest", "pytest-timeout", "ruff", "vqf"],
     },
     entry_points={
         "console_scripts": [

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -191,7 +192,6 @@ def test_the_schema_forbids_unknown_keys_everywhere(capsys):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots_fit_the_schema(name):
-    jsonschema = pytest.importorskip("jsonschema")
     content, schema = content_of(name), json_schema()
     jsonschema.validate(content, schema)
     wrong = copy.deepcopy(content)
