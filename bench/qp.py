@@ -23,8 +23,8 @@ from scipy.sparse.linalg import splu  # noqa: E402
 from soft_twin import load_robot  # noqa: E402
 from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
-from soft_twin.inverse import inverse  # noqa: E402
-from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp  # noqa: E402
+from soft_twin.inverse import priorities  # noqa: E402
+from soft_twin.linear_algebra.quadratic_programs import solve_bounded_qp, solve_box_qp, solve_qp  # noqa: E402
 from soft_twin.mesh.generate.voxels import voxel_mesh  # noqa: E402
 
 TOLERANCE = 1e-8
@@ -138,17 +138,17 @@ def cable_programs(count: int = 20) -> list[Program]:
     """Those of a controller while gravity swings and its target runs around a circle."""
     programs: list[Program] = []
 
-    def recorded(H, f, low, high, A, soft_low, soft_high):
-        x = solve_qp(H, f, low, high, A, soft_low, soft_high)
-        scale = np.trace(H) / len(f)
-        bounds = np.full(len(f), float(low)), np.full(len(f), float(high))
-        G, h = np.vstack([A, -A]), np.concatenate([soft_high, -soft_low])
-        programs.append(Program(H / scale, f / scale, *bounds, G, h, x))
-        return x
+    def recorded(H, f, bounds, start, kept):
+        if not len(kept):
+            rows = bounds.A, bounds.rows_low, bounds.rows_high
+            exact, scale = solve_qp(H, f, bounds.low, bounds.high, *rows), np.trace(H) / len(f)
+            G, h = np.vstack([bounds.A, -bounds.A]), np.concatenate([bounds.rows_high, -bounds.rows_low])
+            programs.append(Program(H / scale, f / scale, bounds.low, bounds.high, G, h, exact))
+        return solve_bounded_qp(H, f, bounds, start, kept)
 
     controller = load_robot("slender").build_controller()
     controller.enable(True)
-    with patch.object(inverse, "solve_qp", recorded):
+    with patch.object(priorities, "solve_bounded_qp", recorded):
         for i in range(3 * count):
             angle = 2 * np.pi * i / 200
             controller.set_target([0.01 * np.cos(angle), 0.01 * np.sin(angle), 0.097])
