@@ -116,14 +116,14 @@ def _driven(
     nodes: dict[str, dict[str, Any]] = {}
     if recording is not None:
         nodes["recorder"] = {"path": str(recording)}
-    patience: dict[str, Any] = {}
+    patience = {"stale_after": EMULATED_PATIENCE} if devices is None else {}
     if devices is None:
         folder = emulation.setdefault("device_folder", str(default_device_folder(robot.name)))
-        devices, patience = emulated_devices(folder), {"stale_after": EMULATED_PATIENCE}
+        devices = emulated_devices(folder)
         nodes["emulated_robot"] = emulation
     nodes["imu_to_gravity"] = {"device": devices.imu}
-    nodes[solver_of(robot)] = dict(patience)
-    return nodes | {name: patience | own for name, own in _drivers(robot, devices).items()}
+    patient = {solver_of(robot): {}} | _drivers(robot, devices)
+    return nodes | {name: patience | robot.nodes.get(name, {}) | own for name, own in patient.items()}
 
 
 def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:

@@ -92,3 +92,13 @@ def test_a_command_line_says_each_parameter_as_yaml():
         "at": [1.0],
     }
     assert "." in values["rate"]  # a whole number would be an integer to ROS
+
+
+def test_an_emulated_robot_is_waited_for_longer_unless_its_description_says_how_long(slender):
+    waiting = by_name(graph(slender))
+    assert {waiting[name].parameters["stale_after"] for name in ("gravity_to_cables", "cables_to_motors")} == {3.0}
+    own = by_name(graph(with_nodes(slender, cables_to_motors={"stale_after": 0.2})))
+    assert own["cables_to_motors"].parameters["stale_after"] == 0.2
+    assert own["gravity_to_cables"].parameters["stale_after"] == 3.0
+    real = by_name(graph(slender, devices=Devices(imu="/dev/ttyUSB0", can="/dev/ttyACM0")))
+    assert not any("stale_after" in node.parameters for node in real.values())
