@@ -94,6 +94,17 @@ def test_without_commands_the_cables_hold_then_relax(winches):
     assert "no command for 1 s" in winches.state.faults[0]
 
 
+def test_the_watchdog_can_be_set_at_any_time(winches):
+    winches.control.enable()
+    winches.control.watch(0.3, 0.4)
+    winches.run(0.05, STEP)
+    winches.run(0.2)
+    assert winches.state.mode == "active"
+    winches.run(0.25)
+    assert winches.state.mode == "limp"
+    assert "no command for 0.4 s" in winches.state.faults[0]
+
+
 def test_a_command_ends_the_hold(winches):
     winches.control.enable()
     winches.run(0.3)
@@ -354,8 +365,9 @@ def test_a_stream_of_commands_is_a_line_not_stairs(winches):
 def test_calibrated_cables_move_as_far_as_they_are_told():
     robot = load_robot("slender")
     calibration = {"direction": -1, "scale": 1.05, "offset": 0.001}
-    cables = (robot.cables[0], dataclasses.replace(robot.cables[1], **calibration), *robot.cables[2:])
-    robot = dataclasses.replace(robot, cables=cables)
+    first, second, *others = robot.description.cables
+    cables = (first, second.model_copy(update=calibration), *others)
+    robot = dataclasses.replace(robot, description=robot.description.model_copy(update={"cables": cables}))
     winches = SimulatedWinches(drive=robot.winches)
     winches.motors = EmulatedC610.of(robot)
     winches.run(0.6)
@@ -398,3 +410,34 @@ def test_time_that_stands_still_between_two_looks_of_a_late_host_is_no_motor_aga
     assert winches.state.faults == ()
     winches.run(0.5, np.full(6, 0.010))
     np.testing.assert_allclose(winches.state.displacements, 0.010, atol=1e-4)
+
+
+class LateBody(SimulatedWinches):
+    """A stiff body: the neck's. It is computed so seldom that its pulls come in steps, as on a busy machine.
+
+    Only where a winch lets cable out its pull falls at once, as that of emulated robots does.
+    """
+
+    every, force = 15, 1100.0  # ticks, [N/m]
+
+    def __init__(self, motor):
+        super().__init__(drive=load_robot("neck").winches, motor=motor)
+        self._ticks, self._felt = 0, np.zeros(3)
+
+    def tensions(self):
+        self._ticks += 1
+        if self._ticks % self.every == 0:
+            self._felt = self.motors.displacements.copy()
+        return self.force * np.minimum(self._felt, self.motors.displacements).clip(0.0)
+
+
+@pytest.mark.parametrize(("friction", "phase"), [(0.7, 0), (1.3, 9)])
+def test_a_winch_that_a_stiff_body_pulls_back_when_it_stops_is_not_taken_for_a_faulty_one(friction, phase):
+    winches = LateBody(MotorParameters(lag=0.02 / friction))
+    winches.home()
+    winches.control.enable()
+    winches.run(0.5 + phase * DT, np.zeros(3))
+    for there in ([0.02, -0.008, -0.008], [0.0, 0.0, 0.0], [0.04, 0.01, -0.02]):
+        winches.run(0.8, np.array(there))
+        assert winches.state.faults == ()
+        np.testing.assert_allclose(winches.state.displacements, there, atol=2e-4)

@@ -90,3 +90,12 @@ def test_limits_that_bind_are_counted(limiter):
     before = dict(limiter.counters)
     _run(limiter, [0.005, 0.0], 10)
     assert dict(limiter.counters) == before
+
+
+def test_no_time_moves_nothing():
+    limiter = cable_limiter(["a", "b"], LIMITS)
+    limiter.advance(np.array([0.01, 0.0]), 0.05, 1.0, DT)
+    before = limiter.positions.copy()
+    limiter.advance(np.array([0.01, 0.0]), 0.05, 1.0, 0.0)
+    np.testing.assert_array_equal(limiter.positions, before)
+    assert np.isfinite(limiter.accelerations).all()

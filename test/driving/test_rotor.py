@@ -321,3 +321,16 @@ def test_where_samples_are_lost_the_hosts_time_says_between_what_the_acceleratio
             assert low - rounding < acceleration < high + rounding
             assert max(abs(low), abs(high)) < 3.0 * abs(acceleration) + rounding
     assert known > 50
+
+
+@pytest.mark.parametrize("seed", [0, 27])
+def test_what_a_late_host_adds_up_while_a_rotor_turns_to_and_fro_is_no_jump_once_it_rests(seed):
+    """Samples are counted whole, so their time is uncertain by a period, in each turning round anew."""
+    line, rng, changing = Line(0.0), np.random.default_rng(seed), 0.6 * ACCELERATION
+    line.run(0.2)
+    for wanted in (*rng.choice([-1.3 * FAST, 0.0, 1.3 * FAST], 100), *np.zeros(100)):
+        for _ in range(5):
+            dt = rng.uniform(0.004, 0.007)
+            line.speed += float(np.clip(wanted - line.speed, -changing * dt, changing * dt))
+            line.tick(dt=dt)
+    assert line.verdict == (0, 0)

@@ -28,6 +28,20 @@ def test_a_position_that_is_not_known_is_not_driven(bench):
     assert np.ptp(bench.run(0.5, FAR)) == 0.0
 
 
+@pytest.mark.parametrize("homing", ["home", "assume_taut_here"])
+def test_a_zero_is_where_the_cables_are_and_not_where_they_were_before_the_host_was_halted(bench, homing):
+    bench.run(0.6)
+    bench.motors.displacements += 0.0003  # taut, and so they unwind
+    bench.run(0.02)
+    bench.halt(0.3)
+    there = bench.motors.displacements.copy()
+    getattr(bench.session, homing)()
+    bench.run(0.2)
+    turned = bench.motors.displacements - there
+    assert np.abs(turned).max() < 1e-4
+    np.testing.assert_allclose(bench.driver.state().displacements, turned, atol=5e-5)
+
+
 def test_a_replugged_adapter_does_not_move_the_cables_again(bench):
     bench.active()
     bench.run(1.0, FAR)
@@ -42,6 +56,33 @@ def test_a_replugged_adapter_does_not_move_the_cables_again(bench):
     bench.session.assume_taut_here()
     bench.session.enable()
     assert _state(bench) is State.ACTIVE
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_who_connects_before_a_session_that_starts_by_itself_does_is_no_cause_to_leave_it_limp(lost):
+    bench = Bench(autostart=True)
+    bench.there = lost
+    bench.run(0.6)
+    if lost:
+        bench.unplug()
+        bench.run(0.3)
+    bench.plug()
+    bench.session.connect()
+    bench.run(0.6)
+    assert bench.session.active
+    assert _state(bench) is State.POSITION_UNKNOWN
+
+
+def test_who_has_to_connect_by_hand_has_to_activate_by_hand():
+    bench = Bench(autostart=False)
+    bench.session.connect()
+    bench.session.activate()
+    bench.run(0.3)
+    bench.unplug()
+    bench.run(0.3)
+    bench.plug()
+    bench.session.connect()
+    assert not bench.session.active
 
 
 def test_a_stop_outlives_the_device(bench):

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from soft_twin import load_robot
 from soft_twin.descriptions.drives import WinchDescription
@@ -59,7 +60,7 @@ def test_a_cable_wound_onto_itself_fills_an_area(length):
     assert filled == pytest.approx(length * diameter**2)
     # and the angle is the integral of dL / r(L)
     lengths = np.linspace(0.0, length, 20001)
-    assert winch.drum_angle(length) == pytest.approx(np.trapezoid(1.0 / winch.radius(lengths), lengths), rel=1e-8)
+    assert winch.drum_angle(length) == pytest.approx(trapezoid(1.0 / winch.radius(lengths), x=lengths), rel=1e-8)
 
 
 def test_rate_and_force_go_with_the_radius():
@@ -69,9 +70,9 @@ def test_rate_and_force_go_with_the_radius():
 
 
 def test_each_cable_is_wound_as_its_calibration_says():
-    robot = load_robot("slender")
-    second = dataclasses.replace(robot.cables[1], direction=-1, scale=1.02)
-    winch = winch_of(dataclasses.replace(robot, cables=(robot.cables[0], second, *robot.cables[2:])).winches)
+    drive = load_robot("slender").winches
+    second = dataclasses.replace(drive.cables[1], direction=-1, scale=1.02)
+    winch = winch_of(dataclasses.replace(drive, cables=(drive.cables[0], second, *drive.cables[2:])))
     counts = winch.rotor_counts(np.full(6, 0.01))
     assert counts[1] == pytest.approx(-counts[0] / 1.02)
     np.testing.assert_allclose(winch.displacement_of_counts(counts), 0.01)

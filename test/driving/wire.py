@@ -51,7 +51,7 @@ class Bench:
     def __init__(self, parameters=None, spring=150.0, motor=None, **options):
         self.robot = load_robot("slender")
         self.clock = VirtualClock()
-        self.motors = EmulatedC610(range(1, 7), self.robot.winch, motor, seed=1)
+        self.motors = EmulatedC610(range(1, 7), self.robot.winches.winch, motor, seed=1)
         self.spring, self.slack = spring, 0.0
         self.there = True
         self.bus = self.driver = None
@@ -73,15 +73,23 @@ class Bench:
 
     def step(self, dt=DT):
         """Let the motors live for a tick, then the driver, then the node."""
+        self._live(dt)
+        if self.driver is not None:
+            self.driver.tick()
+        self.session.poll()
+
+    def halt(self, seconds):
+        """Let the motors live alone: nobody hears them until the host goes on."""
+        for _ in range(round(seconds / DT)):
+            self._live(DT)
+
+    def _live(self, dt):
         self.clock.now += dt
         self.motors.step(dt, np.maximum(self.spring * (self.motors.displacements - self.slack), 0.0))
         if self.bus is not None and self.bus.plugged:
             self.bus.waiting += [
                 can.Message(arbitration_id=i, data=d, is_extended_id=False) for i, d in self.motors.feedback()
             ]
-        if self.driver is not None:
-            self.driver.tick()
-        self.session.poll()
 
     def run(self, seconds, command=None):
         """Displacements (k, 6) of the motors [m] while they are commanded, as far as that is obeyed."""

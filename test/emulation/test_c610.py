@@ -3,8 +3,8 @@ import struct
 import numpy as np
 import pytest
 
+from soft_twin.descriptions.drives import WinchDescription
 from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
-from soft_twin.robots.cable_tube import WinchDescription
 
 WINCH = WinchDescription(radius=0.0065, gear_ratio=36.0, direction=1, current_limit=3.0)
 FREE = MotorParameters(friction=0.0)
@@ -64,6 +64,18 @@ def test_a_limp_winch_is_turned_by_its_cable_and_a_driven_one_hardly():
     assert np.all(limp.limp)
     np.testing.assert_allclose(limp.rates, -0.5 * FREE.free_mobility, rtol=0.02)
     assert np.all(np.abs(driven.displacements) < 0.1 * np.abs(limp.displacements))
+
+
+def test_a_rotor_that_is_turned_round_is_where_its_rates_say():
+    """A limp winch that still winds in is caught by a taut cable, comes to rest, and is pulled out."""
+    motors = _motors(MotorParameters())
+    motors.step(1.0, NO_PULL)
+    motors.rates[:] = first = 0.02
+    motors.step(0.004, np.array([2.0, 8.0]))
+    assert np.all(motors.rates == 0.0)
+    assert np.all((motors.displacements > 0.0) & (motors.displacements < 0.5 * first * 0.004))
+    motors.step(0.004, np.array([2.0, 8.0]))
+    assert np.all(motors.rates < 0.0)
 
 
 def test_a_slack_cable_does_not_turn_a_limp_winch():

@@ -9,7 +9,7 @@ from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.c610 import Feedback
 from soft_twin.driving.control import POSITION, ActuatorControl
 from soft_twin.driving.current_watch import CurrentLimits, CurrentWatch
-from soft_twin.driving.friction import FrictionEstimate
+from soft_twin.driving.friction import MOST_PULL, FrictionEstimate
 from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
@@ -23,8 +23,9 @@ from soft_twin.driving.winch_control import ControlGains, Wanted, WinchControl
 LIMP = "limp"
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
-DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again
+DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again, at the most
 ACCIDENT_MEMORY = 0.1  # [s] of a delay that stands alone: feedback that is on time again is believed to stay so
+HABIT = 3.0  # times as long as late feedback was apart, it is expected to come again
 LONGEST_DELAY = 0.1  # [s] that the control can live with
 TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
 UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
@@ -38,7 +39,7 @@ class DriverParameters:
         rate: ticks per second [Hz].
         hold_after: without a command for so long the cables hold [s].
         relax_after: without a command for so long the cables are relaxed [s].
-        coast_after: a motor whose feedback is older gets no current [s].
+        coast_after: a motor whose feedback is older, or may be, gets no current [s].
         silent_after: a motor without feedback for so long is a fault [s].
         tension_lag: time constant of the tension estimate [s].
         gains: of the position control.
@@ -120,11 +121,11 @@ class CableControl(ActuatorControl):
         self._limits = drive.cable_limits
         self._offsets = np.array([cable.offset for cable in drive.cables])
         self._memory = MotionMemory(len(self._names))
-        self._control = WinchControl(
-            len(self._names), drive.winch.current_limit, drive.cable_limits.rate, self.parameters.gains
-        )
-        gains = self.parameters.gains
-        self._friction = FrictionEstimate(len(self._names), gains.friction, gains.inertia)
+        gains, count = self.parameters.gains, len(self._names)
+        holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
+        self._feels_pulls = holding > MOST_PULL
+        self._control = WinchControl(count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding)
+        self._friction = FrictionEstimate(count, gains.friction, gains.inertia, holding)
         self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
@@ -141,7 +142,12 @@ class CableControl(ActuatorControl):
         self._pulls = np.zeros(len(self._names))
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
-        self._since_gap, self._habitual = np.full(len(self._names), np.inf), np.zeros(len(self._names), dtype=bool)
+        self._since_gap, self._apart = np.full(len(self._names), np.inf), np.zeros(len(self._names))
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether all has been heard that the motors have told of until now."""
+        return bool(self._readings.owed.max() < TOLERATED_GAP)
 
     def home(self) -> None:
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
@@ -183,7 +189,7 @@ class CableControl(ActuatorControl):
         self._uptime += dt
         self._command_age += dt
         gaps = self._readings.ages + dt
-        self._readings.update(feedback, dt)
+        self._readings.update(feedback, dt, self._told)
         self._estimate_pulls(dt)
         self._estimate_delays(dt, gaps)
         self._foresee(dt)
@@ -240,9 +246,10 @@ class CableControl(ActuatorControl):
         if self.enabled and self._probe is not None:
             return self._probe_currents(dt)
         if not self.enabled:
-            return np.zeros(len(self._names))
+            self._told = np.zeros(len(self._names))
+            return self._told
         powerless = self._watch_delivery(dt)
-        stale = self._readings.ages >= self.parameters.coast_after
+        stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
         if stale.any():
             self._counters["coasting"] += 1
         interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
@@ -293,6 +300,7 @@ class CableControl(ActuatorControl):
             *self._memory.at(nominal + self._readings.ages),
             friction=self._friction.values,
             trust=np.minimum(1.0, nominal / self._delays),
+            pulls=self._pull_currents,
         )
 
     def _between(self) -> np.ndarray:
@@ -332,11 +340,12 @@ class CableControl(ActuatorControl):
         """Wind on; once all cables are taut, that is home."""
         displacements = self._readings.displacements
         if self._take_up is None:
-            self._take_up = SlackTakeUp(self.parameters.homing, displacements)
+            pace = min(self.parameters.homing.rate, self._limits.rate)
+            self._take_up = SlackTakeUp(self.parameters.homing, displacements, pace, self.parameters.gains.inertia)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
-        pulls = self._momentary_pulls(self._friction.values)
-        heard = self._readings.ages < self.parameters.coast_after
-        self._aim(self._take_up.update(displacements, pulls, self._told, self._readings.currents, heard, dt))
+        readings, heard = self._readings, self._readings.ages < self.parameters.coast_after
+        motion = np.array([readings.rates, readings.currents, self._told])
+        self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, heard, dt))
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
@@ -353,8 +362,9 @@ class CableControl(ActuatorControl):
         currents, rates, accelerations = self._readings.response()
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
             self._friction.update(currents, rates, accelerations, dt)
-        motion = Motion(errors, rates, self._readings.acceleration_bounds, currents, dt)
-        for i, text in self._supervision.check(motion, self._readings.pull_per_current):
+        force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
+        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt)
+        for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
             self._fault_of(i, "gives no current: without power, or overheated")
@@ -362,6 +372,8 @@ class CableControl(ActuatorControl):
 
     def _watch_delivery(self, dt: float) -> np.ndarray:
         """(c,) bool: motors that do not give their current, named; they start anew from where they are."""
+        if self._readings.late.any():
+            self._delivery.reset()
         powerless = self._delivery.update(self._told, self._readings.currents, dt)
         if powerless.any():
             self._counters["powerless"] += 1
@@ -426,16 +438,26 @@ class CableControl(ActuatorControl):
         self._delays = np.maximum(fading, known)
 
     def _delay_memory(self, minded: np.ndarray, dt: float) -> np.ndarray:
-        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: longer if not the first."""
-        again = minded & (self._since_gap > 0.0) & (self._since_gap < DELAY_MEMORY)
+        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: longer if not the first.
+
+        How far gaps lie apart is remembered for as long as they are expected to come again, and a little.
+        """
+        again = minded & (self._since_gap < DELAY_MEMORY)
+        self._apart = np.where(again, np.maximum(self._apart, self._since_gap), self._apart)
         self._since_gap = np.where(minded, 0.0, self._since_gap + dt)
-        self._habitual = (self._habitual | again) & (self._since_gap < DELAY_MEMORY)
-        return np.where(self._habitual, DELAY_MEMORY, ACCIDENT_MEMORY)
+        memory = np.clip(HABIT * self._apart, ACCIDENT_MEMORY, DELAY_MEMORY)
+        self._apart = np.where(self._since_gap < memory, self._apart, 0.0)
+        return memory
 
     @property
     def _tensions(self) -> np.ndarray:
         """(c,) estimated [N]; a cable never pushes."""
         return np.maximum(self._pulls, 0.0)
+
+    @property
+    def _pull_currents(self) -> np.ndarray:
+        """(c,) currents that hold what the cables pull by [A]; 0 where that is too little to be told from friction."""
+        return self._tensions / self._readings.pull_per_current * self._feels_pulls
 
     def _estimate_pulls(self, dt: float) -> None:
         """Low-passed pull of the motors; acceleration is left out.

@@ -17,6 +17,8 @@ USUAL_BUS_LOAD = 0.88  # by ticks that commands have asked for
 FEEDBACK_RATE = 1000.0  # [Hz] of a C610 as it comes out of its box
 SEND_TIMEOUT = 0.02  # [s]
 BURST = 2.0  # [ticks] that may follow each other at once
+HALT = 0.02  # [s] without a turn, and this host may have been halted
+HEARING_PATIENCE = 0.25  # [s] for what the motors have told of meanwhile to come in
 GIVE_UP_AFTER = 0.2  # [s] of nothing but errors, and the bus is gone
 
 
@@ -142,6 +144,20 @@ class CableDriver(ActuatorDriver[CableControl]):
         if self._wake.wait(max(seconds, 0.0)):
             self._clock.sleep(self._budget.wait())
             self._wake.clear()
+
+    def _catch_up(self) -> None:
+        """The turn that is under way may have heard its part of it long ago."""
+        now = self._clock.monotonic()
+        if now - self._last_tick <= HALT and self._control.up_to_date:
+            return
+        if self._thread is None:
+            self.tick()
+            return
+        heard, end = self._turns + 2, now + HEARING_PATIENCE
+        while self.running and not (self._turns >= heard and self._control.up_to_date):
+            if self._clock.monotonic() > end:
+                return
+            self._clock.sleep(self._period)
 
     def _turn(self) -> None:
         self._budget.spend()

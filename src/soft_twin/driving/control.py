@@ -33,13 +33,17 @@ class ActuatorControl(ABC):
     def __init__(self, limiter: CommandLimiter, hold_after: float, relax_after: float):
         """Hold and relax after so long without a command [s]."""
         self._limiter = limiter
-        self._hold_after, self._relax_after = hold_after, relax_after
+        self.watch(hold_after, relax_after)
         self._counters: Counter[str] = Counter(ticks=0, commands=0, faults=0)
         self._faults: dict[str, str] = {}
         self._driven: State | None = None
         self._stopped = self._faulty = self._holding = False
         self._known = not self.has_position
         self._command_age = 0.0
+
+    def watch(self, hold_after: float, relax_after: float) -> None:
+        """From now on, hold and relax after so long without a command [s]."""
+        self._hold_after, self._relax_after = hold_after, relax_after
 
     @property
     def condition(self) -> State:

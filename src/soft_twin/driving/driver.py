@@ -44,6 +44,7 @@ class ActuatorDriver(ABC, Generic[C]):
         self._closing = self._ended = False
         self._trouble = ""  # why the newest turn has failed
         self._last_tick = clock.monotonic()
+        self._turns = 0
         self._timing = {"late": 0, "worst_gap_ms": 0.0}
         self._thread = threading.Thread(target=self._live, name=type(self).__name__, daemon=True) if threaded else None
         self.actuators = control.actuators
@@ -64,6 +65,11 @@ class ActuatorDriver(ABC, Generic[C]):
     def untold(self) -> bool:
         """Whether there was a stop that the device has not been told of yet."""
         return not self._told.is_set()
+
+    def watch(self, hold_after: float, relax_after: float) -> None:
+        """From now on, hold and relax after so long without a command [s]."""
+        with self._lock:
+            self._control.watch(hold_after, relax_after)
 
     def command(self, positions) -> str:
         """Ask for positions (n,), displacements [m] or pressures [Pa], limited by the control; why it is refused."""
@@ -139,6 +145,7 @@ class ActuatorDriver(ABC, Generic[C]):
         try:
             stopping = self.untold
             self._turn()
+            self._turns += 1
             self._trouble = ""
             if stopping and self._stop_has_arrived():
                 self._told.set()
@@ -182,10 +189,14 @@ class ActuatorDriver(ABC, Generic[C]):
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """Ask the control for motion, or where it is: nonsense while the device does not answer."""
+        self._catch_up()
         with self._lock:
             if self._trouble and not self._ended:
                 raise DeviceError(f"the device does not answer ({self._trouble}): check its line, then try again")
             yield
+
+    def _catch_up(self) -> None:
+        """Where this host was halted, hear what has happened meanwhile before anything is taken for where it is now."""
 
     def _begin(self) -> None:
         """Start the thread, if there is to be one."""

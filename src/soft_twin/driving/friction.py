@@ -6,21 +6,31 @@ LEAST, MOST = 2.0, 35.0  # [A s/m]
 SLOW = 0.02  # [m/s] slower motions say little: the cable's pull would be taken for friction
 LEAST_WAY = 5e-5  # [m] of a push that says something
 LEARNING_TIME = 0.03  # [s] of fast motion
+MOST_PULL = 1.0  # [A] cables that may pull by more leave the friction as it is
 
 
 class FrictionEstimate:
     """The viscous friction b of each winch in i = b v + m v̇, by normalised least mean squares.
 
-    The cable's pull is left out: at the rates where anything is learned it is small against the friction.
+    The cable's pull is left out: at the rates where anything is learned it is small against the friction. Where it may
+    be large, only a push from rest teaches anything: what holds a stiff body would be taken for friction, which would
+    push on where the pull already helps.
 
     Attributes:
         values: (c,) [A s/m].
     """
 
-    def __init__(self, count: int, first: float, inertia: float):
-        """Begin with the same friction `first` [A s/m] for all; `inertia` m is known [A s²/m]."""
+    def __init__(self, count: int, first: float, inertia: float, holding: float = 0.0):
+        """Begin with the same friction `first` [A s/m] for all.
+
+        Args:
+            count: of the winches.
+            first: [A s/m].
+            inertia: m, which is known [A s²/m].
+            holding: current that the highest tension of a cable asks for [A].
+        """
         self.values = np.full(count, first)
-        self._inertia = inertia
+        self._inertia, self._tells = inertia, holding <= MOST_PULL
 
     def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
         """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
@@ -36,6 +46,8 @@ class FrictionEstimate:
 
     def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
         """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
+        if not self._tells:
+            return
         unexplained = currents - self._inertia * accelerations - self.values * rates
         share = min(1.0, dt / LEARNING_TIME)
         change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)

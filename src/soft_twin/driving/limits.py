@@ -98,6 +98,8 @@ class CommandLimiter:
 
     def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        if dt <= 0.0:  # two looks at once
+            return
         target = self._within(target)
         distance = target - self.positions
         step = acceleration * dt

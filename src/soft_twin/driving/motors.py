@@ -44,6 +44,8 @@ class MotorReadings:
         ages: (c,) seconds since each motor's last feedback.
         unheard: (c,) of these, seconds that this host has listened in vain, and was not halted itself.
         jumps, losses: (c,) see Rotor; a rotor alone that rested for long where others were heard is a loss, too.
+        owed: (c,) time that no sample stands for yet: what is heard may be as old [s].
+        late: (c,) bool, motors of which samples that have waited are coming in: the newest is of the past; see Rotor.
         foreign: feedback of motors that are not in the description.
     """
 
@@ -53,12 +55,13 @@ class MotorReadings:
         Args:
             motor_ids: in the order of the cables.
             winch: that each of them turns.
-            acceleration: of a cable that no motor exceeds [m/s²].
+            acceleration: of a cable that no motor exceeds, by the highest current [m/s²].
             silent_after: a motor that was silent for so long may have turned unseen [s].
         """
         self._cable = {motor_id: i for i, motor_id in enumerate(motor_ids)}
         self._winch = winch
         highest = float(np.max(np.abs(winch.rotor_counts(acceleration))))
+        self._push_per_current = highest / winch.description.current_limit  # [counts/s²/A]
         self._rotors = [Rotor(highest, silent_after) for _ in self._cable]
         self._period = FeedbackPeriod(len(self._rotors))
         self._zero_counts = np.zeros(len(self._rotors))
@@ -86,17 +89,21 @@ class MotorReadings:
         self._zero_counts = self._counts - self._winch.rotor_counts(displacements)
         self._place()
 
-    def update(self, feedback: Iterable[Feedback], dt: float) -> None:
-        """Take the feedback that came in during the last `dt` seconds, oldest first."""
+    def update(self, feedback: Iterable[Feedback], dt: float, told: np.ndarray | float = 0.0) -> None:
+        """Take the feedback that came in during the last `dt` seconds, oldest first.
+
+        The motors were `told` currents (c,) in the meantime, > 0 winds in [A].
+        """
         samples: list[list[Feedback]] = [[] for _ in self._rotors]
         for sample in feedback:
             if sample.motor_id in self._cable:
                 samples[self._cable[sample.motor_id]].append(sample)
             else:
                 self.foreign += 1
-        self._period.update(np.array([len(each) for each in samples], dtype=float), dt)
-        for rotor, each in zip(self._rotors, samples, strict=True):
-            rotor.update(each, dt, self._period.seconds)
+        self._period.update(np.array([len(each) for each in samples], dtype=float), dt, bool(self.late.any()))
+        pushes = np.abs(told - self.currents) * self._push_per_current
+        for rotor, each, push in zip(self._rotors, samples, pushes.tolist(), strict=True):
+            rotor.update(each, dt, self._period.seconds, push)
         self._rested_for += self._rests.update(np.array([rotor.rests for rotor in self._rotors]), dt)
         self._gather()
 
@@ -104,6 +111,8 @@ class MotorReadings:
         rotors = self._rotors
         self.ages = np.array([rotor.age for rotor in rotors])
         self.unheard = np.array([rotor.unheard for rotor in rotors])
+        self.owed = np.array([rotor.owed for rotor in rotors])
+        self.late = np.array([rotor.late for rotor in rotors])
         self.jumps = np.array([rotor.jumps for rotor in rotors])
         self.losses = np.array([rotor.losses for rotor in rotors]) + self._rested_for
         self._counts = np.array([rotor.counts for rotor in rotors], dtype=float)

@@ -6,6 +6,9 @@ angle says beyond that is its *excess*, and it has two innocent causes: samples 
 rotor's motion in the time that no sample stands for), or they are only late (then they come, and nothing is
 missing). Anything else is a jump of the angle: a broken encoder, or two motors with one id.
 
+Late samples come faster than time passes, and until the last of them is there the newest one tells of the past: the
+rotor is then said to be *late*. That is no time to judge what was lost, nor to drive on.
+
 What is too small to be told from noise is summed up and forgotten slowly: an encoder that slips again and again is
 found by the sum, which is what the angle has turned less the integral of the speed over this host's time. Lost, late
 and doubled samples do not matter to it, and what an error of time or a lag of the speed adds in a motion, the way back
@@ -33,6 +36,7 @@ FASTER = 1.1  # times the rate that is believed, in two windows: samples cannot 
 MISCOUNT = 1.02  # the period is learned as well as this
 MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
 REACH_MEMORY = 0.1  # [s] in which it is forgotten how far the rotor turns while a sample is on its way
+LEFT = 0.25  # of that, errors of time leave behind at the most when a rotor has turned to and fro
 SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
 LOST = 1.5  # times the period between two samples: some were lost
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
@@ -42,6 +46,9 @@ SUDDEN = 8.0  # times what the current can do to the speed in a period is what a
 LONGEST_LOOK = 0.005  # [s] of a tick that the host can have listened in; in the rest of it the host was halted
 SHORTEST_PERIOD = 0.001  # [s]
 UNKNOWN = (np.nan, np.nan)
+RUSH = 0.01  # [s] more of samples than time that has passed: they have waited somewhere, …
+FAST = 1.5  # … where they come so many times as fast as time passes; less, and the period may not be known well
+LONGEST_RUSH = 0.25  # [s] no line keeps more than comes in this time
 SHORTEST_GAP = 0.01  # [s] while the period is not known: samples may have waited in a buffer for so long
 
 
@@ -65,10 +72,13 @@ class FeedbackPeriod:
         self._silence, self._longest = 0.0, 0.0  # since when nothing came, and the longest in this window [s]
         self._silences: deque[float] = deque(maxlen=3)
 
-    def update(self, heard: np.ndarray, dt: float) -> None:
-        """So many samples (c,) came in the last `dt` seconds."""
+    def update(self, heard: np.ndarray, dt: float, late: bool = False) -> None:
+        """So many samples (c,) came in the last `dt` seconds; if they are `late`, they do not tell how often."""
         if not self._begun:
             self._begun = bool(heard.any())  # nobody knows for how long these have waited
+            return
+        if late:
+            self._elapsed, self._heard = 0.0, np.zeros_like(self._heard)
             return
         self._elapsed += dt
         self._heard += heard
@@ -106,6 +116,8 @@ class Rotor:
         acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
         acceleration_bounds: the least and the most that it may have been; known if at least half of the samples came.
         mean_speed, mean_current: of these samples [counts/s, A].
+        owed: time that no sample stands for yet [s].
+        late: whether samples that have waited somewhere are coming in: the newest one tells of `owed` ago.
         rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
         jumps: how often the angle changed by what neither speed nor lost samples explain.
         losses: how often so much was lost that whole turns may have been missed.
@@ -120,38 +132,60 @@ class Rotor:
         self.acceleration_bounds = UNKNOWN
         self._tail, self._given_up = np.inf, True  # what may be missing after the last samples [s]; it will not come
         self.jumps = self.losses = self.rests = 0
-        self._drift = self._way = self._reach = self._slips = self._blur = 0.0  # see _compare
+        self._drift = self._way = self._reach = self._slips = 0.0  # see _compare
+        self._blur = self._excused = 0.0
         self._doubted: int | None = None  # speed of a wild sample
         self._last: Feedback | None = None
-        self._owed = 0.0  # [s] that no sample stands for
+        self.owed = 0.0
+        self._rush = self._rushed_for = 0.0  # samples that came, more than time has passed, and for how long [s]
+        self.late = False
         self._close()
 
-    def update(self, samples: Iterable[Feedback], dt: float, period: float) -> None:
-        """Take what came in the last `dt` seconds, oldest first; `period` [s] of the feedback, 0 if not known."""
+    def update(self, samples: Iterable[Feedback], dt: float, period: float, push: float = 0.0) -> None:
+        """Take what came in the last `dt` seconds, oldest first.
+
+        Args:
+            samples: of this motor.
+            dt: [s].
+            period: of the feedback, 0 if not known [s].
+            push: by how much other currents than it was last seen to carry may accelerate it meanwhile [counts/s²].
+        """
         if self._last is None:
             self._begin(samples)
             return
-        silence, look = self.age + dt, min(dt, LONGEST_LOOK)
+        silence, look, was_late = self.age + dt, min(dt, LONGEST_LOOK), self.late
         self.unheard += look
         self._forget(dt)
         fresh = self._without_wild_ones(self._without_copies(samples, period), period)
         if period:
-            owed = max(self._owed, self.age - period) + dt - MISCOUNT * period * len(fresh)
-            self._owed = max(owed, 0.0)
+            owed = max(self.owed, self.age - period) + dt - (1.0 if self.late else MISCOUNT) * period * len(fresh)
+            self.owed = max(owed, 0.0)
+            self._watch_rush(period * len(fresh) - FAST * dt, look, period)
         self.age = silence
         self.acceleration, self.acceleration_bounds = np.nan, UNKNOWN
         if not fresh:
+            self._pushed += push * dt
             return
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
         before, start = self.speed, self.counts
         for sample in fresh:
             self._take(sample, period or silence / len(fresh))
-        self._compare(self.counts - start, before, fresh, silence, period or SHORTEST_PERIOD)
+        if was_late or self.late:  # what comes has taken another time than passes here
+            self._begin_sums()
+        else:
+            self._compare(self.counts - start, before, fresh, silence, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, silence, period)
             self._judge(unheard, look, period)
         else:
             self._judge_untimed(silence, len(fresh))
+
+    def _watch_rush(self, surplus: float, look: float, period: float) -> None:
+        """In this update, after a `look` [s], samples came that stand for so much more than FAST times its time [s]."""
+        self._rush = min(max(self._rush + surplus, 0.0), self.owed)
+        rushes = self._rush > RUSH or (self.late and self.owed > period)
+        self._rushed_for = self._rushed_for + look if rushes else 0.0
+        self.late = rushes and self._rushed_for < LONGEST_RUSH
 
     def _begin(self, samples: Iterable[Feedback]) -> None:
         """The newest sample says where the rotor starts."""
@@ -215,12 +249,13 @@ class Rotor:
         """
         if not self._explained() or self._flickers(period):
             self._jump()
-        elif self._owed < 0.5 * period:
+        elif self.owed < 0.5 * period:
             self._take_back_turns()
             self._sum_up(period)
             self._close()
         else:
-            self._open_for += look
+            if self._rush < LOST * period or self._rushed_for >= LONGEST_RUSH:
+                self._open_for += look
             if self._open_for > GRACE or unheard > self._silent_after:
                 self._settle(period)
 
@@ -228,14 +263,14 @@ class Rotor:
         """Whether the excess, or a turn more or less, can be motion in the time that is owed."""
         if abs(self._excess) <= SLACK + self._tolerance:
             return True
-        tolerance = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
-        low, high = min(0.0, *self._ends) * self._owed - tolerance, max(0.0, *self._ends) * self._owed + tolerance
+        tolerance = SLACK + self._tolerance + 0.25 * self._acceleration * self.owed**2
+        low, high = min(0.0, *self._ends) * self.owed - tolerance, max(0.0, *self._ends) * self.owed + tolerance
         return any(low <= self._excess + turn <= high for turn in (0.0, COUNTS_PER_TURN, -COUNTS_PER_TURN))
 
     def _flickers(self, period: float) -> bool:
         """Whether the angle goes to and fro, as two motors with one id make it; samples may come in another order."""
-        reach = SLACK + self._tolerance + 0.25 * self._acceleration * self._owed**2
-        return self._largest > reach + self._fastest * (2.0 * period + self._owed)
+        reach = SLACK + self._tolerance + 0.25 * self._acceleration * self.owed**2
+        return self._largest > reach + self._fastest * (2.0 * period + self.owed)
 
     def _judge_untimed(self, silence: float, count: int) -> None:
         """While the period is not known: `count` samples came in, as far apart as that was since the one before [s]."""
@@ -252,29 +287,30 @@ class Rotor:
     def _settle(self, period: float) -> None:
         """Samples were lost for good: how far the rotor has turned meanwhile, if that can be known."""
         before, now = self._ends
-        expected = 0.5 * (before + now) * self._owed
+        expected = 0.5 * (before + now) * self.owed
         deviation = wrap(round(self._excess - expected))
-        if self._is_certain(deviation, self._owed + period):
+        if self._is_certain(deviation, self.owed + period):
             self._blur += abs(deviation)  # it may be motion in the gap
             self._add_turns(round((expected + deviation - self._excess) / COUNTS_PER_TURN))
         else:
             self.losses += 1
             self._begin_sums()
-        self._owed, self._given_up = 0.0, True
+        self.owed, self._given_up = 0.0, True
         self._close()
 
     def _is_certain(self, deviation: float, gap: float) -> bool:
         """Whether the rotor can be nowhere else after a gap [s] than at the turn next to what its speeds foretell.
 
         With speeds v₀, v₁ at the ends and an acceleration of at most a, it turns by (v₀ + v₁)/2 · gap ± a gap²/4. Or
-        it was slow at both ends of a short gap, and is just where it should be: what could have driven it on for
-        precisely a whole turn and stopped it there?
+        it was slow at both ends of a short gap, and is just where it should be, and no current that it was told
+        meanwhile, nor a pull that none held any more, can have driven it on for precisely a whole turn.
         """
         before, now = self._ends
         reach = 0.25 * self._acceleration * gap**2 + 0.5 * abs(now - before) * gap + SLACK + self._tolerance
         if abs(deviation) + reach < COUNTS_PER_TURN:
             return True
         at_rest = max(abs(before), abs(now)) <= SLOW and abs(deviation) <= NEAR and gap <= self._silent_after
+        at_rest = at_rest and self._pushed * gap < COUNTS_PER_TURN - NEAR
         self.rests += at_rest and gap > SHORT_REST
         return at_rest
 
@@ -288,7 +324,7 @@ class Rotor:
         self.mean_current = sum(sample.current for sample in fresh) / len(fresh)
         change, heard = self.speed - before, len(fresh) * period
         missing = max(silence - heard, 0.0)
-        if self._owed < 0.5 * period and not self._given_up:
+        if self.owed < 0.5 * period and not self._given_up:
             self.acceleration = change / heard
             self.acceleration_bounds = (self.acceleration, self.acceleration)
         elif missing <= heard:
@@ -311,7 +347,8 @@ class Rotor:
         """Many slips that are each small enough for noise are a jump, too."""
         if self._fastest * period < CRAWL:
             self._slips += max(abs(self._excess) - SLIP - self._tolerance, 0.0)
-        innocent = SLACK + self._reach + SPEED_ERROR * abs(self._way) + self._blur
+        self._excused = max(self._excused, min(abs(self._drift), LEFT * self._reach))
+        innocent = SLACK + max(self._reach, self._excused) + SPEED_ERROR * abs(self._way) + self._blur
         if abs(self._drift) > innocent or self._slips > SLACK:
             self._jump()
 
@@ -319,19 +356,20 @@ class Rotor:
         share = math.exp(-dt / MEMORY)
         self._drift, self._way = share * self._drift, share * self._way
         self._slips, self._blur = share * self._slips, share * self._blur
+        self._excused *= share
         self._reach *= math.exp(-dt / REACH_MEMORY)
 
     def _begin_sums(self) -> None:
         """What was left unexplained has been named."""
-        self._drift = self._way = self._slips = self._blur = 0.0
+        self._drift = self._way = self._slips = self._blur = self._excused = 0.0
 
     def _jump(self) -> None:
         self.jumps += 1
-        self._owed, self._given_up = 0.0, True
+        self.owed, self._given_up = 0.0, True
         self._begin_sums()
         self._close()
 
     def _close(self) -> None:
         """Nothing is missing any more."""
-        self._excess = self._tolerance = self._fastest = self._open_for = 0.0
+        self._excess = self._tolerance = self._fastest = self._open_for = self._pushed = 0.0
         self._largest, self._ends = -1.0, (self.speed, self.speed)

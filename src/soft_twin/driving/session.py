@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +48,7 @@ class ActuatorSession:
 
     Attributes:
         driver: of the device, None while that is away.
+        stale_after, reopen_period: as at the start [s]; they may be set at any time.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class ActuatorSession:
         """
         self._open_driver = open_driver
         self._autostart, self._enable_when_active = autostart, enable_when_active
-        self._clock, self._stale_after, self._reopen_period = clock, stale_after, reopen_period
+        self._clock, self.stale_after, self.reopen_period = clock, stale_after, reopen_period
         self.driver: Any = None
         self._actuators = "actuators"
         self._away = "the device is not open yet: connect it, or wait for poll() to do so"
@@ -104,7 +106,7 @@ class ActuatorSession:
         return self._active
 
     def connect(self) -> None:
-        """Open the device.
+        """Open the device; a session that starts by itself becomes active with its next poll.
 
         Raises:
             DeviceError, DescriptionError: it is not there, or the description does not fit it.
@@ -150,8 +152,11 @@ class ActuatorSession:
             self._mourn()
         now = self._clock.monotonic()
         if self.driver is None and self._autostart and self._wants_open and now >= self._next_try:
-            self._next_try = now + self._reopen_period
-            self._come_back()
+            self._next_try = now + self.reopen_period
+            with suppress(DeviceError, DescriptionError):
+                self._open()
+        if self._autostart and self._wants_active and not self._active and self._is_there():
+            self.activate()
         if self._wants_enabling:
             self._try_enabling()
 
@@ -299,20 +304,12 @@ class ActuatorSession:
             self.driver.stop()
         self._untold = False
 
-    def _come_back(self) -> None:
-        try:
-            self._open()
-        except (DeviceError, DescriptionError):
-            return
-        if self._wants_active:
-            self.activate()
-
     def _mourn(self) -> None:
         """The device is lost: why is remembered until the actuators are enabled again."""
         self._away = self.driver.lost or "the device is gone"
         self._lost = f"relaxed since the device was lost, enable again ({self._away})"
         self._untold = self.driver.untold
-        self._next_try = self._clock.monotonic() + self._reopen_period
+        self._next_try = self._clock.monotonic() + self.reopen_period
         self._let_driver_go()
 
     def _let_driver_go(self) -> None:
@@ -337,8 +334,8 @@ class ActuatorSession:
             self.refuse("unusable", "command refused: its stamp is not a number of seconds")
         if self._newest_stamp > now + AHEAD:
             self._newest_stamp = -np.inf  # the clock was set back
-        if not age <= self._stale_after:
-            limit = self._stale_after
+        if not age <= self.stale_after:
+            limit = self.stale_after
             self.refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
         if age < -AHEAD:
             self.refuse("future", f"command from a sample {-age:.2f} s ahead of the clock: are the clocks in step?")

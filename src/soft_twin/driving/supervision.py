@@ -52,6 +52,7 @@ class Motion:
         rates: measured [m/s].
         accelerations: (2, c) the least and the greatest that fit what was measured [m/s²], NaN where not known.
         currents: measured in the same samples [A].
+        pulls: of the cables, as they were lately, in terms of the currents that hold them [A], 0 or more.
         seconds: that these samples stand for [s].
     """
 
@@ -59,6 +60,7 @@ class Motion:
     rates: np.ndarray
     accelerations: np.ndarray
     currents: np.ndarray
+    pulls: np.ndarray
     seconds: float
 
 
@@ -70,6 +72,7 @@ class Supervision:
         self._tension = limits.overload * of_cables.tension[1]
         self._braking = min(limits.braking, _harmless_braking(limits, FASTEST * of_cables.rate))
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
+        self._excuse = np.zeros(count)  # pulls of before the motors seemed to turn against their currents [A]
 
     def reset(self) -> None:
         """Forget the past."""
@@ -105,6 +108,10 @@ class Supervision:
     def _count_contrary(self, motion: Motion) -> None:
         """The torque by which a rotor moves is m a + b v; a and b are what makes it agree best with the current.
 
+        The cable's own pull is no fault of the motor's. It only ever turns a winch outwards, and grows with the body's
+        stiffness, not from one look to the next as a wrong torque does: what it was before the first suspicion excuses
+        as much, since a motor that turns against its current seems to pull by all of it.
+
         How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
         once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
         """
@@ -113,7 +120,9 @@ class Supervision:
         resisted = np.where(along > 0.0, limits.friction, self._braking) * along
         torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
         strong = np.abs(motion.currents) > limits.contrary_current
-        against = strong & (torque < -limits.contrary_share * np.abs(motion.currents))
+        self._excuse = np.where(self._contrary > 0.0, self._excuse, motion.pulls)
+        pulled = np.where(sign > 0.0, self._excuse, 0.0)
+        against = strong & (torque < -limits.contrary_share * np.abs(motion.currents) - pulled)
         known = ~np.isnan(torque)
         seconds = min(motion.seconds, BLOW * limits.contrary_time)
         self._contrary = np.where(known, np.where(against, self._contrary + seconds, 0.0), self._contrary)

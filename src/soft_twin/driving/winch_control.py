@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 RATE_MARGIN = 0.05  # beyond the rate limit, so that a cable at the limit can be led from both sides
-LARGEST_INTEGRAL = 1.0  # [A]
+LARGEST_INTEGRAL = 1.0  # [A] of what friction alone may ask for
 OVERSHOOT = 1.3  # times the limit of the rate, to which currents may drive a cable …
 REACTION = 0.01  # [s] … before they can be taken back: the feedback's age, and the motor's lag
 
@@ -40,6 +40,7 @@ class Wanted:
         displacements_then, rates_then: then [m, m/s].
         friction: what keeps the cables moving, per rate [A s/m].
         trust: how far the feedback can be relied on, 1: as the gains were made for.
+        pulls: what the cables pull by, as currents [A]; 0 where that is too little to be told from friction.
     """
 
     rates: np.ndarray
@@ -48,29 +49,33 @@ class Wanted:
     rates_then: np.ndarray
     friction: np.ndarray
     trust: np.ndarray
+    pulls: np.ndarray | float = 0.0
 
 
 class WinchControl:
     """Currents that make cables follow a motion; positive currents wind in.
 
     With the motion's rate v* and acceleration a* now, e = d*′ − d its distance from the feedback as it was when that
-    was measured, and the wanted rate w = v*′ + k_p e, clamped to the rate limit: i = k_f v* + k_a a* + k_v (w − v) +
-    k_i ∫ (w − v) dt, limited to ±i_max; the integral stays within what friction may be other than k_f v*, and rests
-    while the limit binds. Where the feedback is later than the gains were made for, k_p and k_v are lowered in
-    proportion, and k_i by its square: late feedback at full gain would make the cables swing.
+    was measured, the wanted rate w = v*′ + k_p e, clamped to the rate limit, and the cable's pull p where it tells:
+    i = k_f v* + k_a a* + p + k_v (w − v) + k_i ∫ (w − v) dt, limited to ±i_max; the integral stays within what
+    friction may be other than k_f v*, or what holds the cables, if that is more, and rests while the limit binds.
+    Where the feedback is later than the gains were made for, k_p and k_v are lowered in proportion, and k_i by its
+    square: late feedback at full gain would make the cables swing.
 
     A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
-    already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in which
-    nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a robot that
-    is caught its pull is taken for some. While feedback stays away the rate is what it must have become meanwhile, or
-    still is: the bound holds for both.
+    already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in
+    which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a
+    robot that is caught its pull is taken for some. What a stiff body pulls by comes on top of the highest one.
+    While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both.
 
     Attributes:
         limited: (c,) whether the current limit binds.
     """
 
-    def __init__(self, count: int, current_limit: float, rate_limit: float, gains: ControlGains):
+    def __init__(self, count: int, current_limit: float, rate_limit: float, gains: ControlGains, holding: float = 0.0):
+        """`holding`: current that the highest tension of a cable asks for [A]."""
         self._limit = current_limit
+        self._largest_integral = max(LARGEST_INTEGRAL, holding)
         self._rate_limit = (1.0 + RATE_MARGIN) * rate_limit
         self._highest_rate = OVERSHOOT * rate_limit
         self._gains = gains
@@ -100,20 +105,21 @@ class WinchControl:
         g, trust = self._gains, wanted.trust
         asked_rates = wanted.rates_then + trust * g.position * (wanted.displacements_then - displacements)
         error = asked_rates.clip(-self._rate_limit, self._rate_limit) - rates
-        forward = wanted.friction * wanted.rates + g.inertia * wanted.accelerations
+        forward = wanted.friction * wanted.rates + g.inertia * wanted.accelerations + wanted.pulls
         asked = forward + trust * g.rate * error + self._integral
         kept = asked.clip(-self._limit, self._limit)
         self.limited = kept != asked
-        currents = kept.clip(*self._harmless(np.array([rates, rates_now]), wanted.friction))
+        currents = kept.clip(*self._harmless(np.array([rates, rates_now]), wanted))
         self._integral += np.where(currents != asked, 0.0, trust**2 * g.integral * dt * error)
-        self._integral = self._integral.clip(-LARGEST_INTEGRAL, LARGEST_INTEGRAL)
+        self._integral = self._integral.clip(-self._largest_integral, self._largest_integral)
         return currents
 
-    def _harmless(self, rates: np.ndarray, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _harmless(self, rates: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
         """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back.
 
         `rates` (k, c) may be any of these [m/s].
         """
-        steady, most = np.minimum(friction, self._gains.friction) * rates, self._gains.inertia / REACTION
+        steady, most = np.minimum(wanted.friction, self._gains.friction) * rates, self._gains.inertia / REACTION
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
+        high = high + wanted.pulls
         return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)

@@ -122,10 +122,12 @@ class EmulatedC610:
         self.currents = wanted + (self.currents - wanted) * np.exp(-dt / p.current_lag)
         final = self._final_rates(tensions)
         final[self.stalled], self.rates[self.stalled] = 0.0, 0.0
-        decay = np.exp(-dt / p.lag)
-        self.displacements += final * dt + (self.rates - final) * (p.lag * (1.0 - decay))
-        rates = final + (self.rates - final) * decay
-        self.rates = np.where(self.rates * rates < 0.0, 0.0, rates)
+        slips, turned_round = self.rates - final, self.rates * final < 0.0
+        until_rest = p.lag * np.log(np.divide(slips, -final, out=np.ones_like(final), where=turned_round))
+        stops = turned_round & (until_rest < dt)  # and rests until the next step: it is where its rate says
+        spans = np.where(stops, until_rest, dt)
+        self.displacements += final * spans - slips * (p.lag * np.expm1(-spans / p.lag))
+        self.rates = np.where(stops, 0.0, final + slips * np.exp(-spans / p.lag))
 
     def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
         """(c,) rates towards which the present forces drive the cables [m/s]."""
