@@ -3,6 +3,7 @@
 import argparse
 
 from soft_twin.app.measuring import Figure
+from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 from soft_twin.studies.campaigns import CAMPAIGNS, open_campaign
 from soft_twin.studies.campaigns.base import (
     Campaign,
@@ -10,7 +11,6 @@ from soft_twin.studies.campaigns.base import (
     reproduction,
     run_campaign,
     run_guarded,
-    terminal_progress,
 )
 
 SEEDS_SHOWN = 3
@@ -22,11 +22,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=3000, metavar="N", help="of each campaign; default 3000")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="case i is that of seed N + i; default 0")
     parser.add_argument("--case", type=int, metavar="I", help="only case I, told in full")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes; default 2")
+    add_worker_arguments(parser, default=2)
 
 
 def measure(
-    campaign: str | None = None, cases: int = 3000, seed: int = 0, case: int | None = None, workers: int = 2
+    campaign: str | None = None,
+    cases: int = 3000,
+    seed: int = 0,
+    case: int | None = None,
+    workers: int = 2,
+    cluster: str | None = None,
 ) -> list[Figure]:
     """Figures of the cases of one campaign, or of all; every violation is told with the line that brings it back."""
     figures = []
@@ -36,7 +41,7 @@ def measure(
         else:
             chosen = open_campaign(name)
             seeds = range(seed, seed + max(round(cases * chosen.share), 1))
-            result = run_campaign(chosen, seeds, workers, terminal_progress)
+            result = run_campaign(chosen, seeds, Workers(workers, cluster), terminal_progress)
             terminal_progress("")
             _print_failures(result)
         figures += _figures(result)

@@ -25,12 +25,12 @@ class PlainSession:
 
     def __init__(self, case, world, habits):
         self._case, self._adapter, self._clock, self._habits = case, world.adapter, world.clock, habits
-        robot = case.robot
-        self._ids = [cable.motor_id for cable in robot.cables]
-        turn = 2.0 * math.pi * robot.winch.radius / robot.winch.gear_ratio
+        drive = case.drive
+        self._ids = [cable.motor_id for cable in drive.cables]
+        turn = 2.0 * math.pi * drive.winch.radius / drive.winch.gear_ratio
         self._per_count = np.array([w.direction * w.scale * turn / 8192 for w in case.winches])
         self._sense = np.sign(self._per_count)
-        self._offsets = np.array([cable.offset for cable in robot.cables])
+        self._offsets = np.array([cable.offset for cable in drive.cables])
         self._bus, self._active, self._stopped, self._reopen = None, False, False, 0.0
         self._counters = {"unusable": 0, "stale": 0}
         self._forget("not open: connect it")
@@ -107,7 +107,7 @@ class PlainSession:
         if stamp is not None and not -0.2 <= stamp - self._clock.time() <= 0.1:
             self._counters["stale"] += 1
             raise InputError("a command out of time: are the clocks in step?")
-        self._target = np.clip(values, *self._case.robot.cable_limits.displacement)
+        self._target = np.clip(values, *self._case.drive.cable_limits.displacement)
         self._fed = self._clock.monotonic()
 
     def status(self):
@@ -167,7 +167,7 @@ class PlainSession:
         self._rpm[i], self._heard[i] = rpm, now
 
     def _currents(self):
-        limits, ceiling = self._case.robot.cable_limits, self._case.robot.winch.current_limit
+        limits, ceiling = self._case.drive.cable_limits, self._case.drive.winch.current_limit
         if self._clock.monotonic() - self._fed > (3.0 if "has a late watchdog" in self._habits else 1.0):
             self._enabled = False
         if not self._enabled:
@@ -237,6 +237,7 @@ def _kinds(case, *habits):
 
 
 STOP = (Action(1.2, "stop"),)
+REVERSED = (Fault(1.2, 10.0, "reversed", 1, 0.0),)
 DIES = (Fault(1.2, 2.5, "commands die", 0, 0.0),)
 UNPLUGGED = (Fault(1.2, 0.3, "unplugged", 0, 0.0),)
 SLIPS = (Fault(1.2, 1.0, "slips", 1, 700.0),)
@@ -270,6 +271,7 @@ def test_a_driver_that_behaves_passes(actions, faults, stream):
         ("is mute about slips", (), SLIPS, {}, "position untrue"),
         ("swallows nonsense", (), (), {"nonsense": 0.3}, "nonsense accepted"),
         ("has a late watchdog", (), DIES, {}, "current too late"),
+        ("is mute about senses", (), REVERSED, {}, "driven the wrong way"),
     ],
 )
 def test_each_bad_habit_is_caught_by_name(habit, actions, faults, stream, kind):
@@ -286,16 +288,33 @@ def test_each_bad_habit_is_caught_by_name(habit, actions, faults, stream, kind):
 )
 def test_a_driver_that_keeps_to_other_limits_is_caught(part, right, wrong, kind):
     case = _case(dwell=0.1, reach=3.0)
-    case = replace(case, robot=replace(case.robot, **{part: replace(getattr(case.robot, part), **right)}))
-    robot = replace(case.robot, **{part: replace(getattr(case.robot, part), **wrong)})
-    run = MotorRun(case, lambda case, world: SessionSubject(replace(case, robot=robot), world))
+    case = replace(case, drive=replace(case.drive, **{part: replace(getattr(case.drive, part), **right)}))
+    other = replace(case.drive, **{part: replace(getattr(case.drive, part), **wrong)})
+    run = MotorRun(case, lambda case, world: SessionSubject(replace(case, drive=other), world))
     run.live()
     assert kind in {violation.kind for violation in run.judge.violations}
 
 
+@pytest.mark.parametrize("motor", [0, 1])
+def test_a_reversed_motor_that_cannot_hear_any_more_goes_on_as_it_was_told_and_nobody_is_to_blame(motor):
+    """The data sheet: a C610 lets go by itself, some tenths of a second after the last frame that it heard."""
+    runs_on = Fault(1.35, 10.0, "reversed", motor, 0.0), Fault(1.351, 0.8, "unplugged", 0, 0.0)
+    case = _case(faults=runs_on)
+    case = replace(case, winches=tuple(replace(winch, patience=0.2) for winch in case.winches))
+    assert "driven the wrong way" not in _kinds(case)
+
+
+def test_a_homing_that_begins_after_a_halt_of_the_host_has_not_sat_there_meanwhile():
+    case = replace(_case(faults=(Fault(0.25, 2.0, "halt", 0, 0.0),)), actions=(Action(0.3, "take_up_slack"),))
+    run = MotorRun(case, SessionSubject)
+    run.live()
+    assert run.judge.violations == []
+
+
 def test_the_drivers_survive_random_cases():
     campaign = MotorCampaign()
-    once = (70017, 235106, 235198, 245038, 245443, 245502, 270160, 270193, 270254)  # seeds that broke a rule once
+    once = (70017, 235106, 235198, 245038, 245443, 245502, 270160, 270193, 270254)
+    once += (400313, 400651, 400746, 520174, 521226)  # seeds that broke a rule once
     assert {seed: found for seed in (*range(4), *once) if (found := campaign.run_case(seed))} == {}
 
 

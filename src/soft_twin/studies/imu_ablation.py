@@ -92,9 +92,16 @@ def make_motion(name: str, duration: float = DURATION, rate: float = RATE) -> Mo
     return Motion(np.column_stack([speed, zero, zero]), force, quaternion)
 
 
-def record(motion: Motion, heated: bool, rate: float = RATE, air: tuple[float, float] = AIR) -> Recorded:
-    """The emulated chip on that motion, calibrated, with its heater under control or off."""
-    chip = _Chip(heated, rate)
+def record(
+    motion: Motion,
+    heated: bool,
+    rate: float = RATE,
+    air: tuple[float, float] = AIR,
+    imu: EmulatedImu | None = None,
+) -> Recorded:
+    """The emulated chip, or another `imu` that has not lived yet, on that motion, calibrated, with its heater under
+    control or off."""
+    chip = _Chip(heated, rate, EmulatedImu(seed=SEED) if imu is None else imu)
     chip.rest(_CALIBRATION_WARM_UP, air[0])
     forces = [chip.rest(1.0, air[0], up).mean(axis=0) for up in 9.81 * np.vstack([np.eye(3), -np.eye(3)])]
     fit = calibrate_accelerometer(np.array(forces))
@@ -114,8 +121,8 @@ def record(motion: Motion, heated: bool, rate: float = RATE, air: tuple[float, f
 class _Chip:
     """The emulated chip with its temperature control."""
 
-    def __init__(self, heated: bool, rate: float):
-        self._imu = EmulatedImu(seed=SEED)
+    def __init__(self, heated: bool, rate: float, imu: EmulatedImu):
+        self._imu = imu
         self._control = TemperatureControl()
         self._heated = heated
         self._dt = 1.0 / rate

@@ -2,21 +2,19 @@
 
 import contextlib
 import signal
-import sys
 import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+
+from soft_twin.parallel import Say, Workers, compute_each, time_left
 
 HANG = "hang"
 BROKEN = "campaign broken"
-CHUNK = 8  # cases handed to a worker at once
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -86,20 +84,25 @@ class Result:
         return sorted(seed for seed, found in self.failed.items() if any(one.kind == kind for one in found))
 
 
-def run_campaign(campaign: Campaign, seeds: range, workers: int = 1, say: Say | None = None) -> Result:
+def run_campaign(
+    campaign: Campaign,
+    seeds: range,
+    workers: Workers = Workers(),  # noqa: B008  (frozen)
+    say: Say | None = None,
+) -> Result:
     """Run the cases of some seeds; an interruption (Ctrl-C) ends it with what is done.
 
     Args:
         campaign: what to run; with more than one worker it is copied to each.
         seeds: of the cases.
-        workers: processes; 1: this one.
+        workers: who runs them.
         say: is called with a line of progress after each case that took part.
     """
     result, start = Result(campaign.name), time.monotonic()
-    outcomes = _in_turn(campaign, seeds) if workers <= 1 else _side_by_side(campaign, seeds, workers)
+    outcomes = compute_each(partial(run_guarded, campaign), seeds, workers)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(outcomes):
-        for seed, violations in outcomes:
-            result.add(seed, violations)
+        for index, violations in outcomes:
+            result.add(seeds[index], violations)
             result.seconds = time.monotonic() - start
             if say is not None:
                 say(_progress(result, len(seeds)))
@@ -122,45 +125,9 @@ def reproduction(name: str, seed: int) -> str:
     return f"soft-twin bench fault_campaign --campaign {name} --case {seed}"
 
 
-def terminal_progress(line: str) -> None:
-    """Show progress on stderr: in one line that is overwritten, on a terminal only."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-
-
 def _progress(result: Result, total: int) -> str:
-    left = round(result.seconds / result.cases * (total - result.cases))
-    return (
-        f"{result.name}: {result.cases} of {total} cases, {len(result.failed)} with violations, "
-        f"{left // 60}:{left % 60:02d} to go"
-    )
-
-
-def _in_turn(campaign: Campaign, seeds: range) -> Iterator[tuple[int, list[Violation]]]:
-    for seed in seeds:
-        yield seed, run_guarded(campaign, seed)
-
-
-def _side_by_side(campaign: Campaign, seeds: range, workers: int) -> Iterator[tuple[int, list[Violation]]]:
-    """Outcomes as they come, from several processes."""
-    chunks = iter([seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)])
-    pool = ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    pending: set[Future] = set()
-    try:
-        while True:
-            while len(pending) < 2 * workers and (chunk := next(chunks, None)) is not None:
-                pending.add(pool.submit(_run_chunk, campaign, chunk))
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield from future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _run_chunk(campaign: Campaign, seeds: range) -> list[tuple[int, list[Violation]]]:
-    return list(_in_turn(campaign, seeds))
+    left = time_left(result.seconds / result.cases * (total - result.cases))
+    return f"{result.name}: {result.cases} of {total} cases, {len(result.failed)} with violations, {left}"
 
 
 class _TooLong(BaseException):

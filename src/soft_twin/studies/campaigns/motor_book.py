@@ -43,9 +43,9 @@ class CaseBook:
     def __init__(self, world: MotorWorld):
         case = world.case
         self.world, self.case = world, case
-        self.limits = case.robot.cable_limits
+        self.limits = case.drive.cable_limits
         self.index = {winch.motor_id: i for i, winch in enumerate(case.winches)}
-        self.offsets = np.array([cable.offset for cable in case.robot.cables])
+        self.offsets = np.array([cable.offset for cable in case.drive.cables])
         count = len(case.winches)
         self.violations: list[Violation] = []
         self._kinds: set[str] = set()

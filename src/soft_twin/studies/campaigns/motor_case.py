@@ -1,12 +1,12 @@
-"""Random cases for the motors' campaign: a robot, its winches, a user's script, faults; all from one seed."""
+"""Random cases for the motors' campaign: a robot's drive, its winches, a user's script, faults; all from one seed."""
 
 import math
 import random
 from dataclasses import dataclass, replace
 from functools import cache
 
+from soft_twin.descriptions.drives import CableDrive
 from soft_twin.robots import load_robot
-from soft_twin.robots.cable_tube import CableTube
 from soft_twin.studies.campaigns.devices.winches import Winch
 
 COUNTS_OF_CABLES = ((1, 30), (2, 30), (3, 25), (4, 5), (5, 4), (6, 6))  # number, weight: few are faster
@@ -93,7 +93,7 @@ class Case:
     """
 
     seed: int
-    robot: CableTube
+    drive: CableDrive
     winches: tuple[Winch, ...]
     coupling: float
     autostart: bool
@@ -112,15 +112,15 @@ class Case:
 def invent(seed: int) -> Case:
     """The case of a seed."""
     rng = random.Random(f"motors {seed}")
-    robot = _robot(rng)
+    drive = _drive(rng)
     end = rng.uniform(1.5, 2.8)
     healthy = rng.random() < 0.2
-    faults = () if healthy else _faults(rng, len(robot.cables), end)
+    faults = () if healthy else _faults(rng, len(drive.cables), end)
     autostart = rng.random() < 0.7
-    winches = tuple(_winch(rng, robot, i) for i in range(len(robot.cables)))
+    winches = tuple(_winch(rng, drive, i) for i in range(len(drive.cables)))
     return Case(
         seed=seed,
-        robot=robot,
+        drive=drive,
         winches=winches,
         coupling=rng.uniform(0.0, 0.3),
         autostart=autostart,
@@ -138,12 +138,12 @@ def invent(seed: int) -> Case:
 
 
 @cache
-def _slender() -> CableTube:
-    return load_robot("slender")
+def _slender() -> CableDrive:
+    return load_robot("slender").winches
 
 
-def _robot(rng: random.Random) -> CableTube:
-    """A description that differs from the slender robot's in what drivers read."""
+def _drive(rng: random.Random) -> CableDrive:
+    """Winches that differ from the slender robot's in what drivers read."""
     base = _slender()
     counts, weights = zip(*COUNTS_OF_CABLES, strict=True)
     count = rng.choices(counts, weights)[0]
@@ -177,10 +177,10 @@ def _limit(rng: random.Random, limits) -> float:
     return max(rng.uniform(2.5, 4.0), 1.2 * needed)
 
 
-def _winch(rng: random.Random, robot: CableTube, i: int) -> Winch:
-    cable, radius = robot.cables[i], robot.winch.radius
+def _winch(rng: random.Random, drive: CableDrive, i: int) -> Winch:
+    cable, radius = drive.cables[i], drive.winch.radius
     friction = rng.choice((rng.uniform(*FRICTION), rng.gauss(17.1, 1.5)))
-    stiffest = 0.5 * robot.cable_limits.tension[1] / robot.cable_limits.displacement[1]
+    stiffest = 0.5 * drive.cable_limits.tension[1] / drive.cable_limits.displacement[1]
     return Winch(
         motor_id=cable.motor_id,
         mass=NOMINAL_MASS * NOMINAL_RADIUS / radius * rng.uniform(0.85, 1.15),
@@ -189,7 +189,7 @@ def _winch(rng: random.Random, robot: CableTube, i: int) -> Winch:
         lag=rng.uniform(0.0005, 0.003),
         stiffness=rng.uniform(0.25, 1.0) * stiffest,
         slack=rng.uniform(-0.0003, 0.002),
-        direction=robot.winch.direction * cable.direction,
+        direction=drive.winch.direction * cable.direction,
         scale=cable.scale,
         encoder=rng.randrange(8192),
         patience=rng.uniform(0.05, 0.2),

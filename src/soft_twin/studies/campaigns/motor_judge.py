@@ -20,10 +20,11 @@ class MotorJudge:
     def __init__(self, world: MotorWorld):
         self._book = CaseBook(world)
         self._wire, self._motion = WireRules(self._book), MotionRules(self._book)
-        telling, orders, recovery = TellingRules(self._book), OrderRules(self._book), RecoveryRules(self._book)
+        self._telling = TellingRules(self._book)
+        orders, recovery = OrderRules(self._book), RecoveryRules(self._book)
         self.found = self._book.found
         self.called, self.raised, self.commanded = orders.called, orders.raised, orders.commanded
-        self.look = telling.look
+        self.look = self._telling.look
         self.comes_back, self.recovered = recovery.comes_back, recovery.recovered
 
     @property
@@ -42,6 +43,7 @@ class MotorJudge:
         self._book.unplugged_since = self._book.silent_since = math.nan
         self._book.target_since = self._book.world.clock.now
         self._motion.host_was_halted()
+        self._telling.host_was_halted()
 
     def tick_begins(self) -> None:
         """The driver is about to live for a tick."""

@@ -54,11 +54,11 @@ class LineRun:
         self.violations: list[Violation] = []
         self._case, self._link = case, link
         self._start = time.monotonic()
-        self._ceiling = case.robot.winch.current_limit
+        self._ceiling = case.drive.winch.current_limit
         self._latched_at, self._zero_lost_at, self._known = math.inf, math.inf, False
         self._frames = 0
         self._plugged = True
-        winches = Winches(list(case.winches), case.robot.winch.radius, case.coupling)
+        winches = Winches(list(case.winches), case.drive.winch.radius, case.coupling)
         self._adapter = SlcanAdapter(winches, link, self._on_frame)
         self._session = ActuatorSession(self._open, autostart=True)
 
@@ -78,7 +78,7 @@ class LineRun:
         from soft_twin.driving.cable_driver import CableDriver
         from soft_twin.driving.can_bus import open_bus
 
-        return CableDriver(self._case.robot.winches, open_bus("slcan", str(self._link)))
+        return CableDriver(self._case.drive, open_bus("slcan", str(self._link)))
 
     # ---- judging
 
@@ -142,7 +142,7 @@ class LineRun:
             return None
 
     def _move(self, period: float = 0.01) -> None:
-        start, (low, high) = time.monotonic(), self._case.robot.cable_limits.displacement
+        start, (low, high) = time.monotonic(), self._case.drive.cable_limits.displacement
         frames, answers = self._frames, self._adapter.answers
         while (now := time.monotonic()) < start + 0.5:
             wanted = 0.5 * (low + high) + 0.4 * (high - low) * math.sin(6.0 * (now - start))
@@ -216,7 +216,7 @@ class LineRun:
     def _follows(self) -> bool:
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
-            self._command([cable.offset + 0.001 for cable in self._case.robot.cables])
+            self._command([cable.offset + 0.001 for cable in self._case.drive.cables])
             self._look()
             time.sleep(0.02)
         return state_of(self._session.status()) == "active"

@@ -33,14 +33,14 @@ class MotionRules:
         now, winches = self._book.world.clock.now, self._book.world.winches
         displacement = self._book.displacements()
         self._note_deaf(now)
-        driven = now - self._book.driven < DRIVEN
-        driven &= now > self._deaf_until
+        hears = now > self._deaf_until
+        driven = (now - self._book.driven < DRIVEN) & hears
         if displacement is not None and not self._book.homing and self._book.zero_sure:
             self._check_displacements(displacement, winches.rates(), driven, now)
         self._book.past.append((now, winches.lengths()))
         while self._book.past[0][0] < now - MEMORY:
             self._book.past.popleft()
-        self._check_senses(winches)
+        self._check_senses(winches, hears)
         if driven.any():
             self._check_rates(np.abs(winches.rates()), driven, now)
 
@@ -84,11 +84,14 @@ class MotionRules:
                     "too fast", f"cable {i + 1} moves at {1e3 * rates[i]:.0f} mm/s, limit {limit:.0f} mm/s"
                 )
 
-    def _check_senses(self, winches) -> None:
-        """A motor whose torque is reversed drives its cable the wrong way until that is named."""
+    def _check_senses(self, winches, hears) -> None:
+        """A motor whose torque is reversed, and that hears the host, drives its cable the wrong way until it is named.
+
+        One that does not hear, or not any more, goes on with what it was told last, whoever may have found it out.
+        """
         senses = np.array([winch.direction for winch in self._book.case.winches])
         reversed_ = winches.health[:, TORQUE] < 0.0
-        wrong = reversed_ & (np.abs(winches.wanted) > 0.05) & (winches.rates() * senses * winches.wanted < 0.0)
+        wrong = reversed_ & hears & (np.abs(winches.wanted) > 0.05) & (winches.rates() * senses * winches.wanted < 0.0)
         self._wrong_way = np.where(wrong, self._wrong_way + np.abs(winches.rates()) * TICK, 0.0)
         for i in np.flatnonzero(self._wrong_way > WRONG_WAY):
             self._book.found("driven the wrong way", f"cable {i + 1} ran {1e3 * self._wrong_way[i]:.1f} mm")

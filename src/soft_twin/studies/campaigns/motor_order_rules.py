@@ -46,7 +46,7 @@ class OrderRules:
             return
         if stamp is not None:
             self._check_stamp(stamp)
-        if now - self._book.fed <= WATCHDOG or self._book.enabled_at < 0:
+        if now - self._book.fed <= WATCHDOG + WATCHDOG_SLACK or self._book.enabled_at < 0:
             self._book.fed = now
         self._note_target(values, now)
 

@@ -49,6 +49,10 @@ class TellingRules:
         self._book.told_state = state
         return None
 
+    def host_was_halted(self) -> None:
+        """Nobody could go on with homing meanwhile."""
+        self._homing_since = math.nan
+
     def _note_world(self, now: float) -> None:
         plugged = self._book.world.adapter.plugged
         if self._plugged and not plugged or self._book.world.adapter.bus is None:

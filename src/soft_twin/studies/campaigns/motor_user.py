@@ -102,7 +102,7 @@ class MotorUser:
         stream, rng = self._case.stream, self._rng
         if now >= self._target_until:
             self._target_until = now + stream.dwell * rng.uniform(0.5, 1.5)
-            low, high = self._case.robot.cable_limits.displacement
+            low, high = self._case.drive.cable_limits.displacement
             middle, half = 0.5 * (low + high), 0.5 * (high - low) * stream.reach
             self._target = [middle + half * rng.uniform(-1.0, 1.0) for _ in self._target]
         values, usable = list(self._target), True

@@ -13,7 +13,7 @@ class WireRules:
 
     def __init__(self, book: CaseBook):
         self._book = book
-        self._ceiling = book.case.robot.winch.current_limit
+        self._ceiling = book.case.drive.winch.current_limit
         self._frames, self._window = 0, 0.0
         adapter = book.world.adapter
         adapter.on_command = self._watch(adapter.on_command)

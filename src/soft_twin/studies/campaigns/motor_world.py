@@ -35,7 +35,7 @@ class MotorWorld:
     def __init__(self, case: Case):
         self.case = case
         self.clock = VirtualClock(self._live, PERIOD, case.epoch)
-        self.winches = Winches(list(case.winches), case.robot.winch.radius, case.coupling)
+        self.winches = Winches(list(case.winches), case.drive.winch.radius, case.coupling)
         self.adapter = Adapter(self.clock, case.seed)
         self.adapter.line = self._line()
         self.controllers = Controllers(self.winches, self.adapter.from_motor)

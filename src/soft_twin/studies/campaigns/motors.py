@@ -101,7 +101,7 @@ class SessionSubject:
             self._bus = self._world.adapter.open()
         except can.CanError as error:
             raise DeviceError(f"the emulated adapter cannot be opened: {error}; plug it in") from error
-        self._driver = CableDriver(self._case.robot.winches, self._bus, clock=self._world.clock, threaded=False)
+        self._driver = CableDriver(self._case.drive, self._bus, clock=self._world.clock, threaded=False)
         return self._driver
 
 
@@ -191,8 +191,8 @@ class MotorRun:
 
     def _follow(self) -> None:
         """Command 1 mm more than where the cables are homed."""
-        high = self.case.robot.cable_limits.displacement[1]
-        target = [min(cable.offset + 0.001, high) for cable in self.case.robot.cables]
+        high = self.case.drive.cable_limits.displacement[1]
+        target = [min(cable.offset + 0.001, high) for cable in self.case.drive.cables]
         end = self.world.clock.now + REMEDY_TIME
         while self.world.clock.now < end:
             wall = self.world.clock.now + self.world.clock.offset
