@@ -1,5 +1,6 @@
 """A folder in the temporary folder that is this user's alone: nobody else can put a link or a file there."""
 
+import fcntl
 import os
 import stat
 import tempfile
@@ -28,3 +29,25 @@ def private_folder() -> Path:
         except OSError as error:
             raise UsageError(f"others may write into '{folder}': {error.strerror}; remove it") from error
     return folder
+
+
+def claim(path: Path) -> int | None:
+    """A file descriptor that keeps others from claiming the same until it is closed, or this process ends; None: it
+    has been claimed already.
+
+    Args:
+        path: of a file, made where missing.
+
+    Raises:
+        UsageError: the file cannot be used.
+    """
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise UsageError(f"the lock '{path}' cannot be used: {error.strerror}: remove it") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock

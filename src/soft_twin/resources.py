@@ -12,6 +12,7 @@ from pathlib import Path
 from soft_twin.errors import UsageError
 
 SHARE = Path("share") / "soft_twin"
+MANIFESTS = ("package.xml", "ros/package.xml")  # in an installed package, in a checkout
 
 
 def _roots() -> Iterator[Path]:
@@ -29,6 +30,6 @@ def folder(name: str) -> Path:
         UsageError: no such folder is installed.
     """
     for root in _roots():
-        if (root / "package.xml").is_file() and (root / name).is_dir():
+        if (root / name).is_dir() and any((root / manifest).is_file() for manifest in MANIFESTS):
             return root / name
     raise UsageError(f"the folder '{name}' of soft_twin is not installed: install from a checkout or by colcon build")

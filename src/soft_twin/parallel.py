@@ -1,0 +1,212 @@
+"""All parallel work of the project: one function, many cases, in processes of this machine or of a cluster.
+
+    for index, result in compute_each(simulate, cases, Workers(4), store=Path("out/grid"), say=terminal_progress):
+        ...
+
+Results come as they end. With a `store`, each is written into that folder as it comes, in a file named by a hash of the
+function, what is bound to it, and its case: who is killed and started again computes what is missing. The code of the
+function is not in the hash: after a change of it, take another folder.
+
+On one machine the processes are joblib's (loky); on a cluster they are Dask's.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soft_twin.errors import InputError, RunError, UsageError
+
+LOCAL = "local"
+IDLE = 10.0  # [s] after which a process without work ends, and one whose parent was killed
+BROKEN = (OSError, ValueError, EOFError, zipfile.BadZipFile)  # what numpy raises for files that are no results
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who computes.
+
+    Attributes:
+        count: processes; 1: this one alone, 0: one for each core.
+        cluster: address of a Dask scheduler, such as tcp://host:8786, or "local" for one of its own on this machine;
+            None: joblib's processes.
+    """
+
+    count: int = 1
+    cluster: str | None = None
+
+    def __post_init__(self):
+        """Raises UsageError: a negative count."""
+        if self.count < 0:
+            raise UsageError(f"workers: {self.count}, expected 1 or more, or 0 for one on each core")
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> "Workers":
+        """Those that a command was asked for."""
+        return cls(arguments.workers, arguments.cluster)
+
+
+def add_worker_arguments(parser: argparse.ArgumentParser, default: int = 0) -> None:
+    """The options of a command that computes in parallel; `Workers.of` reads them."""
+    count = "one on each core" if default == 0 else str(default)
+    parser.add_argument("--workers", type=int, default=default, metavar="N", help=f"processes; default {count}")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="of a Dask scheduler, tcp://host:port, or 'local'; default: joblib, here"
+    )
+
+
+def compute_each(
+    work: Callable[[Any], Any],
+    cases: Sequence[Any],
+    workers: Workers = Workers(),
+    store: Path | None = None,
+    say: Say | None = None,
+    name: str = "cases",
+) -> Iterator[tuple[int, Any]]:
+    """Index and result of every case: first those that are stored, then the others as they end.
+
+    Args:
+        work: makes a result of a case; a function of a module, or a functools.partial of one, as it is pickled.
+        cases: numbers, words, arrays, dataclasses and what is made of them.
+        workers: who computes.
+        store: folder of results; these are then mappings of names to arrays, numbers or words, and come as arrays.
+        say: is called with a line of progress and of the time that is left, after each that was computed.
+        name: of the cases, in that line.
+
+    Raises:
+        UsageError: there is no cluster of that address, no Dask, or the store cannot be written.
+        InputError: a result that cannot be stored.
+        RunError: a process was killed; what had ended is stored.
+        Exception: what `work` raises.
+    """
+    shelf = None if store is None else _Shelf(Path(store), work)
+    missing = []
+    for index, case in enumerate(cases):
+        known = None if shelf is None else shelf.find(case)
+        if known is None:
+            missing.append((index, case))
+        else:
+            yield index, known
+    stored, start = len(cases) - len(missing), time.monotonic()
+    with contextlib.closing(_computed(work, missing, workers)) as results:
+        for done, (index, result) in enumerate(results, 1):
+            if shelf is not None:
+                result = shelf.keep(cases[index], result)
+            if say is not None:
+                left = (time.monotonic() - start) / done * (len(missing) - done)
+                say(f"{name}: {stored + done} of {len(cases)}, {time_left(left)}")
+            yield index, result
+
+
+def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: Any, **options: Any) -> list[Any]:
+    """The results of all cases in their order; otherwise as `compute_each`."""
+    results = dict(compute_each(work, cases, *arguments, **options))
+    return [results[index] for index in range(len(cases))]
+
+
+def terminal_progress(line: str) -> None:
+    """Show progress on stderr: in one line that is overwritten, on a terminal only. An empty line ends it."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def time_left(seconds: float) -> str:
+    """In minutes and seconds."""
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02d} to go"
+
+
+class _Shelf:
+    """Results of one function in a folder, a file each."""
+
+    def __init__(self, folder: Path, work: Callable[[Any], Any]):
+        self._folder, self._work = folder, work
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot store results in '{folder}': {error.strerror}") from error
+
+    def find(self, case: Any) -> dict[str, np.ndarray] | None:
+        """What is stored of a case; None where nothing is, or nothing whole."""
+        try:
+            with np.load(self._path(case), allow_pickle=False) as arrays:
+                return dict(arrays)
+        except BROKEN:
+            return None
+
+    def keep(self, case: Any, result: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Store a result, as a whole or not at all; as it will be read."""
+        if not isinstance(result, Mapping):
+            raise InputError(f"a result to store is a mapping of names to arrays, not a {type(result).__name__}")
+        arrays = {name: np.asarray(value) for name, value in result.items()}
+        for name, array in arrays.items():
+            if array.dtype.hasobject:
+                raise InputError(f"result '{name}' is no array of numbers or words: {type(result[name]).__name__}")
+        path = self._path(case)
+        partial = path.with_name(f".{path.stem}.{os.getpid()}")
+        try:
+            with open(partial, "wb") as stream:
+                np.savez(stream, **arrays)
+            partial.replace(path)
+        except OSError as error:
+            raise UsageError(f"cannot store a result in '{path}': {error.strerror}") from error
+        return arrays
+
+    def _path(self, case: Any) -> Path:
+        import joblib
+
+        return self._folder / f"{joblib.hash((self._work, case))}.npz"
+
+
+def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:
+    if workers.cluster is None and (workers.count == 1 or len(cases) <= 1):
+        for index, case in cases:
+            yield index, work(case)
+        return
+    import joblib
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    jobs = (joblib.delayed(_numbered)(work, index, case) for index, case in cases)
+    try:
+        with _backend(workers):
+            yield from joblib.Parallel(workers.count or -1, return_as="generator_unordered")(jobs)
+    except TerminatedWorkerError as error:
+        raise RunError("a process that computed was killed, for want of memory perhaps: fewer workers?") from error
+
+
+def _numbered(work: Callable[[Any], Any], index: int, case: Any) -> tuple[int, Any]:
+    return index, work(case)
+
+
+@contextlib.contextmanager
+def _backend(workers: Workers) -> Iterator[None]:
+    """In this block joblib computes by these workers."""
+    import joblib
+
+    if workers.cluster is None:
+        with joblib.parallel_config("loky", idle_worker_timeout=IDLE):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UsageError("a cluster needs Dask: pip install soft_twin[cluster]") from None
+    options = {"address": workers.cluster}
+    if workers.cluster == LOCAL:
+        count = workers.count or os.cpu_count()
+        options = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
+    try:
+        client = Client(**options)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"no Dask scheduler answers at '{workers.cluster}': {error}") from error
+    with client, joblib.parallel_config("dask", client=client):
+        yield

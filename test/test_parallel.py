@@ -1,0 +1,103 @@
+"""Many cases in processes, stored as they end; a run that is killed goes on."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import InputError, UsageError
+from soft_twin.parallel import LOCAL, Workers, compute_all, compute_each
+
+# A function of a module of its own; in its first life, the fourth case kills the process that hands out the work.
+SQUARES = """
+import os, signal, sys
+from pathlib import Path
+from soft_twin.parallel import Workers, compute_each
+
+def square(case):
+    if case == 3 and not Path(sys.argv[1]).exists():
+        os.kill(os.getppid(), signal.SIGKILL)
+    return {"square": case**2}
+
+if __name__ == "__main__":
+    store = Path(sys.argv[1]).with_name("store")
+    for index, result in compute_each(square, range(6), Workers(2), store, say=print):
+        print(index, int(result["square"]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("workers", [Workers(), Workers(2)], ids=["here", "joblib"])
+def test_every_case_has_its_result(workers):
+    assert compute_all(math.sqrt, [4.0, 9.0, 16.0], workers) == [2.0, 3.0, 4.0]
+    assert compute_all(math.sqrt, [], workers) == []
+
+
+def test_a_cluster_is_one_option():
+    pytest.importorskip("distributed")
+    assert compute_all(math.factorial, range(9), Workers(1, LOCAL)) == [math.factorial(n) for n in range(9)]
+
+
+def test_progress_says_what_is_left():
+    lines = []
+    compute_all(math.sqrt, [1.0, 2.0], say=lines.append, name="roots")
+    assert lines[-1] == "roots: 2 of 2, 0:00 to go"
+
+
+def test_what_a_case_raises_is_told():
+    for workers in (Workers(), Workers(2)):
+        with pytest.raises(ValueError):
+            compute_all(math.sqrt, [1.0, -1.0], workers)
+
+
+def test_who_is_killed_goes_on_where_it_was(tmp_path):
+    program, second_life = tmp_path / "squares.py", tmp_path / "second life"
+    program.write_text(SQUARES)
+    assert _run(program, second_life) < 0
+    stored = len(list((tmp_path / "store").glob("*.npz")))
+    assert stored < 6
+    second_life.touch()
+    assert _run(program, second_life) == 0
+    lines = (tmp_path / "told").read_text().splitlines()
+    assert {f"{case} {case**2}" for case in range(6)} <= set(lines)
+    assert sum("to go" in line for line in lines) == 6 - stored
+
+
+def test_a_result_that_is_broken_is_computed_again(tmp_path):
+    assert dict(compute_each(_cube, [2.0], store=tmp_path))[0]["cube"] == 8.0
+    (stored,) = tmp_path.glob("*.npz")
+    stored.write_bytes(stored.read_bytes()[:40])
+    assert dict(compute_each(_cube, [2.0], store=tmp_path))[0]["cube"] == 8.0
+
+
+def test_another_function_or_case_is_another_result(tmp_path):
+    compute_all(_cube, [2.0, np.array([1.0, 2.0])], store=tmp_path)
+    compute_all(_words, [2.0], store=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+
+
+def test_what_cannot_be_stored_or_computed_is_refused(tmp_path):
+    with pytest.raises(InputError, match="a mapping of names to arrays, not a float"):
+        compute_all(math.sqrt, [4.0], store=tmp_path)
+    with pytest.raises(InputError, match="result 'what' is no array"):
+        compute_all(_words, [object()], store=tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot store results in"):
+        compute_all(_cube, [1.0], store=tmp_path / "file" / "store")
+    with pytest.raises(UsageError, match="workers: -1"):
+        Workers(-1)
+
+
+def _run(program, life):
+    """Exit status; what it tells goes into a file, which processes of a killed parent may keep open."""
+    with open(program.with_name("told"), "w") as told:
+        return subprocess.call([sys.executable, program, life], stdout=told, stderr=told, timeout=100)
+
+
+def _cube(case):
+    return {"cube": case**3}
+
+
+def _words(case):
+    return {"what": case}
