@@ -30,7 +30,7 @@ def random_filter(seed):
     rng = np.random.default_rng(seed)
     ekf = OrientationEkf()
     ekf.update(ImuSample(0.0, np.zeros(3), np.array([0.0, 0.0, 9.81]), 25.0))
-    ekf.state.nominal[:4] = np.roll(Rotation.random(rng=rng).as_quat(), 1)
+    ekf.state.nominal[:4] = np.roll(Rotation.random(None, rng).as_quat(), 1)
     ekf.state.nominal[4:] = 0.05 * rng.standard_normal(18)
     return ekf
 

@@ -42,7 +42,7 @@ def test_six_rough_positions_give_offsets_and_scales(seed):
 
 def test_more_positions_give_the_angles_between_the_axes_as_well():
     rng = np.random.default_rng(4)
-    ups = np.vstack([FACES, 9.81 * Rotation.random(20, rng=rng).apply([0.0, 0.0, 1.0])])
+    ups = np.vstack([FACES, 9.81 * Rotation.random(20, rng).apply([0.0, 0.0, 1.0])])
     true_matrix = np.diag(SCALE)
     true_matrix[[1, 2, 2], [0, 0, 1]] = [0.01, -0.02, 0.015]
     ups = np.array([up for up in ups if np.abs(up).max() > 9.81 * math.cos(math.radians(30.0))])

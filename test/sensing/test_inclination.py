@@ -1,6 +1,7 @@
 """Inclinations of struts: signs by finite differences, swings, and IMUs that are late, missing or broken."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,3 +162,20 @@ def test_impossible_requests_are_refused():
         StrutInclinations(["a"]).update("b", swing(0.05)[0][0])
     with pytest.raises(UsageError, match="ekf, vqf, complementary"):
         StrutInclinations(["a"], parameters=StrutParameters(estimator="kalman"))
+
+
+@pytest.mark.parametrize("wrong", [np.diag([1.0, -1.0, -1.0]), np.zeros((3, 3))], ids=["signs", "dead"])
+def test_an_imu_whose_sensors_contradict_each_other_is_not_believed_and_named(wrong):
+    samples, _ = swing(4.0, lever=0.1)
+    struts = StrutInclinations(["good", "bad"])
+    believed = []
+    for sample in samples:
+        struts.update("good", sample)
+        noise = 1e-4 * np.sin(np.arange(3.0) + 1e3 * sample.time)
+        struts.update("bad", replace(sample, angular_velocity=wrong @ sample.angular_velocity + noise))
+        believed.append(np.isfinite(struts.angles(sample.time)))
+    good, bad = np.array(believed)[round(RATE) :].T
+    assert good.all()
+    assert not bad.any()
+    assert list(struts.faults) == ["bad"]
+    assert any(words in struts.faults["bad"][0] for words in ("contradict each other", "tilt uncertain"))

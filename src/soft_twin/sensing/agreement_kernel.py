@@ -1,10 +1,14 @@
 """The arithmetic of the comparison of gyroscope and accelerometer, compiled; `agreement.py` says what it computes."""
 
 import math
+from functools import partial
 from itertools import permutations, product
 
 import numpy as np
-from numba import njit
+
+from soft_twin.linear_algebra.compiled import kernel, part
+
+_part = partial(part, error_model="numpy")
 
 # State: directions in the frame of the board, and what is known of the gyroscope
 FORCE, MEAN, SLOW = 0, 3, 6  # specific force through three low-passes, carried by the gyroscope
@@ -118,7 +122,7 @@ _RADIAL_TIME = 0.7  # [s]
 _MOST = 60.0  # [m/s^2] by which one reading counts in the averages
 
 
-@njit(cache=True)
+@_part()
 def _carry(s, at, wx, wy, wz, sine, versine):
     """Turn a vector as the world turns for a board that turns about the unit axis w: v ← exp(−[w] angle) v."""
     x, y, z = s[at], s[at + 1], s[at + 2]
@@ -129,19 +133,19 @@ def _carry(s, at, wx, wy, wz, sine, versine):
     s[at + 2] = z - sine * cz + versine * dz
 
 
-@njit(cache=True)
+@_part()
 def _angle(ax, ay, az, bx, by, bz):
     """Angle between two vectors [rad]."""
     cx, cy, cz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     return math.atan2(math.sqrt(cx * cx + cy * cy + cz * cz), ax * bx + ay * by + az * bz)
 
 
-@njit(cache=True)
+@_part()
 def _between(s, a, b):
     return _angle(s[a], s[a + 1], s[a + 2], s[b], s[b + 1], s[b + 2])
 
 
-@njit(cache=True)
+@_part()
 def _anchor(s, start, carried):
     """Begin a comparison at the force as it is now, of length 1."""
     length = math.sqrt(s[FORCE] ** 2 + s[FORCE + 1] ** 2 + s[FORCE + 2] ** 2) + 1e-9
@@ -149,11 +153,13 @@ def _anchor(s, start, carried):
         s[start + i] = s[carried + i] = s[FORCE + i] / length
 
 
-@njit(cache=True)
+@_part()
 def forget_proof(s, kept):
     """Little of what is known of the gyroscope may still hold: `kept` of it, 0…1. What it said is no lesson."""
-    s[MEAN_TURN : MEAN_TURN + 72] = 0.0
-    s[SLOW : SLOW + 3] = s[MEAN : MEAN + 3]
+    for i in range(MEAN_TURN, MEAN_TURN + 72):
+        s[i] = 0.0
+    for i in range(3):
+        s[SLOW + i] = s[MEAN + i]
     s[SINCE] = 0.0
     for i in range(TERMS * TERMS):
         s[INFORMATION + i] *= kept
@@ -162,14 +168,14 @@ def forget_proof(s, kept):
     solve(s)
 
 
-@njit(cache=True)
+@_part()
 def suspect(s, odds):
     """Something speaks for a wrong gyroscope, apart from the turns: at least these log odds."""
     s[PRIOR_ODDS] = max(s[PRIOR_ODDS], odds)
     solve(s)
 
 
-@njit(cache=True)
+@_part()
 def solve(s):
     """Covariance C = (G + I/2)⁻¹ and mean C h of the errors if the gyroscope is wrong, and the odds that it is.
 
@@ -195,7 +201,7 @@ def solve(s):
     s[ODDS] = s[PRIOR_ODDS] + max(general, s[BANK])
 
 
-@njit(cache=True)
+@_part()
 def _bank(s):
     """Log of how much better the best of the usual mistakes explains what was seen than no mistake does."""
     best = -1e9
@@ -210,7 +216,7 @@ def _bank(s):
     return best - math.log(len(_MISTAKES))
 
 
-@njit(cache=True)
+@_part()
 def _invert(m):
     """Invert a positive definite matrix in place (Gauss and Jordan, no pivots needed); log of its determinant."""
     total = 0.0
@@ -230,7 +236,7 @@ def _invert(m):
     return total
 
 
-@njit(cache=True)
+@_part()
 def _learn(s, c):
     """Two averages of "up" differ by what the axes' errors have turned between them, and by mean acceleration."""
     turned = 0.0
@@ -268,7 +274,7 @@ def _learn(s, c):
         s[PRIOR_ODDS] = min(s[PRIOR_ODDS], c[C_BASE_ODDS])
 
 
-@njit(cache=True)
+@_part()
 def _judge_axes(s, c):
     """Whether the errors are real, or, after they were, have gone."""
     explained = total = relative = 0.0
@@ -286,7 +292,7 @@ def _judge_axes(s, c):
         s[WRONG] = 0.0
 
 
-@njit(cache=True)
+@_part()
 def _watch_jumps(s, c, dt, w):
     """A rate that jumps, by the standard of what the rate has been doing, proves nothing of what comes after it."""
     jump = 0.0
@@ -303,7 +309,7 @@ def _watch_jumps(s, c, dt, w):
         s[DOUBT] += jump * dt
 
 
-@njit(cache=True)
+@_part()
 def _compare_near(s, c):
     """Over a short time: a gyroscope that turns gravity where the accelerometer does not has no proof any more."""
     turned, off = _between(s, NEAR_START, NEAR_CARRIED), _between(s, NEAR_CARRIED, FORCE)
@@ -319,20 +325,21 @@ def _compare_near(s, c):
         s[NEAR_AGE] = 0.0
 
 
-@njit(cache=True)
+@_part()
 def _start(s, w, f):
     for i in range(3):
         s[FORCE + i] = s[MEAN + i] = s[SLOW + i] = f[i]
         s[RATE + i] = w[i]
-    s[STEP : STEP + 3] = 0.0
-    s[MEAN_TURN : FREE_TURN + 36] = 0.0
+        s[STEP + i] = 0.0
+    for i in range(MEAN_TURN, FREE_TURN + 36):
+        s[i] = 0.0
     _anchor(s, NEAR_START, NEAR_CARRIED)
     solve(s)
     s[STARTED] = 1.0
     s[SINCE] = s[AGREED] = s[APART] = s[LEANING] = 0.0
 
 
-@njit(cache=True)
+@_part()
 def _add_turns(s, c, dt, w, up):
     """What each axis turns "up" by, −ω_i e_i × u, into the sums; those of the low-passes forget as these do."""
     mean, slow, free = 1.0 - dt / c[C_MEAN], 1.0 - dt / c[C_SLOW], 1.0 - dt / c[C_FADE]
@@ -348,7 +355,7 @@ def _add_turns(s, c, dt, w, up):
             s[FREE_TURN + n] = free * (s[FREE_TURN + n] + share)
 
 
-@njit(cache=True)
+@_part()
 def _follow(s, c, dt, w, f, up):
     """Carry all directions to now; the rate of turn [rad/s]."""
     rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
@@ -378,7 +385,7 @@ def _follow(s, c, dt, w, f, up):
     return rate
 
 
-@njit(cache=True)
+@_part()
 def _doubt_of(s, c, turn):
     """By how much axes that are not proven may have turned "up" wrongly, for a sum of turns (3, 3) [rad]."""
     if s[ODDS] < c[C_ODDS]:
@@ -393,7 +400,7 @@ def _doubt_of(s, c, turn):
     return max(math.sqrt(max(wrong, 0.0)) - c[C_PROVEN] * math.sqrt(turned), 0.0)
 
 
-@njit(cache=True)
+@_part()
 def _compare_parts(s, c, dt, off):
     """Acceleration shows along "up" as well as across it; a wrong answer only makes it seem to be across."""
     ratio = c[C_PROVEN_RATIO] if s[ODDS] < c[C_PROVEN_ODDS] else c[C_RATIO]
@@ -402,7 +409,7 @@ def _compare_parts(s, c, dt, off):
     s[UNEXPLAINED] = min(s[UNEXPLAINED], 2.0 * c[C_ODD_TIME])
 
 
-@njit(cache=True)
+@_part()
 def _find_errors(s, c, dt, slow_off, mean_off, settled):
     """Learn the axes' errors, and whether one of the two sensors is wrong."""
     if s[AGE] > c[C_INTERVAL]:
@@ -420,7 +427,7 @@ def _find_errors(s, c, dt, slow_off, mean_off, settled):
         forget_proof(s, 0.0)
 
 
-@njit(cache=True)
+@kernel(error_model="numpy")
 def step(s, c, dt, w, f, up, doubt):
     """One sample; whether the answer `up` may be trusted is in s[VALID].
 
@@ -452,7 +459,8 @@ def step(s, c, dt, w, f, up, doubt):
     s[ASTRAY] = s[ASTRAY] + dt if astray else 0.0
     if off < 0.5 * limit and s[AGREED] > 0.1 and calm:
         s[DOUBT] = 0.0
-        s[FREE_TURN : FREE_TURN + 36] = 0.0
+        for i in range(FREE_TURN, FREE_TURN + 36):
+            s[i] = 0.0
     if not agrees and s[SILENCE] > c[C_QUIET] and off > 3.0 * noise:
         s[DOUBT] += dt
     s[NOISE] += min(dt / 2.0, 1.0) * (min(off, 1.0) ** 2 - s[NOISE])
@@ -468,11 +476,3 @@ def step(s, c, dt, w, f, up, doubt):
     s[VALID] = 1.0 if ok else 0.0
     if ok:
         s[EXCUSED] = 0.0
-
-
-@njit(cache=True)
-def step_all(s, c, steps, w, f, up, doubt, log):
-    """`step` over n samples; `log` (n, STATE) is what was known after each."""
-    for n in range(len(w)):
-        step(s, c, steps[n], w[n], f[n], up[n], doubt[n])
-        log[n] = s

@@ -6,9 +6,13 @@ the nine entries of the gyroscope's matrix error S row by row, velocity v [m/s],
 """
 
 import math
+from functools import partial
 
 import numpy as np
-from numba import njit
+
+from soft_twin.linear_algebra.compiled import kernel, part
+
+_part = partial(part, error_model="numpy")
 
 # Nominal state
 Q, B, S, V, P = 0, 4, 7, 16, 19
@@ -55,7 +59,7 @@ MONITOR = 2
 COEFFICIENTS = 24
 
 
-@njit(cache=True)
+@_part()
 def _turn_in_body(x, turn_x, turn_y, turn_z):
     """q ← q ⊗ exp(turn): a turn about the body's axes."""
     angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
@@ -68,7 +72,7 @@ def _turn_in_body(x, turn_x, turn_y, turn_z):
     x[Q + 3] = w * d + i * b - j * a + k * c
 
 
-@njit(cache=True)
+@_part()
 def _turn_in_world(x, turn_x, turn_y, turn_z):
     """q ← exp(turn) ⊗ q, normalised: a turn about the world's axes."""
     angle = math.sqrt(turn_x * turn_x + turn_y * turn_y + turn_z * turn_z)
@@ -85,7 +89,7 @@ def _turn_in_world(x, turn_x, turn_y, turn_z):
     x[Q], x[Q + 1], x[Q + 2], x[Q + 3] = w * size, i * size, j * size, k * size
 
 
-@njit(cache=True)
+@_part()
 def _matrix(x):
     """The nine entries of R(q), row by row."""
     w, i, j, k = x[Q], x[Q + 1], x[Q + 2], x[Q + 3]
@@ -102,7 +106,7 @@ def _matrix(x):
     )
 
 
-@njit(cache=True)
+@_part()
 def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
     """Row i of ∫ R (I − S) and of ∫ R_ik u_l, by which errors of bias and matrix turn; r is R's row times dt."""
     for j in range(3):
@@ -122,7 +126,7 @@ def _add_turns(pending, x, i, rx, ry, rz, ux, uy, uz):
     pending[row + 8] += rz * uz
 
 
-@njit(cache=True)
+@_part()
 def integrate(x, pending, c, dt, gyr, acc):
     """Move the nominal state by one sample and add its share to the sums of the next covariance step.
 
@@ -154,7 +158,7 @@ def integrate(x, pending, c, dt, gyr, acc):
     pending[EXCESS_SQUARED] += dt * excess
 
 
-@njit(cache=True)
+@_part()
 def watch_rest(rest, c, dt, gyr, acc):
     """Follow rate and specific force by a low-pass; at rest both stay near it."""
     if rest[REST_STARTED] == 0.0:
@@ -176,15 +180,15 @@ def watch_rest(rest, c, dt, gyr, acc):
         rest[REST_TIME] = 0.0
 
 
-@njit(cache=True)
+@_part()
 def transition(pending, c, F):
     """F of one covariance step, (21, 21): the Jacobian of the error state over the time of the sums."""
     duration = pending[ELAPSED]
     force_x, force_y, force_z = pending[FORCE], pending[FORCE + 1], pending[FORCE + 2]
     skew = ((0.0, -force_z, force_y), (force_z, 0.0, -force_x), (-force_y, force_x, 0.0))
-    F[:] = 0.0
     for i in range(ERROR):
-        F[i, i] = 1.0
+        for j in range(ERROR):
+            F[i, j] = 1.0 if i == j else 0.0
     for i in range(3):
         for j in range(3):
             F[TH + i, EB + j] = -pending[TURN + 3 * i + j]
@@ -196,7 +200,7 @@ def transition(pending, c, F):
         F[EP + i, EP + i] = 1.0 - duration / c[C_LEAK]
 
 
-@njit(cache=True)
+@_part()
 def _apply_transition(M, pending, leak, k):
     """Column k of M ← F M, block by block: the zeros of F are not touched."""
     duration = pending[ELAPSED]
@@ -218,14 +222,14 @@ def _apply_transition(M, pending, leak, k):
         M[TH + i, k] -= turn
 
 
-@njit(cache=True)
+@_part()
 def _transpose(C):
     for i in range(ERROR):
         for j in range(i):
             C[i, j], C[j, i] = C[j, i], C[i, j]
 
 
-@njit(cache=True)
+@_part()
 def propagate(C, pending, c):
     """Covariance C ← F C Fᵀ + N."""
     duration = pending[ELAPSED]
@@ -244,7 +248,7 @@ def propagate(C, pending, c):
         C[ES + i, ES + i] += duration * c[C_MATRIX_WALK] ** 2
 
 
-@njit(cache=True)
+@_part()
 def correct(x, C, k, innovation, variance):
     """One scalar measurement of entry k of the error state, its innovation and its noise's variance."""
     total = C[k, k] + variance
@@ -263,7 +267,7 @@ def correct(x, C, k, innovation, variance):
         x[B + i] += step * column[EB + i]
 
 
-@njit(cache=True)
+@_part()
 def step_covariance(x, C, pending, rest, monitor, c):
     """Covariance and corrections for the time of the sums, then clear them."""
     duration = pending[ELAPSED]
@@ -277,15 +281,16 @@ def step_covariance(x, C, pending, rest, monitor, c):
         for i in range(2):
             C[TH + i, TH + i] += duration * c[C_LOST_TILT] ** 2
     if resting and _misses_gravity(x, C, rest, c):
-        level(x, C, pending, rest[REST_FORCE : REST_FORCE + 3], c[C_TILT])
+        level(x, C, pending, rest[REST_FORCE:], c[C_TILT])
         monitor[VIGOUR] = 0.0
     correct_motion(x, C, monitor, c, duration, resting)
     if resting:
         correct_at_rest(x, C, rest, c, duration)
-    pending[:] = 0.0
+    for i in range(PENDING):
+        pending[i] = 0.0
 
 
-@njit(cache=True)
+@_part()
 def _misses_gravity(x, C, rest, c):
     """Whether the force at rest knows more of the tilt than the filter, or says what its covariance does not allow."""
     doubt = C[TH, TH] + C[TH + 1, TH + 1]
@@ -300,7 +305,7 @@ def _misses_gravity(x, C, rest, c):
     return tilt**2 > c[C_GATE] ** 2 * doubt + c[C_TILT] ** 2
 
 
-@njit(cache=True)
+@_part()
 def correct_motion(x, C, monitor, c, duration, resting):
     """Velocity and position are near zero: how near, follows the vigour of the motion."""
     velocity = c[C_STILL_VELOCITY] ** 2 if resting else c[C_VELOCITY] ** 2
@@ -325,7 +330,7 @@ def correct_motion(x, C, monitor, c, duration, resting):
     monitor[NIS] = nis / 6.0
 
 
-@njit(cache=True)
+@_part()
 def correct_at_rest(x, C, rest, c, duration):
     """Zero-rate update: at rest the low-passed rate is the bias, unless it says a slow turn."""
     variance = c[C_STILL_RATE] ** 2
@@ -337,7 +342,7 @@ def correct_at_rest(x, C, rest, c, duration):
         correct(x, C, EB + i, rest[REST_RATE + i] - x[B + i], correlation * variance)
 
 
-@njit(cache=True)
+@_part()
 def level(x, C, pending, acc, tilt_std):
     """Turn the nominal orientation the shortest way to where `acc` points up; velocity and position start anew."""
     r = _matrix(x)
@@ -349,24 +354,25 @@ def level(x, C, pending, acc, tilt_std):
     axis_x, axis_y = (up_y / sine, -up_x / sine) if sine > 0.0 else (1.0, 0.0)
     _turn_in_world(x, angle * axis_x, angle * axis_y, 0.0)
     for i in (TH, TH + 1):
-        C[i, :] = 0.0
-        C[:, i] = 0.0
+        for j in range(ERROR):
+            C[i, j] = C[j, i] = 0.0
         C[i, i] = tilt_std**2
     forget_motion(x, C, pending, 0.0)
 
 
-@njit(cache=True)
+@_part()
 def forget_motion(x, C, pending, velocity_std):
     """Velocity and position start anew, as if nothing had been felt since the last covariance step."""
-    x[V:] = 0.0
-    pending[FORCE:TURN] = 0.0
-    C[EV:, :] = 0.0
-    C[:, EV:] = 0.0
+    for i in range(3):
+        x[V + i] = x[P + i] = pending[FORCE + i] = 0.0
+    for i in range(EV, ERROR):
+        for j in range(ERROR):
+            C[i, j] = C[j, i] = 0.0
     for i in range(3):
         C[EV + i, EV + i] = velocity_std**2
 
 
-@njit(cache=True)
+@kernel(error_model="numpy")
 def update(x, C, pending, rest, monitor, c, dt, gyr, acc):
     """One sample: move the nominal state; when an interval is full, covariance and corrections."""
     integrate(x, pending, c, dt, gyr, acc)
@@ -375,7 +381,7 @@ def update(x, C, pending, rest, monitor, c, dt, gyr, acc):
         step_covariance(x, C, pending, rest, monitor, c)
 
 
-@njit(cache=True)
+@kernel(error_model="numpy")
 def update_batch(x, C, pending, rest, monitor, c, steps, gyr, acc, first, quaternions, biases, variances, nis):
     """`update` over a recording from sample `first` on, each after its step [s]; how many NIS are in `nis`."""
     count = 0
@@ -385,8 +391,9 @@ def update_batch(x, C, pending, rest, monitor, c, steps, gyr, acc, first, quater
             if pending[ELAPSED] == 0.0:
                 nis[count] = monitor[NIS]
                 count += 1
-        quaternions[n] = x[Q : Q + 4]
-        biases[n] = x[B : B + 3]
+        for i in range(4):
+            quaternions[n, i] = x[Q + i]
         for i in range(3):
+            biases[n, i] = x[B + i]
             variances[n, i] = C[TH + i, TH + i]
     return count

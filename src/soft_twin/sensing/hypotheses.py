@@ -126,6 +126,8 @@ class Hypotheses:
             up: (3,) the filter's answer; all in the frame of the board.
             doubt: by which this sample may have turned the answer [rad].
         """
+        if self._state[-1][kernel.STARTED] == 0.0:
+            kernel.begin(*self._state, self._coefficients, rates, up)
         return kernel.step(*self._state, self._coefficients, self._matrices, dt, rates, force, up, doubt)
 
     @property

@@ -7,9 +7,13 @@ all three axes, and the same for all hypotheses of one kind: cov[kind, level].
 """
 
 import math
+from functools import partial
 
 import numpy as np
-from numba import njit
+
+from soft_twin.linear_algebra.compiled import kernel, part
+
+_part = partial(part, error_model="numpy")
 
 UP, VELOCITY, ACCELERATION, JERK, DRIFT = range(5)
 ORDER = 5
@@ -54,27 +58,22 @@ _CHANGE_TIME = 0.02  # [s] over which the rate's change is averaged
 _RADIAL_TIME = 0.5  # [s]
 
 
-@njit(cache=True)
+@_part()
 def _vigour(c, level):
     """Standard deviation of the base's acceleration [m/s²]; vibration is carried by a moderate motion."""
     return c[C_LEAST] * c[C_RATIO] ** (level if level < LEVELS - 1 else 2)
 
 
-@njit(cache=True)
 def begin(x, s, r, spread, weights, cov, turn, c, w, up):
-    """Forget everything: "up" is the filter's answer, and every hypothesis is as likely as beforehand."""
-    x[:] = 0.0
-    s[:] = 0.0
-    r[:] = 0.0
-    spread[:] = 0.0
-    cov[:] = 0.0
+    """Forget everything: "up" is the filter's answer, and every hypothesis is as likely as beforehand. Not compiled."""
+    for array in (x, s, r, spread, cov, turn):
+        array.fill(0.0)
     count = len(x)
     for h in range(count):
         beforehand = 1.0 if h == HEALTHY else _BEGINNING * _hazard(c, h, count)
         weights[h] = beforehand / LEVELS
-        for i in range(3):
-            x[h, UP, i] = c[C_GRAVITY] * up[i]
-            spread[h, i, i] = c[C_LEVER] ** 2
+        x[h, UP] = c[C_GRAVITY] * up
+        np.fill_diagonal(spread[h], c[C_LEVER] ** 2)
     for level in range(LEVELS):
         variance = _vigour(c, level) ** 2
         for kind in range(KINDS):
@@ -84,24 +83,23 @@ def begin(x, s, r, spread, weights, cov, turn, c, w, up):
             cov[kind, level, JERK, JERK] = 3.0 * variance * c[C_PACE] ** 2
         cov[BIASED, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_BIAS]) ** 2
         cov[UNSEEN, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_TURN]) ** 2
-    turn[:] = 0.0
     turn[RATE : RATE + 3] = w
     turn[STARTED] = 1.0
 
 
-@njit(cache=True)
+@_part()
 def _hazard(c, h, count):
     """Rate at which a healthy board becomes that of a hypothesis [1/s]; all mistakes share one."""
     return c[C_HAZARD] / (count - MISTAKEN) if h >= MISTAKEN else c[C_HAZARD]
 
 
-@njit(cache=True)
+@_part()
 def _transition(F, c, kind, dt):
     """F of one step: the base's velocity is a process with a triple pole at the pace, without a mean of its own."""
     p = c[C_PACE]
-    F[:] = 0.0
     for i in range(ORDER):
-        F[i, i] = 1.0
+        for j in range(ORDER):
+            F[i, j] = 1.0 if i == j else 0.0
     F[VELOCITY, ACCELERATION], F[VELOCITY, JERK] = dt, 0.5 * dt * dt
     F[ACCELERATION, VELOCITY] = -0.5 * dt * dt * p**3
     F[ACCELERATION, ACCELERATION] = 1.0 - 1.5 * dt * dt * p * p
@@ -113,7 +111,7 @@ def _transition(F, c, kind, dt):
         F[DRIFT, DRIFT] = math.exp(-dt / c[C_TURN_TIME])
 
 
-@njit(cache=True)
+@_part()
 def _add_noise(P, c, kind, level, dt, rate, forgotten):
     """What a step adds to the covariance of a kind at a level; `forgotten` is the share of the drift that is new."""
     g, p = c[C_GRAVITY], c[C_PACE]
@@ -125,16 +123,16 @@ def _add_noise(P, c, kind, level, dt, rate, forgotten):
         P[DRIFT, DRIFT] += forgotten * (g * c[C_TURN]) ** 2
 
 
-@njit(cache=True)
+@_part()
 def _step_covariances(cov, gains, variances, c, dt, rate):
     """One step and one reading for each kind and level: their covariances, gains, and innovations' variances."""
     F = np.empty((ORDER, ORDER))
-    P = np.empty((ORDER, ORDER))
+    left, P = np.empty((ORDER, ORDER)), np.empty((ORDER, ORDER))
     column = np.empty(ORDER)
     for kind in range(KINDS):
         _transition(F, c, kind, dt)
         for level in range(LEVELS):
-            _sandwich(F, cov[kind, level], P)
+            _sandwich(F, cov[kind, level], left, P)
             _add_noise(P, c, kind, level, dt, rate, 1.0 - F[DRIFT, DRIFT] ** 2)
             for i in range(ORDER):
                 column[i] = P[i, UP] + P[i, ACCELERATION]
@@ -147,11 +145,12 @@ def _step_covariances(cov, gains, variances, c, dt, rate):
                     cov[kind, level, i, j] = P[i, j] - column[i] * column[j] / total
 
 
-@njit(cache=True)
-def _sandwich(F, P, result):
-    """result ← F P Fᵀ."""
-    left = np.zeros((ORDER, ORDER))
+@_part()
+def _sandwich(F, P, left, result):
+    """result ← F P Fᵀ, with `left` to work in."""
     for i in range(ORDER):
+        for j in range(ORDER):
+            left[i, j] = 0.0
         for k in range(ORDER):
             if F[i, k] != 0.0:
                 for j in range(ORDER):
@@ -164,19 +163,24 @@ def _sandwich(F, P, result):
             result[i, j] = total
 
 
-@njit(cache=True)
+@_part()
 def _switch(x, s, r, spread, weights, c, dt, doubt):
     """Boards break and are mended, and bases move more or less: weights flow, and with them what is known."""
     count = len(x)
-    weights /= weights.sum()
-    healthy = weights[HEALTHY].sum()
+    total = 0.0
+    for h in range(count):
+        total += _sum(weights, h)
+    for h in range(count):
+        for level in range(LEVELS):
+            weights[h, level] /= total
+    healthy = _sum(weights, HEALTHY)
     mended = 0.0
     back = min(c[C_REPAIR] * dt, 0.5)
     for h in range(1, count):
         inflow = _hazard(c, h, count) * dt
         if h == UNSEEN:
             inflow += min(doubt * c[C_DOUBT], 0.5)
-        own = weights[h].sum()
+        own = _sum(weights, h)
         arriving = healthy * inflow
         new = arriving / (arriving + own * (1.0 - back) + 1e-300)
         mended += own * back
@@ -187,10 +191,21 @@ def _switch(x, s, r, spread, weights, c, dt, doubt):
             weights[HEALTHY, level] += returning - weights[HEALTHY, level] * inflow
     share = min(c[C_CHANGE] * dt, 0.5)
     for h in range(count):
-        weights[h] += share * (weights[h].mean() - weights[h])
+        mean = _sum(weights, h) / LEVELS
+        for level in range(LEVELS):
+            weights[h, level] += share * (mean - weights[h, level])
 
 
-@njit(cache=True)
+@_part()
+def _sum(weights, h):
+    """Weight of a hypothesis: of all its levels."""
+    total = 0.0
+    for level in range(LEVELS):
+        total += weights[h, level]
+    return total
+
+
+@_part()
 def _mix(x, s, r, spread, h, new, mended):
     """Means of a hypothesis move towards the healthy one's by the share that is new, and the healthy one's back."""
     for i in range(3):
@@ -208,36 +223,31 @@ def _mix(x, s, r, spread, h, new, mended):
                 s[h, at, i, j] += new * (s[HEALTHY, at, i, j] - s[h, at, i, j])
 
 
-@njit(cache=True)
+@_part()
 def _product(matrix, v, result):
     for i in range(3):
         result[i] = matrix[i, 0] * v[0] + matrix[i, 1] * v[1] + matrix[i, 2] * v[2]
 
 
-@njit(cache=True)
-def _turn_back(v, w, sine, versine):
-    """Turn columns v (3, n) as the world turns for a board that turns by w: exp(−[w] dt) v."""
-    for k in range(v.shape[1]):
-        x, y, z = v[0, k], v[1, k], v[2, k]
-        cx, cy, cz = w[1] * z - w[2] * y, w[2] * x - w[0] * z, w[0] * y - w[1] * x
-        v[0, k] = x - sine * cx + versine * (w[1] * cz - w[2] * cy)
-        v[1, k] = y - sine * cy + versine * (w[2] * cx - w[0] * cz)
-        v[2, k] = z - sine * cz + versine * (w[0] * cy - w[1] * cx)
+@_part()
+def _turned_back(x, y, z, w, sine, versine):
+    """A vector, turned as the world turns for a board that turns by w: exp(−[w] dt) v."""
+    cx, cy, cz = w[1] * z - w[2] * y, w[2] * x - w[0] * z, w[0] * y - w[1] * x
+    return (
+        x - sine * cx + versine * (w[1] * cz - w[2] * cy),
+        y - sine * cy + versine * (w[2] * cx - w[0] * cz),
+        z - sine * cz + versine * (w[0] * cy - w[1] * cx),
+    )
 
 
-@njit(cache=True)
-def _move(velocity, acceleration, jerk, p, dt):
-    """The base's motion over a step, in place; see `_transition`."""
-    for i in range(velocity.shape[0]):
-        for k in range(velocity.shape[1]):
-            v, a, j = velocity[i, k], acceleration[i, k], jerk[i, k]
-            change = -(p**3) * v - 3.0 * p * p * a - 3.0 * p * j
-            velocity[i, k] = v + dt * a + 0.5 * dt * dt * j
-            acceleration[i, k] = a + dt * j + 0.5 * dt * dt * change
-            jerk[i, k] = j + dt * change
+@_part()
+def _moved(v, a, j, p, dt):
+    """One component of the base's velocity, acceleration and jerk after a step; see `_transition`."""
+    change = -(p**3) * v - 3.0 * p * p * a - 3.0 * p * j
+    return v + dt * a + 0.5 * dt * dt * j, a + dt * j + 0.5 * dt * dt * change, j + dt * change
 
 
-@njit(cache=True)
+@_part()
 def _carry(state, answer, c, w, dt, step, kind):
     """All of a hypothesis one sample on; w: what the rates are by it, dt, step: for turns and for the motion [s]."""
     rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
@@ -245,16 +255,21 @@ def _carry(state, answer, c, w, dt, step, kind):
     if rate > 1e-9:
         sine, versine = math.sin(rate * dt) / rate, (1.0 - math.cos(rate * dt)) / rate**2
     for at in range(ORDER - 1):
-        _turn_back(state[at].reshape(3, 1), w, sine, versine)
-        _turn_back(answer[at], w, sine, versine)
-    _move(
-        state[VELOCITY].reshape(3, 1),
-        state[ACCELERATION].reshape(3, 1),
-        state[JERK].reshape(3, 1),
-        c[C_PACE],
-        step,
-    )
-    _move(answer[VELOCITY], answer[ACCELERATION], answer[JERK], c[C_PACE], step)
+        state[at, 0], state[at, 1], state[at, 2] = _turned_back(
+            state[at, 0], state[at, 1], state[at, 2], w, sine, versine
+        )
+        for k in range(3):
+            answer[at, 0, k], answer[at, 1, k], answer[at, 2, k] = _turned_back(
+                answer[at, 0, k], answer[at, 1, k], answer[at, 2, k], w, sine, versine
+            )
+    for i in range(3):
+        state[VELOCITY, i], state[ACCELERATION, i], state[JERK, i] = _moved(
+            state[VELOCITY, i], state[ACCELERATION, i], state[JERK, i], c[C_PACE], step
+        )
+        for k in range(3):
+            answer[VELOCITY, i, k], answer[ACCELERATION, i, k], answer[JERK, i, k] = _moved(
+                answer[VELOCITY, i, k], answer[ACCELERATION, i, k], answer[JERK, i, k], c[C_PACE], step
+            )
     if kind != HEALTHY:
         for i in range(3):
             state[UP, i] += step * state[DRIFT, i]
@@ -262,7 +277,7 @@ def _carry(state, answer, c, w, dt, step, kind):
                 state[DRIFT, i] *= math.exp(-step / c[C_TURN_TIME])
 
 
-@njit(cache=True)
+@_part()
 def _lever_force(w, change, L):
     """L of the force L r at a lever r: [dω/dt]× + [ω]×[ω]×."""
     squared = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
@@ -277,7 +292,7 @@ def _lever_force(w, change, L):
     L[2, 1] += change[0]
 
 
-@njit(cache=True)
+@_part()
 def _innovation(state, answer, lever, spread, L, f, E, e):
     """e = f − what was expected, its Jacobian E by the lever; |e|² and the variance of the lever's part of one axis."""
     squared = variance = 0.0
@@ -293,40 +308,40 @@ def _innovation(state, answer, lever, spread, L, f, E, e):
     return squared, variance
 
 
-@njit(cache=True)
-def _weigh(weights, variances, c, squared, lever_variance, share):
+@_part()
+def _weigh(weights, h, variances, c, squared, lever_variance, share):
     """Weights of a hypothesis' levels times the likelihood of its innovation; the log of their sum's growth.
 
     Student's t: real sensors have outliers. `share`: how much of a sample is news, as errors of models last.
     """
-    before = weights.sum()
+    before = _sum(weights, h)
     for level in range(LEVELS):
         variance = variances[level] + lever_variance
         log = -1.5 * math.log(variance) - 0.5 * (c[C_TAIL] + 3.0) * math.log1p(squared / (c[C_TAIL] * variance))
-        weights[level] *= math.exp(share * log)
-    return math.log(weights.sum() / (before + 1e-300) + 1e-300)
+        weights[h, level] *= math.exp(share * log)
+    return math.log(_sum(weights, h) / (before + 1e-300) + 1e-300)
 
 
-@njit(cache=True)
-def _mean_vigour(weights, c):
+@_part()
+def _mean_vigour(weights, h, c):
     """The acceleration that a hypothesis needs to explain what is felt [m/s²]."""
     total = 0.0
     for level in range(LEVELS):
-        total += weights[level] * (_vigour(c, level) if level < LEVELS - 1 else c[C_VIBRATION])
-    return total / (weights.sum() + 1e-300)
+        total += weights[h, level] * (_vigour(c, level) if level < LEVELS - 1 else c[C_VIBRATION])
+    return total / (_sum(weights, h) + 1e-300)
 
 
-@njit(cache=True)
-def _correct(state, answer, weights, gains, variances, e, E):
+@_part()
+def _correct(state, answer, weights, h, gains, variances, e, E):
     """Kalman's correction by the mean gain of the levels; the innovation's mean variance."""
-    total = weights.sum() + 1e-300
+    total = _sum(weights, h) + 1e-300
     variance = 0.0
     for level in range(LEVELS):
-        variance += weights[level] * variances[level] / total
+        variance += weights[h, level] * variances[level] / total
     for at in range(ORDER):
         gain = 0.0
         for level in range(LEVELS):
-            gain += weights[level] * gains[level, at] / total
+            gain += weights[h, level] * gains[level, at] / total
         for i in range(3):
             state[at, i] += gain * e[i]
             if at < ORDER - 1:
@@ -335,10 +350,10 @@ def _correct(state, answer, weights, gains, variances, e, E):
     return variance
 
 
-@njit(cache=True)
+@_part()
 def _learn_lever(state, answer, lever, spread, e, E, variance):
     """Least squares for the lever, one axis of the innovation after the other; the state answers to its change."""
-    column, step = np.zeros(3), np.zeros(3)
+    column, step = np.empty(3), np.zeros(3)
     for i in range(3):
         total, rest = variance, e[i]
         for k in range(3):
@@ -357,24 +372,25 @@ def _learn_lever(state, answer, lever, spread, e, E, variance):
                 state[at, i] += answer[at, i, k] * step[k]
 
 
-@njit(cache=True)
+@_part()
 def _angle(a, b):
     """Between two vectors [rad]."""
     x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
     return math.atan2(math.sqrt(x * x + y * y + z * z), a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
-@njit(cache=True)
+@_part()
 def _probability_of_far(x, weights, up, c):
     """How likely "up" is far from the answer, by what all hypotheses but the healthy one say."""
-    far = 0.0
+    far, total = 0.0, _sum(weights, HEALTHY)
     for h in range(1, len(x)):
         off = (_angle(x[h, UP], up) - c[C_NEAR]) / (c[C_FAR] - c[C_NEAR])
-        far += min(max(off, 0.0), 1.0) * weights[h].sum()
-    return far / weights.sum()
+        far += min(max(off, 0.0), 1.0) * _sum(weights, h)
+        total += _sum(weights, h)
+    return far / total
 
 
-@njit(cache=True)
+@_part()
 def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, f):
     """One sample in every hypothesis: carried on, weighed and corrected."""
     rates, change, e = np.empty(3), np.empty(3), np.empty(3)
@@ -383,24 +399,25 @@ def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, 
     for h in range(len(x)):
         kind = h if h < KINDS else HEALTHY
         _product(matrices[h], w, rates)
-        _product(matrices[h], turn[RATE_CHANGE : RATE_CHANGE + 3], change)
+        _product(matrices[h], turn[RATE_CHANGE:], change)
         _carry(x[h], s[h], c, rates, dt, step, kind)
         _lever_force(rates, change, L)
         for i in range(3):
             spread[h, i, i] += step * c[C_LEVER_WALK] ** 2
         squared, lever_variance = _innovation(x[h], s[h], r[h], spread[h], L, f, E, e)
-        growth = _weigh(weights[h], variances[kind], c, squared, lever_variance, share)
+        growth = _weigh(weights, h, variances[kind], c, squared, lever_variance, share)
         if h == HEALTHY:
             reference = growth
         else:
-            vigour = max(_mean_vigour(weights[h], c) ** 2, turn[RADIAL]) / c[C_CALM] ** 2
+            vigour = max(_mean_vigour(weights, h, c) ** 2, turn[RADIAL]) / c[C_CALM] ** 2
             news = 1.0 / (1.0 + vigour * vigour)
-            weights[h] *= math.exp((1.0 - news) * (reference - growth))
-        variance = _correct(x[h], s[h], weights[h], gains[kind], variances[kind], e, E)
+            for level in range(LEVELS):
+                weights[h, level] *= math.exp((1.0 - news) * (reference - growth))
+        variance = _correct(x[h], s[h], weights, h, gains[kind], variances[kind], e, E)
         _learn_lever(x[h], s[h], r[h], spread[h], e, E, variance / share)
 
 
-@njit(cache=True)
+@_part()
 def _keep_lengths(x, c, dt, up):
     """Gravity has one length; the healthy hypothesis follows the filter, which knows more than this bank."""
     for h in range(len(x)):
@@ -408,10 +425,12 @@ def _keep_lengths(x, c, dt, up):
         if h == HEALTHY:
             for i in range(3):
                 v[i] += min(dt / c[C_FOLLOW], 1.0) * (c[C_GRAVITY] * up[i] - v[i])
-        v *= c[C_GRAVITY] / (math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + 1e-9)
+        factor = c[C_GRAVITY] / (math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + 1e-9)
+        for i in range(3):
+            v[i] *= factor
 
 
-@njit(cache=True)
+@_part()
 def _watch(turn, c, dt, w, f):
     """The rate's change, and how far the force's length is from g, which no wrong rate makes."""
     for i in range(3):
@@ -422,9 +441,9 @@ def _watch(turn, c, dt, w, f):
     turn[RADIAL] += dt / (_RADIAL_TIME + dt) * (off * off - turn[RADIAL])
 
 
-@njit(cache=True)
+@kernel(error_model="numpy")
 def step(x, s, r, spread, weights, cov, turn, c, matrices, dt, w, f, up, doubt):
-    """One sample; the probability that "up" is far from the answer `up`.
+    """One sample after `begin`; the probability that "up" is far from the answer `up`.
 
     Args:
         x, s, r, spread, weights, cov, turn: state, see the module's docstring; weights (h, LEVELS), turn (TURN,).
@@ -434,8 +453,6 @@ def step(x, s, r, spread, weights, cov, turn, c, matrices, dt, w, f, up, doubt):
         w, f, up: (3,) rates without the known bias, specific force, the filter's answer, in the frame of the board.
         doubt: by which this sample may have turned the answer [rad].
     """
-    if turn[STARTED] == 0.0:
-        begin(x, s, r, spread, weights, cov, turn, c, w, up)
     _watch(turn, c, dt, w, f)
     gains, variances = np.empty((KINDS, LEVELS, ORDER)), np.empty((KINDS, LEVELS))
     rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])

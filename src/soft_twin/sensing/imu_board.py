@@ -23,8 +23,10 @@ class ImuBoard:
         self._device = device
         self._receiver = ImuReceiver()
         try:
-            self._port = serial.Serial(device, _BAUD_RATE, timeout=0, write_timeout=0)
+            self._port = serial.Serial(device, _BAUD_RATE, timeout=0, write_timeout=0, exclusive=True)
             self._port.reset_input_buffer()
+        except BlockingIOError as error:
+            raise DeviceError(f"IMU at '{device}' is in use by another driver: end that one first") from error
         except (OSError, ValueError) as error:
             raise DeviceError(f"IMU at '{device}' cannot be opened: {error}") from error
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from scipy.optimize import least_squares
-from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.sensing.calibration import ImuCalibration
@@ -106,6 +104,8 @@ def calibrate_accelerometer(forces: np.ndarray) -> AccelerometerFit:
         raise InputError(f"accelerometer calibration lacks the positions with {', '.join(missing)} up")
     full = len(forces) >= _FULL_MODEL
     start = np.concatenate([np.ones(3), np.zeros(6 if full else 3)])
+    from scipy.optimize import least_squares  # loaded when something is calibrated: a second at a node's start
+
     answer = least_squares(lambda x: _norms(forces, x) - STANDARD_GRAVITY, start, method="lm", xtol=1e-14, ftol=1e-14)
     matrix, offset = _unpack(answer.x)
     if np.abs(answer.x[:3] - 1.0).max() > _MAX_SCALE_ERROR or np.abs(offset).max() > _MAX_OFFSET:
@@ -129,6 +129,8 @@ def calibrate_mounting(forces: Sequence[np.ndarray], ups_in_base: Sequence[np.nd
     measured, known = (_directions(vectors) for vectors in (forces, ups_in_base))
     if len(measured) < 2 or np.linalg.matrix_rank(known, tol=0.1) < 2:
         raise InputError("mounting calibration needs two poses that are turned against each other")
+    from scipy.spatial.transform import Rotation
+
     rotation, _ = Rotation.align_vectors(known, measured)
     miss = np.degrees(np.max(np.linalg.norm(rotation.apply(measured) - known, axis=1)))
     if miss > 10.0:

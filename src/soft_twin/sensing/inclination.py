@@ -21,6 +21,7 @@ from soft_twin.sensing.orientation import OrientationFilter
 from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.vqf_orientation import VqfOrientation
+from soft_twin.sensing.watched_orientation import WatchedOrientation, WatchParameters
 
 X_AXIS = (1.0, 0.0, 0.0)
 Vector = Sequence[float]
@@ -37,94 +38,92 @@ def inclination_rate(axis: Vector, up: Vector, angular_velocity: Vector) -> floa
     return _dot(_cross(axis, angular_velocity), up) / sine if sine > 1e-9 else 0.0
 
 
-class InclinationFilter(ABC):
-    """One strut's inclination, a sample at a time; the samples are finite and in order."""
+class StrutFilter(ABC):
+    """One strut's inclination, a sample at a time, whatever the sensor may say.
+
+    Attributes:
+        time: of the last usable sample [s], NaN before.
+        angle: φ at that time [rad], NaN before it is known, and while it is not to be believed.
+        rate: φ̇ [rad/s].
+        faults: what is wrong with the last sample, or with the angle, in words.
+    """
+
+    def __init__(self) -> None:
+        self.time = self.angle = self.rate = math.nan
+        self.faults: tuple[str, ...] = ()
 
     @abstractmethod
     def update(self, sample: ImuSample) -> None:
         """Take in the next sample."""
 
-    @abstractmethod
-    def relevel(self) -> None:
-        """Time was lost: find the inclination anew."""
-
-    @property
-    @abstractmethod
-    def angle(self) -> float:
-        """φ at the last sample [rad], NaN before it is known."""
-
-    @property
-    @abstractmethod
-    def rate(self) -> float:
-        """φ̇ at the last sample [rad/s]."""
+    def angle_at(self, time: float, stale_after: float) -> float:
+        """φ carried on to a time by its rate [rad]; NaN where the last sample is older than `stale_after` [s]."""
+        age = time - self.time
+        return min(max(self.angle + age * self.rate, 0.0), math.pi) if age <= stale_after else math.nan
 
 
-class ComplementaryInclination(InclinationFilter):
+class ComplementaryInclination(StrutFilter):
     """The paper's filter, eq. 16: φ ← k (φ + T_s φ̇) + (1 − k) φ_q with k = T_c/(T_c + T_s).
+
+    It has no orientation that both sensors could contradict: only its samples are checked.
 
     Args:
         axis: three numbers, of the strut in the sensor's frame, bottom → top.
         time_constant: T_c [s].
+        check: settings of the check of samples.
     """
 
-    def __init__(self, axis: Vector, time_constant: float = 0.5):
+    def __init__(self, axis: Vector, time_constant: float = 0.5, check: SampleCheckParameters | None = None):
+        super().__init__()
         self._axis = axis
         self._time_constant = time_constant
-        self._angle = self._rate = self._time = math.nan
+        self._check = SampleCheck(check)
 
     def update(self, sample: ImuSample) -> None:
-        up = sample.specific_force.tolist()
+        verdict = self._check.judge(sample)
+        self.faults = verdict.faults
+        if verdict.trust is Trust.BAD:
+            return
+        if verdict.trust is Trust.LOST:
+            self.angle = math.nan
+        up = verdict.sample.specific_force.tolist()
         measured = inclination(self._axis, up)
-        self._rate = inclination_rate(self._axis, up, sample.angular_velocity.tolist())
-        dt = sample.time - self._time
-        self._time = sample.time
-        if math.isnan(self._angle):
-            self._angle = measured
+        self.rate = inclination_rate(self._axis, up, verdict.sample.angular_velocity.tolist())
+        dt, self.time = sample.time - self.time, sample.time
+        if math.isnan(self.angle):
+            self.angle = measured
             return
         k = self._time_constant / (self._time_constant + dt)
-        self._angle = min(max(k * (self._angle + dt * self._rate) + (1.0 - k) * measured, 0.0), math.pi)
-
-    def relevel(self) -> None:
-        self._angle = math.nan
-
-    @property
-    def angle(self) -> float:
-        return self._angle
-
-    @property
-    def rate(self) -> float:
-        return self._rate
+        self.angle = min(max(k * (self.angle + dt * self.rate) + (1.0 - k) * measured, 0.0), math.pi)
 
 
-class OrientationInclination(InclinationFilter):
-    """Inclination from an orientation filter, which knows motion from gravity and finds the gyroscope's bias."""
+class OrientationInclination(StrutFilter):
+    """Inclination from a watched orientation: motion is told from gravity, bias is found, doubt is said.
 
-    def __init__(self, axis: Vector, orientation: OrientationFilter):
+    Args:
+        axis: three numbers, of the strut in the sensor's frame, bottom → top.
+        orientation: a filter of its own, and its watch.
+    """
+
+    def __init__(self, axis: Vector, orientation: WatchedOrientation):
+        super().__init__()
         self._axis = axis
         self._orientation = orientation
-        self._angle = self._rate = math.nan
 
     def update(self, sample: ImuSample) -> None:
-        self._orientation.update(sample)
-        w, x, y, z = self._orientation.quaternion_wxyz.tolist()
+        verdict = self._orientation.update(sample)
+        self.faults = self._orientation.faults
+        if verdict.trust is Trust.BAD:
+            return
+        self.time = sample.time
+        if not self._orientation.valid:
+            self.angle = math.nan
+            return
+        w, x, y, z = self._orientation.filter.quaternion_wxyz.tolist()
         up = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
-        rates = (sample.angular_velocity - self._orientation.gyroscope_bias).tolist()
-        self._angle = inclination(self._axis, up)
-        self._rate = inclination_rate(self._axis, up, rates)
-
-    def relevel(self) -> None:
-        self._orientation.relevel(_LOST_TURN)
-
-    @property
-    def angle(self) -> float:
-        return self._angle
-
-    @property
-    def rate(self) -> float:
-        return self._rate
-
-
-_LOST_TURN = 0.5  # [rad] by which a strut may have turned unseen
+        rates = (verdict.sample.angular_velocity - self._orientation.filter.gyroscope_bias).tolist()
+        self.angle = inclination(self._axis, up)
+        self.rate = inclination_rate(self._axis, up, rates)
 
 
 @dataclass(frozen=True)
@@ -135,14 +134,14 @@ class StrutParameters:
         estimator: "ekf", "vqf" or "complementary".
         time_constant: of the complementary filter [s].
         stale_after: age of a sample from which its strut counts as not measured [s].
-        ekf, check: of each IMU; struts move less far than a hand does.
+        ekf, watch: of each IMU; struts move less far than a hand does.
     """
 
     estimator: str = "ekf"
     time_constant: float = 0.5
     stale_after: float = 0.15
     ekf: EkfParameters = field(default_factory=lambda: replace(EkfParameters(), position_std=0.2))
-    check: SampleCheckParameters = field(default_factory=SampleCheckParameters)
+    watch: WatchParameters = field(default_factory=WatchParameters)
 
 
 class StrutInclinations:
@@ -170,8 +169,7 @@ class StrutInclinations:
     def reset(self) -> None:
         """Forget all samples."""
         self._struts = {
-            name: _Strut(self._make_filter(axis), SampleCheck(self.parameters.check))
-            for name, axis in zip(self.names, self._axes.tolist(), strict=True)
+            name: self._make_filter(axis) for name, axis in zip(self.names, self._axes.tolist(), strict=True)
         }
 
     def update(self, name: str, sample: ImuSample) -> None:
@@ -187,9 +185,9 @@ class StrutInclinations:
     def angles(self, time: float) -> np.ndarray:
         """(s,) inclinations [rad] at one common time [s], carried on from each strut's last sample by its rate.
 
-        NaN where a strut has not been measured for `stale_after`, or not yet.
+        NaN where a strut has not been measured for `stale_after`, or not yet, or where its IMU is not to be believed.
         """
-        return np.array([strut.angle(time, self.parameters.stale_after) for strut in self._struts.values()])
+        return np.array([strut.angle_at(time, self.parameters.stale_after) for strut in self._struts.values()])
 
     @property
     def newest(self) -> float:
@@ -199,41 +197,18 @@ class StrutInclinations:
 
     @property
     def faults(self) -> dict[str, tuple[str, ...]]:
-        """What is wrong with the last sample of each strut, by name; struts without faults are left out."""
+        """What is wrong with each strut's last sample or its answer, by name; struts without faults are left out."""
         return {name: strut.faults for name, strut in self._struts.items() if strut.faults}
 
 
-class _Strut:
-    """A filter behind a check of its samples."""
+def _filter_factory(parameters: StrutParameters) -> Callable[[Vector], StrutFilter]:
+    def watched(axis: Vector, orientation: OrientationFilter) -> StrutFilter:
+        return OrientationInclination(axis, WatchedOrientation(orientation, parameters.watch))
 
-    def __init__(self, inclination_filter: InclinationFilter, check: SampleCheck):
-        self._filter = inclination_filter
-        self._check = check
-        self.time = math.nan
-        self.faults: tuple[str, ...] = ()
-
-    def update(self, sample: ImuSample) -> None:
-        verdict = self._check.judge(sample)
-        self.faults = verdict.faults
-        if verdict.trust is Trust.BAD:
-            return
-        if verdict.trust is Trust.LOST:
-            self._filter.relevel()
-        self._filter.update(verdict.sample)
-        self.time = sample.time
-
-    def angle(self, time: float, stale_after: float) -> float:
-        age = time - self.time
-        if not age <= stale_after:
-            return math.nan
-        return min(max(self._filter.angle + age * self._filter.rate, 0.0), math.pi)
-
-
-def _filter_factory(parameters: StrutParameters) -> Callable[[Vector], InclinationFilter]:
     factories = {
-        "ekf": lambda axis: OrientationInclination(axis, OrientationEkf(parameters.ekf)),
-        "vqf": lambda axis: OrientationInclination(axis, VqfOrientation()),
-        "complementary": lambda axis: ComplementaryInclination(axis, parameters.time_constant),
+        "ekf": lambda axis: watched(axis, OrientationEkf(parameters.ekf)),
+        "vqf": lambda axis: watched(axis, VqfOrientation()),
+        "complementary": lambda axis: ComplementaryInclination(axis, parameters.time_constant, parameters.watch.check),
     }
     if parameters.estimator not in factories:
         raise UsageError(f"no estimator of inclinations '{parameters.estimator}': there are {', '.join(factories)}")

@@ -74,7 +74,7 @@ def _load(path: Path) -> np.ndarray:
     if path.stat().st_size > _MAX_SIZE:
         raise RecordingError(f"{path}: larger than {_MAX_SIZE} bytes, not a trial of RepoIMU")
     try:
-        content = np.genfromtxt(path, delimiter=";", skip_header=2, usecols=range(_COLUMNS), ndmin=2)
+        content = np.atleast_2d(np.genfromtxt(path, delimiter=";", skip_header=2, usecols=range(_COLUMNS)))
     except ValueError as error:
         raise RecordingError(f"{path}: not a table of RepoIMU: {' '.join(str(error).split())[:200]}") from error
     if len(content) <= _SETTLING * RATE or not np.isfinite(content).all():

@@ -1,7 +1,8 @@
 """Rotations as the sensors' code uses them: quaternions are w, x, y, z."""
 
+import math
+
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError
 
@@ -19,9 +20,18 @@ def checked_rotation(rotation: np.ndarray) -> np.ndarray:
 
 
 def quaternion_from_matrix(rotation: np.ndarray) -> np.ndarray:
-    """(4,) unit quaternion of a rotation matrix."""
-    x, y, z, w = Rotation.from_matrix(rotation).as_quat()
-    return np.array([w, x, y, z])
+    """(4,) unit quaternion of a rotation matrix (3, 3), from its largest component (Shepperd 1978)."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rotation.tolist()
+    squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)  # 4 w², 4 x², 4 y², 4 z²
+    largest = squares.index(max(squares))
+    w, x, y, z = (  # each times 4 and the largest component
+        (squares[0], zy - yz, xz - zx, yx - xy),
+        (zy - yz, squares[1], xy + yx, xz + zx),
+        (xz - zx, xy + yx, squares[2], yz + zy),
+        (yx - xy, xz + zx, yz + zy, squares[3]),
+    )[largest]
+    size = math.sqrt(w * w + x * x + y * y + z * z)
+    return np.array([w / size, x / size, y / size, z / size])
 
 
 def quaternion_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
