@@ -6,10 +6,11 @@ from bodies import distorted_block
 from scipy.optimize import brentq
 
 from soft_twin.errors import InputError, MeshError
+from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import CableLength, Prescribed
-from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.mechanics.constraints import Driven, Prescribed
+from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
@@ -58,10 +59,10 @@ def test_values_may_be_set_as_lists_and_are_checked_each_time():
     body = body_of_block()
     gravity, load = Gravity(), NodalLoad("top", [0.0, 0.0, 1.0])
     load.nodes = np.flatnonzero(body.mesh.nodes[:, 2] > 2.0 - 1e-9)
-    pull, pressure = CableTension(some_cable(body), [1.0]), Pressure(outer_faces(body.mesh), 10.0)
-    wound = CableLength(some_cable(body))
+    pull, pressure = Effort(CableActuators(some_cable(body), np.inf), [1.0]), Pressure(outer_faces(body.mesh), 10.0)
+    wound = Driven(CableActuators(some_cable(body), np.inf))
     model = Model(body, [gravity, load, pull, pressure], [wound])
-    gravity.vector, load.value, pull.tensions, wound.displacements = [0, 0, 1.0], [0, 1.0, 0], [2.0], [0.01]
+    gravity.vector, load.value, pull.efforts, wound.coordinates = [0, 0, 1.0], [0, 1.0, 0], [2.0], [0.01]
     assert equilibrium(model).multipliers[0][0] > 0.0
     for owner, name, wrong in (
         (gravity, "vector", [0.0, 1.0]),
@@ -69,12 +70,12 @@ def test_values_may_be_set_as_lists_and_are_checked_each_time():
         (load, "value", [0.0, 1.0]),
         (load, "value", np.zeros((2, 3))),
         (load, "value", [0.0, 0.0, np.inf]),
-        (pull, "tensions", [-1.0]),
-        (pull, "tensions", [1.0, 2.0]),
-        (pull, "tensions", [np.nan]),
+        (pull, "efforts", [-1.0]),
+        (pull, "efforts", [1.0, 2.0]),
+        (pull, "efforts", [np.nan]),
         (pressure, "pressure", np.nan),
-        (wound, "displacements", [0.0, 0.0]),
-        (wound, "displacements", [np.nan]),
+        (wound, "coordinates", [0.0, 0.0]),
+        (wound, "coordinates", [np.nan]),
     ):
         before = getattr(owner, name)
         with pytest.raises(InputError):
@@ -91,7 +92,7 @@ def test_cables_without_points_are_refused(count):
 def test_parts_of_another_mesh_are_refused():
     body, small = body_of_block(), voxel_mesh(np.ones((1, 1, 1)), 3.0, "hex8")
     small = Body(small, Material(energy_named("linear", 1e5, 0.3), 1.0), "base")
-    for part in (CableTension(some_cable(body)), CableLength(some_cable(body))):
+    for part in (Effort(CableActuators(some_cable(body), np.inf)), Driven(CableActuators(some_cable(body), np.inf))):
         with pytest.raises(InputError, match="threaded through another mesh"):
             part.attach(small)
     with pytest.raises(MeshError, match="pressure's faces: expected indices below 8"):
@@ -172,7 +173,7 @@ def test_cable_tension_is_its_potential_s_slope_inside_and_outside():
     outside = Cables.outside(body.mesh, np.array([[-1.0, 0.0, 0.0]]), top, np.array([[-0.5, 1.0, 2.0]]))
     assert outside.rest_lengths == pytest.approx([np.sqrt(0.25 + 1.0 + 4.0)])
     for cables in (inside, outside):
-        pull = CableTension(cables, 100.0 * np.arange(1, cables.count + 1))
+        pull = Effort(CableActuators(cables, np.inf), 100.0 * np.arange(1, cables.count + 1))
         pull.attach(body)
         x, direction = moved(body), RNG.normal(size=body.mesh.nodes.shape)
         assert (pull.force(x) * direction).sum() == pytest.approx(-slope(pull.energy, x, direction), rel=1e-7)
@@ -244,7 +245,7 @@ def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
     end is exp(−μ θ)."""
     body = body_of_block("hex20")
     cables = Cables(body.mesh, np.array([[1.5, 1.0, 0.0]]), np.array([[1.5, 1.0, 2.0]]), points_per_cell=16)
-    pull = CableTension(cables, [50.0], friction=0.3)
+    pull = Effort(PulledCables(cables, 0.3), [50.0])
     pull.attach(body)
     angle = 0.8
     t = angle * body.mesh.nodes[:, 2] / 2.0
@@ -255,7 +256,7 @@ def test_a_cable_that_turns_loses_tension_by_the_capstan_equation():
     total = pull.force(x).sum(axis=0)
     end = 50.0 * np.exp(-0.3 * angle)
     assert pull.energy(x) is None
-    last = pull._factors(x)[-1]
+    last = pull.actuators._factors_at(x)[-1]
     assert last * 50.0 == pytest.approx(end, rel=0.02)
     assert np.linalg.norm(total) < 50.0
 
@@ -274,7 +275,7 @@ def test_steps_with_a_nearly_straight_cable_with_friction_converge(friction):
     mesh = voxel_mesh(np.ones((3, 3, 6), int), 0.01, "hex8")
     body = Body(mesh, Material(energy_named("neo_hookean", 2e5, 0.4), 1000.0), mesh.nodes[:, 2] < 1e-9)
     cables = Cables(mesh, np.array([[0.004, 0.012, 0.0]]), np.array([[0.004, 0.012, 0.06]]))
-    model = Model(body, [Gravity([3.0, -2.0, -9.81]), CableTension(cables, [1.5], friction)])
+    model = Model(body, [Gravity([3.0, -2.0, -9.81]), Effort(PulledCables(cables, friction), [1.5])])
     scheme = BackwardEuler(model, 0.005, mass_damping=1.0)
     assert max(scheme.step().iterations for _ in range(20)) <= 10
 
@@ -284,7 +285,7 @@ def test_the_stiffness_of_cables_with_friction_is_the_slope_of_their_force(bend)
     """Two cables that are nearly straight, or bent."""
     body = body_of_block()
     starts, ends = [[0.4, 0.6, 0.0], [2.3, 1.2, 0.0]], [[0.7, 0.9, 2.0], [2.3, 1.2, 2.0]]
-    pull = CableTension(Cables(body.mesh, starts, ends), [50.0, 80.0], friction=0.7)
+    pull = Effort(PulledCables(Cables(body.mesh, starts, ends), 0.7), [50.0, 80.0])
     pull.attach(body)
     x, direction = (
         body.mesh.nodes + bend * RNG.normal(size=body.mesh.nodes.shape),

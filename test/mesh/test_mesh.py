@@ -8,7 +8,6 @@ from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.mesh.mesh import boundary_faces, jacobians, make_mesh, surface_triangles
-from soft_twin.robots.cable_tube_models import robot_mesh
 
 
 def volume(mesh):
@@ -48,12 +47,12 @@ def test_inverted_flat_floating_and_impossible_cells_are_refused():
 def test_a_mesh_in_millimetres_is_recognised(slender):
     tube = sweep_tube(1.8, 4.5, 100.0, (1, 6, 3))
     with pytest.raises(MeshError, match="seems to be in millimetres"):
-        robot_mesh(slender, (tube.nodes, tube.cells), "hex20r")
+        slender.build_mesh((tube.nodes, tube.cells), "hex20r")
 
 
 def test_the_robots_meshes_are_as_the_issue_wants_them(slender):
-    assert len(robot_mesh(slender, element="tet4").cells) >= 4700
-    assert robot_mesh(slender).element.name == "hex20r"
+    assert len(slender.build_mesh(element="tet4").cells) >= 4700
+    assert slender.build_mesh().element.name == "hex20r"
 
 
 def test_names_survive_renumbering_and_are_listed_when_wrong():

@@ -14,6 +14,8 @@ from soft_twin.mechanics.materials.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.mechanics.materials.mean_dilatation import MeanDilatation
 from soft_twin.mesh.mesh import Mesh, checked_indices, jacobians
 
+NOTHING = 1e-12  # [kg] that is left of a mass that was taken off
+
 
 @dataclass
 class Material:
@@ -91,7 +93,9 @@ class Body:
             free[nodes_of(self, clamped, "clamped")] = False
         if not free.any():
             raise MeshError(f"all {len(free)} nodes are clamped: a body needs some that are free")
-        self.place = slender_order([mesh.cells], free)
+        carried = np.setdiff1d(np.arange(len(mesh.nodes)), mesh.body_nodes)  # they hang together with nothing
+        self._groups = [mesh.cells, carried[:, None]] if len(carried) else [mesh.cells]
+        self.place = slender_order(self._groups, free, mesh.nodes)
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
         self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
         self.attached = np.zeros(len(mesh.nodes))
@@ -111,7 +115,7 @@ class Body:
 
     def new_factorisation(self) -> Cholesky:
         """An empty matrix with room for the stiffness."""
-        return cholesky_for([self.mesh.cells], self.place)
+        return cholesky_for(self._groups, self.place)
 
     def assemble(self, x: np.ndarray, stiffness: Cholesky | None = None) -> tuple[float, np.ndarray, float, int]:
         """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix that couples the
@@ -140,16 +144,19 @@ class Body:
 
     def attach_mass(self, nodes: str | np.ndarray, mass: float) -> None:
         """Hang a mass [kg] on nodes (a name, indices (k,), or a mask (n,)), in equal parts: it has weight and inertia.
-        Before a model is made of the body, else the model's `update_mass` is called.
+        A negative one takes off what hangs there. Before a model is made of the body, else the model's `update_mass` is
+        called where it moves.
 
         Raises:
-            InputError: a mass that is negative or not finite, or no nodes.
+            InputError: a mass that is not finite, or takes off more than hangs there, or no nodes.
             MeshError: nodes that are none of the mesh's.
         """
         chosen = nodes_of(self, nodes, "attached mass")
-        if not 0.0 <= mass < np.inf:
-            raise InputError(f"attached mass: {mass:g} kg is not a finite positive number")
-        self.attached[chosen] += mass / len(chosen)
+        left = self.attached[chosen] + mass / len(chosen)
+        if not (left > -NOTHING).all() or not mass < np.inf:
+            hung = self.attached[chosen].min() * len(chosen)
+            raise InputError(f"attached mass: {mass:g} kg is not finite, or takes off more than the {hung:g} kg there")
+        self.attached[chosen] = np.maximum(left, 0.0)
         self._weigh()
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:

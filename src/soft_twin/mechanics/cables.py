@@ -19,6 +19,7 @@ from soft_twin.mechanics.body import nodes_in
 from soft_twin.mesh.embedding import cut_lines, slopes
 from soft_twin.mesh.mesh import Mesh, jacobians
 
+IN_PLANE = 1e-9  # [m]
 SHORTEST = 1e-9  # [m]: a cable from a place to itself has no direction
 
 
@@ -123,6 +124,20 @@ class Cables:
         return cables
 
     @classmethod
+    def joined(cls, parts: Sequence["Cables"]) -> "Cables":
+        """All cables of several on one body, one behind the other; their pieces lie in equal numbers of nodes."""
+        if len(parts) == 1:
+            return parts[0]
+        cables = cls.__new__(cls)
+        first = np.cumsum([0, *(part.count for part in parts[:-1])])
+        owners = np.concatenate([part._owners + start for part, start in zip(parts, first, strict=True)])
+        fields = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("_nodes", "_weights", "_offsets")
+        )
+        cables._set(*fields, owners, parts[0]._rest)
+        return cables
+
+    @classmethod
     def bundles(cls, mesh: Mesh, fibres: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]]) -> "Cables":
         """Bundles of fibres that fill cells: each is as long as ∫ ‖F m‖ dV [m³], at rest the volume of its cells.
 
@@ -149,6 +164,7 @@ class Cables:
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
         self._first = np.searchsorted(owners, np.arange(self.count))
         self._each, self._ones, self._node_count = np.arange(len(owners)), np.ones(len(owners)), len(rest)
+        self._rest = rest
         self.rest_lengths = self.lengths(rest)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
@@ -198,11 +214,12 @@ class Cables:
         lengths, directions = self.pieces_and_directions(x)
         _add_stiffness(self._weights, directions, tensions / lengths, offsets, strides, data)
 
-    def blocks(self, x: np.ndarray, tensions: np.ndarray) -> np.ndarray:
-        """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N]."""
+    def blocks(self, x: np.ndarray, tensions: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N], or of some of them."""
         lengths, directions = self.pieces_and_directions(x)
-        blocks = np.zeros((len(lengths), *2 * self._weights.shape[1:], 3, 3))
-        _fill_blocks(self._weights, directions, tensions / lengths, blocks)
+        weights, pulls = self._weights[which], (tensions / lengths)[which]
+        blocks = np.zeros((len(pulls), *2 * weights.shape[1:], 3, 3))
+        _fill_blocks(weights, directions[which], pulls, blocks)
         return blocks
 
     def jacobian(self, x: np.ndarray) -> csr_matrix:
@@ -280,6 +297,14 @@ def _fibre_weights(mesh: Mesh, cells: np.ndarray, directions: np.ndarray) -> tup
     return along.reshape(-1, along.shape[2]), (determinants[cells] * mesh.element.weights).ravel()
 
 
+def off_plane(mesh: Mesh, nodes: np.ndarray, point: np.ndarray) -> float:
+    """How far [m] a point (3,) lies off the plane of nodes (k,), if they are all in one: they cannot carry it then."""
+    centre = mesh.nodes[nodes].mean(axis=0)
+    arms, wanted = (mesh.nodes[nodes] - centre).T, point - centre
+    miss = float(np.linalg.norm(arms @ np.linalg.lstsq(arms, wanted, rcond=None)[0] - wanted))
+    return miss if miss > IN_PLANE * (1.0 + np.abs(wanted).max()) else 0.0
+
+
 def _carried(mesh: Mesh, nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Least-norm weights (c, k) of nodes (k,) with which they carry ends (c, 3), right for every affine motion.
 
@@ -291,10 +316,10 @@ def _carried(mesh: Mesh, nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
     weights = np.linalg.lstsq(arms, wanted, rcond=None)[0]
     miss = np.linalg.norm(arms @ weights - wanted, axis=0)
     weights += (1.0 - weights.sum(axis=0)) / len(nodes)
-    if miss.max() > 1e-9 * (1.0 + np.abs(wanted).max()):
+    if miss.max() > IN_PLANE * (1.0 + np.abs(wanted).max()):
         raise MeshError(
             f"the end of cable {int(miss.argmax())} is {1e3 * miss.max():.3g} mm off the plane of the "
-            f"{len(nodes)} nodes that shall carry it"
+            f"{len(nodes)} nodes that shall carry it: only a rigid plate's may"
         )
     return weights.T
 

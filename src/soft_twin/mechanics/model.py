@@ -20,6 +20,7 @@ from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
 from soft_twin.mechanics.body import Body, Target, add_parts
 from soft_twin.mechanics.constraints.base import Constraint
+from soft_twin.mechanics.constraints.driven import Driven
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.loads.base import Force
@@ -66,10 +67,9 @@ class Model:
 
     Attributes:
         body, forces, constraints: its parts; the values of forces and constraints may be set between solves.
-        actuators: what moves it; their efforts are loads, too.
+        actuators: what moves it, by efforts that are loads, too, or by coordinates that are constraints, see `drive`.
         unknowns: what is free.
         mass: (n, n) mass matrix of one coordinate [kg].
-        load_factor: 0…1, scales all forces.
     """
 
     def __init__(
@@ -86,7 +86,8 @@ class Model:
             MeshError, InputError: names that match nothing, nodes fixed twice, or nothing left to solve for.
         """
         self.actuators, self._efforts = ActuatorSet(actuators), [Effort(part) for part in actuators]
-        self.body, self.forces, self.constraints = body, [*forces, *self._efforts], list(constraints)
+        self._driven = [Driven(part) for part in actuators]
+        self.body, self.forces, self.constraints = body, [*forces, *self._efforts], [*constraints, *self._driven]
         for part in (*self.forces, *self.constraints):
             part.attach(body)
         self._clamped = body.place < 0
@@ -128,7 +129,38 @@ class Model:
     @efforts.setter
     def efforts(self, values: np.ndarray) -> None:
         for part, own in zip(self._efforts, self.actuators.split(values), strict=True):
-            part.efforts = own
+            part.take(own)
+
+    @property
+    def load_factor(self) -> float:
+        """0…1, scales all forces, and how far actuators are driven."""
+        return self._load_factor
+
+    @load_factor.setter
+    def load_factor(self, factor: float) -> None:
+        self._load_factor = factor
+        for part in self._driven:
+            part.share = factor
+
+    def drive(self, coordinates: Sequence[float | None] | None) -> None:
+        """Drive the actuators to coordinates (a,), None for one that is let go; None: let all go.
+
+        Raises:
+            InputError: not finite.
+        """
+        wanted = [None] * len(self.actuators) if coordinates is None else list(coordinates)
+        for part, own in zip(self._driven, self.actuators.split(wanted), strict=True):
+            part.coordinates = own
+
+    def driven_efforts(self, x: np.ndarray, multipliers: Multipliers) -> np.ndarray:
+        """(a,) of actuators that are driven, in a solution at positions (n, 3) with multipliers; 0 of the others."""
+        own = [(each, known) for each, known in zip(self.constraints, multipliers, strict=True) if each in self._driven]
+        return np.concatenate([np.zeros(0)] + [part.efforts(x, known) for part, known in own])
+
+    def undriven(self, multipliers: Multipliers) -> Multipliers:
+        """The same, without those of actuators that are driven."""
+        own = zip(self.constraints, multipliers, strict=True)
+        return Multipliers({} if isinstance(each, Driven) else known for each, known in own)
 
     @property
     def round_off(self) -> float:
@@ -252,7 +284,8 @@ class Model:
         for force, coupling in self._stiff:
             force.add_to(coupling, pose, increment.load * self.load_factor)
         for index, constraint, coupling in self._curved:
-            coupling.add(constraint.stiffness(pose.points, multipliers[index]), pose)
+            if multipliers[index]:
+                constraint.add_to(coupling, pose, multipliers[index])
         if increment.mass and self._mass_diagonal is not None:
             matrix.add_to_diagonal(increment.mass * self._mass_diagonal)
         elif increment.mass:

@@ -17,7 +17,8 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
     Raises:
         MeshError: fewer than four nodes near the plane.
     """
-    distance = np.abs(mesh.nodes[:, 2] - z)
+    distance = np.full(len(mesh.nodes), np.inf)
+    distance[mesh.body_nodes] = np.abs(mesh.nodes[mesh.body_nodes, 2] - z)
     width = np.sort(distance)[min(5, len(distance) - 1)] + 1e-9
     flat = distance <= max(width, 1e-9)
     if np.ptp(mesh.nodes[flat, 2]) > 1e-9 or flat.sum() < 6:

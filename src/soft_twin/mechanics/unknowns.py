@@ -17,6 +17,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import MeshError
+from soft_twin.linear_algebra.addresses import DROPPED
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.linear_algebra.envelope import slender_order
 from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
@@ -60,12 +61,15 @@ class Unknowns:
         if not free.any():
             raise MeshError("every node is held: nothing is left to solve for")
         extended = [self.extended(group) for group in groups]
-        self._place = slender_order(extended, free)
+        centres = np.repeat(self.rest.centres, 2, axis=0)
+        self._place = slender_order(extended, free, np.concatenate([nodes, centres]))
         self.matrix = cholesky_for(extended, self._place)
         self.matrix.shifts = SHIFTS
         self.size = 3 * int(free.sum())
         self._order = np.argsort(self._place[: len(nodes)])[np.count_nonzero(self._place[: len(nodes)] < 0) :]
         self._constant = self._selection()
+        turning = len(nodes) + 1 + 2 * np.arange(len(self.plates))
+        self._turning = [self.matrix.addresses(np.array([[block]])) for block in turning]
 
     @property
     def rest(self) -> Pose:
@@ -151,9 +155,7 @@ class Unknowns:
         for index, plate in enumerate(self.plates):
             outer = gradient[plate].T @ (pose.points[plate] - pose.centres[index])
             block = 0.5 * (outer + outer.T) - np.trace(outer) * np.eye(3)
-            node = np.array([[len(self._rest) + 2 * index + 1]])
-            offsets, strides = self.matrix.addresses(node)
-            _scatter(block[None, None, None], offsets, strides, self.matrix.data)
+            _scatter(block[None, None, None], *self._turning[index], self.matrix.data)
 
     def extended(self, group: np.ndarray) -> np.ndarray:
         """The blocks (m, k') that groups of nodes (m, k) depend on: a plate's node is replaced by its translation,
@@ -177,28 +179,29 @@ class Unknowns:
 
 
 class Coupling:
-    """Groups of nodes (m, k) whose stiffness blocks go to the matrix of some unknowns."""
+    """Groups of nodes (m, k) whose stiffness blocks go to the matrix of some unknowns.
+
+    Attributes:
+        on_plates: (m,) which groups touch a plate, and take a detour.
+        direct: addresses in the matrix, none of the groups that take the detour, and the matrix's data.
+    """
 
     def __init__(self, unknowns: Unknowns, nodes: np.ndarray):
-        self._unknowns, self._nodes = unknowns, nodes
-        self._on_plates = (unknowns.plate_of[nodes] >= 0).any(axis=1)
-        self._direct = unknowns.matrix.addresses(nodes[~self._on_plates])
-        touching = nodes[self._on_plates]
-        self._touching = touching
-        self._extended = unknowns.extended(touching)
-        self._addresses = unknowns.matrix.addresses(self._extended)
+        self._unknowns, matrix = unknowns, unknowns.matrix
+        self.on_plates = (unknowns.plate_of[nodes] >= 0).any(axis=1)
+        offsets = np.full((len(nodes), nodes.shape[1] * (nodes.shape[1] + 1) // 2), DROPPED)
+        strides = np.zeros_like(offsets)
+        offsets[~self.on_plates], strides[~self.on_plates] = matrix.addresses(nodes[~self.on_plates])
+        self.direct = offsets, strides, matrix.data
+        self._touching = nodes[self.on_plates]
+        self._extended = unknowns.extended(self._touching)
+        self._addresses = matrix.addresses(self._extended)
         self._find_columns()
-
-    @property
-    def direct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Addresses of all groups in the matrix and its data; None where one of them touches a plate."""
-        return None if len(self._touching) else (*self._direct, self._unknowns.matrix.data)
 
     def add(self, blocks: np.ndarray, pose: Pose) -> None:
         """Add the blocks (m, k, k, 3, 3), of which b ≤ a count, of all groups."""
-        data = self._unknowns.matrix.data
-        _scatter(np.ascontiguousarray(blocks[~self._on_plates]), *self._direct, data)
-        self.add_on_plates(blocks[self._on_plates], pose)
+        _scatter(np.ascontiguousarray(blocks), *self.direct)
+        self.add_on_plates(blocks[self.on_plates], pose)
 
     def add_on_plates(self, blocks: np.ndarray, pose: Pose) -> None:
         """Add the blocks (m', k, k, 3, 3), of which b ≤ a count, of the groups that touch plates."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import coo_matrix
@@ -30,10 +31,22 @@ class Mesh:
     surfaces: Mapping[str, np.ndarray] = field(default_factory=dict)
     groups: Mapping[str, np.ndarray] = field(default_factory=dict)
 
+    @cached_property
+    def body_nodes(self) -> np.ndarray:
+        """Indices (u,) of the nodes that cells have; others are places that something rigid carries."""
+        return np.unique(self.cells)
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest corner (3,) of the bounding box [m]."""
+        nodes = self.nodes[self.body_nodes]
+        return nodes.min(axis=0), nodes.max(axis=0)
+
     @property
     def size(self) -> np.ndarray:
         """Edge lengths (3,) of the bounding box [m]."""
-        return np.ptp(self.nodes, axis=0)
+        low, high = self.bounds
+        return high - low
 
     def volume(self, name: str) -> np.ndarray:
         """Indices (c,) of the cells of that name.

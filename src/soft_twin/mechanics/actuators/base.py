@@ -8,11 +8,16 @@ eᵀ ∂c/∂x and the stiffness −e ∂²c/∂x². What winch or valve count i
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body
+
+if TYPE_CHECKING:
+    from soft_twin.mechanics.unknowns import Coupling, Pose
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Actuators(ABC):
     """Some actuators of one kind on a body; see the module's docstring.
 
     Attributes:
+        has_potential: whether constant efforts are the slope of one, −e·c.
         unit: of an effort, "N" or "Pa".
         names: of each of the a actuators.
         softness: (a,) s, the coordinate that an effort takes up while the body stands still.
@@ -36,6 +42,7 @@ class Actuators(ABC):
         tolerance: (a,) how exactly a prescribed coordinate is met.
     """
 
+    has_potential = True
     unit: str
     names: list[str]
     softness: np.ndarray
@@ -82,8 +89,12 @@ class Actuators(ABC):
         """Friction is as if nothing had ever moved."""
 
     @abstractmethod
-    def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-        """Blocks −e ∂²c/∂x² (m, k, k, 3, 3) [N/m] for `groups`, symmetric as a whole."""
+    def stiffness(self, x: np.ndarray, efforts: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Blocks −e ∂²c/∂x² (m, k, k, 3, 3) [N/m] for `groups`, or for some of them, symmetric as a whole."""
+
+    def remainder(self, x: np.ndarray, efforts: np.ndarray) -> csr_matrix | None:
+        """What `stiffness` leaves out of −∂f/∂x (3 n, 3 n) [N/m], see `Force.remainder`."""
+        return None
 
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
         """Add eᵀ ∂c/∂x to nodal forces (n, 3) [N]."""
@@ -94,9 +105,15 @@ class Actuators(ABC):
         gradients = self.gradients(x)
         return [np.tensordot(gradients, each, axes=((0, 1), (0, 1))) for each in movements]
 
-    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
-        """Add the stiffness to a matrix's data at its addresses of `groups`, if there is a fast way to do it."""
-        return False
+    @abstractmethod
+    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> None:
+        """Add the stiffness to a matrix's data at its addresses of `groups`."""
+
+    def add_to(self, coupling: "Coupling", pose: "Pose", efforts: np.ndarray) -> None:
+        """Add the stiffness at a pose with efforts (a,) to the matrix of a coupling of `groups`."""
+        self.add_stiffness(pose.points, efforts, *coupling.direct)
+        if coupling.on_plates.any():
+            coupling.add_on_plates(self.stiffness(pose.points, efforts, coupling.on_plates), pose)
 
 
 class ActuatorSet:

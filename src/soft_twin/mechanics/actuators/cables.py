@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_matrix, diags
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorState
@@ -28,13 +29,14 @@ class CableActuators(Actuators):
     unit = "N"
 
     def __init__(self, cables: Cables, stiffness: float, names: Sequence[str] | None = None, friction: float = 0.0):
-        """`stiffness`: of a cable between winch and anchor [N/m]. `friction`: capstan coefficient μ.
+        """`stiffness`: of a cable between winch and anchor [N/m], infinite for one that does not stretch. `friction`:
+        capstan coefficient μ.
 
         Raises:
             InputError: a stiffness that is not positive, a friction that is negative, or another number of names.
         """
-        if not 0.0 < stiffness < np.inf:
-            raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive and finite")
+        if not stiffness > 0.0:
+            raise InputError(f"cables: stiffness {stiffness:g} N/m is not positive")
         if not friction >= 0.0:
             raise InputError(f"cables: friction {friction:g} must not be negative")
         self.cables, self.friction = cables, friction
@@ -58,13 +60,14 @@ class CableActuators(Actuators):
         return self.cables.rest_lengths - self.cables.lengths(x)
 
     def effective_coordinates(self, x: np.ndarray) -> np.ndarray:
-        if self._factors is None:
+        factors = self._factors_at(x)
+        if factors is None:
             return self.coordinates(x)
         pieces = self.cables.pieces_and_directions(x)[0]
-        return -np.bincount(self.cables.owners, self._factors * pieces, self.cables.count)
+        return -np.bincount(self.cables.owners, factors * pieces, self.cables.count)
 
     def at(self, x: np.ndarray) -> ActuatorState:
-        cables, factors = self.cables, self._factors
+        cables, factors = self.cables, self._factors_at(x)
         pieces, directions = cables.pieces_and_directions(x)
         coordinates = cables.rest_lengths - np.bincount(cables.owners, pieces, cables.count)
         if factors is None:
@@ -84,28 +87,52 @@ class CableActuators(Actuators):
     def forget(self) -> None:
         self._slid = np.zeros(self.cables.count)
         self._lengths: np.ndarray | None = None  # (c,) where the last step began
-        self._factors: np.ndarray | None = None  # (s,) φ of each piece; None: 1
+        self._factors: np.ndarray | None = None  # (s,) φ of each piece since then; None: 1
 
     def gradients(self, x: np.ndarray) -> np.ndarray:
-        if self._factors is None:
-            return -self.cables.lengths_and_gradients(x)[1]
-        return -self.cables.gradients_along(self.cables.lengths_and_directions(x)[1], self._factors)
+        return -self.cables.gradients_along(self.cables.lengths_and_directions(x)[1], self._factors_at(x))
 
     def add_forces(self, x: np.ndarray, efforts: np.ndarray, force: np.ndarray) -> None:
-        self.cables.add_pull(self.cables.lengths_and_directions(x)[1], self._piece_tensions(efforts), force)
+        self.cables.add_pull(self.cables.lengths_and_directions(x)[1], self._piece_tensions(x, efforts), force)
 
     def changes(self, x: np.ndarray, *movements: np.ndarray) -> list[np.ndarray]:
         directions = self.cables.lengths_and_directions(x)[1]
         return [-self.cables.changes(directions, each) for each in movements]
 
-    def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-        return self.cables.blocks(x, self._piece_tensions(efforts))
+    def stiffness(self, x: np.ndarray, efforts: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return self.cables.blocks(x, self._piece_tensions(x, efforts), which)
 
-    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
-        self.cables.add_stiffness(x, self._piece_tensions(efforts), offsets, strides, data)
-        return True
+    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> None:
+        self.cables.add_stiffness(x, self._piece_tensions(x, efforts), offsets, strides, data)
 
-    def _piece_tensions(self, efforts: np.ndarray) -> np.ndarray:
-        """(s,) what each piece of the cables pulls with [N]."""
-        tensions = efforts[self.cables.owners]
-        return tensions if self._factors is None else self._factors * tensions
+    def _piece_tensions(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
+        """(s,) what each piece of the cables pulls with at positions (n, 3) [N]."""
+        tensions, factors = efforts[self.cables.owners], self._factors_at(x)
+        return tensions if factors is None else factors * tensions
+
+    def _factors_at(self, x: np.ndarray) -> np.ndarray | None:
+        """(s,) φ of each piece; None: 1."""
+        return self._factors
+
+
+class PulledCables(CableActuators):
+    """Cables that are being pulled in all the time: what reaches a piece is exp(−μ θ) of the tension, with the angle θ
+    that the cable has turned from where it enters along +z to where the piece is now (capstan equation). Such a force
+    has no potential."""
+
+    has_potential = False
+
+    def __init__(self, cables: Cables, friction: float, names: Sequence[str] | None = None):
+        """`friction`: capstan coefficient μ."""
+        super().__init__(cables, np.inf, names, friction)
+
+    def begin(self, x: np.ndarray) -> None:
+        """Friction knows no past."""
+
+    def remainder(self, x: np.ndarray, efforts: np.ndarray) -> csr_matrix:
+        """How friction changes as the cables turn: the sum of −μ T ∂ℓ/∂x ∂θ/∂x over the pieces."""
+        falls = -self.friction * self._piece_tensions(x, efforts)
+        return (self.cables.piece_jacobian(x).T @ diags(falls) @ self.cables.turning_jacobian(x)).tocsr()
+
+    def _factors_at(self, x: np.ndarray) -> np.ndarray:
+        return np.exp(-self.friction * self.cables.turning(x))

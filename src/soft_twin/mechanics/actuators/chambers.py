@@ -60,11 +60,10 @@ class Chambers(Actuators):
         for effort, pressure in zip(efforts, self._pressures, strict=True):
             pressure.add_push(x, effort, force)
 
-    def stiffness(self, x: np.ndarray, efforts: np.ndarray) -> np.ndarray:
+    def stiffness(self, x: np.ndarray, efforts: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
         pairs = zip(efforts, self._pressures, strict=True)
-        return np.concatenate([effort * pressure.stiffness(x) for effort, pressure in pairs])
+        return np.concatenate([effort * pressure.stiffness(x) for effort, pressure in pairs])[which]
 
-    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> bool:
+    def add_stiffness(self, x: np.ndarray, efforts: np.ndarray, offsets, strides, data) -> None:
         for effort, pressure, own in zip(efforts, self._pressures, self._own, strict=True):
             pressure.add_stiffness(x, effort, offsets[own], strides[own], data)
-        return True

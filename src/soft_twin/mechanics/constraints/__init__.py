@@ -1,7 +1,7 @@
 """Constraints on bodies. A new one is a module with a class derived from Constraint, a new shape from Obstacle."""
 
 from soft_twin.mechanics.constraints.base import Constraint
-from soft_twin.mechanics.constraints.cables import CableLength
+from soft_twin.mechanics.constraints.driven import Driven
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.prescribed import Prescribed
 from soft_twin.mechanics.constraints.rigid_plate import RigidPlate
@@ -10,6 +10,6 @@ from soft_twin.mechanics.contact.contact import Contact
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
 
 __all__ = [
-    "Box", "CableLength", "Constraint", "Contact", "Cylinder", "Multipliers", "Obstacle", "Plane", "Prescribed",
+    "Box", "Constraint", "Contact", "Cylinder", "Driven", "Multipliers", "Obstacle", "Plane", "Prescribed",
     "RigidPlate", "Rows", "Sphere",
 ]  # fmt: skip

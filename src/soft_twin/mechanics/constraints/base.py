@@ -10,11 +10,15 @@ With a compliance c the row gives way by c λ: g + c λ takes the place of g, as
 """
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.constraints.rows import Rows
+
+if TYPE_CHECKING:
+    from soft_twin.mechanics.unknowns import Coupling, Pose
 
 
 class Constraint(ABC):
@@ -66,6 +70,10 @@ class Constraint(ABC):
     def stiffness(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
         """Blocks −Σ λ ∂²g/∂x² (m, k, k, 3, 3) for `groups`."""
         raise NotImplementedError
+
+    def add_to(self, coupling: "Coupling", pose: "Pose", multipliers: dict[int, float]) -> None:
+        """Add the stiffness at a pose to the matrix of its coupling."""
+        coupling.add(self.stiffness(pose.points, multipliers), pose)
 
     def support(self, rows: Rows) -> np.ndarray:
         """Blocks Σ ∂g/∂x ⊗ ∂g/∂x (m, k, k, 3, 3) of some of its rows, for `groups`."""

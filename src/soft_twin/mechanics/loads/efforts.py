@@ -1,7 +1,12 @@
 """Actuators with given efforts, as a load."""
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.base import Actuators
 from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.loads.base import Force
@@ -12,9 +17,24 @@ class Effort(Force):
     """Actuators whose efforts (a,) are given; they may be set at any time. Their potential is −e·c, with
     friction that of the effective coordinates."""
 
-    def __init__(self, actuators: Actuators):
+    def __init__(self, actuators: Actuators, efforts: Sequence[float] | None = None):
         self.actuators = actuators
-        self.efforts = np.zeros(actuators.count)
+        self.efforts = np.zeros(actuators.count) if efforts is None else efforts
+
+    @property
+    def efforts(self) -> np.ndarray:
+        return self._efforts
+
+    @efforts.setter
+    def efforts(self, values: Sequence[float]) -> None:
+        efforts = checked_vector(values, self.actuators.count, "efforts")
+        if (efforts < self.actuators.least_effort).any():
+            raise InputError(f"efforts: {efforts.tolist()} has a negative one, a cable never pushes")
+        self._efforts = efforts
+
+    def take(self, efforts: np.ndarray) -> None:
+        """Efforts (a,) of a solver, which are not checked."""
+        self._efforts = efforts
 
     def attach(self, body: Body) -> None:
         self.actuators.attach(body)
@@ -28,7 +48,9 @@ class Effort(Force):
         if self.efforts.any():
             self.actuators.add_forces(x, self.efforts, total)
 
-    def energy(self, x: np.ndarray) -> float:
+    def energy(self, x: np.ndarray) -> float | None:
+        if not self.actuators.has_potential:
+            return None
         return -float(self.efforts @ self.actuators.effective_coordinates(x)) if self.efforts.any() else 0.0
 
     @property
@@ -39,8 +61,8 @@ class Effort(Force):
         return self.actuators.stiffness(x, self.efforts)
 
     def add_to(self, coupling: Coupling, pose: Pose, factor: float) -> None:
-        if not self.efforts.any():
-            return
-        direct = coupling.direct
-        if direct is None or not self.actuators.add_stiffness(pose.points, factor * self.efforts, *direct):
-            super().add_to(coupling, pose, factor)
+        if self.efforts.any():
+            self.actuators.add_to(coupling, pose, factor * self.efforts)
+
+    def remainder(self, x: np.ndarray) -> csr_matrix | None:
+        return self.actuators.remainder(x, self.efforts)

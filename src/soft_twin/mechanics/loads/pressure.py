@@ -92,11 +92,9 @@ class Pressure(Force):
         return cross_matrices(0.5 * (along - along.swapaxes(1, 2)))
 
     def add_to(self, coupling: "Coupling", pose: "Pose", factor: float) -> None:
-        direct = coupling.direct
-        if direct is None:
-            super().add_to(coupling, pose, factor)
-        else:
-            self.add_stiffness(pose.points, factor * self.pressure, *direct)
+        self.add_stiffness(pose.points, factor * self.pressure, *coupling.direct)
+        if coupling.on_plates.any():
+            coupling.add_on_plates(factor * self.stiffness(pose.points)[coupling.on_plates], pose)
 
     def add_stiffness(self, x: np.ndarray, pressure: float, offsets, strides, data: np.ndarray) -> None:
         """Add the stiffness of a pressure [Pa] to a matrix's data, at its addresses of `groups`."""

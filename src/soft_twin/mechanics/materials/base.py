@@ -5,11 +5,11 @@ from functools import cached_property
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from numpy.exceptions import ComplexWarning
 
 from soft_twin.errors import MaterialError
 from soft_twin.mechanics.materials.assembly import assemble_stiffness, assemble_stress, deformation_gradients
 
+ComplexWarning = getattr(np, "exceptions", np).ComplexWarning  # numpy < 1.25, Humble's, has no place for exceptions
 COMPLEX_STEP = 1e-30
 REAL_STEP = 1e-5  # of deformation gradients, which are about one
 CHECK_STEP = 5e-4  # of deformation gradients

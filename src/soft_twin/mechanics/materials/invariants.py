@@ -16,11 +16,10 @@ import numpy as np
 
 from soft_twin.linear_algebra.compiled import kernel, part
 from soft_twin.mechanics.materials.assembly import (
-    add_products,
     deformation_gradients,
     fill_columns,
     new_rows,
-    scatter_rows,
+    scatter_products,
 )
 from soft_twin.mechanics.materials.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.mechanics.materials.tensors import IDENTITY, cofactor, cofactor_derivative, outer, scaled
@@ -85,37 +84,36 @@ def _fill_cofactor(A, H):
 
 
 @part(fastmath={"contract"}, forceinline=True)
-def _fill_row(ga, A, H, left, right, by_I, by_J, M):
-    """Fill M (9, 3) with what a gradient gᵦ becomes in the blocks of a's row: see the module's docstring."""
+def _fill_row(ga, A, H, left, right, by_I, by_J, o, M):
+    """Fill M (9, o … o + 3) with what a gradient gᵦ becomes in the blocks of a's row: see the module's docstring."""
     g0, g1, g2 = ga
     for i in range(3):
         f, h = A[i, 0] * g0 + A[i, 1] * g1 + A[i, 2] * g2, H[i, 0] * g0 + H[i, 1] * g1 + H[i, 2] * g2
         for s in range(3):
             for t in range(3):
-                M[3 * i + s, t] = f * left[s, t] + h * right[s, t]
+                M[3 * i + s, o + t] = f * left[s, t] + h * right[s, t]
     for i in range(3):
-        M[4 * i, 0] += by_I * g0
-        M[4 * i, 1] += by_I * g1
-        M[4 * i, 2] += by_I * g2
+        M[4 * i, o] += by_I * g0
+        M[4 * i, o + 1] += by_I * g1
+        M[4 * i, o + 2] += by_I * g2
         u, w = (i + 1) % 3, (i + 2) % 3
         t0 = by_J * (A[i, 1] * g2 - A[i, 2] * g1)
         t1 = by_J * (A[i, 2] * g0 - A[i, 0] * g2)
         t2 = by_J * (A[i, 0] * g1 - A[i, 1] * g0)
-        M[3 * u + w, 0] += t0
-        M[3 * u + w, 1] += t1
-        M[3 * u + w, 2] += t2
-        M[3 * w + u, 0] -= t0
-        M[3 * w + u, 1] -= t1
-        M[3 * w + u, 2] -= t2
+        M[3 * u + w, o] += t0
+        M[3 * u + w, o + 1] += t1
+        M[3 * u + w, o + 2] += t2
+        M[3 * w + u, o] -= t0
+        M[3 * w + u, o + 1] -= t1
+        M[3 * w + u, o + 2] -= t2
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
 def _assemble(cells, gradients, volumes, F, slopes, force, offsets, strides, data):
     (m, q), k = volumes.shape, cells.shape[1]
     H, P, left, right = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    K, G, M = new_rows(k)
+    K, G, M = new_rows(k, q)
     for e in range(m):
-        K[:] = 0.0
         for p in range(q):
             g, A, v = gradients[e, p], F[e, p], volumes[e, p]
             _fill_cofactor(A, H)
@@ -133,9 +131,8 @@ def _assemble(cells, gradients, volumes, F, slopes, force, offsets, strides, dat
                 for j in range(3):
                     left[i, j] = by_II * A[i, j] + by_IJ * H[i, j]
                     right[i, j] = by_IJ * A[i, j] + by_JJ * H[i, j]
-            fill_columns(g, G)
+            fill_columns(g, p, G)
             for a in range(k):
-                _fill_row((g[a, 0], g[a, 1], g[a, 2]), A, H, left, right, by_I, by_J, M)
-                add_products(a, M, G, K[a])
+                _fill_row((g[a, 0], g[a, 1], g[a, 2]), A, H, left, right, by_I, by_J, 3 * p, M[a])
         if len(offsets):
-            scatter_rows(K, k, offsets[e], strides[e], data)
+            scatter_products(K, G, M, offsets[e], strides[e], data)
