@@ -5,7 +5,9 @@ import pytest
 from bodies import body_of, dense, distorted_block
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.linear_algebra.envelope import envelope_operations, slender_order
 from soft_twin.mesh.generate.sweep import sweep_tube
+from soft_twin.mesh.generate.voxels import voxel_mesh
 
 
 @pytest.fixture(params=["hex8", "tet10", "swept"])
@@ -56,3 +58,16 @@ def test_a_matrix_that_is_not_finite_is_an_error(body):
     matrix = body.new_factorisation()
     with pytest.raises(ConvergenceError, match="not finite"):
         matrix.factorise(lambda: matrix.data.fill(np.nan))
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 0, 1)], ids=["along z", "along y"])
+def test_a_regular_mesh_is_ordered_layer_by_layer(axes):
+    """A layer of hex20 has (n + 1)² corners and 2 n (n + 1) middles of edges, and (n + 1)² middles up to the next one:
+    no envelope need be much higher than one layer with a row of cells."""
+    n, layers = 5, 8
+    mesh = voxel_mesh(np.ones((n, n, layers), dtype=bool), 0.01, "hex20r")
+    points = mesh.nodes[:, axes]
+    free = points[:, list(axes).index(2)] > 0.0
+    height = 3.0 * (2 * (n + 1) ** 2 + 2 * n * (n + 1) + 5 * (n + 1))
+    operations = envelope_operations([mesh.cells], slender_order([mesh.cells], free, points))
+    assert operations < 3.0 * np.count_nonzero(free) * height**2

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from bodies import body_of
-from scipy.sparse import random_array
+from scipy.sparse import random as random_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from soft_twin.errors import ConvergenceError, InputError
@@ -175,7 +175,7 @@ def test_cover_touches_every_edge_and_is_no_larger_than_a_matching():
     """Kőnig: the smallest cover has as many nodes as the largest matching has edges."""
     random = np.random.default_rng(6)
     for _ in range(20):
-        edges = random_array((30, 25), density=0.06, rng=random, format="csr")
+        edges = random_matrix(30, 25, density=0.06, random_state=random, format="csr")
         rows, columns = smallest_cover(edges)
         row, column = edges.nonzero()
         assert (rows[row] | columns[column]).all()
@@ -193,15 +193,17 @@ def test_fill_in_of_a_cube_grows_no_faster_than_theory():
 
 def test_a_slender_body_gets_an_envelope_and_a_compact_one_fronts():
     tube = sweep_tube(0.2, 1.0, 8.0, (1, 6, 20))
-    assert isinstance(cholesky_for([tube.cells], slender_order([tube.cells], tube.nodes[:, 2] > 0)), EnvelopeCholesky)
+    assert isinstance(
+        cholesky_for([tube.cells], slender_order([tube.cells], tube.nodes[:, 2] > 0, tube.nodes)), EnvelopeCholesky
+    )
     nodes, cells = block_of_tetrahedra(14)
-    matrix = cholesky_for([cells], slender_order([cells], nodes[:, 2] > 0))
+    matrix = cholesky_for([cells], slender_order([cells], nodes[:, 2] > 0, nodes))
     assert isinstance(matrix, SparseCholesky)
 
 
 def test_a_large_slender_body_gets_fronts(monkeypatch):
     tube = sweep_tube(0.2, 1.0, 8.0, (1, 6, 20))
-    place = slender_order([tube.cells], tube.nodes[:, 2] > 0)
+    place = slender_order([tube.cells], tube.nodes[:, 2] > 0, tube.nodes)
     monkeypatch.setattr("soft_twin.linear_algebra.sparse_cholesky.WORTH_DISSECTING", 0.0)
     assert isinstance(cholesky_for([tube.cells], place), EnvelopeCholesky)
     monkeypatch.setattr("soft_twin.linear_algebra.sparse_cholesky.LARGE", 0.0)

@@ -8,10 +8,11 @@ from bodies import distorted_block
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import CableLength, Contact, Plane, Prescribed, RigidPlate, Sphere
-from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.mechanics.constraints import Contact, Driven, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.muscle import Muscle
@@ -61,7 +62,7 @@ def loaded_block():
     top = np.flatnonzero(body.mesh.nodes[:, 2] > 0.2 - 1e-9)
     gravity, load = Gravity([5.0, 0.0, -9.81]), NodalLoad(top, [3.0, 4.0, -2.0])
     cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
-    pull = CableTension(cables, [40.0])
+    pull = Effort(CableActuators(cables, np.inf), [40.0])
     model = Model(body, [gravity, load, pull])
     material = body.parts[0].material
     return model, [
@@ -70,7 +71,7 @@ def loaded_block():
         Density(model, material),
         Attribute(gravity, "vector", 0),
         Attribute(load, "value", 1),
-        Attribute(pull, "tensions", 0),
+        Attribute(pull, "efforts", 0),
     ]
 
 
@@ -101,7 +102,7 @@ def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
         body.mesh, np.array([[0.4, 0.1, 0.0], [-0.1, 0.1, 0.0]]), np.flatnonzero(nodes[:, 2] > 0.2 - 1e-9),
         np.array([[0.32, 0.1, 0.2], [-0.02, 0.1, 0.2]]),
     )  # fmt: skip
-    pull = CableLength(cables, [0.02, 0.001], stiffness=1e5)
+    pull = Driven(CableActuators(cables, 1e5), [0.02, 0.001])
     ball = Sphere([0.15, 0.26, 0.12], 0.085)
     gravity = Gravity([0.0, 3.0, -9.81])
     model = Model(body, [gravity], [RigidPlate(nodes[:, 2] > 0.2 - 1e-9), pull, Contact(ball)])
@@ -109,7 +110,7 @@ def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
     assert solved.multipliers[1][0] > 1.0 and max(solved.multipliers[2].values()) > 0.1
     parameters = [
         Elastic(body.parts[0].material, "young_modulus"),
-        Attribute(pull, "displacements", 0),
+        Attribute(pull, "coordinates", 0),
         Attribute(gravity, "vector", 1),
         Attribute(ball, "position", 1),
     ]
@@ -121,7 +122,7 @@ def test_sensitivities_know_plates_cables_that_pull_and_contact(monkeypatch):
 
 def test_pressure_on_a_rim_that_moves_is_differentiated_too(monkeypatch):
     """Newton's method only has the symmetric part of its stiffness: solutions are asked to be better than usual."""
-    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-13)
     body = block(element="hex20")
     top = body.mesh.nodes[:, 2] > 0.2 - 1e-9
     faces = [cell[list(face)] for cell in body.mesh.cells for face in body.mesh.element.faces]
@@ -141,26 +142,26 @@ def test_cables_with_friction_are_differentiated():
     """A force without a potential, whose stiffness has no symmetry."""
     body, gravity = block(), Gravity([20.0, 3.0, -9.81])
     cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
-    pull = CableTension(cables, [60.0], friction=0.4)
+    pull = Effort(PulledCables(cables, 0.4), [60.0])
     model = Model(body, [gravity, pull])
     solved = equilibrium(model)
-    parameters = [Attribute(pull, "tensions", 0), Attribute(pull, "friction"), Attribute(gravity, "vector", 0)]
+    parameters = [Attribute(pull, "efforts", 0), Attribute(pull.actuators, "friction"), Attribute(gravity, "vector", 0)]
     derivatives_are_exact(model, solved, parameters, relative=1e-2)
 
 
 @pytest.mark.parametrize("touches", [False, True])
 def test_gradients_through_time_with_a_plate_that_turns(touches, monkeypatch):
     """In steps of Crank–Nicolson its forces balance at the midpoint."""
-    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-13)
     body = block(law="stable_neo_hookean")
     nodes = body.mesh.nodes
     top = nodes[:, 2] > 0.2 - 1e-9
     body.attach_mass(np.flatnonzero(top), 3.0)
     cables = Cables.outside(body.mesh, np.array([[0.4, 0.1, 0.0]]), np.flatnonzero(top), np.array([[0.32, 0.1, 0.2]]))
-    pull = CableTension(cables, [20.0])
+    pull = Effort(CableActuators(cables, np.inf), [20.0])
     ball = Contact(Sphere([0.15, 0.1, 0.31], 0.1))
     model = Model(body, [Gravity([4.0, 3.0, -9.81]), pull], [RigidPlate(top), *[ball] * touches])
-    parameters = [Elastic(body.parts[0].material, "young_modulus"), Attribute(pull, "tensions", 0)]
+    parameters = [Elastic(body.parts[0].material, "young_modulus"), Attribute(pull, "efforts", 0)]
 
     def run():
         spinning = np.cross([2.0, -9.0, 12.0], nodes) * (nodes[:, 2:] > 1e-9)
@@ -182,7 +183,7 @@ def test_gradients_through_time_with_a_plate_that_turns(touches, monkeypatch):
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
 def test_pressure_on_a_rim_that_moves_is_differentiated_through_time(scheme, monkeypatch):
-    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-13)
     body = block()
     nodes = body.mesh.nodes
     faces = [cell[list(face)] for cell in body.mesh.cells for face in body.mesh.element.faces]
@@ -228,7 +229,7 @@ class Ramp:
 
 @pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
 def test_actuation_that_changes_from_step_to_step_is_differentiated(scheme, monkeypatch):
-    monkeypatch.setattr(solve, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(solve, "TOLERANCE", 1e-13)
     monkeypatch.setattr(solve, "GAP_TOLERANCE", 1e-10)
     mesh = block().mesh
     solid, muscle = Material(energy_named("neo_hookean", 2e5, 0.4), 1100.0), Muscle(5e4, [0.1, 0.0, 1.0])
@@ -266,11 +267,11 @@ def test_gradients_through_time(scheme):
     body = block(law="corotational")
     gravity = Gravity([4.0, 0.0, -9.81])
     cables = Cables(body.mesh, np.array([[0.05, 0.1, 0.0]]), np.array([[0.05, 0.1, 0.2]]))
-    pull = CableLength(cables, [0.004], stiffness=1e4)
+    pull = Driven(CableActuators(cables, 1e4), [0.004])
     floor = Contact(Plane([0.302, 0.0, 0.0], [-1.0, 0.0, 0.0]))
     model = Model(body, [gravity], [pull, floor])
     material = body.parts[0].material
-    parameters = [Elastic(material, "young_modulus"), Density(model, material), Attribute(pull, "displacements", 0)]
+    parameters = [Elastic(material, "young_modulus"), Density(model, material), Attribute(pull, "coordinates", 0)]
 
     def run():
         integrator = scheme(model, 0.004, velocities=[0.3, 0.1, 0.0], mass_damping=3.0, stiffness_damping=1e-3)

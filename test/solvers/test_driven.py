@@ -133,3 +133,28 @@ def test_what_cannot_drive_is_refused():
         MovingBase(STILL, np.full(3, np.inf))
     with pytest.raises(InputError, match="one Gravity"):
         DrivenEuler(Model(model.body, [], actuators=[]), 0.02)
+
+
+def test_cables_that_are_let_go_leave_a_damped_body_that_grows_and_does_not_buckle():
+    """Pressed together far beyond the load at which it would buckle without cables, which hold it straight."""
+    model, gravity = slender_bar(), MovingBase(np.array([0.05, 0.0, 0.0]))
+    dynamics = DrivenEuler(model, 0.02, stiffness_damping=0.4)
+    moved(dynamics, 40, gravity, wound=np.full(4, 0.003))
+    buckling = np.pi**2 / 4.0 * MODULUS * (SIZE / 2.0) ** 4 / 12.0 / LENGTH**2
+    assert dynamics.efforts.sum() > 3.0 * buckling
+    pressed, unsolved = -end(model, dynamics.pose.points - model.rest.points)[2], dynamics.damped_steps
+    for wound in (0.002, 0.001, 0.0, -0.01):
+        grown = moved(dynamics, 8, gravity, wound=np.full(4, wound))
+    assert dynamics.damped_steps == unsolved and (dynamics.efforts < 1e-9).all()
+    assert -end(model, grown)[2] < 0.3 * pressed
+    assert np.abs(grown[:, :2]).max() < 2e-3
+
+
+def slender_bar():
+    """A bar of 5 × 5 × 100 mm with cables along its four edges."""
+    mesh = voxel_mesh(np.ones((1, 1, 8), dtype=bool), np.array([SIZE / 2.0, SIZE / 2.0, LENGTH / 8.0]), "hex20r")
+    mesh.nodes[:, :2] -= 0.25 * SIZE
+    body = Body(mesh, Material(energy_named("corotational", MODULUS, 0.3), DENSITY), "base")
+    corners = 0.002 * np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, -1.0, 0.0], [1.0, -1.0, 0.0]])
+    edges = Cables(mesh, corners, corners + [0.0, 0.0, LENGTH])
+    return Model(body, [Gravity(STILL)], actuators=[CableActuators(edges, 2000.0, list("abcd"))])

@@ -10,11 +10,12 @@ from scipy.special import ellipe, ellipk
 from test_loads import outer_faces
 
 from soft_twin.errors import ConvergenceError, InputError, MaterialError, MeshError
+from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import CableLength, Contact, Multipliers, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints import Contact, Driven, Multipliers, Plane, Prescribed, RigidPlate, Sphere
 from soft_twin.mechanics.constraints.rows import stacked
-from soft_twin.mechanics.loads import CableTension, Gravity, NodalLoad, Pressure
+from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
@@ -38,9 +39,11 @@ def rich_model():
     inside = Cables(body.mesh, np.array([[0.5, 0.5, 0.0]]), np.array([[0.5, 0.5, 2.0]]))
     outside = Cables.outside(body.mesh, np.array([[4.0, 1.0, 0.0]]), top, np.array([[3.2, 1.0, 2.0]]))
     pressure = Pressure(outer_faces(body.mesh), 3e3)
-    pull = CableLength(outside, [0.1], stiffness=1e5)
+    pull = Driven(CableActuators(outside, 1e5), [0.1])
     constraints = [RigidPlate(top), pull, Contact(Sphere([1.5, 2.5, 1.0], 0.6))]
-    return Model(body, [Gravity(), CableTension(inside, [300.0]), pressure], constraints, consistent_mass=True)
+    return Model(
+        body, [Gravity(), Effort(CableActuators(inside, np.inf), [300.0]), pressure], constraints, consistent_mass=True
+    )
 
 
 def test_the_hessian_is_the_slope_of_the_gradient_with_everything_at_once():
@@ -120,7 +123,7 @@ def test_a_stiff_cable_is_as_short_as_it_is_wound_and_a_slack_one_pulls_nothing(
     cables = Cables(
         body.mesh, np.array([[0.4, 0.6, 0.0], [2.6, 1.4, 0.0]]), np.array([[0.4, 0.6, 2.0], [2.6, 1.4, 2.0]])
     )
-    pull = CableLength(cables, [0.05, -0.2])
+    pull = Driven(CableActuators(cables, np.inf), [0.05, -0.2])
     solved = equilibrium(Model(body, [], [pull]))
     assert cables.lengths(solved.pose.points)[0] == pytest.approx(1.95, abs=1e-7)
     assert solved.multipliers[0].get(0, 0.0) > 100.0

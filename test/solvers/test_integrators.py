@@ -276,3 +276,56 @@ def test_what_makes_no_sense_is_named():
         BackwardEuler(block(), 0.01).advance(1.0, 0.0)
     with pytest.raises(InputError, match="damping: -1 1/s"):
         CrankNicolson(block(), 0.01, mass_damping=-1.0)
+
+
+class FromCurrentState(BackwardEuler):
+    """Linearised where a step starts (Baraff and Witkin 1998), and not where the body coasts to."""
+
+    def _coasted(self, dt):
+        return self.pose
+
+
+@pytest.mark.parametrize("scheme", [BackwardEuler, FromCurrentState], ids=["coasted", "current"])
+def test_one_newton_step_is_all_of_a_linear_oscillators_step(scheme):
+    """(m/h² + k + β k/h) x₁ = m (x₀ + h v₀)/h² + β k x₀/h, and v₁ = (x₁ − x₀)/h, wherever it is linearised."""
+    h, beta, place, speed = 0.3 / OMEGA, 0.2 / OMEGA, 0.0, 0.01
+    model, mode = oscillator()
+    moving = scheme(model, h, velocities=speed * mode, stiffness_damping=beta, newton_steps=1)
+    for _ in range(5):
+        moving.step()
+        ahead = (place + h * speed) / h**2 + beta / h * OMEGA**2 * place
+        before, place = place, ahead / (1.0 / h**2 + (1.0 + beta / h) * OMEGA**2)
+        speed = (place - before) / h
+    assert moving.pose.points[:, 2].max() - SIZE == pytest.approx(place, rel=1e-6)
+    assert moving.velocities[:, 2].max() == pytest.approx(speed, rel=1e-6)
+
+
+def turning_bar(scheme, angle, h=1e-3):
+    """A stiff bar that turns freely about its middle, by an angle [rad] a step; what it is stretched by after one step,
+    and how much of its angular momentum is left after two."""
+    mesh = voxel_mesh(np.ones((1, 1, 8), bool), 0.01, "hex8")
+    body = Body(mesh, Material(energy_named("corotational", 1e9, 0.0), DENSITY))
+    arms = mesh.nodes - mesh.nodes.mean(axis=0)
+    turning = angle / h * np.cross([1.0, 0.0, 0.0], arms)
+    moving = scheme(Model(body), h, velocities=turning, newton_steps=1)
+    masses, momenta = body.lumped_masses(), []
+    for _ in range(3):
+        points = moving.pose.points - moving.pose.points.mean(axis=0)
+        momenta.append(masses @ np.cross(points, moving.velocities)[:, 0])
+        moving.step()
+        if len(momenta) == 1:
+            ends = (moving.pose.points[arms[:, 2] * side > 0.039].mean(axis=0) for side in (1.0, -1.0))
+            stretch = np.linalg.norm(next(ends) - next(ends)) / 0.08 - 1.0
+    return stretch, momenta[2] / momenta[0]
+
+
+def test_a_bar_that_turns_is_stopped_where_steps_are_linearised_at_their_start():
+    """Its nodes leave their circles along tangents, and stretch it by φ²/2. The next step takes the tension of that for
+    a stiffness T/r of what is across it, which divides the way by 1 + κ φ²/2, κ = h² k/m. Linearised where it coasts
+    to, the stretch is gone within the step."""
+    stretch, left = turning_bar(FromCurrentState, 0.05)
+    assert stretch == pytest.approx(np.hypot(1.0, 0.05) - 1.0, rel=1e-6)
+    assert left < 0.2
+    stretch, left = turning_bar(BackwardEuler, 0.05)
+    assert stretch < 1e-3 * 0.05**2
+    assert left > 0.99

@@ -9,6 +9,8 @@ from threadpoolctl import ThreadpoolController
 
 from soft_twin.errors import ConvergenceError
 
+WIDE = "SkylakeX", "Cooperlake", "SapphireRapids"  # OpenBLAS's names
+
 
 class Cholesky(ABC):
     """A symmetric positive definite matrix of 3 × 3 blocks, and its factor, which may take its place.
@@ -79,7 +81,7 @@ class Cholesky(ABC):
         Raises:
             ConvergenceError: as `factorise`.
         """
-        self.shift = 0.0
+        self.shift, whole = 0.0, None
         diagonal = self.diagonal
         for exponent in self.shifts:
             if not np.isfinite(diagonal.sum()):
@@ -88,7 +90,11 @@ class Cholesky(ABC):
             if solution is not None:
                 return solution
             self.shift = float(np.abs(diagonal).mean()) * 10.0**exponent
-            assemble()
+            if whole is None:
+                assemble()
+                whole = self.data.copy()
+            else:
+                self.data[:] = whole
             self.add_to_diagonal(self.shift)
         raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
 
@@ -97,6 +103,13 @@ def one_blas_thread():
     """A context in which each call of BLAS stays on one processor: threads for matrices as small as panels and fronts
     cost more than they bring, ten times as much where others use the processors too."""
     return _blas().limit(limits=1)
+
+
+@cache
+def has_wide_vectors() -> bool:
+    """Whether BLAS works with vectors of 512 bits: its products of small matrices then are faster than its rank
+    updates, which they are not elsewhere."""
+    return any(each.get("architecture") in WIDE for each in _blas().info())
 
 
 @cache

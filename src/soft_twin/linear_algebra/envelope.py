@@ -1,12 +1,14 @@
 """Cholesky factorisation of the matrices that slender bodies have: an envelope along the diagonal.
 
-The unknowns are numbered along the body (Cuthill–McKee, smoothed), the matrix is stored as a lower band and
-factorised in panels of PANEL columns; each panel reaches only as far down as the envelope does. In a column-major
-band with b rows, the entry (i, j) stands at i + j (b − 1), so that any block inside the band is an ordinary matrix
-of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope so that a panel is a full rectangle.
+The unknowns are numbered along the body (Cuthill–McKee or layer by layer, smoothed), the matrix is stored as a lower
+band and factorised in panels of PANEL columns; each panel reaches only as far down as the envelope does. In a
+column-major band with b rows, the entry (i, j) stands at i + j (b − 1), so that any block inside the band is an
+ordinary matrix of leading dimension b − 1 for BLAS; the band is PANEL wider than the envelope so that a panel is a full
+rectangle.
 """
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
@@ -14,27 +16,40 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.blas import factorise_columns, multiply, rank_update, solve_lower
-from soft_twin.linear_algebra.cholesky import Cholesky, one_blas_thread
+from soft_twin.linear_algebra.cholesky import Cholesky, has_wide_vectors, one_blas_thread
 from soft_twin.linear_algebra.compiled import kernel, part
 from soft_twin.linear_algebra.envelope_substitution import substitute
 
 PANEL = 24
 SMOOTHINGS = 20
+WORTH_LAYERS = 0.98  # of the cost: with more, the envelope is less even, and takes more memory
+SAME_LAYER = 1e-6  # of the body's size: nodes that are nearer to each other along an axis are in one layer
 
 
-def slender_order(groups: Sequence[np.ndarray], free: np.ndarray) -> np.ndarray:
+def slender_order(groups: Sequence[np.ndarray], free: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Place (n,) of each free node in an order that keeps the matrix near its diagonal, −1 for the others.
 
     Args:
         groups: arrays (m, k) of nodes that are coupled, such as a mesh's cells.
         free: (n,) bool, nodes that are unknowns.
+        points: (n, 3) where the nodes are: those of a regular mesh are best taken layer by layer.
     """
     keep = np.flatnonzero(free)
     coupled = coupling_graph(groups, len(free))[keep][:, keep]
     order = _smoothed(coupled, reverse_cuthill_mckee(coupled, symmetric_mode=True))
+    layers = _smoothed(coupled, _in_layers(coupled, points[keep]))
+    if _cost_of(coupled, layers) < WORTH_LAYERS * _cost_of(coupled, order):
+        order = layers
     place = np.full(len(free), -1)
     place[keep[order]] = np.arange(len(order))
     return place
+
+
+def _in_layers(coupled: csr_matrix, points: np.ndarray) -> np.ndarray:
+    """The cheapest order (n,) of those by one coordinate, then by another, then by the third."""
+    rounded = np.round(points / (SAME_LAYER * np.ptp(points, axis=0).max(initial=1e-300)))
+    orders = [np.lexsort(rounded.T[list(axes)]) for axes in permutations(range(3))]
+    return min(orders, key=lambda order: _cost_of(coupled, order))
 
 
 def coupling_graph(groups: Sequence[np.ndarray], count: int) -> csr_matrix:
@@ -52,19 +67,19 @@ def _smoothed(coupled: csr_matrix, order: np.ndarray) -> np.ndarray:
     neighbours = np.asarray(coupled.sum(axis=1)).ravel()
     best, least = order, np.inf
     for _ in range(SMOOTHINGS):
-        place = np.argsort(order).astype(float)
-        cost = _envelope_cost(coupled, place)
+        cost = _cost_of(coupled, order)
         if cost < least:
             best, least = order, cost
-        order = np.argsort((coupled @ place) / neighbours, kind="stable")
+        order = np.argsort((coupled @ np.argsort(order)) / neighbours, kind="stable")
     return best
 
 
-def _envelope_cost(coupled: csr_matrix, place: np.ndarray) -> float:
+def _cost_of(coupled: csr_matrix, order: np.ndarray) -> float:
     """What a factorisation costs, up to a factor: the sum of the envelope's squared heights."""
+    place = np.argsort(order)
     last = np.maximum.reduceat(place[coupled.indices], coupled.indptr[:-1])
     reach = np.maximum.accumulate(last[np.argsort(place)])
-    return float(((reach - np.arange(len(place))) ** 2).sum())
+    return float(((reach - np.arange(len(place))) ** 2.0).sum())
 
 
 def panel_ends(groups: Sequence[np.ndarray], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +144,7 @@ class EnvelopeCholesky(Cholesky):
         """As of Cholesky, with the forward substitution done while each panel is in the cache."""
         solution = self._columns(right_hand_sides)
         with one_blas_thread():
-            if not _factorise(*self._band, solution):
+            if not _factorise(*self._band, solution, has_wide_vectors()):
                 return None
             _substitute_back(*self._band, solution)
         return solution.T.reshape(right_hand_sides.shape)
@@ -140,9 +155,9 @@ class EnvelopeCholesky(Cholesky):
 
 
 @kernel()
-def _factorise(band, b, ends, solution):
+def _factorise(band, b, ends, solution, in_strips):
     """Overwrite a band of b rows by the factor L and `solution` (c, n) by L⁻¹ of it; returns whether the matrix is
-    definite."""
+    definite. `in_strips`: update a panel's width of columns at a time."""
     ld, base = b - 1, band.ctypes.data
     for panel in range(len(ends)):
         j, width, below = _panel(panel, ends, solution.shape[1])
@@ -150,8 +165,23 @@ def _factorise(band, b, ends, solution):
             return False
         _eliminate(base, b, j, width, below, solution)
         under = base + 8 * (j * b + width)
-        rank_update(8, below, width, under, ld, under + 8 * width * ld, ld)
+        if in_strips:
+            _update_in_strips(below, width, under, ld)
+        else:
+            rank_update(8, below, width, under, ld, under + 8 * width * ld, ld)
     return True
+
+
+@part()
+def _update_in_strips(below, width, under, ld):
+    """As a rank update of what is behind a panel, by products alone: what they write above the diagonal of a strip is
+    where nothing of the column before it is."""
+    behind = under + 8 * width * ld
+    for c in range(0, below, PANEL):
+        rows = under + 8 * c
+        multiply(
+            8, False, True, below - c, min(PANEL, below - c), width, rows, ld, rows, ld, behind + 8 * c * (ld + 1), ld
+        )
 
 
 @part()

@@ -11,11 +11,14 @@ takes the place of c in Φ, shifted so that both agree where an iteration starts
 any more.
 
 Each iteration solves the quadratic program of Φ linearised, in the efforts and in the multipliers of what the body
-touches, and takes as much of its step as lowers Φ, with the rows of contact as in `equilibrium`. The factorised second
-derivative is kept from iteration to iteration, and from step to step, while it serves.
+touches, and takes as much of its step as lowers Φ, with the rows of contact as in `equilibrium`, but only those that
+have pushed, are broken, or would be. The factorised second derivative is kept from iteration to iteration, and from
+step to step, while it serves.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -35,7 +38,8 @@ DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewi
 WEIGHT = 9.81  # [N/kg]
 MAX_ITERATIONS = 50
 LARGEST_STEP = 0.1  # of the body's size, per iteration
-SLOW = 0.5  # of a residual that is left after an iteration: with more, the tangent is made anew
+SLOW = 0.3  # of a residual that is left after an iteration: with more, the tangent is made anew
+FAR = 1000.0  # of the tolerance, of a residual that asks for a tangent of its own where the last step needed one, too
 SHORTENINGS = 12  # halvings of an iteration's step
 NOISE = 1e-10  # of the elastic energy: smaller rises of the potential are round-off
 QUIET = 1e-6  # [J] a body has at least, as far as round-off goes
@@ -84,16 +88,31 @@ class Balance:
     """The forces at a place.
 
     Attributes:
-        right: (size, 1 + a + m) those that actuators and rows have to balance; gradients of both.
-        rows: the m rows, None for none.
+        right: (size, 1 + a) those that actuators and rows have to balance, and the actuators' gradients.
+        separate: rows of each constraint.
+        rows: all m of them by the unknowns, None for none.
         values: (a + m,) efforts of the actuators, multipliers of the rows.
         left: norm of what is left [N].
     """
 
     right: np.ndarray
+    separate: list[Rows | None]
     rows: Rows | None
     values: np.ndarray
     left: float
+
+    def take(self, chosen: np.ndarray) -> "Balance":
+        """With some of the rows only, (m,) bool, whose gradients stand behind the actuators'."""
+        ends = np.cumsum([0 if own is None else len(own.keys) for own in self.separate])
+        pairs = zip(self.separate, np.split(chosen, ends), strict=False)
+        rows, count = self.rows.take(chosen), len(self.values) - len(chosen)
+        return Balance(
+            np.column_stack([self.right, rows.jacobian.T.toarray()]),
+            [own and own.take(some) for own, some in pairs],
+            rows if chosen.any() else None,
+            np.concatenate([self.values[:count], self.values[count:][chosen]]),
+            self.left,
+        )
 
 
 @dataclass(frozen=True)
@@ -111,7 +130,7 @@ class Touch:
         total, moved = 0.0, (place.pose.points - self.origin).ravel()
         for own, rubbing, known in zip(place.assembled.rows, self.friction, self.multipliers, strict=True):
             if own is not None:
-                total += merit_of(own.take(np.isinf(own.upper)), known, self.penalty)
+                total += merit_of(own, known, self.penalty, np.isinf(own.upper))
             if rubbing is not None:
                 total += merit_of(rubbing.moved(moved), known, self.penalty)
         return total
@@ -172,19 +191,19 @@ class Potential:
         gaps = free.copy()
         gaps[: len(self._idle)] += place.actuators.coordinates - self.drive.coordinates
         if balance.rows is None:
-            return solve_box_qp(W, gaps, self._least, np.inf), 1.0
+            return solve_box_qp(W, gaps, self._least, np.inf), first_penalty(self.model)
         rows, own = balance.rows, slice(len(self._idle), None)
         compliance = float(np.trace(W[own, own])) / len(rows.keys)
         slack = REGULARISATION * compliance
         W[own, own] += np.diag(rows.compliance + slack)
         gaps[own] += rows.values - slack * balance.values[own]
-        return solve_coulomb(W, gaps, *self._bounds(place, rows), balance.values), 1.0 / compliance
+        return solve_coulomb(W, gaps, *self._bounds(balance), balance.values), 1.0 / compliance
 
-    def _bounds(self, place: Place, rows: Rows) -> tuple[Rows, np.ndarray, np.ndarray]:
+    def _bounds(self, balance: Balance) -> tuple[Rows, np.ndarray, np.ndarray]:
         """Of actuators and rows together: bounds, and what bounds friction, see `solve_coulomb`."""
-        count = len(self._idle)
+        count, rows = len(self._idle), balance.rows
         lower, upper = np.concatenate([self._least, rows.lower]), np.concatenate([np.full(count, np.inf), rows.upper])
-        places, factors = bounds_of(self.model.constraints, place.assembled.rows)
+        places, factors = bounds_of(self.model.constraints, balance.separate)
         places = np.concatenate([np.full(count, -1), np.where(places >= 0, places + count, -1)])
         return replace(rows, lower=lower, upper=upper), places, np.concatenate([np.zeros(count), factors])
 
@@ -205,11 +224,13 @@ class Tangent:
     Attributes:
         compliance: (a,) by how much an actuator's coordinate must be let out for its effort to fall, the others' as
             it is.
+        renewed: whether it was made anew in this step.
     """
 
     def __init__(self, model: Model):
         self._matrix = model.unknowns.matrix
         self._made_for: float | None = None
+        self.renewed = False
         self.compliance = model.actuators.softness.copy()
 
     def serves(self, increment: Increment) -> bool:
@@ -231,7 +252,7 @@ class Tangent:
         Raises:
             ConvergenceError: it is not finite.
         """
-        self._made_for, shift = None, 0.0
+        self._made_for, shift, self.renewed = None, 0.0, True
         while shift < LAST_SHIFT:
             potential.fill(place, pushes, 1.0 + shift)
             solution = self._matrix.solve_definite(right)
@@ -248,18 +269,20 @@ def minimise_driven(
     """The end of a step that begins at `start`, searched from a guess and from multipliers: where it could not be
     solved, the last place, at which Φ is no higher than at the start."""
     model, history = potential.model, []
+    enough, tangent.renewed = FAR * _tolerance(model) if tangent.renewed else np.inf, False
     place = potential.place(guess, multipliers)
     multipliers = multipliers.still_pushing(place.assembled.rows, first_penalty(model))
     pushes = Pushes(potential.drive.efforts, multipliers)
     for iteration in range(MAX_ITERATIONS):
         balance = _balance(potential, place, pushes)
-        if _is_solved(potential, place, pushes, balance):
+        if history and _is_solved(potential, place, pushes, balance):  # a guess alone would coast on for ever
             return Reached(place, pushes, [*history, balance.left], True)
         if iteration == 0 and _is_lower(potential, start, place, multipliers):
             place = potential.place(start.pose, multipliers)  # what has snapped does not coast on
             balance = _balance(potential, place, pushes)
-        if history and balance.left > SLOW * history[-1]:
+        if balance.left > enough:  # what is left is more than a tangent of before is good for
             tangent.forget()
+        enough = SLOW * balance.left
         history.append(balance.left)
         try:
             place, pushes = _iterate(potential, tangent, place, pushes, balance)
@@ -270,12 +293,22 @@ def minimise_driven(
 
 def _is_solved(potential: Potential, place: Place, pushes: Pushes, balance: Balance) -> bool:
     model = potential.model
-    if balance.left >= TOLERANCE * WEIGHT * model.body.mass:
+    if balance.left >= _tolerance(model):
         return False
     if (potential.error(place, pushes.efforts) >= DRIVE_TOLERANCE * model.actuators.tolerance).any():
         return False
     missed = broken_by(balance.rows, balance.values[len(pushes.efforts) :], first_penalty(model))
-    return missed <= ROW_TOLERANCE * float(np.linalg.norm(model.body.mesh.size))
+    return missed <= _row_tolerance(model)
+
+
+def _row_tolerance(model: Model) -> float:
+    """Of rows that are broken [m]."""
+    return ROW_TOLERANCE * float(np.linalg.norm(model.body.mesh.size))
+
+
+def _tolerance(model: Model) -> float:
+    """Of the residual's norm [N]."""
+    return TOLERANCE * WEIGHT * model.body.mass
 
 
 def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:
@@ -283,11 +316,11 @@ def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:
     model, separate = potential.model, place.assembled.rows
     fields = np.concatenate([potential.unbalanced(place)[:, :, None], place.actuators.gradients], axis=2)
     right, rows, values = model.unknowns.reduced(fields, place.pose), None, pushes.efforts
+    left = right[:, 0] + right[:, 1:] @ values
     if any(own is not None and len(own.keys) for own in separate):
-        rows = stacked(separate, model.unknowns.transform(place.pose))
-        values = np.concatenate([values, pushes.multipliers.values(separate)])
-        right = np.column_stack([right, rows.jacobian.T.toarray()])
-    return Balance(right, rows, values, float(np.linalg.norm(right[:, 0] + right[:, 1:] @ values)))
+        rows, known = stacked(separate, model.unknowns.transform(place.pose)), pushes.multipliers.values(separate)
+        left, values = left + rows.jacobian.T @ known, np.concatenate([values, known])
+    return Balance(right, separate, rows, values, float(np.linalg.norm(left)))
 
 
 def _is_lower(potential: Potential, place: Place, other: Place, multipliers: Multipliers) -> bool:
@@ -306,12 +339,11 @@ def _iterate(
         ConvergenceError: no step lowers Φ, or numbers are no longer finite.
     """
     if tangent.serves(potential.increment):
-        step = _direction(potential, place, tangent, tangent.solve(balance.right), balance)
+        step = _direction(potential, place, tangent, tangent.solve, balance)
         found = _search(potential, place, pushes, *step, tries=1)
         if found is not None:
             return found
-    solution = tangent.renew(potential, place, pushes, balance.right)
-    step = _direction(potential, place, tangent, solution, balance)
+    step = _direction(potential, place, tangent, partial(tangent.renew, potential, place, pushes), balance)
     found = _search(potential, place, pushes, *step, tries=SHORTENINGS)
     if found is None:
         raise ConvergenceError("the moving body's potential cannot be lowered")
@@ -319,19 +351,43 @@ def _iterate(
 
 
 def _direction(
+    potential: Potential,
+    place: Place,
+    tangent: Tangent,
+    solve: Callable[[np.ndarray], np.ndarray],
+    balance: Balance,
+) -> tuple[np.ndarray, Pushes, Touch]:
+    """Step (size,) of the unknowns, what pushes at its end, and what the rows do meanwhile. `solve`: with the tangent,
+    (size, r) right-hand sides for the first time."""
+    rows = balance.rows
+    if rows is None:
+        return _program(potential, place, tangent, solve(balance.right), balance)
+    places, _ = bounds_of(potential.model.constraints, balance.separate)
+    plain, own = places < 0, balance.values[len(potential.drive.efforts) :]
+    chosen = plain & ((own != 0.0) | (rows.values <= 0.0) | ~rows.inequalities)
+    while True:
+        some = balance.take(np.where(plain, chosen, chosen[places]))
+        found = _program(potential, place, tangent, solve(some.right), some)
+        after = rows.values + rows.jacobian @ found[0]
+        missed = plain & ~chosen & (after < -_row_tolerance(potential.model))
+        if not missed.any():
+            return found
+        chosen, solve = chosen | missed, tangent.solve
+
+
+def _program(
     potential: Potential, place: Place, tangent: Tangent, solution: np.ndarray, balance: Balance
 ) -> tuple[np.ndarray, Pushes, Touch]:
-    """Step (size,) of the unknowns, what pushes at its end, and what the rows do meanwhile."""
+    """As `_direction`, of the solution (size, 1 + a + m) of a balance's right-hand sides."""
     count = len(potential.drive.efforts)
     sensitivities = balance.right[:, 1:].T @ solution
     W = 0.5 * (sensitivities[:, 1:] + sensitivities[:, 1:].T)
     W[:count, :count] += np.diag(potential.drive.softness)
     tangent.compliance = np.diagonal(W)[:count].copy()
     values, penalty = potential.goal(place, balance, W, sensitivities[:, 0])
-    separate, points = place.assembled.rows, place.pose.points
-    multipliers = Multipliers.of(separate, values[count:])
-    friction = [own and own.take(np.isfinite(own.upper)) for own in separate]
-    touch = Touch(multipliers, penalty, friction, points)
+    multipliers = Multipliers.of(balance.separate, values[count:])
+    friction = [own and own.take(np.isfinite(own.upper)) for own in balance.separate]
+    touch = Touch(multipliers, penalty, friction, place.pose.points)
     return solution[:, 0] + solution[:, 1:] @ values, Pushes(values[:count], multipliers), touch
 
 

@@ -24,9 +24,10 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.stability import negative_curvature
+from soft_twin.solvers.stability import UNSTABLE, negative_curvature
 
-TOLERANCE = 1e-9  # of the forces at work, for the residual
+TOLERANCE = 1e-10  # of the forces at work, for the residual of a body at rest
+IN_MOTION = 10.0  # times as much for that of a step in time
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
 LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
@@ -36,6 +37,10 @@ REGULARISATION = 1e-6  # of W's mean diagonal, for changes of the multipliers: r
 MAX_ITERATIONS = 100
 MORE_ITERATIONS = 200  # for a body that falls from a saddle
 HALVINGS = 25
+STUCK = 40  # iterations one behind the other in which next to nothing moves and the residual does not fall
+STILL, LESS = 1e-5, 0.9  # of the body's size, that it moves then at most; of the least residual, that would be a fall
+RUNAWAY, FAR = 40, 1.0  # iterations one behind the other with an indefinite Hessian, that bring a body at rest further
+# from its undeformed shape than its size: it has no minimum to go to, where all that find one need some 20 of them
 NOISE = 1e-13  # of the merit function: smaller rises are round-off, as are those of the body's own
 
 
@@ -61,6 +66,39 @@ class Solved:
     iterations: int
     assembled: Assembled = field(repr=False)
     shift: float
+
+
+@dataclass
+class _Outlook:
+    """Whether a search may still find a minimum.
+
+    Attributes:
+        rest: where the body is undeformed.
+        size: of the body [m].
+        far: [m] from its rest, where a body may run away.
+        stuck: iterations since it got anywhere.
+        indefinite: iterations since the Hessian was definite.
+        away: whether the body is far.
+        least: residual so far [N].
+    """
+
+    rest: Pose
+    size: float
+    far: float
+    stuck: int = 0
+    indefinite: int = 0
+    away: bool = False
+    least: float = np.inf
+
+    def note(self, before: Pose, after: Pose, residual: float, shifted: bool) -> None:
+        """An iteration, with the residual [N] before it; `shifted`: with an indefinite Hessian."""
+        rests = _moved(before, after) < STILL * self.size and not residual < LESS * self.least
+        self.stuck, self.indefinite = self.stuck + 1 if rests else 0, self.indefinite + 1 if shifted else 0
+        self.least, self.away = min(self.least, residual), _moved(self.rest, after) > self.far
+
+    @property
+    def hopeless(self) -> bool:
+        return self.stuck >= STUCK or (self.indefinite >= RUNAWAY and self.away)
 
 
 def minimise(
@@ -91,8 +129,9 @@ def minimise(
     multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), first_penalty(model))
     penalty: float | None = None
     assembled = None
-    allowed = limit
-    while len(history) < allowed:
+    allowed, loose = limit, False
+    outlook = _Outlook(model.rest, size, FAR * size if increment.mass == 0.0 else np.inf)
+    while len(history) < allowed and not outlook.hopeless:
         if assembled is None:
             assembled = model.assemble(pose, increment, multipliers, with_matrix=True, penalty=penalty)
         if not np.isfinite(assembled.gradient).all():
@@ -115,26 +154,28 @@ def minimise(
             allowed = limit + MORE_ITERATIONS
             continue
         step, values, penalty = _step(model, pose, increment, multipliers, rest, rows, assembled.rows, penalty)
-        multipliers = Multipliers.of(assembled.rows, values)
+        multipliers, loose = Multipliers.of(assembled.rows, values), loose or model.unknowns.matrix.shift > 0.0
         if steps is None:
+            before, shifted = pose, model.unknowns.matrix.shift > 0.0
             pose, assembled = _search(model, pose, step, increment, multipliers, penalty, assembled)
+            outlook.note(before, pose, history[-1], shifted)
             continue
         pose = model.unknowns.move(pose, step)
         if len(history) == steps:
             return Solved(pose, multipliers, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
         assembled = None
     assembled = assembled or model.assemble(pose, increment, multipliers)
-    raise _failure(assembled, history, model.unknowns.matrix.shift)
+    raise _failure(assembled, history, loose)
 
 
-def _failure(assembled: Assembled, history: list[float], shift: float) -> ConvergenceError:
+def _failure(assembled: Assembled, history: list[float], loose: bool) -> ConvergenceError:
     if not np.isfinite(assembled.gradient).all():
         what = f"forces are not finite after {len(history)} steps: a load is not a number, or the body is inverted"
     else:
         what = f"no minimum after {len(history)} steps: the residual is {history[-1]:.3g} N"
-    loose = ", the body is free to move or unstable" if shift > 0.0 else ""
+    why = f", the body is free to move, or {UNSTABLE}" if loose else ""
     return ConvergenceError(
-        f"{what}{loose}, cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
+        f"{what}{why}, cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
         tuple(history),
         assembled.cell,
     )
@@ -176,7 +217,8 @@ def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assemble
     """Residual [N] at which the forces balance: a part of those at work, and what the arithmetic leaves."""
     forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.abs(values).sum()
     inertia = increment.mass * float(np.linalg.norm(model.mass @ pose.points))
-    return TOLERANCE * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
+    tolerance = TOLERANCE * (IN_MOTION if increment.mass > 0.0 else 1.0)
+    return tolerance * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
 
 
 def _step(
@@ -262,13 +304,13 @@ def _search(
         moved = (trial.points - pose.points).ravel()
         for own, frozen_friction, of in zip(rows, friction, multipliers, strict=True):
             if own is not None:
-                value += merit_of(own.take(np.isinf(own.upper)), of, penalty)
+                value += merit_of(own, of, penalty, np.isinf(own.upper))
                 value += merit_of(frozen_friction.moved(moved), of, penalty)
         return value
 
     whole = model.unknowns.move(pose, step)
     longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
-    fraction = min(1.0, longest / max(float(np.abs(whole.points - pose.points).max()), 1e-300))
+    fraction = min(1.0, longest / max(_moved(pose, whole), 1e-300))
     before = merit(pose, now.energy)
     noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
     trial = model.unknowns.move(pose, fraction * step)
@@ -283,11 +325,17 @@ def _search(
     return trial, None
 
 
-def merit_of(rows: Rows, multipliers: dict, penalty: float) -> float:
-    """What rows with multipliers by key add to the merit function [J], with a `penalty` [N/m] of broken ones."""
+def _moved(before: Pose, after: Pose) -> float:
+    """Largest coordinate that a node has moved by [m]."""
+    return float(np.abs(after.points - before.points).max())
+
+
+def merit_of(rows: Rows, multipliers: dict, penalty: float, which: np.ndarray | slice = slice(None)) -> float:
+    """What rows, or some of them, with multipliers by key add to the merit function [J], with a `penalty` [N/m] of
+    broken ones."""
     best, values = rows.estimates(multipliers, penalty), rows.multipliers(multipliers)
     elastic = 0.5 * rows.compliance * best**2
-    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty).sum())
+    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty)[which].sum())
 
 
 def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: Multipliers | None) -> Pose:
@@ -298,9 +346,7 @@ def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipl
 
     def merit(pose: Pose) -> float:
         rows = zip(model.rows(pose.points, multipliers), multipliers, strict=True)
-        broken = [
-            merit_of(own.take(np.isinf(own.upper)), of, first_penalty(model)) for own, of in rows if own is not None
-        ]
+        broken = [merit_of(own, of, first_penalty(model), np.isinf(own.upper)) for own, of in rows if own is not None]
         value = model.potential(pose.points, increment, frozen) + sum(broken)
         return value if np.isfinite(value) else np.inf
 

@@ -2,7 +2,11 @@
 
 The damping of the stiffness acts on the body and its actuators together, β d/dt (∂W/∂x − Gᵀ e): taut cables that press
 a body together take away as much of its stiffness as they bring by being taut, and damping by the body's share alone
-drives it where it should hold it. Inertial forces of the base's rotation are those at the start of a step.
+drives it where it should hold it. The tension that counts there is the one that the body's elastic stress has grown
+by: a cable that is let go is slack at once, while the body that it pressed together is so until its damping lets it
+grow. That tension e' is behind e by β, e' + β ė' = e. What carries the rest of e is damping, whose stress stiffens the
+body as any other, so that e − e' leaves its stiffness alone. Inertial forces of the base's rotation are those at a
+step's start.
 
 A step is always taken. One that is not solved is taken in halves; where even the shortest is not, the body goes as far
 as the search came, where its potential is lower, and stops there: that takes energy away and is counted.
@@ -48,6 +52,8 @@ class DrivenEuler(BackwardEuler):
         self._wound = np.zeros(len(model.actuators))
         super().__init__(model, dt, **options)
         self.base, self.efforts = STANDING, np.zeros(len(model.actuators))
+        self._elastic_efforts = np.zeros(len(model.actuators))  # those that elastic stress balances
+        self._change = np.zeros_like(self.velocities)  # of them, in the last step [m/s²]
 
     @property
     def base(self) -> MovingBase:
@@ -59,8 +65,9 @@ class DrivenEuler(BackwardEuler):
         self._base, self._gravity.vector = base, base.gravity
 
     def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
+        self._change = np.zeros_like(velocities)
         self.model.actuators.forget()
-        self.efforts = np.zeros_like(self.efforts)
+        self.efforts, self._elastic_efforts = np.zeros_like(self.efforts), np.zeros_like(self.efforts)
         self._tangent.forget()
         super().restart(pose, velocities, time)
 
@@ -96,11 +103,20 @@ class DrivenEuler(BackwardEuler):
 
     def _increment(self, dt: float, gradients: np.ndarray) -> Increment:
         """Of a step from now with the actuators' gradients (n, 3, a)."""
-        plain, viscous = super().increment(dt), self.stiffness_damping / dt
-        linear = plain.linear - viscous * (gradients @ self.efforts)
+        plain = super().increment(dt)
+        linear = plain.linear - gradients @ self._stiffening(dt)
         return replace(
             plain, linear=linear + self.base.inertial_forces(self.model.mass, self.pose.points, self.velocities)
         )
+
+    def _stiffening(self, dt: float) -> np.ndarray:
+        """(a,) efforts whose loads stiffen a step beside those of the drives, and do nothing where it starts."""
+        return self.stiffness_damping / dt * self._elastic_efforts + self._elastic_efforts - self.efforts
+
+    def _coasted(self, dt: float) -> Pose:
+        """Where the nodes would be if their velocities went on to change as in the last step, as what turns does."""
+        coasted = super()._coasted(dt)
+        return coasted if coasted is self.pose else replace(coasted, points=coasted.points + dt**2 * self._change)
 
     def _advance(self, dt: float, halvings: int) -> Solved:
         """A step, or two of half the length where it is not solved."""
@@ -108,7 +124,7 @@ class DrivenEuler(BackwardEuler):
         start = replace(self._place, actuators=self.model.actuators.at(self.pose.points))
         drive = Drive(self._wound, self._softness, self.efforts)
         increment = self._increment(dt, start.actuators.gradients)
-        potential = Potential(self.model, increment, drive, self.stiffness_damping / dt * self.efforts)
+        potential = Potential(self.model, increment, drive, self._stiffening(dt))
         pushing = self.model.idle if self._multipliers is None else self._multipliers
         reached = minimise_driven(potential, self._tangent, start, self._coasted(dt), pushing)
         if reached.solved or halvings == 0:
@@ -119,10 +135,12 @@ class DrivenEuler(BackwardEuler):
     def _accept(self, reached: Reached, dt: float) -> Solved:
         place = reached.place
         self.damped_steps += not reached.solved
-        velocities = self.velocities_after(place.pose.points, dt)
+        before, velocities = self.velocities, self.velocities_after(place.pose.points, dt)
         self.velocities = velocities if reached.solved else np.zeros_like(velocities)
+        self._change = (self.velocities - before) / dt
         self.pose, self.efforts, self._place, self.time = place.pose, reached.pushes.efforts, place, self.time + dt
         self._elastic, self._loads = place.assembled.elastic, place.assembled.loads
+        self._elastic_efforts += (self.efforts - self._elastic_efforts) * dt / (dt + self.stiffness_damping)
         self._multipliers = reached.pushes.multipliers
         self.model.accept()
         count, shift = len(reached.history) - 1, self.model.unknowns.matrix.shift

@@ -65,7 +65,10 @@ class Integrator(ABC):
         max_iterations: int = MAX_ITERATIONS,
     ):
         """`dt`: step [s]. `velocities`: (n, 3) or (3,) at the start [m/s]; prescribed nodes have those of their motion.
-        Damping: α [1/s], β [s]. `newton_steps`: take just so many in each step, see `minimise`.
+        Damping: α [1/s], β [s]. `newton_steps`: take just so many in each step, see `minimise`; the first one is
+        linearised where the body coasts to. At the start of the step (Baraff and Witkin 1998), which is the same for a
+        linear body, nodes that turn by φ leave their circles along tangents: that stretches by φ²/2, and the tension of
+        it, (1 + β/h) times as much with damping, stiffens slender bodies in the next step.
         `max_iterations`: steps that need more fail; with fewer than usual, hard steps are sooner tried in halves.
 
         Raises:
