@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from soft_twin import load_robot
-from soft_twin.robots.cable_tube_models import robot_mesh
 from soft_twin.studies import locking
 from soft_twin.studies.locking import beam, deflection, run, table, timoshenko
 
@@ -47,4 +46,4 @@ def test_tables_and_pictures_are_made(monkeypatch, tmp_path):
 def test_the_robots_default_is_within_a_percent_of_the_reference(poisson_ratio):
     """60 cells of hex20r, shorter towards the clamp, against 2 × 12 × 60."""
     reference = deflection(locking.sweep_tube(0.0018, 0.0045, 0.1, (2, 12, 60)), poisson_ratio)
-    assert deflection(robot_mesh(load_robot("slender")), poisson_ratio) == pytest.approx(reference, rel=0.01)
+    assert deflection(load_robot("slender").build_mesh(), poisson_ratio) == pytest.approx(reference, rel=0.01)

@@ -61,9 +61,8 @@ def test_a_floor_far_away_changes_nothing():
     np.testing.assert_allclose(
         far.equilibrium(HEAVY, efforts=efforts).points, free.equilibrium(HEAVY, efforts=efforts).points, atol=1e-9
     )
-    far.restore((free.state(), far._multipliers))
     ours, theirs = far.linearise(SIDEWAYS), free.linearise(SIDEWAYS)
-    np.testing.assert_array_equal(ours.step_per_effort, theirs.step_per_effort)
+    np.testing.assert_allclose(ours.step_per_effort, theirs.step_per_effort, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(far.contact_force, np.zeros(3))
 
 
@@ -82,8 +81,7 @@ def test_sensitivities_in_contact_are_those_of_differences(obstacle, within):
     slope = (high.points - low.points) / (2.0 * d)
     np.testing.assert_allclose(step.step_per_effort[:, :, 0], slope, atol=within * np.abs(slope).max())
     assert step.compliance[0, 0] == pytest.approx((high.coordinates - low.coordinates)[0] / (2.0 * d), rel=within)
-    free = step.free
-    assert np.abs(free.step_per_effort).max() > 1.5 * np.abs(step.step_per_effort).max()
+    assert np.abs(step.newton.steps[:, 1:]).max() > 1.5 * np.abs(step.steps[:, 1:]).max()
 
 
 def test_ticks_settle_where_the_equilibrium_is():

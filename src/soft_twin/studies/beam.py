@@ -268,7 +268,7 @@ def _draw_motion(path: Path, rows: dict[str, Row]) -> None:
         axes.axhline(-1e3 * row.drops[0], color="#0072b2", linestyle=":", linewidth=0.8, label="simulated at rest")
         axes.set(ylabel="left marker, z [mm]", title=f"{row.recording.load:.2f} N on the tip")
         axes.grid(alpha=0.3)
-    figure.axes[0].legend(fontsize=8, loc="lower right", ncols=4)
+    figure.axes[0].legend(fontsize=8, loc="lower right", ncol=4)
     figure.axes[-1].set(xlabel="time after the release [s]")
     figure.savefig(path, dpi=110)
 

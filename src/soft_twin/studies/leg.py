@@ -25,9 +25,7 @@ looks for more of it. The best of all is simulated to the end, with every step s
 leg.png.
 """
 
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -48,6 +46,7 @@ from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, boundary_faces
 from soft_twin.mesh.selection import centres_and_normals
+from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
 
 matplotlib.use("Agg")
@@ -286,14 +285,15 @@ def search(seed: int = 0) -> Search:
     Raises:
         UsageError: optuna is not installed.
     """
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        studies = list(pool.map(_wide_study, range(STUDIES * seed, STUDIES * (seed + 1))))
-        signals, rises = [each for study in studies for each in study[0]], np.concatenate([each[1] for each in studies])
-        finalists = np.argsort(-rises, kind="stable")[:FINALISTS]
-        tried = [signals[place] for place in finalists]
-        heights = np.array(list(pool.map(_height, tried)))
-        highest = [tried[place] for place in np.argsort(-heights, kind="stable")[:LAST_STUDIES]]
-        last = list(pool.map(_last_study, highest, range(LAST_STUDIES)))
+    options = {"workers": Workers(0), "say": terminal_progress}
+    studies = compute_all(_wide_study, range(STUDIES * seed, STUDIES * (seed + 1)), **options, name="studies")
+    signals, rises = [each for study in studies for each in study[0]], np.concatenate([each[1] for each in studies])
+    finalists = np.argsort(-rises, kind="stable")[:FINALISTS]
+    tried = [signals[place] for place in finalists]
+    heights = np.array(compute_all(_height, tried, **options, name="finalists"))
+    highest = [tried[place] for place in np.argsort(-heights, kind="stable")[:LAST_STUDIES]]
+    last = compute_all(_last_study, list(enumerate(highest)), **options, name="last studies")
+    terminal_progress("")
     tried += [each for study in last for each in study[0]]
     return Search(signals, rises, finalists, tried, np.concatenate([heights, *(each[1] for each in last)]))
 
@@ -337,7 +337,8 @@ def _wide_study(seed: int) -> tuple[list[Signal], np.ndarray]:
     return study(Leg().take_off, TRIALS, seed)
 
 
-def _last_study(signal: Signal, seed: int) -> tuple[list[Signal], np.ndarray]:
+def _last_study(case: tuple[int, Signal]) -> tuple[list[Signal], np.ndarray]:
+    seed, signal = case
     return study(Leg().height, LAST_TRIALS, seed, around(signal))
 
 

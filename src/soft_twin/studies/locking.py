@@ -22,7 +22,6 @@ from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots import load_robot
-from soft_twin.robots.cable_tube_models import robot_mesh
 
 matplotlib.use("Agg")
 
@@ -103,7 +102,7 @@ def tube() -> Study:
     swept = [(name, divisions) for name, choices in TUBES.items() for divisions in choices]
     meshes = [sweep_tube(inner, outer, length, divisions, name) for name, divisions in swept]
     meshes = _gmsh_tubes(inner, outer, length) + meshes
-    default = robot_mesh(robot)
+    default = robot.build_mesh()
     reference = sweep_tube(inner, outer, length, FINEST_TUBE)
     coarser = sweep_tube(inner, outer, length, (1, 12, 40))
     area, inertia = np.pi * (outer**2 - inner**2), np.pi * (outer**4 - inner**4) / 4.0

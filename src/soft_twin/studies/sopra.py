@@ -239,7 +239,7 @@ def _angle(vector: np.ndarray) -> float:
 
 def _draw(path: Path, mesh: Mesh, found: list[Bend]) -> None:
     figure = Figure(figsize=(13.0, 4.6), layout="constrained")
-    plan, *views = figure.subplots(1, 4, width_ratios=[1.4, 1.0, 1.0, 1.0])
+    plan, *views = figure.subplots(1, 4, gridspec_kw={"width_ratios": [1.4, 1.0, 1.0, 1.0]})
     for bend in found:
         colour = "#0072b2" if bend.segment == "upper" else "#d55e00"
         plan.annotate("", 1e3 * bend.moved[:2], (0.0, 0.0), arrowprops={"color": colour, "arrowstyle": "->"})

@@ -212,7 +212,7 @@ def _angle(vector: np.ndarray) -> float:
 
 def _draw(path: Path, mesh: Mesh, measured: np.ndarray, found: dict[str, np.ndarray]) -> None:
     figure = Figure(figsize=(9.0, 4.4), layout="constrained")
-    plot, view = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
+    plot, view = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.5, 1.0]})
     plot.plot(PRESSURES, 1e3 * measured[:, 1], "ko", label="measured, before the vent")
     plot.plot(PRESSURES, 1e3 * measured[:, 0], "o", color="0.5", fillstyle="none", label="measured, after 0.5 s")
     for (name, travel), colour in zip(found.items(), ("#0072b2", "#d55e00"), strict=True):

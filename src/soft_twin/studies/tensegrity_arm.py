@@ -175,5 +175,5 @@ def _draw(path: Path, times: np.ndarray, truth: np.ndarray, rows: dict[str, np.n
         axes.fill_between(times, 0, 1, where=~train, transform=axes.get_xaxis_transform(), color="#f1f1f1", zorder=0)
         axes.set_ylabel(f"{name} [mm]")
     axes.set_xlabel("time [s]")
-    figure.axes[0].legend(frameon=False, ncols=3, loc="upper right")
+    figure.axes[0].legend(frameon=False, ncol=3, loc="upper right")
     figure.savefig(path, dpi=110)

@@ -200,7 +200,7 @@ def _draw_shapes(path: Path, arm: TensegrityArm, cases: list[LoadCase], hand: li
         axes.plot(times, [1e3 * shapes[k].tip()[0] for _, shapes in hand], color=colour, lw=width, label=label)
     axes.set(title="Moved by hand, left and right", xlabel="time [s]", ylabel="tip sideways [mm]")
     axes.grid(color="#ececec")
-    axes.legend(frameon=False, loc="upper left", ncols=2, fontsize=8)
+    axes.legend(frameon=False, loc="upper left", ncol=2, fontsize=8)
     figure.savefig(path, dpi=110)
 
 

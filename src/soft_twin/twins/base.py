@@ -3,9 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
 from soft_twin.twins.frames import Frame, SectionFrame
 
 
@@ -73,6 +76,15 @@ class Linearisation:
     energy: float
 
 
+@dataclass(frozen=True)
+class Actuation:
+    """What the actuators do: coordinates (a,) of those that are driven, None of the others; and the others' efforts
+    (a,)."""
+
+    coordinates: list[float | None]
+    loads: np.ndarray
+
+
 class Twin(ABC):
     """A body with a state: positions and actuators' efforts; the state is the start of the next solve.
 
@@ -82,6 +94,7 @@ class Twin(ABC):
         length: undeformed length [m].
         least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
         effort_units: (a,) "N" or "Pa".
+        softness: (a,) coordinate that an effort takes up while the body stands still: the stretch of a cable [m/N].
     """
 
     points: np.ndarray
@@ -89,6 +102,7 @@ class Twin(ABC):
     length: float
     least_effort: np.ndarray
     effort_units: Sequence[str]
+    softness: np.ndarray
 
     @property
     def actuator_count(self) -> int:
@@ -104,6 +118,17 @@ class Twin(ABC):
         """Back to the undeformed, unloaded state."""
 
     @abstractmethod
+    def body_coordinates(self) -> np.ndarray:
+        """(a,) of the actuators in the current state, as if without effort."""
+
+    @abstractmethod
+    def _settle(self, gravity: np.ndarray, actuation: Actuation) -> tuple[float, int]:
+        """Go to the equilibrium; its residual [N], and the number of Newton steps that it took.
+
+        Raises:
+            ConvergenceError: none was found.
+        """
+
     def equilibrium(
         self,
         gravity: np.ndarray,
@@ -125,6 +150,13 @@ class Twin(ABC):
             InputError: wrong sizes, two given, an effort below the least, or not finite.
             ConvergenceError: no equilibrium was found.
         """
+        gravity = checked_vector(gravity, 3, "gravity")
+        actuation = self._actuation(
+            {"displacements": displacements, "coordinates": coordinates}, {"tensions": tensions, "efforts": efforts}
+        )
+        self.reset()
+        residual, iterations = self._settle(gravity, actuation)
+        return Equilibrium(self.points.copy(), self.tip, self.coordinates(), self.efforts.copy(), residual, iterations)
 
     @abstractmethod
     def linearise(self, gravity: np.ndarray) -> Linearisation:
@@ -147,9 +179,9 @@ class Twin(ABC):
             The largest node movement that the whole step asked for [m].
         """
 
-    @abstractmethod
     def coordinates(self) -> np.ndarray:
         """(a,) of the current state: what winches have wound in [m], what valves have let in [m³]."""
+        return self.body_coordinates() + self.softness * self.efforts
 
     def displacements(self) -> np.ndarray:
         """The coordinates, as they are called where all actuators are cables."""
@@ -181,3 +213,25 @@ class Twin(ABC):
     def tip(self) -> np.ndarray:
         """(3,) where the frame "tip" is in base_link [m]."""
         return self.frames["tip"].position(self)
+
+    def _actuation(self, coordinates: dict[str, Any], efforts: dict[str, Any]) -> Actuation:
+        """From what was given under one of the names of the coordinates or of the efforts."""
+        a = self.actuator_count
+        given = [name for name, values in (coordinates | efforts).items() if values is not None]
+        if len(given) > 1:
+            raise InputError(f"equilibrium: give {given[0]} or {given[1]}, not both")
+        loads, driven = np.zeros(a), [None] * a
+        for name, values in efforts.items():
+            if values is not None:
+                loads = checked_vector(values, a, name)
+                self._check_efforts(loads, name)
+        for name, values in coordinates.items():
+            if values is not None:
+                each = list(np.atleast_1d(np.asarray(values, dtype=object)))
+                checked = checked_vector([0.0 if value is None else value for value in each], a, name)
+                driven = [None if value is None else own for value, own in zip(each, checked.tolist(), strict=True)]
+        return Actuation(driven, loads)
+
+    def _check_efforts(self, efforts: np.ndarray, name: str) -> None:
+        if (efforts < self.least_effort).any():
+            raise InputError(f"{name}: {efforts.tolist()} has a negative one, a cable never pushes")

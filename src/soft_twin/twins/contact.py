@@ -11,23 +11,19 @@ rest under any gravity and efforts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import ConvergenceError
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows, stacked
-from soft_twin.solvers.chord import largest_movement, product
-from soft_twin.solvers.equilibrium import GAP_TOLERANCE, REGULARISATION, equilibrium
-from soft_twin.twins.base import Equilibrium, Linearisation
-from soft_twin.twins.finite_element import FemLinearisation, FemTwin
-from soft_twin.twins.statics import LARGEST_STEP, Actuation
+from soft_twin.solvers.equilibrium import GAP_TOLERANCE, REGULARISATION
+from soft_twin.twins.base import Linearisation
+from soft_twin.twins.finite_element import FemLinearisation, FemTwin, NewtonStep
 
 ROUNDS = 20  # in which rows that a step would break are found
-TRIALS = 60  # of efforts that bring prescribed actuators to their coordinates
 
 
 class Pressing:
@@ -36,6 +32,7 @@ class Pressing:
     Attributes:
         rows: all of them, in the model's unknowns.
         before: (m,) their multipliers before the step [N].
+        free: (size, 1 + a) the step of the free body, and those per effort.
     """
 
     def __init__(
@@ -43,73 +40,66 @@ class Pressing:
         rows: Rows,
         before: np.ndarray,
         free: np.ndarray,
+        pushed: np.ndarray,
         solve: Callable[[np.ndarray], np.ndarray],
         tolerance: float,
     ):
-        """`free`: (size, 1 + a) step of the free body. `solve`: K⁻¹ of (size, r).
+        """`pushed`: K⁻¹ (size, r) of the gradients of the rows that have pushed. `solve`: K⁻¹ of (size, r).
         `tolerance`: [m] by which a row may be broken."""
-        self.rows, self.before, self._free, self._solve = rows, before, free, solve
+        self.rows, self.before, self.free, self._solve = rows, before, free, solve
         self._tolerance = tolerance
         self._gaps = rows.jacobian @ free
         self._gaps[:, 0] += rows.values
         self._chosen = np.zeros(0, dtype=np.int64)
-        self._columns = np.zeros((len(free), 0))
-        self._add(np.flatnonzero(before > 0.0))
+        self._columns, self._reactions = np.zeros((len(free), 0)), np.zeros((len(before), 0))
+        self._add(np.flatnonzero(before > 0.0), pushed)
 
     def multipliers(self, efforts: np.ndarray) -> np.ndarray:
         """(m,) of all rows [N] in a step with efforts (a,)."""
         gaps = self._gaps[:, 0] + self._gaps[:, 1:] @ efforts
         for _ in range(ROUNDS):
-            values = self._of_chosen(gaps)
-            after = gaps + self.rows.jacobian @ (self._columns @ values)
-            broken = np.setdiff1d(np.flatnonzero(after < -self._tolerance), self._chosen)
+            own = self._chosen
+            values = solve_box_qp(self._W, gaps[own] - self._slack * self.before[own], 0.0, np.inf)
+            after = gaps + self._reactions @ values
+            broken = np.setdiff1d(np.flatnonzero(after < -self._tolerance), own)
             if not len(broken):
                 break
-            self._add(broken)
-        result = np.zeros(len(gaps))
-        if len(values):  # what the program leaves above zero by round-off pushes less than its gap is open
-            result[self._chosen] = np.where(
-                values * self._compliance()[0].diagonal() > after[self._chosen], values, 0.0
-            )
+            self._add(broken, self._solve(self.rows.jacobian[broken].T.toarray()))
+        result = np.zeros(len(gaps))  # what the program leaves above zero by round-off pushes less than its gap is open
+        result[own] = np.where(values * self._W.diagonal() > after[own], values, 0.0)
         return result
 
     def projected(self, pushing: np.ndarray) -> np.ndarray:
         """(size, 1 + a) the step where the rows `pushing` (m,) bool do."""
         own = np.flatnonzero(pushing[self._chosen])
-        rows = self._chosen[own]
         if not len(own):
-            return self._free
-        W, slack = self._compliance()
+            return self.free
+        rows = self._chosen[own]
         wanted = self._gaps[rows].copy()
-        wanted[:, 0] -= slack * self.before[rows]
-        return self._free - self._columns[:, own] @ np.linalg.solve(W[np.ix_(own, own)], wanted)
+        wanted[:, 0] -= self._slack * self.before[rows]
+        return self.free - self._columns[:, own] @ np.linalg.solve(self._W[np.ix_(own, own)], wanted)
 
-    def _of_chosen(self, gaps: np.ndarray) -> np.ndarray:
-        if not len(self._chosen):
-            return np.zeros(0)
-        W, slack = self._compliance()
-        return solve_box_qp(W, gaps[self._chosen] - slack * self.before[self._chosen], 0.0, np.inf)
+    def _add(self, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Take rows (r,), with K⁻¹ of their gradients (size, r), among those that may push.
 
-    def _compliance(self) -> tuple[np.ndarray, float]:
-        """W of the chosen rows, which may repeat each other, with some slack for changes of the multipliers [m/N]."""
-        W = self.rows.jacobian[self._chosen] @ self._columns
-        W = 0.5 * (W + W.T)
-        slack = REGULARISATION * float(np.trace(W)) / len(W)
-        W[np.diag_indices_from(W)] += slack + self.rows.compliance[self._chosen]
-        return W, slack
-
-    def _add(self, rows: np.ndarray) -> None:
-        if len(rows):
-            self._columns = np.hstack([self._columns, self._solve(self.rows.jacobian[rows].T.toarray())])
-            self._chosen = np.concatenate([self._chosen, rows])
+        W is the compliance of all of them, which may repeat each other, with some slack for changes of the multipliers
+        [m/N].
+        """
+        self._chosen = np.concatenate([self._chosen, rows])
+        self._columns = np.hstack([self._columns, columns])
+        self._reactions = np.hstack([self._reactions, self.rows.jacobian @ columns])
+        W = self._reactions[self._chosen]
+        self._W = 0.5 * (W + W.T)
+        self._slack = REGULARISATION * float(np.trace(W)) / max(len(W), 1)
+        self._W[np.diag_indices_from(W)] += self._slack + self.rows.compliance[self._chosen]
 
 
 @dataclass(frozen=True)
 class ContactLinearisation(FemLinearisation):
-    """As FemLinearisation, where the rows `pushing` (m,) of `pressing` do; `free` is that of the body without them,
+    """As FemLinearisation, where the rows `pushing` (m,) of `pressing` do; `newton` is the step of the free body,
     `separate` are the rows of each constraint."""
 
-    free: FemLinearisation
+    newton: NewtonStep
     pressing: Pressing
     pushing: np.ndarray
     separate: list[Rows | None]
@@ -118,17 +108,6 @@ class ContactLinearisation(FemLinearisation):
 class ContactTwin(FemTwin):
     """See the module's docstring; the model's constraints are rigid plates and contacts without friction."""
 
-    def reset(self) -> None:
-        super().reset()
-        self._multipliers = self.model.idle
-
-    def state(self):
-        return super().state(), self._multipliers
-
-    def restore(self, state) -> None:
-        state, self._multipliers = state
-        super().restore(state)
-
     @property
     def contact_force(self) -> np.ndarray:
         """(3,) what all obstacles together push the body with in the current state [N]."""
@@ -136,17 +115,20 @@ class ContactTwin(FemTwin):
         return self._multipliers.reactions(rows, self.points).sum(axis=0)
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
-        free = super().linearise(gravity)
-        separate = self.model.rows(self.points, self._multipliers)
-        rows = stacked(separate, self.model.unknowns.transform(self._pose))
+        self._chord = None
+        gravity = checked_vector(gravity, 3, "gravity")
+        assembled = self._assemble(gravity, with_matrix=True)
+        rows = stacked(assembled.rows, self.model.unknowns.transform(self._pose))
         if rows is None:
-            return free
-        before = self._multipliers.values(separate)
+            return self._linearisation(self._newton_step(gravity, assembled)[0])
+        before = self._multipliers.values(assembled.rows)
+        pushed = rows.jacobian[np.flatnonzero(before > 0.0)].T.toarray()
+        newton, columns = self._newton_step(gravity, assembled, pushed)
+        newton = newton._replace(unbalanced=newton.unbalanced + rows.jacobian.T @ before)
         tolerance = GAP_TOLERANCE * float(np.linalg.norm(self.body.mesh.size))
-        pressing = Pressing(rows, before, free.steps, self.model.unknowns.matrix.solve, tolerance)
-        residual = float(np.linalg.norm(free.unbalanced + rows.jacobian.T @ before))
+        pressing = Pressing(rows, before, newton.steps, columns, self.model.unknowns.matrix.solve, tolerance)
         pushing = pressing.multipliers(self.efforts) > 0.0
-        return self._projected(replace(free, residual=residual), pressing, pushing, separate)
+        return self._projected(newton, pressing, pushing, assembled.rows)
 
     def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
         """As `linearise` where an obstacle is near: which rows push may change with every step."""
@@ -158,7 +140,7 @@ class ContactTwin(FemTwin):
             return step
         pushing = step.pressing.multipliers(efforts) > 0.0
         same = np.array_equal(pushing, step.pushing)
-        return step if same else self._projected(step.free, step.pressing, pushing, step.separate)
+        return step if same else self._projected(step.newton, step.pressing, pushing, step.separate)
 
     def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
         touching = isinstance(step, ContactLinearisation)
@@ -172,55 +154,8 @@ class ContactTwin(FemTwin):
         self._multipliers = Multipliers.of(step.separate, after)
         return asked
 
-    def equilibrium(self, gravity, displacements=None, tensions=None, *, coordinates=None, efforts=None) -> Equilibrium:
-        gravity = checked_vector(gravity, 3, "gravity")
-        actuation = self._actuation(
-            {"displacements": displacements, "coordinates": coordinates}, {"tensions": tensions, "efforts": efforts}
-        )
-        self.reset()
-        wanted, iterations = actuation.loads, 0
-        for _ in range(TRIALS):
-            solved = self._settle(gravity, wanted)
-            iterations += solved.iterations
-            if self._is_met(wanted, actuation):
-                coordinates = self.coordinates()
-                return Equilibrium(self.points.copy(), self.tip, coordinates, wanted, solved.residual, iterations)
-            wanted = self._nearer(wanted, gravity, actuation)
-        raise ConvergenceError(f"no equilibrium in contact: {TRIALS} trials of efforts have not met the coordinates")
-
-    def _settle(self, gravity: np.ndarray, efforts: np.ndarray):
-        """Go to the equilibrium at efforts (a,), from the current pose."""
-        self._gravity.vector, self.efforts = gravity, efforts
-        solved = equilibrium(self.model, self._pose)
-        self._pose, self._multipliers = solved.pose, solved.multipliers
-        return solved
-
-    def _nearer(self, efforts: np.ndarray, gravity: np.ndarray, actuation: Actuation) -> np.ndarray:
-        """Efforts (a,) that bring prescribed actuators nearer to their coordinates."""
-        step = self.linearise(gravity)
-        change = self._goal(step, actuation) - efforts
-        longest = largest_movement(product(step.step_per_effort, change))
-        return efforts + min(1.0, LARGEST_STEP / max(longest, 1e-300)) * change
-
     def _projected(
-        self, free: FemLinearisation, pressing: Pressing, pushing: np.ndarray, separate: list[Rows | None]
+        self, newton: NewtonStep, pressing: Pressing, pushing: np.ndarray, separate: list[Rows | None]
     ) -> ContactLinearisation:
-        steps = pressing.projected(pushing)
-        moves = self._spread(steps)
-        free_step, per_effort = moves[:, :, 0], np.ascontiguousarray(moves[:, :, 1:])
-        changes = self.actuators.changes(self.points, free_step[:, :, None], per_effort)
-        return ContactLinearisation(
-            free_step=free_step,
-            step_per_effort=per_effort,
-            coordinates=free.coordinates,
-            free_coordinates=changes[0][:, 0],
-            compliance=changes[1] + self._softness_matrix,
-            residual=free.residual,
-            energy=free.energy,
-            steps=steps,
-            unbalanced=free.unbalanced,
-            free=free,
-            pressing=pressing,
-            pushing=pushing,
-            separate=separate,
-        )
+        own = self._linearisation(newton._replace(steps=pressing.projected(pushing)))
+        return ContactLinearisation(**vars(own), newton=newton, pressing=pressing, pushing=pushing, separate=separate)

@@ -3,18 +3,20 @@
 At positions x with the efforts e of the actuators the nodal forces f_ext − ∂W/∂x + Gᵀ e vanish, G = ∂c/∂x being the
 gradients of the actuators' coordinates. Newton's step with the tangent K = ∂²W/∂x² − Σ e ∂²c/∂x² is linear in the new
 efforts, dx = K⁻¹ (f_ext − ∂W/∂x) + K⁻¹ Gᵀ e: one factorisation and 1 + a right-hand sides give both the step and the
-sensitivities (Coevoet et al. 2017; Lai et al. 2025, eq. 11). Rigid plates move with six unknowns, see `unknowns`.
+sensitivities dx/de = K⁻¹ Gᵀ, by the implicit function theorem (Lai et al. 2025, eq. 11, is the same
+relation). Rigid plates move with six unknowns, see `unknowns`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.errors import InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.sections import across_section, normal_of, section_weights
@@ -22,27 +24,39 @@ from soft_twin.mechanics.stretching import Stretching
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
-from soft_twin.solvers.stability import negative_curvature
-from soft_twin.twins.base import Linearisation
+from soft_twin.solvers.equilibrium import equilibrium
+from soft_twin.twins.base import Actuation, Linearisation, Twin
 from soft_twin.twins.frames import Frame
-from soft_twin.twins.statics import UNSTABLE, StaticTwin
 
-SMALLEST_DETERMINANT = 0.05  # det F below which a step is refused
 LARGEST_STRETCH = 0.25  # of the distance of two nodes of a cell: they move by no more against each other in a step
-SHIFTS = range(-4, 5)  # powers of ten of an indefinite matrix's diagonal: steps are short anyway, and settle sooner
 STATICS = Increment()
 
 
 @dataclass(frozen=True)
 class FemLinearisation(Linearisation):
     """As Linearisation; `steps` (size, 1 + a) are the free step and those per effort in the model's unknowns; it may be
-    None where none of them is a plate's, since those of the nodes then say all. `unbalanced` (size,) are the forces."""
+    None where none of them is a plate's, since those of the nodes then say all."""
 
     steps: np.ndarray | None
+
+
+class NewtonStep(NamedTuple):
+    """A step in the model's unknowns.
+
+    Attributes:
+        steps: (size, 1 + a) the free step and those per effort.
+        gradients: (size, a) of the actuators' coordinates.
+        unbalanced: (size,) forces before the step.
+        energy: elastic energy before the step [J].
+    """
+
+    steps: np.ndarray
+    gradients: np.ndarray
     unbalanced: np.ndarray
+    energy: float
 
 
-class FemTwin(StaticTwin):
+class FemTwin(Twin):
     """See the module's docstring and Twin."""
 
     def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
@@ -54,14 +68,10 @@ class FemTwin(StaticTwin):
         self.model, self.body, self.length = model, model.body, length
         self._frames = {**super().frames, **(frames or {})}
         self._gravity = _gravity_of(model)
-        model.unknowns.matrix.shifts = SHIFTS
         self.actuators = model.actuators
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
         self.effort_units = self.actuators.units
         self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
-        self.coordinate_tolerance = self.actuators.tolerance
-        self.round_off = model.round_off
-        self._multipliers = model.idle
         self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
@@ -90,16 +100,9 @@ class FemTwin(StaticTwin):
 
     def reset(self) -> None:
         self._pose = self.model.rest
-        self.efforts = np.zeros(self.actuator_count)
+        self.efforts, self._multipliers = np.zeros(self.actuator_count), self.model.idle
         self._chord: Chord | None = None
         self._moved, self._pause = 0.0, 0
-
-    def state(self) -> tuple[Pose, np.ndarray]:
-        return self._pose, self.efforts
-
-    def restore(self, state: tuple[Pose, np.ndarray]) -> None:
-        self._pose, self.efforts = state
-        self._chord = None
 
     def body_coordinates(self) -> np.ndarray:
         return self.actuators.coordinates(self.points)
@@ -135,7 +138,8 @@ class FemTwin(StaticTwin):
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None
-        return self._newton_step(checked_vector(gravity, 3, "gravity"), np.zeros((self.model.unknowns.size, 0)))[0]
+        gravity = checked_vector(gravity, 3, "gravity")
+        return self._linearisation(self._newton_step(gravity, self._assemble(gravity, with_matrix=True))[0])
 
     def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
@@ -147,35 +151,39 @@ class FemTwin(StaticTwin):
         self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
         if self._pause > 0:
             return self.linearise(gravity)
-        masses = np.multiply.outer(self.body.node_masses, np.eye(3))
-        step, per_gravity = self._newton_step(gravity, self._reduced(masses))
+        masses = self._reduced(np.multiply.outer(self.body.node_masses, np.eye(3)))
+        newton, per_gravity = self._newton_step(gravity, self._assemble(gravity, with_matrix=True), masses)
+        step = self._linearisation(newton)
         self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), gravity)
         return step
 
-    def _newton_step(self, gravity: np.ndarray, further: np.ndarray) -> tuple[FemLinearisation, np.ndarray]:
-        """The step, and K⁻¹ of `further` columns (size, r)."""
-        assembled = self._assemble(gravity, with_matrix=True)
+    def _newton_step(
+        self, gravity: np.ndarray, assembled: Assembled, further: np.ndarray | None = None
+    ) -> tuple[NewtonStep, np.ndarray]:
+        """The step from where the model's matrix was assembled, and K⁻¹ of `further` columns (size, r)."""
         unbalanced = self._reduced(-assembled.gradient)
         gradients = self._reduced(self.actuators.gradients(self.points))
-        right = np.column_stack([unbalanced, gradients, further])
+        right = np.column_stack([unbalanced, gradients] if further is None else [unbalanced, gradients, further])
         matrix = self.model.unknowns.matrix
         solution = matrix.factorise_and_solve(lambda: self._assemble(gravity, with_matrix=True), right)
-        solved, further = np.split(solution, [1 + self.actuator_count], axis=1)
-        solved[:, 0] -= solved[:, 1:] @ self.efforts
-        sensitivities = gradients.T @ solved
-        moves = self._spread(solved)
-        step = FemLinearisation(
+        steps, columns = np.split(solution, [1 + self.actuator_count], axis=1)
+        steps[:, 0] -= steps[:, 1:] @ self.efforts
+        return NewtonStep(steps, gradients, unbalanced, assembled.energy), columns
+
+    def _linearisation(self, newton: NewtonStep) -> FemLinearisation:
+        """What a step of the model's unknowns is to the body and its actuators."""
+        sensitivities = newton.gradients.T @ newton.steps
+        moves = self._spread(newton.steps)
+        return FemLinearisation(
             free_step=moves[:, :, 0],
             step_per_effort=np.ascontiguousarray(moves[:, :, 1:]),
             coordinates=self.body_coordinates(),
             free_coordinates=sensitivities[:, 0],
             compliance=sensitivities[:, 1:] + self._softness_matrix,
-            residual=math.sqrt(unbalanced @ unbalanced),
-            energy=assembled.energy,
-            steps=solved,
-            unbalanced=unbalanced,
+            residual=math.sqrt(newton.unbalanced @ newton.unbalanced),
+            energy=newton.energy,
+            steps=newton.steps,
         )
-        return step, further
 
     def _chord_step(self, chord: Chord, gravity: np.ndarray) -> FemLinearisation | None:
         """The step with what was factorised before, or None where that is too old."""
@@ -196,7 +204,6 @@ class FemTwin(StaticTwin):
             residual=math.sqrt(unbalanced @ unbalanced),
             energy=assembled.energy,
             steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]) if self._has_plates else None,
-            unbalanced=unbalanced,
         )
 
     def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:
@@ -213,38 +220,17 @@ class FemTwin(StaticTwin):
         self._moved = fraction * largest
         return largest
 
-    def residual(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
-        before, self.efforts = self.efforts, efforts
-        unbalanced = self._reduced(self._assemble(gravity).gradient)
-        self.efforts = before
-        return float(np.linalg.norm(unbalanced))
-
-    @property
-    def indefinite(self) -> bool:
-        return self.model.unknowns.matrix.shift > 0.0
-
-    def instability(self, gravity: np.ndarray, prescribed: np.ndarray) -> np.ndarray | None:
-        matrix = self.model.unknowns.matrix
-        if not self.indefinite:
-            return None
-        rows = csr_matrix(self._reduced(self.actuators.gradients(self.points)[:, :, prescribed]).T)
-        direction = negative_curvature(matrix, lambda: self._assemble(gravity, with_matrix=True), rows)
-        if direction is None and not prescribed.any():
-            raise ConvergenceError(f"the equilibrium is not stable: {UNSTABLE}")
-        return direction
-
-    def push(self, direction: np.ndarray, largest_step: float) -> None:
-        largest = largest_movement(self._spread(direction))
-        self._pose = self.model.unknowns.move(self._pose, largest_step / largest * direction)
-
-    def load_norm(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
-        forces = np.linalg.norm(self.actuators.gradients(self.points) * efforts, axis=(0, 1))
-        return float(np.linalg.norm(self.body.weight(gravity)) + forces.sum())
-
-    def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
-        energy, _, determinant, cell = self.body.assemble(self.points)
-        work = (self.body.weight(gravity) * (self.points - self.body.mesh.nodes)).sum()
-        return energy - work, determinant > SMALLEST_DETERMINANT, cell
+    def _settle(self, gravity: np.ndarray, actuation: Actuation) -> tuple[float, int]:
+        self._gravity.vector, self.efforts = gravity, actuation.loads
+        self.model.drive(actuation.coordinates)
+        try:
+            solved = equilibrium(self.model)
+            driven = self.model.driven_efforts(solved.pose.points, solved.multipliers)
+        finally:
+            self.model.drive(None)
+        self._pose, self._multipliers = solved.pose, self.model.undriven(solved.multipliers)
+        self.efforts = actuation.loads + driven
+        return solved.residual, solved.iterations
 
     def _assemble(self, gravity: np.ndarray, with_matrix: bool = False) -> Assembled:
         self._gravity.vector = gravity

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soft_twin.errors import InputError, MeshError
+from soft_twin.mechanics.sections import section_weights
 from soft_twin.mechanics.unknowns import cross_matrices
 from soft_twin.mesh.embedding import locate, natural_coordinates
 from soft_twin.mesh.mesh import Mesh
@@ -24,6 +25,10 @@ class Frame(ABC):
     @abstractmethod
     def move(self, twin: "Twin", steps: np.ndarray) -> np.ndarray:
         """(3, …) how steps (n, 3, …) of the nodes move it [m]."""
+
+    @abstractmethod
+    def weights(self, mesh: Mesh) -> np.ndarray:
+        """(n,) of the nodes of a finite element body whose weighted mean is its position; other nodes have none."""
 
     def rotation(self, twin: "Twin") -> np.ndarray:
         """(3, 3) from the undeformed body.
@@ -50,6 +55,9 @@ class SectionFrame(Frame):
     def move(self, twin, steps):
         return twin.section(self.z, steps)
 
+    def weights(self, mesh):
+        return section_weights(mesh, self.z)
+
 
 class PointFrame(Frame):
     """A point of a finite element body, which moves with the cell that it lies in."""
@@ -63,7 +71,7 @@ class PointFrame(Frame):
         point = np.asarray(point, dtype=float)[None]
         cell = locate(mesh, point)
         if cell[0] < 0:
-            low, high = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
+            low, high = mesh.bounds
             raise MeshError(
                 f"the point {point[0].tolist()} m lies in no cell: the body spans "
                 + ", ".join(f"{axis} {a:.4g}…{b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
@@ -77,6 +85,9 @@ class PointFrame(Frame):
 
     def move(self, twin, steps):
         return np.tensordot(self._weights, steps[self._nodes], axes=1)
+
+    def weights(self, mesh):
+        return _spread(mesh, self._nodes, self._weights)
 
 
 class NodesFrame(Frame):
@@ -99,6 +110,9 @@ class NodesFrame(Frame):
     def move(self, twin, steps):
         return steps[self.nodes].mean(axis=0)
 
+    def weights(self, mesh):
+        return _spread(mesh, self.nodes, 1.0 / len(self.nodes))
+
     def rotation(self, twin):
         points = twin.points[self.nodes]
         u, _, vt = np.linalg.svd((points - points.mean(axis=0)).T @ self._arms)
@@ -109,3 +123,10 @@ class NodesFrame(Frame):
         inertia = (arms**2).sum() * np.eye(3) - arms.T @ arms
         moments = np.einsum("kij,kj...->i...", cross_matrices(arms), steps[self.nodes])
         return np.linalg.solve(inertia, moments.reshape(3, -1)).reshape(moments.shape)
+
+
+def _spread(mesh: Mesh, nodes: np.ndarray, values: np.ndarray | float) -> np.ndarray:
+    """(n,) values of some nodes, 0 at all others."""
+    weights = np.zeros(len(mesh.nodes))
+    weights[nodes] = values
+    return weights

@@ -13,11 +13,12 @@ import numpy as np
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
 from soft_twin.twins.constant_curvature.orientation import pitch_roll_of
+from soft_twin.twins.plate_model import PlateModel
 
 TOLERANCE = 1e-14  # of the body's length, to which displacements are explained
 
 
-class ConstantCurvature:
+class ConstantCurvature(PlateModel):
     """Segments that bend in circular arcs of constant length and do not twist.
 
     Attributes:
@@ -87,6 +88,9 @@ class ConstantCurvature:
         self._has_one_segment()
         bends, _ = self.bends_of(displacements)
         return pitch_roll_of(self.poses(bends)[1][0, :, 2])
+
+    def bear(self, gravity: np.ndarray, payload: float = 0.0) -> None:
+        """Kinematics know no loads: nothing changes."""
 
     def displacements_of(self, bends: np.ndarray) -> np.ndarray:
         """(…, c) cables pulled in [m] for bends (…, s, 2): θ (cos φ, sin φ) of each segment [rad]."""

@@ -22,6 +22,12 @@ def axis_of(pitch: float, roll: float) -> np.ndarray:
     return np.array([np.sin(pitch), -np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch)])
 
 
+def axis_at(bend: np.ndarray) -> np.ndarray:
+    """(3,) unit axis of the plate at a bend (2,) θ (cos φ, sin φ) [rad]."""
+    angle = np.hypot(*bend)
+    return np.array([*(np.sinc(angle / np.pi) * np.asarray(bend)), np.cos(angle)])
+
+
 def pitch_roll_of(axis: np.ndarray) -> tuple[float, float]:
     """Pitch in ±π/2 and roll in ±π [rad] of a plate's axis (3,) in the base frame, of any length.
 

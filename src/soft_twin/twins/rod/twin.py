@@ -20,16 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.twins.base import Linearisation
+from soft_twin.twins.base import Actuation, Linearisation, Twin
 from soft_twin.twins.rod import kernels
-from soft_twin.twins.statics import StaticTwin
+from soft_twin.twins.rod.minimum import Potential, below_saddle, minimise
 
 ELEMENTS_PER_SEGMENT = 5
 RING = 12  # points around a section, for the surface
 ROUND_OFF = 1e-15  # of the axial stiffness, for the residual
-FIRM = 1e-9  # of the stiffness: a curvature less negative than this is round-off
-LENGTH_TOLERANCE = 1e-9  # [m] of a cable that is held
-SMALLEST_STRETCH = 0.05  # 1 + ε below which a step is refused
+TOLERANCE = 1e-9  # of the forces at work, for the residual
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class RodLinearisation(Linearisation):
     strain_steps: np.ndarray
 
 
-class RodTwin(StaticTwin):
+class RodTwin(Twin):
     """See the module's docstring and Twin. `points` are the e + 1 nodes of the axis, then RING points around each.
 
     Attributes:
@@ -99,7 +97,6 @@ class RodTwin(StaticTwin):
         count = len(self.rest_lengths)
         self.softness, self.least_effort = np.full(count, 1.0 / cable_stiffness), np.zeros(count)
         self.effort_units = ["N"] * count
-        self.coordinate_tolerance = np.full(count, LENGTH_TOLERANCE)
         passes = self._z[1:] < self.rest_lengths[:, None] + 1e-9  # (c, e)
         self.geometry = self.element_lengths, np.ascontiguousarray(cable_positions, dtype=float), passes
         self.stiffness = np.multiply.outer(self.element_lengths, _diagonal(section))
@@ -162,35 +159,16 @@ class RodTwin(StaticTwin):
         self.restore((strains, self.efforts + fraction * (efforts - self.efforts)))
         return largest
 
-    def residual(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
-        gradient = self.assemble(gravity)[1]
-        pulls = kernels.cable_lengths(self.strains, *self.geometry)[1]
-        return float(np.linalg.norm(self.force_scale * (gradient + efforts @ pulls)))
-
-    def instability(self, gravity: np.ndarray, prescribed: np.ndarray) -> np.ndarray | None:
-        hessian = self.assemble(gravity)[2]
-        pulls = kernels.cable_lengths(self.strains, *self.geometry)[1]
-        kernels.add_cable_stiffness(self.strains, *self.geometry, self.efforts, hessian)
-        hessian += (pulls[prescribed].T / self.softness[prescribed]) @ pulls[prescribed]
-        unit = 1.0 / np.sqrt(np.abs(np.diag(hessian)))
-        values, vectors = np.linalg.eigh(unit[:, None] * hessian * unit)
-        return unit * vectors[:, 0] if values[0] < -FIRM else None
-
-    def push(self, direction: np.ndarray, largest_step: float) -> None:
-        _, _, _, turns, moves = self.assemble(np.zeros(3))
-        moved = (kernels.axis_jacobian(self.points[: len(self._z)], turns, moves) @ direction).reshape(-1, 3)
-        scale = largest_step / max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
-        self.restore((self.strains + scale * direction.reshape(-1, 4), self.efforts))
-
-    def load_norm(self, gravity: np.ndarray, efforts: np.ndarray) -> float:
-        weight = self.masses.sum() * np.linalg.norm(gravity) + np.linalg.norm(self._tip_force)
-        return float(weight + efforts.sum())
-
-    def potential(self, gravity: np.ndarray) -> tuple[float, bool, int]:
-        elastic, sagging = kernels.energies(self.strains, self.element_lengths, self.stiffness, self.masses, gravity)
-        worst = int(self.strains[:, 3].argmin())
-        sagging -= float(self._tip_force @ self.points[len(self.element_lengths)])
-        return elastic + sagging, 1.0 + self.strains[worst, 3] > SMALLEST_STRETCH, worst
+    def _settle(self, gravity: np.ndarray, actuation: Actuation) -> tuple[float, int]:
+        wound = np.array([np.nan if value is None else value for value in actuation.coordinates])
+        potential = Potential(self, gravity, actuation.loads, wound)
+        strains, iterations = self.strains, 0
+        while strains is not None:
+            found, residual, more = minimise(potential, strains, TOLERANCE, self.round_off)
+            iterations += more
+            strains = below_saddle(potential, found, self.element_lengths)
+        self.restore((found, potential.tensions(found)))
+        return residual, iterations
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         node = min(max(bisect_left(self._heights, z) - 1, 0), len(self.element_lengths) - 1)
@@ -218,24 +196,19 @@ class RodTwin(StaticTwin):
         caps = [np.column_stack([first, ahead[0], lower[0]]), np.column_stack([last, upper[-1], ahead[-1] + RING])]
         return np.vstack([side, *caps])
 
-    def add_cables(self, tensions: np.ndarray, hessian: np.ndarray, stretching: bool) -> np.ndarray:
-        """Gradient (4 e,) of what cables with tensions (c,) do; their curvature is added to the Hessian (4 e, 4 e), and
-        where they are wound in so far, `stretching`, the stiffness of those that are taut."""
-        _, pulls = kernels.cable_lengths(self.strains, *self.geometry)
-        kernels.add_cable_stiffness(self.strains, *self.geometry, tensions, hessian)
-        if stretching:
-            taut = tensions > 0.0
-            hessian += (pulls[taut].T / self.softness[taut]) @ pulls[taut]
-        return tensions @ pulls
-
     def assemble(self, gravity: np.ndarray):
-        """Elastic energy, gradient (4 e,) and Hessian (4 e, 4 e) of the potential energy, and what strains move."""
+        """`assemble_at` the current strains."""
+        return self.assemble_at(self.strains, gravity)
+
+    def assemble_at(self, strains: np.ndarray, gravity: np.ndarray):
+        """Elastic energy, gradient (4 e,) and Hessian (4 e, 4 e) of the potential energy at strains (e, 4), and what
+        they move."""
         energy, gradient, hessian, turns, moves = kernels.assemble(
-            self.strains, self.element_lengths, self.stiffness, self.masses, gravity
+            strains, self.element_lengths, self.stiffness, self.masses, gravity
         )
         if self._tip_force.any():
             none = 0.0 * self.stiffness, 0.0 * self.masses
-            _, pull, curvature, _, _ = kernels.assemble(self.strains, self.element_lengths, *none, self._tip_force, 1.0)
+            _, pull, curvature, _, _ = kernels.assemble(strains, self.element_lengths, *none, self._tip_force, 1.0)
             gradient, hessian = gradient + pull, hessian + curvature
         return energy, gradient, hessian, turns, moves
 
