@@ -13,7 +13,7 @@ import yaml
 
 import soft_twin
 from soft_twin.app.cli import main
-from soft_twin.descriptions.cable_tube import TETRAHEDRA_IN_CUBE
+from soft_twin.descriptions.fem_mesh import TETRAHEDRA_IN_CUBE
 from soft_twin.descriptions.schema import json_schema, reference
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.resources import folder
@@ -21,7 +21,7 @@ from soft_twin_ros.running.graph import GRAPHS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "descriptions.md").read_text(encoding="utf-8")
-ROBOTS = ("slender", "finger", "arm", "tm40")
+ROBOTS = ("slender", "finger", "arm", "neck", "tm40")
 FREE = (
     ("robot", "body", "meshes"),
     ("robot", "members"),

@@ -1,59 +1,47 @@
-"""What a description of a soft tube with cables in its wall has: the slender robot's kind."""
+"""A soft tube with cables in its wall, the slender robot's kind: the short form of a body of finite elements."""
 
 import math
+from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from soft_twin.descriptions.body import Damping, Imu, Material
 from soft_twin.descriptions.emulated import Emulated
+from soft_twin.descriptions.fem_actuators import check_cable
+from soft_twin.descriptions.fem_mesh import MOST_CELLS, TETRAHEDRA_IN_CUBE, check_cells
+from soft_twin.descriptions.fem_robot import FemRobot
 from soft_twin.descriptions.kinds_of_value import (
+    LAW,
     MESH_FILE,
     NAME,
     Interval,
     Number,
     Several,
     Sign,
-    Text,
     Whole,
     in_limits,
     mistake,
 )
+from soft_twin.descriptions.long_form import long_form
+from soft_twin.descriptions.mistakes import first_mistake
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.winches import Winches
 
-MOST_CELLS = 100_000
-TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
 LONGEST_PULL = 2.0  # [lengths of the body] that a cable may be pulled in or let out
 SAME_PLACE = 1e-3  # [diameters of the body] cables nearer to each other than this run through one hole
-LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters, digits and _")
 
-Length = Annotated[float, Number(1e-3, 10.0, "m")]
 Angle = Annotated[float, Number(-360.0, 360.0, "°")]
 
 
-class Material(Part):
-    """What the body is made of."""
-
-    model: Annotated[str, LAW] = Field(description="law, see twin.md, such as `corotational`")
-    young_modulus: Annotated[float, Number(1e2, 1e12, "Pa")] = Field(description="E")
-    poisson_ratio: Annotated[float, Number(-0.99, 0.4999)] = Field(description="ν")
-    density: Annotated[float, Number(1.0, 3e4, "kg/m³")] = Field(description="ρ")
-
-
-class Damping(Part):
-    """Rayleigh damping C = α M + β K."""
-
-    rayleigh_mass: Annotated[float, Number(0.0, 1e4, "1/s")] = Field(description="α")
-    rayleigh_stiffness: Annotated[float, Number(0.0, 10.0, "s")] = Field(description="β")
-
-
 class MeshChoice(Part):
-    """A mesh of the body and how `soft-twin mesh` makes it: swept in `divisions`, or by Gmsh in cells of `size`."""
+    """A mesh of the body: a file, or made, swept in `divisions` or by Gmsh in cells of `size`, which is also how
+    `soft-twin mesh` makes the file."""
 
-    file: Annotated[str, MESH_FILE] = Field(description="file in the folder meshes/")
+    file: Annotated[str | None, MESH_FILE] = Field(default=None, description="file in the folder meshes/")
     element: Annotated[str, LAW] = Field(description="element, see meshes.md, such as `hex20r`")
     divisions: Annotated[tuple[int, int, int] | None, Several(Whole(1, 1000), 3, 3)] = Field(
-        default=None, description=f"cells radial, around, along; at most {MOST_CELLS} in all"
+        default=None, description="cells radial, around, along"
     )
     grading: Annotated[float, Number(0.2, 5.0)] = Field(
         default=1.0, description="above 1: the first segment's cells get shorter towards the clamp"
@@ -61,9 +49,11 @@ class MeshChoice(Part):
     size: Annotated[float | None, Number(1e-5, 1.0, "m")] = Field(default=None, description="edge length of cells")
 
     @model_validator(mode="after")
-    def _is_of_a_sane_size(self) -> "MeshChoice":
-        if self.divisions is not None and math.prod(self.divisions) > MOST_CELLS:
-            raise mistake(f"{math.prod(self.divisions)} cells are more than {MOST_CELLS}", "divisions")
+    def _comes_from_somewhere(self) -> "MeshChoice":
+        if self.file is None and self.divisions is None and self.size is None:
+            raise mistake("expected one of file, divisions and size, found none")
+        if self.divisions is not None:
+            check_cells(self.divisions, "divisions")
         return self
 
 
@@ -138,9 +128,7 @@ class Cables(Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Cables":
-        if not self.displacement[0] <= 0.0 <= self.displacement[1]:
-            raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
-        in_limits(self.pretension, *self.tension, "pretension")
+        check_cable(self)
         for i, cable in enumerate(self.list):
             in_limits(cable.offset, *self.displacement, "list", i, "offset")
         for what in ("name", "motor_id"):
@@ -164,14 +152,6 @@ class Cables(Part):
                     raise mistake(words, "cables", "list", i, "angle_deg")
 
 
-class Imu(Part):
-    """How the IMU's board sits in the base."""
-
-    mounting_rpy_deg: Annotated[tuple[float, float, float], Several(Number(-360.0, 360.0, "°"), 3, 3)] = Field(
-        description="roll, pitch, yaw from the board's frame to base_link"
-    )
-
-
 class Target(Part):
     """Where the tip should be when nobody says anything else."""
 
@@ -181,7 +161,8 @@ class Target(Part):
 
 
 class CableTube(Part):
-    """A soft tube of one or more segments, bent by cables that run inside its wall."""
+    """A soft tube of one or more segments, bent by cables that run inside its wall: the short form of a robot of kind
+    `fem`, which `soft-twin describe ROBOT --long` prints."""
 
     name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
     kind: Literal["cable_tube"] = Field(description="of robot")
@@ -202,4 +183,13 @@ class CableTube(Part):
             in_limits(coordinate, -self.body.length, self.body.length, "target", "tip")
         self.winches.check_pull(self.cables.tension[1], "cables.tension")
         self.winches.check_rate(self.cables.rate, "cables", "rate")
+        try:
+            self.as_fem  # noqa: B018 - what it is made of is checked there, too
+        except ValidationError as error:
+            raise mistake(f"as a body of finite elements: {first_mistake(error)}") from error
         return self
+
+    @cached_property
+    def as_fem(self) -> FemRobot:
+        """The same robot written out as a body of finite elements."""
+        return FemRobot.model_validate(long_form(self))

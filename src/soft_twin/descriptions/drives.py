@@ -116,7 +116,7 @@ class ImuPlace:
 class Mismatch:
     """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ of the cables,
     time constants of a motor and of a valve's set point [s], change of pressure per difference across an open valve
-    [1/s], share of its pressure that a chamber loses [1/s]."""
+    [1/s], share of its pressure that a chamber loses [1/s], time step of its body [s]."""
 
     young_modulus_scale: float
     density_scale: float
@@ -125,3 +125,4 @@ class Mismatch:
     valve_lag: float = 0.02
     fill_rate: float = 12.0
     leak: float = 0.02
+    step: float = 0.02

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.kinds_of_value import Number
 from soft_twin.descriptions.part import Part
 
@@ -15,6 +16,9 @@ class Emulated(Part):
     density_scale: Annotated[float, Number(0.1, 10.0)] = Field(description="of ρ")
     cable_friction: Annotated[float, Number(0.0, 2.0)] = Field(description="capstan coefficient μ of the cables")
     motor_lag: Annotated[float, Number(1e-4, 1.0, "s")] = Field(description="time constant of a motor")
+    step: Annotated[float, Number(1e-3, 0.06, "s")] = Field(
+        default=0.02, description="of its body in time: longer ones are cheaper and damp more"
+    )
 
 
 class FemEmulated(Emulated):
@@ -34,4 +38,7 @@ class FemEmulated(Emulated):
     )
     leak: Annotated[float, Number(0.0, 10.0, "1/s")] = Field(
         default=0.02, description="share of its pressure that a chamber loses"
+    )
+    mesh: MeshSource | None = Field(
+        default=None, description="of its own, of the same body, with the names that this description speaks of"
     )

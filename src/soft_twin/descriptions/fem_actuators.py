@@ -26,7 +26,7 @@ Place = Annotated[tuple[float, float, float], Several(Number(-10.0, 10.0, "m"), 
 class Guide(Part):
     """What a cable outside the body runs through."""
 
-    point: Place = Field(description="where, in the undeformed body")
+    point: Place = Field(description="where, beside the undeformed body: of a rigid plate anywhere")
     nodes: Annotated[str, NAMED] = Field(description="surface or group that carries it, such as a plate's")
 
 
@@ -36,7 +36,7 @@ class FemCable(Part):
 
     name: Annotated[str, NAME] = Field(description="of its own")
     start: Place | None = Field(default=None, description="where it leaves its winch, in the undeformed body")
-    end: Place | None = Field(default=None, description="where it is fixed to the body")
+    end: Place | None = Field(default=None, description="where it is fixed to the body, or to what `nodes` carry")
     points: tuple[Place, ...] = Field(default=(), max_length=200, description="two or more that it runs through")
     guides: tuple[Guide, ...] = Field(default=(), max_length=50, description="that it runs through; fixed to the last")
     nodes: Annotated[str | None, NAMED] = Field(
@@ -57,13 +57,16 @@ class FemCable(Part):
         default=0.0, description="displacement at which it is homed, within `displacement`"
     )
 
+    @property
+    def carried(self) -> tuple[Guide, ...]:
+        """What of the body a cable outside it pulls at."""
+        return self.guides if self.nodes is None else (Guide(point=self.end, nodes=self.nodes),)
+
     @model_validator(mode="after")
     def _fits_together(self) -> "FemCable":
         self._check_way()
-        if not self.displacement[0] <= 0.0 <= self.displacement[1]:
-            raise mistake(f"{self.displacement} does not contain 0, the rest", "displacement")
+        check_cable(self)
         in_limits(self.offset, *self.displacement, "offset")
-        in_limits(self.pretension, *self.tension, "pretension")
         return self
 
     def _check_way(self) -> None:
@@ -97,6 +100,12 @@ class Chamber(Part):
         default=None, description="place of its valve on the device, counted from 0; of an OpenPneu the pair of pumps"
     )
 
+    @model_validator(mode="after")
+    def _may_rest(self) -> "Chamber":
+        if not self.volume[0] <= 0.0 <= self.volume[1]:
+            raise mistake(f"{self.volume} does not contain 0, the rest", "volume")
+        return self
+
 
 class Valves(Part):
     """The valves of all chambers, on one device; see driving.md."""
@@ -129,6 +138,15 @@ class Valves(Part):
         given = sorted(chamber.channel for chamber in chambers if chamber.channel is not None)
         if len(given) == len(chambers) and given != list(range(len(given))):
             raise mistake(f"channels {given} are not 0…{len(given) - 1}, one for each chamber", "chambers")
+
+
+def check_cable(cable: Part) -> None:
+    """Raise a mistake where what a cable must keep to leaves out its rest, or its pretension."""
+    if not cable.displacement[0] <= 0.0 <= cable.displacement[1]:
+        raise mistake(f"{cable.displacement} does not contain 0, the rest", "displacement")
+    low, high = cable.tension
+    if not low <= cable.pretension <= high:
+        raise mistake(f"a pretension of {cable.pretension:g} N is outside tension, {low:g}…{high:g} N", "pretension")
 
 
 def refuse_twice(values: Sequence[Any], words: str, *at: str | int) -> None:

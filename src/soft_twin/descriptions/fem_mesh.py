@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from soft_twin.descriptions.cable_tube import LAW, MOST_CELLS, TETRAHEDRA_IN_CUBE
 from soft_twin.descriptions.kinds_of_value import (
+    LAW,
     MESH_FILE,
     NAME,
     NAMED,
@@ -20,12 +20,15 @@ from soft_twin.descriptions.kinds_of_value import (
 )
 from soft_twin.descriptions.part import Part
 
+MOST_CELLS = 100_000
+TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
 CELL = Several(Whole(0, 500), 3, 3)
 SIZE = Several(Number(1e-4, 10.0, "m"), 3, 3)
 Size = tuple[float, float, float]
 Length = Annotated[float, Number(1e-4, 10.0, "m")]
 Diameter = Annotated[float, Number(0.0, 10.0, "m")]
 Element = Annotated[str, LAW]
+Lengths = Annotated[tuple[float, ...], Several(Number(1e-4, 10.0, "m"), 1, 500)]
 
 
 class Hollow(Part):
@@ -45,7 +48,7 @@ class Hollow(Part):
 
 
 class Voxels(Part):
-    """A block of equal cells with hollows: the middle of its lowest face is the origin.
+    """A block of cells with hollows: the middle of its lowest face is the origin.
 
     Its surfaces are "base" and "tip" (lowest and highest z), "outside", and "chamber 1", … (closed hollows, the largest
     first).
@@ -53,6 +56,9 @@ class Voxels(Part):
 
     cells: Annotated[tuple[int, int, int], Several(Whole(1, 500), 3, 3)] = Field(description="along x, y and z")
     size: Annotated[Size, SIZE] = Field(description="of the whole block along x, y and z")
+    along: Lengths = Field(default=(), description="of each layer of cells, from the base; without: all are alike")
+    along_x: Lengths = Field(default=(), description="of each column of cells along x; without: all are alike")
+    along_y: Lengths = Field(default=(), description="of each row of cells along y; without: all are alike")
     element: Element = Field(description="element, see meshes.md, such as `hex20r`")
     hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
 
@@ -61,10 +67,19 @@ class Voxels(Part):
         """Along x, y and z [m]."""
         return self.size
 
+    @property
+    def lengths(self) -> tuple[tuple[float, ...], ...]:
+        """Of the cells along x, y and z [m]; empty: all are alike."""
+        return self.along_x, self.along_y, self.along
+
     @model_validator(mode="after")
     def _fits_together(self) -> "Voxels":
         check_cells(self.cells, "cells")
         check_hollows(self.hollows, self.cells)
+        for key, lengths, count, size in zip(
+            ("along_x", "along_y", "along"), self.lengths, self.cells, self.size, strict=True
+        ):
+            _check_lengths(lengths, count, size, key)
         return self
 
 
@@ -201,9 +216,14 @@ class Stl(Part):
 class MeshSource(Part):
     """Where the mesh comes from: one of `file` and the generators."""
 
-    file: Annotated[str | None, MESH_FILE] = Field(default=None, description="file beside this description")
+    file: Annotated[str | None, MESH_FILE] = Field(
+        default=None, description="file beside this description, or in the folder meshes/"
+    )
     size: Annotated[Size | None, SIZE] = Field(
         default=None, description="with `file`: how large its body is along x, y and z, so that units are checked"
+    )
+    element: Annotated[str | None, LAW] = Field(
+        default=None, description="with `file`, where its cells may be more than one, such as `hex20` or `hex20r`"
     )
     voxels: Voxels | None = Field(default=None, description="a block of cells")
     sweep: Sweep | None = Field(default=None, description="a tube of hexahedra, with chambers perhaps")
@@ -230,7 +250,16 @@ class MeshSource(Part):
             raise mistake(f"expected one of {words}, found {' and '.join(given) or 'none'}")
         if (self.file is None) != (self.size is None):
             raise mistake("'size' belongs to 'file': how large the body is, in metres")
+        if self.file is None and self.element is not None:
+            raise mistake("belongs to 'file': a generator has an element of its own", "element")
         return self
+
+
+def _check_lengths(lengths: Sequence[float], count: int, size: float, key: str) -> None:
+    """Raise a mistake where cells of these lengths are not as many and as long as the block."""
+    if lengths and (len(lengths) != count or abs(sum(lengths) - size) > 1e-6 * size):
+        words = f"{len(lengths)} layers of {sum(lengths):g} m in all are not {count} of {size:g} m"
+        raise mistake(words, key)
 
 
 def check_cells(divisions: Sequence[int], *at: str | int) -> None:

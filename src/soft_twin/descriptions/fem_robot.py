@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from soft_twin.descriptions.cable_tube import Damping, Imu, Material
+from soft_twin.descriptions.body import Damping, Imu, Material
 from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
 from soft_twin.descriptions.fem_mesh import MeshSource
@@ -13,6 +13,8 @@ from soft_twin.descriptions.frames import NamedFrame
 from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, mistake
 from soft_twin.descriptions.obstacles import AnyObstacle, Direction, directed
 from soft_twin.descriptions.part import Part
+
+SAME_SIZE = 0.02  # by which two meshes of one body may differ
 
 
 class VolumeMaterial(Material):
@@ -120,6 +122,10 @@ class FemRobot(Part):
     obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
     frames: dict[Annotated[str, NAME], NamedFrame] = Field(max_length=100, description="by name; one is `tip`")
     target: FrameTarget
+    posture: Literal["free", "arc"] = Field(
+        default="free",
+        description="of a slender body: arc keeps its middle on the arc to the target, if the tip allows",
+    )
     emulated: FemEmulated = Field(default_factory=FemEmulated, description="robot, how it differs from the twin")
 
     @model_validator(mode="after")
@@ -131,6 +137,7 @@ class FemRobot(Part):
         self._check_names()
         self._check_drives()
         self._check_plates()
+        self._check_emulated()
         reach = 2.0 * math.hypot(*self.body.mesh.extent)
         if math.hypot(*self.target.tip) > reach:
             raise mistake(
@@ -140,6 +147,15 @@ class FemRobot(Part):
                 "tip",
             )
         return self
+
+    def _check_emulated(self) -> None:
+        """The emulated robot's body is as large as the twin's, whatever its mesh."""
+        own, body = self.emulated.mesh, self.body.mesh.extent
+        if own is None:
+            return
+        if any(abs(a - b) > SAME_SIZE * b for a, b in zip(own.extent, body, strict=True)):
+            found, wanted = (" x ".join(f"{length:g}" for length in size) for size in (own.extent, body))
+            raise mistake(f"measures {found} m, the body {wanted} m: it is the same body", "emulated", "mesh")
 
     def _check_plates(self) -> None:
         """IMUs and frames are on plates that there are."""

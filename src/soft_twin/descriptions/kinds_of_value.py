@@ -59,7 +59,10 @@ class Number(Kind):
     def read(self, value: Any) -> float:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
             raise mistake(f"expected a number, found {shortened(value)}{self._unit('; the unit is ')}")
-        in_limits(value, self.low, self.high)
+        if not self.low <= value <= self.high:
+            thousands = self.unit == "m" and self.low <= 1e-3 * value <= self.high
+            hint = ": is it in millimetres?" if thousands else ""
+            raise mistake(f"{value:g} is outside {self.allowed()}{hint}")
         return float(value)
 
     def schema(self) -> dict[str, Any]:
@@ -217,6 +220,7 @@ def _check_parameter(value: Any, name: str) -> None:
 
 NAME = Text(r"[A-Za-z][A-Za-z0-9_]{0,62}", "a name of letters, digits and _, a letter first")
 NAMED = Text(r"[A-Za-z][A-Za-z0-9_ -]{0,62}", "the name of a surface, group or volume of the mesh")
+LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters, digits and _")
 MESH_FILE = Text(
     r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)", "a file's name without folders that ends in .vtu, .vtk or .msh"
 )

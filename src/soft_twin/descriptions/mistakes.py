@@ -14,7 +14,7 @@ from soft_twin.errors import DescriptionError, SoftTwinError, UsageError
 
 def named(error: ValidationError, content: YamlMapping, where: str) -> DescriptionError:
     """The first mistake of a file's content, and how many more there are."""
-    first, *others = error.errors(include_url=False)
+    first, *others = _distinct(error)
     context = first.get("ctx", {})
     keys = [*first["loc"], *context.get("at", ())]
     message = _message(first, context)
@@ -25,6 +25,24 @@ def named(error: ValidationError, content: YamlMapping, where: str) -> Descripti
     line, path = _place(content, keys)
     more = f" (and {len(others)} more)" if others else ""
     return DescriptionError(f"{where}:{line}: {path}{': ' if path else ''}{message}{more}")
+
+
+def _distinct(error: ValidationError) -> list[dict[str, Any]]:
+    """All mistakes, without lists that are too short only because their entries have mistakes."""
+    found = error.errors(include_url=False)
+    places = [each["loc"] for each in found]
+    return [
+        each
+        for each in found
+        if each["type"] != "too_short" or not any(place[:-1][: len(each["loc"])] == each["loc"] for place in places)
+    ]
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The first mistake of what was not read from a file, with its keys."""
+    first = error.errors(include_url=False)[0]
+    context = first.get("ctx", {})
+    return ".".join(map(str, [*first["loc"], *context.get("at", ())])) + f": {_message(first, context)}"
 
 
 def mistake_at(path: Path, keys: Sequence[str | int], message: str) -> DescriptionError:

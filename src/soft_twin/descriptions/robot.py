@@ -4,11 +4,12 @@ from functools import reduce
 from operator import or_
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from soft_twin.descriptions.cable_tube import CableTube
 from soft_twin.descriptions.fem_robot import FemRobot
-from soft_twin.descriptions.kinds_of_value import NAME, NodeParameters
+from soft_twin.descriptions.kinds_of_value import NAME, NodeParameters, mistake
+from soft_twin.descriptions.learning import Learning
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.tensegrity import Tensegrity
 
@@ -22,3 +23,10 @@ class Description(Part):
     nodes: dict[Annotated[str, NAME], Annotated[dict | None, NodeParameters()]] = Field(
         default_factory=dict, max_length=50, description="parameters of the robot's ROS nodes, by the node's name"
     )
+    learning: Learning | None = Field(default=None, description="of a surface of a `fem` robot that chambers move")
+
+    @model_validator(mode="after")
+    def _can_be_learned(self) -> "Description":
+        if self.learning is not None and not (isinstance(self.robot, FemRobot) and self.robot.chambers):
+            raise mistake("is of a robot of kind fem that chambers move, this one is not", "learning")
+        return self
