@@ -7,8 +7,10 @@ import pytest
 import yaml
 
 import soft_twin
+from soft_twin.app.cli import main
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.resources import folder
+from soft_twin.robots.fem_robot import FemRobot
 
 
 @pytest.fixture
@@ -32,14 +34,16 @@ def test_the_slender_robot_is_the_papers():
     assert (robot.body.outer_diameter, robot.body.lumen_diameter) == (0.009, 0.0036)
     material = robot.body.material
     assert (material.young_modulus, material.poisson_ratio, material.density) == (0.8e6, 0.45, 1150.0)
-    assert robot.cable_limits.tension == (0.0, 2.0)
-    assert robot.cable_limits.displacement == (-0.002, 0.012)
-    np.testing.assert_allclose(np.hypot(*np.transpose([c.position for c in robot.cables])), 0.00315)
-    assert [cable.length for cable in robot.cables] == [0.05] * 3 + [0.1] * 3
+    assert robot.winches.cable_limits.tension == (0.0, 2.0)
+    assert robot.winches.cable_limits.displacement == (-0.002, 0.012)
+    cables = robot.description.cables
+    np.testing.assert_allclose(np.hypot(*np.transpose([cable.start[:2] for cable in cables])), 0.00315)
+    assert [cable.end[2] - cable.start[2] for cable in cables] == [0.05] * 3 + [0.1] * 3
 
 
 def test_distal_cables_run_between_the_proximal_ones():
-    angles = [math.degrees(math.atan2(*c.position[::-1])) % 360 for c in soft_twin.load_robot("slender").cables]
+    slender = soft_twin.load_robot("slender")
+    angles = [math.degrees(math.atan2(*cable.start[1::-1])) % 360 for cable in slender.description.cables]
     np.testing.assert_allclose(np.diff(np.sort(angles)), 60.0)
     proximal, distal = np.sort(angles[:3]), np.sort(angles[3:])
     np.testing.assert_allclose((proximal - distal) % 120, 60.0)
@@ -65,7 +69,7 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["cables", "tension"], [2.0, 0.0], "the lower limit 2 is not below the upper 0"),
         (["cables", "tension"], [-1.0, 2.0], "a cable never pushes"),
         (["cables", "displacement"], [0.001, 0.012], "does not contain 0"),
-        (["cables", "pretension"], 5.0, "pretension: 5 is outside 0…2"),
+        (["cables", "pretension"], 5.0, "pretension: a pretension of 5 N is outside tension, 0…2 N"),
         (["cables", "list"], [], "expected a list with at least one entry"),
         (["cables", "list", 1, "motor_id"], 1, "two cables share one motor_id"),
         (["cables", "list", 1, "name"], "cable_1", "two cables share one name"),
@@ -97,10 +101,10 @@ def test_calibration_and_drums_are_read(content, load):
     content["robot"]["winches"] |= {"cable_diameter": 0.0007, "drum_width": 0.004}
     content["robot"]["cables"]["acceleration"] = 2.0
     robot = load(content)
-    third = robot.cables[2]
+    third = robot.winches.cables[2]
     assert (third.direction, third.scale, third.offset) == (-1, 1.01, 0.001)
-    assert robot.winch.growth == pytest.approx(0.0007**2 / (2.0 * math.pi * 0.004))
-    assert robot.cable_limits.acceleration == 2.0
+    assert robot.winches.winch.growth == pytest.approx(0.0007**2 / (2.0 * math.pi * 0.004))
+    assert robot.winches.cable_limits.acceleration == 2.0
 
 
 def test_missing_keys_are_named(content, load):
@@ -122,3 +126,23 @@ def test_missing_keys_are_named(content, load):
 def test_files_that_are_no_descriptions_are_refused(load, text, message):
     with pytest.raises(DescriptionError, match=message):
         load(text)
+
+
+def test_the_long_form_is_the_same_robot(load, capsys):
+    """What `describe --long` prints, read as a robot of kind `fem`."""
+    short = soft_twin.load_robot("slender")
+    assert main(["describe", "slender", "--long"]) == 0
+    long = load(capsys.readouterr().out)
+    assert type(long) is FemRobot
+    assert (long.winches, long.emulated, long.target_tip) == (short.winches, short.emulated, short.target_tip)
+    rest, target = np.array([0.0, -9.81, 0.0]), [0.02, 0.01, 0.09]
+    one, other = (robot.build_inverse().solve(rest, target) for robot in (long, short))
+    np.testing.assert_allclose(one.displacements, other.displacements, atol=1e-9)
+    np.testing.assert_allclose(one.tip, other.tip, atol=1e-9)
+    assert long.build_emulated_model().unknowns.size == short.build_emulated_model().unknowns.size
+
+
+def test_a_mesh_that_cannot_be_made_is_named(content, load):
+    content["robot"]["body"]["meshes"]["hex20r"]["divisions"] = [1, 6, 1]
+    with pytest.raises(DescriptionError, match="body.mesh.stack.layers.0.divisions: expected a whole number in 1…1000"):
+        load(content)

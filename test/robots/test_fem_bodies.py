@@ -18,6 +18,7 @@ from soft_twin.mechanics.cables import Cables
 from soft_twin.mesh.files import write_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.selection import enclosed_volume
+from soft_twin.resources import folder
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fibres import fibre_directions
 
@@ -159,7 +160,7 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
         ),
         (
             lambda robot: robot["frames"]["tip"].update(nodes="tip"),
-            "tip: expected one of nodes, plate and point",
+            "tip: expected one of nodes, plate, point and section",
         ),
         (lambda robot: robot["body"]["mesh"]["sweep"].update(inner_diameter=0.0), "a middle that is full there are no"),
         (lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][0].update(last=[1, 12, 6]), "is no cell of a body of"),
@@ -297,3 +298,27 @@ def test_wound_fibres_run_around_their_axis_half_each_way(block):
     np.testing.assert_allclose(one[:, 2], 0.5)
     np.testing.assert_allclose(other[:, 2], -0.5)
     np.testing.assert_allclose((one * centres)[:, :2].sum(axis=1), 0.0, atol=1e-12)
+
+
+def test_a_cable_ends_wherever_its_rigid_plate_reaches(tmp_path):
+    """Lugs above and below the neck's plate: what is wound in is its movement and the cable's stretch."""
+    content = yaml.safe_load((folder("config") / "neck.yaml").read_text(encoding="utf-8"))
+    cables = content["robot"]["cables"]
+    cables[0]["end"][2], cables[1]["end"][2] = 0.108, 0.088
+    (tmp_path / "neck.yaml").write_text(yaml.safe_dump(content))
+    robot = soft_twin.load_robot(tmp_path / "neck.yaml")
+    twin, efforts = robot.build_twin(), np.array([30.0, 2.0, 4.0])
+    still = twin.equilibrium(DOWN, efforts=efforts)
+    tip, turned = twin.frames["tip"].position(twin), twin.frames["tip"].rotation(twin)
+    assert np.degrees(np.arccos(turned[2, 2])) > 20.0
+    for cable, wound, tension in zip(cables, still.coordinates, efforts, strict=True):
+        start, end = np.array(cable["start"]), np.array(cable["end"])
+        now = tip + turned @ (end - [0.0, 0.0, 0.1])
+        pulled = np.linalg.norm(end - start) - np.linalg.norm(now - start)
+        assert wound == pytest.approx(pulled + tension / cable["stiffness"], abs=1e-9)
+    assert twin.length == pytest.approx(0.1)
+    del content["robot"]["body"]["plates"], content["robot"]["imus"][1]
+    content["robot"]["frames"]["tip"] = {"nodes": "tip"}
+    (tmp_path / "neck.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(DescriptionError, match=r"cables\[0\]: .* 8 mm off the plane of .* only a rigid plate's may"):
+        soft_twin.load_robot(tmp_path / "neck.yaml").build_twin()

@@ -164,6 +164,18 @@ def test_in_motion_it_comes_to_rest_where_the_twin_is(finger, twin):
             r"mine.yaml:\d+: robot.frames.tip.nodes: .*nowhere",
         ),
         (
+            lambda robot: robot["body"]["plates"].append({"name": "sole", "nodes": "base"}),
+            r"body.plates\[1\].nodes: plate 'sole' shares 51 of its 51 nodes with what is clamped, 'base'",
+        ),
+        (
+            lambda robot: robot["obstacles"][0].update(normal=[-1.0, 0.0, 0.0]),
+            r"obstacles\[0\]: the undeformed body lies 32.5 mm deep in 'floor'",
+        ),
+        (
+            lambda robot: robot["frames"].update(belly={"section": 0.3}),
+            r"mine.yaml:\d+: robot.frames.belly.section: the section z = 0.3 m lies beyond the body, 0…0.08 m",
+        ),
+        (
             lambda robot: robot["cables"][0].update(start=[0.5, 0.0, 0.0]),
             r"mine.yaml:\d+: robot.cables\[0\]: a cable leaves the body",
         ),
@@ -188,6 +200,11 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_list_with_a_mistake_is_not_told_to_be_empty_too(load):
+    with pytest.raises(DescriptionError, match=r"young_modulus: 9.86 is outside 100…1e\+12 Pa$"):
+        load(lambda robot: robot["body"]["materials"][0].update(young_modulus=9.86))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -201,12 +218,24 @@ def test_what_cannot_be_built_is_named_with_its_place(load, change, message):
         (lambda robot: robot["cables"][0].update(displacement=[0.01, 0.02]), "does not contain 0"),
         (lambda robot: robot["cables"][1].update(motor_id=1), "robot.cables: two cables share the motor_id 1"),
         (lambda robot: robot["cables"][1].update(offset=0.5), r"cables\[1\].offset: 0.5 is outside -0.005…0.02"),
-        (lambda robot: robot["cables"][1].update(pretension=5.0), r"cables\[1\].pretension: 5 is outside 0…4"),
+        (
+            lambda robot: robot["cables"][1].update(pretension=5.0),
+            r"cables\[1\].pretension: .* 5 N is outside tension, 0…4 N",
+        ),
         (
             lambda robot: robot["winches"].update(current_limit=0.1),
             "2.8 N at most, less than cables: left: tension",
         ),
         (lambda robot: robot["winches"].update(rate=1.0), "winches.rate: 1 m/s needs .* turns/min"),
+        (lambda robot: robot["cables"][1].update(tension=[1.0, 4.0]), "a pretension of 0 N is outside tension, 1…4 N"),
+        (
+            lambda robot: robot["chambers"][0].update(volume=[1e-6, 2e-6]),
+            r"volume: \(1e-06, 2e-06\) does not contain 0",
+        ),
+        (
+            lambda robot: robot["cables"][0].update(end=[-7.5, 6.0, 80.0]),
+            r"cables\[0\].end: 80 is outside -10…10 m: is it in millimetres\?",
+        ),
         (lambda robot: robot.pop("cables"), "robot.winches: there are winches but no cables"),
         (lambda robot: robot.pop("chambers"), "robot.valves: there are valves but no chambers"),
         (lambda robot: robot["valves"].update(vented=-5e3), "leaves out what a relaxed chamber has"),
@@ -232,8 +261,32 @@ def test_a_mesh_beside_the_file_is_found_and_its_unit_is_checked(load, tmp_path,
 
     def change(robot, size=(0.020, 0.018, 0.080)):
         robot["body"]["mesh"] = {"file": "finger.vtu", "size": list(size)}
+        robot["emulated"].pop("mesh")
 
     assert load(change).build_model().unknowns.size == twin.model.unknowns.size
     robot = load(lambda robot: change(robot, (2.0, 1.8, 8.0)))
     with pytest.raises(DescriptionError, match=r"robot.body.mesh: .*finger.vtu"):
         robot.build_model()
+
+
+def test_the_emulated_robot_may_have_a_mesh_and_a_step_of_its_own(finger, twin, load):
+    model = finger.build_emulated_model()
+    assert (len(model.body.mesh.cells), len(twin.body.mesh.cells)) == (4 * 3 * 9 - 7, 4 * 3 * 7 - 5)
+    assert model.body.mass - 0.002 == pytest.approx(1.03 * (twin.body.mass - 0.002), rel=1e-12)  # the nail is as heavy
+    assert finger.emulated.step == 0.03
+    alike = load(lambda robot: robot["emulated"].pop("mesh"))
+    assert alike.build_emulated_model().unknowns.size == twin.model.unknowns.size
+
+    def small(robot):
+        robot["emulated"]["mesh"]["voxels"].update(size=[0.020, 0.018, 0.070], along=[0.005] * 2 + [0.06 / 7] * 7)
+
+    with pytest.raises(DescriptionError, match=r"emulated.mesh: measures 0.02 x 0.018 x 0.07 m, the body .* same body"):
+        load(small)
+    with pytest.raises(DescriptionError, match=r"voxels.along: 9 layers of 0.08 m in all are not 8 of 0.08 m"):
+        load(lambda robot: robot["emulated"]["mesh"]["voxels"].update(cells=[4, 3, 8]))
+
+    def full(robot):
+        robot["emulated"]["mesh"]["voxels"].update(hollows=[])
+
+    with pytest.raises(DescriptionError, match=r"chambers\[0\].surface: .*'chamber 1'.*, on the mesh of 'emulated'"):
+        load(full).build_emulated_model()

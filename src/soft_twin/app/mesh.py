@@ -3,15 +3,18 @@
 import argparse
 from pathlib import Path
 
+from soft_twin.descriptions.fem_mesh import MeshSource
+from soft_twin.descriptions.long_form import made_mesh
 from soft_twin.errors import MeshError, UsageError
 from soft_twin.mesh.elements import ELEMENTS, element_named
 from soft_twin.mesh.files import read_mesh, write_mesh
-from soft_twin.mesh.generate.sweep import sweep_tube
-from soft_twin.mesh.mesh import Mesh, check_mesh
+from soft_twin.mesh.mesh import check_mesh
 from soft_twin.mesh.quality import quality
 from soft_twin.resources import folder
 from soft_twin.robots import load_robot
-from soft_twin.robots.cable_tube import Body, MeshChoice
+from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.fem_meshes import build_mesh
+from soft_twin.robots.fem_robot import FemRobot
 
 SMALLEST, LARGEST = 1e-3, 10.0  # [m] that a soft robot measures
 
@@ -29,31 +32,34 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check is not None:
         return _check(arguments.check, arguments.element)
     robot = load_robot(arguments.robot)
-    body = getattr(robot, "body", None)
-    if not isinstance(body, Body):
+    if not isinstance(robot, FemRobot):
         raise UsageError(f"robot '{robot.name}' has no meshed body")
     out = arguments.out or folder("meshes")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, choice in body.meshes.items():
-            mesh = make(body, choice)
-            write_mesh(mesh, out / choice.file)
-            print(f"{name}: {len(mesh.cells)} {choice.element} cells, {len(mesh.nodes)} nodes -> {out / choice.file}")
+        for name, (file, source) in _sources(robot).items():
+            mesh = build_mesh(source, robot.path.resolve().parent)
+            write_mesh(mesh, out / file)
+            print(f"{name}: {len(mesh.cells)} {mesh.element.name} cells, {len(mesh.nodes)} nodes -> {out / file}")
     except OSError as error:
         raise UsageError(f"cannot write meshes to '{out}': {error.strerror}") from error
     return 0
 
 
-def make(body: Body, choice: MeshChoice) -> Mesh:
-    """The mesh of a tube that one entry of `meshes` describes: swept if it has divisions, else by Gmsh."""
-    radii = 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter
-    if choice.divisions is not None:
-        return sweep_tube(*radii, body.segment_lengths, choice.divisions, choice.element, choice.grading)
-    if choice.size is None:
-        raise UsageError(f"mesh '{choice.file}' has neither divisions nor size in the description")
-    from soft_twin.mesh.generate.gmsh_tube import tube_tetrahedra
-
-    return tube_tetrahedra(*radii, body.length, choice.size, order=2 if choice.element == "tet10" else 1)
+def _sources(robot: FemRobot) -> dict[str, tuple[str, MeshSource]]:
+    """Of each mesh its file's name and how it is made: all that a cable tube can choose from, or those of any body."""
+    if isinstance(robot, CableTube):
+        return {
+            name: (choice.file or f"{robot.name}_{name}.vtu", MeshSource.model_validate(made_mesh(robot.body, choice)))
+            for name, choice in robot.body.meshes.items()
+            if choice.divisions or choice.size
+        }
+    sources = {"body": robot.description.body.mesh, "emulated": robot.description.emulated.mesh}
+    return {
+        name: (f"{robot.name}_{name}.vtu", source)
+        for name, source in sources.items()
+        if source is not None and source.file is None
+    }
 
 
 def _check(path: Path, element: str | None) -> int:

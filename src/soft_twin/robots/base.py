@@ -13,7 +13,7 @@ from soft_twin.descriptions.drives import CableDrive, ImuPlace, Mismatch, ValveD
 from soft_twin.errors import DescriptionError
 
 if TYPE_CHECKING:
-    from soft_twin.descriptions.cable_tube import Damping
+    from soft_twin.descriptions.body import Damping
     from soft_twin.driving.cable_driver import CableDriver
     from soft_twin.driving.valve_driver import ValveDriver
     from soft_twin.inverse.controller import Controller
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from soft_twin.mechanics.model import Model
     from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
+    from soft_twin.twins.dynamic import DynamicTwin
     from soft_twin.twins.frames import Frame
 
 
@@ -136,6 +137,11 @@ class DrivenRobot(Robot):
         return []
 
     @property
+    def plate_imu(self) -> ImuPlace | None:
+        """The IMU on the plate that is its tip; None: there is none."""
+        return None
+
+    @property
     def obstacles(self) -> Sequence[Any]:
         """Descriptions of what its body may press on."""
         return ()
@@ -176,6 +182,15 @@ class DrivenRobot(Robot):
 
         alpha, beta = self.damping.rayleigh_mass, self.damping.rayleigh_stiffness
         return BackwardEuler(self.build_model(**choices), dt, mass_damping=alpha, stiffness_damping=beta)
+
+    def build_dynamic_twin(self, dt: float = 0.01, **choices: Any) -> "DynamicTwin":
+        """The robot in motion with its winches and its base, at rest, upright, in steps of `dt` [s], with the
+        description's damping. Choices as in `build_model`."""
+        from soft_twin.twins.dynamic import DynamicTwin
+
+        model = self.build_model(**choices)
+        damping = self.damping.rayleigh_mass, self.damping.rayleigh_stiffness
+        return DynamicTwin(model, self.build_frames(model.body), dt, *damping)
 
     @abstractmethod
     def limits(self) -> "list[Limit]":

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from soft_twin import resources
+from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.files import read_mesh
-from soft_twin.mesh.generate.hollows import hollowed
+from soft_twin.mesh.generate.hollows import hollowed, surfaces_of_block
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, check_unit
@@ -29,16 +31,29 @@ def build_mesh(source: "descriptions.MeshSource", folder: Path) -> Mesh:
         if getattr(source, key) is not None:
             return build(getattr(source, key), folder)
     path = folder / source.file
-    mesh = read_mesh(path)
+    if not path.exists() and (common := resources.folder("meshes") / source.file).exists():
+        path = common
+    mesh = read_mesh(path, None if source.element is None else element_named(source.element))
     check_unit(mesh, np.array(source.size), str(path))
-    return mesh
+    return with_surfaces(mesh)
+
+
+def with_surfaces(mesh: Mesh) -> Mesh:
+    """A mesh whose file names no surfaces gets "base" and "tip" (lowest and highest z), "outside" and "chamber 1", …"""
+    return mesh if mesh.surfaces else replace(mesh, surfaces=surfaces_of_block(mesh))
 
 
 def _voxels(source: "descriptions.Voxels", folder: Path) -> Mesh:
     """The block, with the middle of its lowest face at the origin."""
     size = np.array(source.size)
     whole = voxel_mesh(np.ones(source.cells, dtype=bool), size / source.cells, source.element)
-    whole = replace(whole, nodes=whole.nodes - [0.5 * size[0], 0.5 * size[1], 0.0])
+    nodes = whole.nodes - [0.5 * size[0], 0.5 * size[1], 0.0]
+    for axis, lengths in enumerate(source.lengths):
+        if lengths:
+            start = 0.0 if axis == 2 else -0.5 * size[axis]
+            equal = start + size[axis] * np.linspace(0.0, 1.0, len(lengths) + 1)
+            nodes[:, axis] = np.interp(nodes[:, axis], equal, start + np.cumsum([0.0, *lengths]))
+    whole = replace(whole, nodes=nodes)
     return hollowed(whole, _taken(source, source.cells, len(whole.cells)), "voxels")
 
 

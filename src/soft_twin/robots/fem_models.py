@@ -1,17 +1,19 @@
 """From the description of a body of finite elements to its body, actuators, contacts, model and frames."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from soft_twin.errors import DescriptionError, SoftTwinError
+from soft_twin.errors import DescriptionError, MeshError, SoftTwinError
 from soft_twin.mechanics.actuators.base import Actuators
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.actuators.muscles import Muscles
 from soft_twin.mechanics.body import Body, Material, nodes_of
-from soft_twin.mechanics.cables import Cables
+from soft_twin.mechanics.cables import Cables, off_plane
 from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
@@ -22,40 +24,43 @@ from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fibres import fibre_directions
 from soft_twin.robots.obstacles import build_obstacle
-from soft_twin.twins.frames import Frame, NodesFrame, PointFrame
+from soft_twin.twins.frames import Frame, NodesFrame, PointFrame, SectionFrame
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
+    from soft_twin.descriptions.fem_actuators import FemCable, Guide
     from soft_twin.robots.fem_robot import FemRobot
 
 T = TypeVar("T")
+DEEP = 0.2  # of a body's thickness that may stand in an obstacle at rest
+NEAR = 1e-6  # [m] the end of a body, to a section
 
 
 class FemBuilder:
     """Builds the parts of one robot; what cannot be built is told with its place in the robot's file."""
 
-    def __init__(self, robot: "FemRobot", scale_e: float = 1.0, scale_rho: float = 1.0):
-        """`scale_e`, `scale_rho`: of the body's moduli and densities, for an emulated robot."""
+    def __init__(self, robot: "FemRobot", emulated: bool = False, mesh: Mesh | None = None, law: str | None = None):
+        """`emulated`: with all that the emulated robot differs by. `mesh`, `law`: instead of the description's."""
         self.robot, self.description = robot, robot.description
-        self._scale_e, self._scale_rho = scale_e, scale_rho
+        own = self.description.emulated
+        self._emulated, self._chosen, self._law = emulated, mesh, law
+        self._places: dict[tuple[str, tuple[float, ...]], int] = {}  # by plate's nodes and point: its node
+        self._scale_e, self._scale_rho = (own.young_modulus_scale, own.density_scale) if emulated else (1.0, 1.0)
 
-    def model(self, friction: bool = False) -> Model:
-        """Body, plates, weight, actuators and contacts; `friction`: with that of cables and obstacles."""
-        body = self.body()
-        constraints: list[Constraint] = [
-            RigidPlate(self._nodes(body, plate.nodes, "body", "plates", i, "nodes"))
-            for i, plate in enumerate(self.description.body.plates)
-        ]
+    def model(self) -> Model:
+        """Body, plates, weight, actuators and contacts; the emulated robot's cables and obstacles rub."""
+        body, friction = self.body(), self._emulated
+        constraints: list[Constraint] = [RigidPlate(nodes) for nodes in self._plates(body)]
         constraints += [
             self._at(lambda each=each: _contact(body, each, friction), "obstacles", i)
             for i, each in enumerate(self.description.obstacles)
         ]
-        actuators = self._actuators(body, self.robot.emulated.cable_friction if friction else 0.0)
+        actuators = self._actuators(body, self.description.emulated.cable_friction if friction else 0.0)
         return self._at(lambda: Model(body, [Gravity()], constraints, actuators=actuators), "body")
 
     def body(self) -> Body:
         """The body, with what hangs on its plates."""
-        mesh, parts = self._at(self._mesh, "body", "mesh"), self.description.body
+        mesh, parts = self._with_places(self._mesh()), self.description.body
         materials = [
             self._at(lambda part=part: self._material(part), "body", "materials", i)
             for i, part in enumerate(parts.materials)
@@ -72,6 +77,19 @@ class FemBuilder:
                 self._at(lambda plate=plate: body.attach_mass(plate.nodes, plate.mass), *keys)
         return body
 
+    def _plates(self, body: Body) -> list[np.ndarray]:
+        """Nodes of each rigid plate, which no other plate has and nothing clamps."""
+        taken = {f"what is clamped, '{self.description.body.clamped}'": np.flatnonzero(body.place < 0)}
+        for i, plate in enumerate(self.description.body.plates):
+            nodes = self._nodes(body, plate.nodes, "body", "plates", i, "nodes")
+            for other, theirs in taken.items():
+                if shared := np.isin(nodes, theirs).sum():
+                    words = f"plate '{plate.name}' shares {shared} of its {len(nodes)} nodes with {other}"
+                    raise self.robot.mistake(words, "body", "plates", i, "nodes")
+            own = [index for (name, _), index in self._places.items() if name == plate.nodes]
+            taken[f"plate '{plate.name}'"] = np.append(nodes, np.array(own, dtype=int))
+        return list(taken.values())[1:]
+
     def frames(self, body: Body) -> dict[str, Frame]:
         """The named places."""
         return {
@@ -80,17 +98,52 @@ class FemBuilder:
         }
 
     def _mesh(self) -> Mesh:
-        return build_mesh(self.description.body.mesh, self.robot.path.resolve().parent)
+        """The chosen one, the emulated robot's own, or the body's."""
+        if self._chosen is not None:
+            return self._chosen
+        source, keys = self.description.body.mesh, ("body", "mesh")
+        if self._emulated and self.description.emulated.mesh is not None:
+            source, keys = self.description.emulated.mesh, ("emulated", "mesh")
+        return self._at(lambda: build_mesh(source, self.robot.path.resolve().parent), *keys)
+
+    def _with_places(self, mesh: Mesh) -> Mesh:
+        """With what cables pull at off the plane of a rigid plate's nodes, which cannot carry it: as nodes of no cell
+        that move with the plate."""
+        plates = {plate.nodes for plate in self.description.body.plates}
+        for i, cable in enumerate(self.description.cables):
+            for guide in cable.carried:
+                if guide.nodes in plates:
+                    nodes = self._at(lambda name=guide.nodes: mesh.group(name), "cables", i)
+                    if off_plane(mesh, nodes, np.array(guide.point)) > 0.0:
+                        self._places.setdefault((guide.nodes, guide.point), len(mesh.nodes) + len(self._places))
+        return replace(mesh, nodes=np.vstack([mesh.nodes, *(point for _, point in self._places)]))
+
+    def _cable(self, body: Body, cable: "FemCable") -> Cables:
+        if cable.points:
+            return Cables.through(body.mesh, [cable.points])
+        carriers = [self._carrier(guide) for guide in cable.carried]
+        if cable.guides:
+            points = [guide.point for guide in cable.guides]
+            return Cables.guided(body.mesh, cable.start, list(zip(points, carriers, strict=True)))
+        if cable.nodes is None:
+            return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
+        return Cables.outside(body.mesh, [cable.start], carriers[0], [cable.end])
+
+    def _carrier(self, guide: "Guide") -> str | np.ndarray:
+        place = self._places.get((guide.nodes, guide.point))
+        return guide.nodes if place is None else np.array([place])
 
     def _frame(self, body: Body, frame: "descriptions.NamedFrame") -> Frame:
         if frame.point is not None:
             return PointFrame(body.mesh, frame.point)
+        if frame.section is not None:
+            return _section(body.mesh, frame.section)
         plates = {plate.name: plate.nodes for plate in self.description.body.plates}
         name = frame.nodes if frame.plate is None else plates[frame.plate]
         return NodesFrame(nodes_of(body, name, name), body.mesh.nodes)
 
     def _material(self, part: "descriptions.VolumeMaterial") -> Material:
-        law = energy_named(part.model, self._scale_e * part.young_modulus, part.poisson_ratio)
+        law = energy_named(self._law or part.model, self._scale_e * part.young_modulus, part.poisson_ratio)
         return Material(law, self._scale_rho * part.density, part.volume)
 
     def _fibres(self, mesh: Mesh) -> list[Material]:
@@ -103,10 +156,7 @@ class FemBuilder:
         return made
 
     def _actuators(self, body: Body, friction: float) -> list[Actuators]:
-        parts: list[Actuators] = []
-        for i, cable in enumerate(self.description.cables):
-            made = self._at(lambda cable=cable: _cable(body, cable), "cables", i)
-            parts.append(CableActuators(made, cable.stiffness, [cable.name], friction))
+        parts: list[Actuators] = self._cables(body, friction)
         chambers = self.description.chambers
         for i, chamber in enumerate(chambers):
             self._at(lambda chamber=chamber: Pressure(chamber.surface).attach(body), "chambers", i, "surface")
@@ -120,6 +170,23 @@ class FemBuilder:
             parts.append(Muscles(Cables.bundles(body.mesh, bundles), self.robot.muscle_names))
         return parts
 
+    def _cables(self, body: Body, friction: float) -> list[Actuators]:
+        """Cables one behind the other that are of one kind are computed together."""
+        made = [
+            (self._at(lambda cable=cable: self._cable(body, cable), "cables", i), cable)
+            for i, cable in enumerate(self.description.cables)
+        ]
+        alike = [list(group) for _, group in groupby(made, lambda each: (each[0].nodes.shape[1], each[1].stiffness))]
+        return [
+            CableActuators(
+                Cables.joined([cables for cables, _ in group]),
+                group[0][1].stiffness,
+                [cable.name for _, cable in group],
+                friction,
+            )
+            for group in alike
+        ]
+
     def _nodes(self, body: Body, name: str, *keys: str | int) -> np.ndarray:
         return self._at(lambda: nodes_of(body, name, name), *keys)
 
@@ -130,17 +197,17 @@ class FemBuilder:
         except DescriptionError:
             raise
         except SoftTwinError as error:
-            raise self.robot.mistake(str(error), *keys) from error
+            if self._chosen is not None or self._law is not None:
+                raise  # it need not be the description's mistake
+            where = ", on the mesh of 'emulated'" if self._emulated and self.description.emulated.mesh else ""
+            raise self.robot.mistake(f"{error}{where}", *keys) from error
 
 
-def _cable(body: Body, cable: "descriptions.FemCable") -> Cables:
-    if cable.points:
-        return Cables.through(body.mesh, [cable.points])
-    if cable.guides:
-        return Cables.guided(body.mesh, cable.start, [(guide.point, guide.nodes) for guide in cable.guides])
-    if cable.nodes is None:
-        return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
-    return Cables.outside(body.mesh, [cable.start], cable.nodes, [cable.end])
+def _section(mesh: Mesh, z: float) -> SectionFrame:
+    (*_, low), (*_, high) = mesh.bounds
+    if not low - NEAR <= z <= high + NEAR:
+        raise MeshError(f"the section z = {z:g} m lies beyond the body, {low:.4g}…{high:.4g} m")
+    return SectionFrame(z)
 
 
 def _bundle(mesh: Mesh, muscle: "descriptions.Muscle") -> list[tuple[np.ndarray, np.ndarray]]:
@@ -151,4 +218,11 @@ def _bundle(mesh: Mesh, muscle: "descriptions.Muscle") -> list[tuple[np.ndarray,
 
 def _contact(body: Body, obstacle: "descriptions.Obstacle", friction: bool) -> Contact:
     nodes = None if obstacle.nodes is None else nodes_of(body, obstacle.nodes, obstacle.name)
-    return Contact(build_obstacle(obstacle), nodes, obstacle.friction if friction else 0.0)
+    shape = build_obstacle(obstacle)
+    depth = -float(shape.distance(body.mesh.nodes[body.mesh.body_nodes if nodes is None else nodes])[0].min())
+    if depth > DEEP * body.mesh.size.min():
+        raise MeshError(
+            f"the undeformed body lies {1e3 * depth:.3g} mm deep in '{obstacle.name}': where does it stand, and which "
+            "way out of it is the body?"
+        )
+    return Contact(shape, nodes, obstacle.friction if friction else 0.0)

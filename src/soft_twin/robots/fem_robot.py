@@ -12,13 +12,16 @@ from soft_twin.robots.base import DrivenRobot, turned
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import fem_robot as descriptions
-    from soft_twin.descriptions.cable_tube import Damping
+    from soft_twin.descriptions.body import Damping
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
+    from soft_twin.inverse.plate_controller import PlateGains
+    from soft_twin.inverse.plate_holder import PlateHolder
     from soft_twin.mechanics.body import Body
     from soft_twin.mechanics.model import Model
-    from soft_twin.twins.finite_element import FemTwin
+    from soft_twin.twins.base import Twin
     from soft_twin.twins.frames import Frame
+    from soft_twin.twins.plate_model import PlateModel
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,12 @@ class FemRobot(DrivenRobot):
         return tuple(ImuPlace(imu.name, turned(imu.mounting_rpy_deg), imu.plate) for imu in self.description.imus)
 
     @property
+    def plate_imu(self) -> ImuPlace | None:
+        tip = self.description.frames.get("tip")
+        plate = None if tip is None else tip.plate
+        return next((imu for imu in self.imus if plate is not None and imu.plate == plate), None)
+
+    @property
     def damping(self) -> "Damping":
         return self.description.body.damping
 
@@ -116,7 +125,7 @@ class FemRobot(DrivenRobot):
     @property
     def emulated(self) -> Mismatch:
         """How the emulated robot differs from the twin."""
-        return Mismatch(**dict(self.description.emulated))
+        return Mismatch(**{key: value for key, value in dict(self.description.emulated).items() if key != "mesh"})
 
     def mistake(self, message: str, *keys: str | int) -> DescriptionError:
         """A mistake in the robot's file, at these keys of the robot."""
@@ -143,42 +152,69 @@ class FemRobot(DrivenRobot):
         return FemBuilder(self).model()
 
     def build_emulated_model(self) -> "Model":
-        """The mechanics of the emulated robot: as `build_model`, with what its description says it differs by, and
-        with friction of its cables and where it touches.
+        """The mechanics of the emulated robot: as `build_model`, with what its description says it differs by, a mesh
+        of its own perhaps, and with friction of its cables and where it touches.
 
         Raises:
             DescriptionError: see build_model.
         """
         from soft_twin.robots.fem_models import FemBuilder
 
-        scales = self.emulated.young_modulus_scale, self.emulated.density_scale
-        return FemBuilder(self, *scales).model(friction=True)
+        return FemBuilder(self, emulated=True).model()
 
-    def build_twin(self, **choices: Any) -> "FemTwin":
-        """A twin of it, in contact with its obstacles, if there are any; there is nothing to choose.
+    def build_twin(self, model: str | None = None, **choices: Any) -> "Twin | PlateModel":
+        """A twin of it, in contact with its obstacles, if there are any; choices as in `build_model`.
+
+        Args:
+            model: of PLATE_MODELS, for one that answers pitch and roll of its plate instead; see `plate_models.py`.
 
         Raises:
-            DescriptionError: see build_model.
+            DescriptionError: see build_model; or what the model asks for is not so.
+            UsageError: there is no such model.
         """
+        from soft_twin.robots.plate_models import build_plate_model
         from soft_twin.twins.contact import ContactTwin
         from soft_twin.twins.finite_element import FemTwin
 
+        if model is not None:
+            return build_plate_model(self, model)
         model = self.build_model(**choices)
-        length = float(np.ptp(model.body.mesh.nodes, axis=0).max())
+        length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.obstacles else FemTwin
         return kind(model, length, self.build_frames(model.body))
+
+    def build_plate_holder(self, model: str = "fem", gains: "PlateGains | None" = None) -> "PlateHolder":
+        """What holds its plate in closed loop, and knows what hangs on it; see PlateHolder.
+
+        Args:
+            model: of PLATE_MODELS, which steers.
+            gains: of the loop.
+
+        Raises:
+            DescriptionError, UsageError: as build_twin; or a cable has no drive.
+        """
+        from soft_twin.inverse.plate_controller import CommandLimits, PlateController
+        from soft_twin.inverse.plate_holder import PlateHolder
+        from soft_twin.inverse.plate_payload import PayloadObserver
+
+        if (winches := self.winches) is None:
+            raise self.mistake("a plate is held by cables: there are none", "cables")
+        limits = CommandLimits(winches.cable_limits.displacement, winches.cable_limits.rate)
+        controller = PlateController(self.build_twin(model), gains, limits)
+        return PlateHolder(controller, PayloadObserver(self.build_twin("fem")))
 
     def build_frames(self, body: "Body") -> "dict[str, Frame]":
         from soft_twin.robots.fem_models import FemBuilder
 
         return FemBuilder(self).frames(body)
 
-    def build_inverse(self, twin: "FemTwin | None" = None) -> "Inverse":
+    def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
         """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own."""
-        from soft_twin.inverse.inverse import Inverse
+        from soft_twin.inverse.inverse import Inverse, arc_posture
 
         twin = self.build_twin() if twin is None else twin
-        return Inverse(twin, self.limits(), self.actuator_names, posture=None)
+        posture = arc_posture if self.description.posture == "arc" else None
+        return Inverse(twin, self.limits(), self.actuator_names, posture)
 
     def limits(self) -> "list[Limit]":
         """Of tensions and pressures, of displacements and volumes."""
@@ -190,7 +226,8 @@ class FemRobot(DrivenRobot):
         efforts = tensions + [chamber.pressure for chamber in chambers] + [muscle.stress for muscle in muscles]
         coordinates = [cable.displacement for cable in cables] + [chamber.volume for chamber in chambers]
         coordinates += [(-np.inf, np.inf)] * len(muscles)
-        return [EffortLimit(*np.array(efforts).T), CoordinateLimit(*np.array(coordinates).T)]
+        words = ("tension", "displacement") if cables and not chambers and not muscles else ("effort", "coordinate")
+        return [EffortLimit(*np.array(efforts).T, words[0]), CoordinateLimit(*np.array(coordinates).T, words[1])]
 
 
 def read(description: "descriptions.FemRobot", path: Path, nodes: dict[str, Any]) -> FemRobot:

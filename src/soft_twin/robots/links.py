@@ -1,0 +1,35 @@
+"""Links of a robot: frames, and how they hang on each other."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+BASE, TIP = "base_link", "tip_link"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link.
+
+    Attributes:
+        name, parent: of frames.
+        place: (3,) at rest in its parent's frame [m].
+        rotation: (3, 3) at rest, from its own frame to its parent's.
+        moves: against its parent, as the twin deforms.
+    """
+
+    name: str
+    parent: str
+    place: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    moves: bool = False
+
+
+def plate_link(plate: str) -> str:
+    """The link of a rigid plate, by its name."""
+    return f"{plate}_plate"
+
+
+def imu_link(imu: str) -> str:
+    """The link of an IMU that is not the one in the base, by its name."""
+    return f"{imu}_imu"

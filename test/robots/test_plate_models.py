@@ -1,0 +1,161 @@
+"""Models of the neck's plate: what they answer, by whatever physics, and what robots have them."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+import soft_twin
+from soft_twin.errors import DescriptionError, InputError, UsageError
+from soft_twin.mechanics.materials.infill import solid_modulus, young_modulus
+from soft_twin.resources import folder
+
+DOWN = np.array([0.0, 0.0, -9.81])
+POSES = np.radians([(10.0, 5.0), (44.4, 0.0), (0.0, 43.3), (-20.0, -20.0), (29.5, -35.0)])
+NECK = yaml.safe_load((folder("config") / "neck.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def neck():
+    return soft_twin.load_robot("neck")
+
+
+@pytest.fixture(scope="module")
+def plate(neck):
+    return neck.build_twin("fem")
+
+
+@pytest.fixture
+def upright(plate):
+    plate.twin.reset()
+    plate.bear(DOWN)
+    return plate
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(change):
+        content = copy.deepcopy(NECK)
+        change(content["robot"])
+        path = tmp_path / "mine.yaml"
+        path.write_text(json.dumps(content, indent=0))
+        return soft_twin.load_robot(path)
+
+    return load
+
+
+@pytest.mark.parametrize("name", ["pcc_arc", "pcc_chord"])
+def test_constant_curvature_comes_from_the_description_alone(neck, name):
+    model = neck.build_twin(name)
+    np.testing.assert_allclose(np.hypot(*model.cable_positions.T), 0.052, rtol=1e-6)
+    assert model.segment_lengths.tolist() == [pytest.approx(0.1)]
+    for pose in POSES:
+        np.testing.assert_allclose(model.orientation(model.displacements(*pose)), pose, atol=1e-9)
+
+
+def test_straight_cables_begin_where_the_description_says(neck):
+    """Bent by θ about the base's middle, the plate's cable anchors are where a rotation puts them."""
+    pitch = 0.6
+    end = 0.1 * np.array([1.0 - np.cos(pitch), np.sin(pitch)]) / pitch
+    anchor = end + 0.052 * np.array([np.cos(pitch), -np.sin(pitch)])
+    length = np.hypot(*(anchor - [0.052, -0.015]))
+    assert neck.build_twin("pcc_chord").displacements(pitch, 0.0)[0] == pytest.approx(0.115 - length, abs=1e-9)
+
+
+@pytest.mark.parametrize("pose", POSES)
+def test_finite_elements_come_back_to_the_pose_that_was_asked_for(upright, pose):
+    wound = upright.displacements(*pose)
+    upright.twin.reset()
+    np.testing.assert_allclose(upright.orientation(wound), pose, atol=np.radians(0.01))
+
+
+def test_the_answer_does_not_depend_on_the_way_there(upright):
+    direct = upright.displacements(*POSES[1])
+    tensions = upright.twin.efforts
+    assert tensions.min() == pytest.approx(2.0, abs=1e-3), "the pretension is the least"
+    for pose in POSES[2:]:
+        upright.displacements(*pose)
+    np.testing.assert_allclose(upright.displacements(*POSES[1]), direct, atol=2e-5)
+
+
+def test_ticks_along_a_ramp_stay_with_it(upright):
+    for share in np.linspace(0.0, 1.0, 101):
+        upright.tick(*(share * POSES[1]))
+    upright.tick(*POSES[1])
+    np.testing.assert_allclose(upright.now, POSES[1], atol=1e-3)
+
+
+def test_a_neck_turned_a_third_is_the_same_neck(upright):
+    """The section's mesh has four sides, the cables three: a third of a turn shows what the mesh is worth."""
+    first = upright.solve(0.5, 0.0).coordinates
+    axis = np.array([np.sin(0.5) * np.cos(2.0 * np.pi / 3.0), np.sin(0.5) * np.sin(2.0 * np.pi / 3.0), np.cos(0.5)])
+    second = upright.solve(np.arcsin(axis[0]), -np.arctan2(axis[1], axis[2])).coordinates
+    np.testing.assert_allclose(np.roll(second, -1), first, atol=5e-5)
+
+
+def test_a_payload_bends_the_neck_and_is_taken_off_again(upright):
+    wound = upright.displacements(*POSES[1])
+    before = upright.orientation(wound)
+    mass = upright.twin.body.mass
+    upright.bear(DOWN, 1.0)
+    assert upright.twin.body.mass == pytest.approx(mass + 1.0)
+    assert upright.orientation(wound)[0] > before[0] + np.radians(0.02)
+    upright.bear(DOWN)
+    np.testing.assert_allclose(upright.orientation(wound), before, atol=1e-9)
+
+
+def test_gravity_of_a_base_that_lies_bends_it_the_other_way(upright):
+    rest = np.zeros(3)
+    upright.bear([9.81, 0.0, 0.0], 1.0)
+    sideways = upright.orientation(rest)
+    assert sideways[0] > np.radians(0.1) and abs(sideways[1]) < 1e-6
+    upright.bear([-9.81, 0.0, 0.0], 1.0)
+    assert upright.orientation(rest)[0] < -np.radians(0.1)
+
+
+def test_what_is_out_of_reach_is_refused_and_told_how_far_it_goes(upright):
+    with pytest.raises(InputError, match=r"pitch 75°, roll 0° is out of reach: as far as it goes that way is 5\d\."):
+        upright.displacements(np.radians(75.0), 0.0)
+    pitch, roll = np.degrees(upright.now)
+    assert 50.0 < pitch < 60.0 and abs(roll) < 0.1
+
+
+@pytest.mark.parametrize("payload", [-0.1, np.nan, np.inf])
+def test_a_payload_that_is_no_mass_is_refused(upright, payload):
+    with pytest.raises(InputError, match="payload"):
+        upright.bear(DOWN, payload)
+
+
+def test_a_model_that_there_is_not_is_told_with_those_there_are(neck):
+    with pytest.raises(UsageError, match="no model 'pcc' of a plate: there are pcc_arc, pcc_chord, fem"):
+        neck.build_twin("pcc")
+
+
+@pytest.mark.parametrize(
+    ("index", "start", "told"),
+    [
+        (0, [0.052, 0.01, -0.015], "askew"),
+        (0, [0.052, 0.0, 0.02], "not from base to end of the body"),
+        (2, [-0.026, -0.0450333, -0.02], "another height than cable 'cable_1'"),
+    ],
+)
+def test_cables_that_constant_curvature_does_not_know_are_named(load, index, start, told):
+    with pytest.raises(DescriptionError, match=rf"cables\[{index}\].*{told}"):
+        load(lambda robot: robot["cables"][index].update(start=start)).build_twin("pcc_chord")
+
+
+def test_a_plate_that_is_only_a_place_has_no_finite_element_model(load):
+    with pytest.raises(DescriptionError, match="frames.tip"):
+        load(lambda robot: robot["frames"].update(tip={"nodes": "tip"})).build_twin("fem")
+
+
+def test_the_necks_modulus_is_that_of_its_infill():
+    written = NECK["robot"]["body"]["materials"][0]["young_modulus"]
+    assert written == pytest.approx(young_modulus(0.4, 0.0016, 0.027), rel=1e-3)
+    assert young_modulus(1.0, 0.0016, 0.027) == pytest.approx(20e6)
+    assert solid_modulus(written, 0.4, 0.0016, 0.027) == pytest.approx(20e6, rel=1e-3)
+    for wrong in ((1.1, 0.001, 0.02), (0.5, 0.011, 0.02), (0.5, 0.0, 0.02)):
+        with pytest.raises(InputError):
+            young_modulus(*wrong)
