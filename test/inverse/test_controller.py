@@ -7,25 +7,14 @@ from scipy.spatial.transform import Rotation
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.targets import PoseTarget, pose_target
-from soft_twin.mesh.generate.sweep import sweep_tube
-from soft_twin.twins.frames import NodesFrame
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
 
 
-@pytest.fixture(scope="module")
-def twin():
-    tube = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 4))
-    twin = soft_twin.load_robot("slender").build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
-    rest = twin.body.mesh.nodes
-    twin.frames["ring"] = NodesFrame(np.flatnonzero(np.isclose(rest[:, 2], 0.05)), rest)
-    return twin
-
-
 @pytest.fixture
-def controller(twin):
-    twin.reset()
-    result = soft_twin.load_robot("slender").build_controller(twin)
+def controller(ringed_twin):
+    ringed_twin.reset()
+    result = soft_twin.load_robot("slender").build_controller(ringed_twin)
     result.enable(True)
     return result
 
@@ -106,3 +95,24 @@ def test_without_a_safe_command_there_is_nothing_to_hold(monkeypatch, controller
     with pytest.raises(ConvergenceError, match="inside out"):
         controller.update(SIDEWAYS)
     assert not controller.update(SIDEWAYS).holding
+
+
+def test_more_weight_of_staying_is_slower_and_comes_as_near(controller):
+    """Gravity turns at once; what is set applies from the next tick on."""
+    calm = []
+    controller.set_target([0.005, 0.0, 0.097])
+    for weight in (controller.inverse.stay, 0.3):
+        controller.reset()
+        controller.inverse.stay = weight
+        settled(controller, DOWN)
+        first = controller.update(SIDEWAYS)
+        calm.append((first.efforts, settled(controller, SIDEWAYS, 60).error))
+    (quick, error), (slow, late_error) = calm
+    assert np.abs(quick - slow).max() > 1e-2  # [N]
+    assert max(error, late_error) < 1e-4
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.02, np.nan, np.inf])
+def test_a_weight_of_staying_that_lets_efforts_go_to_and_fro_is_refused(controller, weight):
+    with pytest.raises(InputError, match="weight of staying .*: expected a finite number, 0.03 or more"):
+        controller.inverse.stay = weight

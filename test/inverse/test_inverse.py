@@ -29,6 +29,11 @@ def twin(robot):
     return robot.build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
 
 
+def without_pretension(robot):
+    cables = tuple(cable.model_copy(update={"pretension": 0.0}) for cable in robot.description.cables)
+    return dataclasses.replace(robot, description=robot.description.model_copy(update={"cables": cables}))
+
+
 @pytest.fixture
 def inverse(robot, twin):
     twin.reset()
@@ -39,7 +44,7 @@ def test_no_search_over_tensions_comes_closer_than_the_solver(robot):
     """Brute force on a small mesh: the tip's distance over the tensions, by whole equilibria and a simplex search."""
     tube, target = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 2)), np.array([0.0, 0.0, 0.1])
     twin = robot.build_twin(mesh=(tube.nodes, tube.cells), element="hex20r")
-    robot = dataclasses.replace(robot, pretension=0.0)
+    robot = without_pretension(robot)
     solution = Inverse(twin, robot.limits(), robot.cable_names, posture=None).solve(SIDEWAYS, target)
 
     def distance(tensions):
@@ -92,7 +97,7 @@ def test_limits_hold_and_are_named(robot, twin):
 def test_pretension_is_kept_in_every_cable(robot, twin):
     twin.reset()
     solution = robot.build_inverse(twin).solve(SIDEWAYS, [0.0, 0.0, 0.1])
-    assert robot.pretension == 0.05
+    assert [cable.pretension for cable in robot.description.cables] == [0.05] * 6
     assert solution.tensions.min() == pytest.approx(0.05, abs=1e-9)
 
 
@@ -162,7 +167,7 @@ class TestController:
     @pytest.fixture
     def controller(self, robot, twin):
         twin.reset()
-        return dataclasses.replace(robot, pretension=0.0).build_controller(twin)
+        return without_pretension(robot).build_controller(twin)
 
     def test_without_compensation_it_follows_the_free_body(self, controller, twin):
         for _ in range(60):

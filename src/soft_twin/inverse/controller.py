@@ -8,8 +8,9 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
+from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
-from soft_twin.inverse.targets import PoseTarget, goals_of, pose_target, rotation_of
+from soft_twin.inverse.targets import Target, goals_of, pose_target, rotation_of
 from soft_twin.twins.base import CableWords
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
@@ -94,6 +95,14 @@ class Controller:
         """(3,) where the frame that is aimed at shall be in base_link [m]."""
         return self.aimed_at.position
 
+    @property
+    def told(self) -> np.ndarray:
+        """(a,) what the actuators have been told last: coordinates of cables [m], efforts of others [Pa]."""
+        cables, twin = told_by_coordinate(self.twin), self.twin
+        safe = self._safe
+        coordinates, efforts = (twin.coordinates(), twin.efforts) if safe is None else (safe.coordinates, safe.efforts)
+        return np.where(cables, coordinates, efforts)
+
     def set_target(self, tip: Sequence[float]) -> None:
         """A new tip target (3,) in base_link [m].
 
@@ -102,8 +111,8 @@ class Controller:
         """
         self.aim(pose_target(self.inverse, tip))
 
-    def aim(self, target: PoseTarget) -> None:
-        """A new target, of any frame; see `pose_target`."""
+    def aim(self, target: Target) -> None:
+        """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`."""
         self.aimed_at, self._goals = target, goals_of(self.inverse, target)
 
     def enable(self, compensate: bool) -> None:
@@ -167,9 +176,10 @@ class Controller:
     def _tick_of(self, solution: Solution) -> Tick:
         twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
         frame = twin.frames[aimed_at.frame]
+        coordinates, efforts = aimed_at.command(solution, twin)
         return Tick(
-            coordinates=solution.coordinates,
-            efforts=solution.efforts,
+            coordinates=coordinates,
+            efforts=efforts,
             tip=solution.tip,
             tip_direction=twin.section_normal(twin.length),
             tip_rotation=rotation_of(twin.frames["tip"], twin),

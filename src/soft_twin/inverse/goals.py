@@ -10,17 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.unknowns import cross_matrices
 from soft_twin.twins.base import Linearisation, Twin
 from soft_twin.twins.frames import Frame
 
 REACHED = 1e-4  # [m] a place closer than this is called reached
 ALIGNED = 1e-3  # [rad] likewise an orientation
+ALIKE = 1e-6  # [m/Pa] so that a kilopascal of pressure that is missed counts as a millimetre of cable
 
 
 class Goal(ABC):
@@ -177,6 +179,49 @@ class SurfaceGoal(Goal):
         return np.einsum("ki,ki->k", places - self._points[nearest], normals), normals
 
 
+class EffortGoal(Goal):
+    """The efforts shall be near `wanted` (a,): what decides where the goals before it leave efforts open. It is never
+    called missed. `weight`: [1/N], small where it is weighed against a goal that cannot be reached."""
+
+    def __init__(self, wanted: Sequence[float], weight: float = 3e-3, priority: int = 2):
+        self.wanted = checked_vector(wanted, len(wanted), "efforts")
+        self.weight, self.priority = weight, priority
+
+    def residual_and_jacobian(self, twin, step):
+        return -self.wanted, np.eye(len(self.wanted))
+
+    def miss(self, twin):
+        return 0.0
+
+
+class ActuationGoal(Goal):
+    """Each actuator shall do what it is told: of a cable the coordinate, of all others the effort.
+
+    A cable that is told less than what makes it taut is slack: with the compliance C = L Lᵀ of the cables and what they
+    miss without tension, r, its tensions T ≥ 0 leave gaps C T + r ≥ 0 only where they are none, which is where
+    ½ Tᵀ C T + rᵀ T, and so ½ ‖Lᵀ T + L⁻¹ r‖², is least.
+    """
+
+    def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
+        """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""
+        self.values, self.weight, self.priority = np.asarray(values, dtype=float), weight, priority
+
+    def residual_and_jacobian(self, twin, step):
+        cables = told_by_coordinate(twin)
+        efforts = np.where(cables, 0.0, self.values)
+        missing = (step.coordinates + step.free_coordinates + step.compliance @ efforts - self.values)[cables]
+        factor = _factor(step.compliance[np.ix_(cables, cables)])
+        residual, jacobian = -ALIKE * efforts, ALIKE * np.diag(np.where(cables, 0.0, 1.0))
+        residual[cables] = solve_triangular(factor, missing, lower=True)
+        jacobian[np.ix_(cables, cables)] = factor.T
+        return residual, jacobian
+
+    def miss(self, twin):
+        cables = told_by_coordinate(twin)
+        short = np.maximum(self.values - twin.coordinates(), 0.0)  # a slack cable misses nothing
+        return float(np.where(cables, short, ALIKE * np.abs(twin.efforts - self.values)).max())
+
+
 class StayGoal(Goal):
     """The efforts shall stay near those of the last step: this alone keeps redundant actuators from wandering and
     Gauss–Newton from cycling. Where the iteration has settled it is met, and changes nothing.
@@ -197,6 +242,23 @@ class StayGoal(Goal):
 
     def miss(self, twin):
         return 0.0
+
+
+def _factor(compliance: np.ndarray) -> np.ndarray:
+    """L with L Lᵀ = C.
+
+    Raises:
+        ConvergenceError: C is not positive definite, as that of no body in equilibrium is.
+    """
+    try:
+        return np.linalg.cholesky(0.5 * (compliance + compliance.T))
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError("the cables' compliance is not positive") from error
+
+
+def told_by_coordinate(twin: Twin) -> np.ndarray:
+    """(a,) which actuators are told a coordinate: cables; all others are told an effort."""
+    return np.array([unit == "N" for unit in twin.effort_units])
 
 
 def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:

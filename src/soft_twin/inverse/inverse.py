@@ -1,9 +1,11 @@
 """From gravity and goals to the actuators' efforts and coordinates, on any twin.
 
-Each step linearises the twin (one factorisation), and finds the efforts e that minimise ½ Σ w² ‖r + J e‖² over the
-goals, in order of their priorities, subject to the limits of efforts and coordinates: a Gauss–Newton step on the
-manifold of equilibria, whose tangent the implicit function theorem gives; with one priority it is the quadratic program
-of Coevoet et al. (2017), used by Lai et al. (2025), "QP-based inverse solving". Far out of reach, Gauss–Newton steps
+Bounded least squares on the manifold of equilibria. The forces f(x, e) that are left at nodes x with efforts e vanish
+on it, so by the implicit function theorem dx/de = −(∂f/∂x)⁻¹ ∂f/∂e there. Each step linearises the twin (one
+factorisation gives Newton's step towards the manifold and dx/de along it), and finds the efforts that minimise
+½ Σ w² ‖r + J e‖² over the goals, in order of their priorities, subject to the limits of efforts and coordinates:
+Gauss–Newton, with an active set for the limits. (Lai et al. 2025 solve theirs with SOFA's plugin, a quadratic program
+with complementarity constraints by Coevoet et al. 2017; no code of it is here.) Far out of reach, Gauss–Newton steps
 may go to and fro for ever: steps that turn back on the one before make the weight of staying heavier until they settle,
 others make it lighter.
 """
@@ -16,7 +18,7 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through
+from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
 from soft_twin.twins.base import CableWords, Linearisation, Twin
@@ -96,12 +98,28 @@ class Inverse:
         self._efforts = together([each.efforts(twin) for each in still])
         self._coordinates = together([each.coordinates(twin) for each in still])
         units = list(twin.effort_units)
+        self._lightest = STAY
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
+    @property
+    def stay(self) -> float:
+        """Least weight of staying near the last efforts, relative to what they move: more of it is calmer and slower.
+
+        Raises:
+            InputError: when it is set to less than 0.03, with which efforts go to and fro, or not a finite number.
+        """
+        return self._lightest
+
+    @stay.setter
+    def stay(self, weight: float) -> None:
+        if not STAY <= weight < np.inf:
+            raise InputError(f"weight of staying {weight!r}: expected a finite number, {STAY} or more")
+        self._lightest = self._least_stay = self._stay = float(weight)
+
     def reset(self) -> None:
         """Forget the steps so far, which only decide on how careful the next one is."""
-        self._stay = self._least_stay = STAY
+        self._stay = self._least_stay = self._lightest
         self._last_change = np.zeros(self.twin.actuator_count)
         self._miss, self._strict = np.inf, False
 
@@ -135,7 +153,7 @@ class Inverse:
         gravity = checked_vector(gravity, 3, "gravity")
         goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
         self.reset()
-        self._stay, self._strict = FAR * STAY, True
+        self._stay, self._strict = FAR * self._lightest, True
         step, moved, iterations = self._settle(gravity, goals, settled, max_iterations)
         found = self.solution(goals, step, moved, iterations)
         self._strict = False
@@ -152,11 +170,11 @@ class Inverse:
         while moved > settled and iterations < limit:
             step, moved = self.step(gravity, goals)
             iterations += 1
-            self._least_stay = STAY * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
+            self._least_stay = self._lightest * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
             if self._miss > miss + NOTICED:
-                self._stay = min(WORSE * self._stay, HEAVIEST * STAY)
+                self._stay = min(WORSE * self._stay, HEAVIEST * self._lightest)
             miss = self._miss
-        self._least_stay = STAY
+        self._least_stay = self._lightest
         return step, moved, iterations
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
@@ -219,12 +237,19 @@ class Inverse:
             )
         return target
 
+    @property
+    def told_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest (a,) of what actuators are told: coordinates of cables [m], efforts of others [Pa]."""
+        pairs = zip(self._coordinates, self._efforts, strict=True)
+        low, high = (np.where(told_by_coordinate(self.twin), *pair) for pair in pairs)
+        return low, high
+
     def _adapt(self, change: np.ndarray) -> None:
         last = self._last_change
         back = change @ last < 0.0
         long = change @ change > TURNS_BACK**2 * (last @ last)
         factor = HEAVIER if back and long else LIGHTER
-        self._stay = min(max(factor * self._stay, self._least_stay), HEAVIEST * STAY)
+        self._stay = min(max(factor * self._stay, self._least_stay), HEAVIEST * self._lightest)
         self._last_change = change
 
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:

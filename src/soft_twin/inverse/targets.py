@@ -1,14 +1,23 @@
 """Where a named frame of a body shall be: what users and messages ask for, turned into goals of the inverse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import ALIGNED, REACHED, Goal, OrientationGoal, PositionGoal
-from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.goals import (
+    ALIGNED,
+    REACHED,
+    ActuationGoal,
+    Goal,
+    OrientationGoal,
+    PositionGoal,
+    told_by_coordinate,
+)
+from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.twins.base import Twin
 from soft_twin.twins.frames import Frame
 
@@ -29,6 +38,10 @@ class PoseTarget:
     frame: str = TIP
     rotation: np.ndarray | None = None
 
+    def command(self, solution: Solution, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and efforts (a,) that the actuators are told for it."""
+        return solution.coordinates, solution.efforts
+
     def error(self, twin: Twin) -> float:
         """Distance of the frame from its target [m]."""
         return float(np.linalg.norm(twin.frames[self.frame].position(twin) - self.position))
@@ -39,6 +52,48 @@ class PoseTarget:
             return float("nan")
         now = twin.frames[self.frame].rotation(twin)
         return float(Rotation.from_matrix(self.rotation @ now.T).magnitude())
+
+
+@dataclass(frozen=True)
+class ActuationTarget:
+    """What each actuator shall do, wherever the body goes: a target whose position nobody knows.
+
+    Attributes:
+        values: (a,) coordinates of cables [m], efforts of others [Pa].
+    """
+
+    values: np.ndarray
+    position: np.ndarray = field(default_factory=lambda: np.full(3, np.nan))
+    frame: str = TIP
+    rotation: None = None
+
+    def command(self, solution: Solution, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+        """As told; what is not told is the twin's."""
+        cables = told_by_coordinate(twin)
+        return np.where(cables, self.values, solution.coordinates), np.where(cables, solution.efforts, self.values)
+
+    def error(self, twin: Twin) -> float:
+        """Not known."""
+        return float("nan")
+
+    orientation_error = error
+
+
+Target = PoseTarget | ActuationTarget
+
+
+def actuation_target(inverse: Inverse, values: Sequence[float]) -> ActuationTarget:
+    """Coordinates of cables [m] and efforts of others [Pa], (a,), within their limits.
+
+    Raises:
+        InputError: wrong size, not finite, or out of the limits.
+    """
+    values = checked_vector(values, len(inverse.names), "actuation")
+    low, high = inverse.told_limits
+    for name, value, lowest, highest in zip(inverse.names, values, low, high, strict=True):
+        if not lowest <= value <= highest:
+            raise InputError(f"actuation: {name} at {value:g}: expected {lowest:g} … {highest:g}")
+    return ActuationTarget(values)
 
 
 def pose_target(
@@ -58,8 +113,10 @@ def pose_target(
     return PoseTarget(inverse.checked_target(position), frame, rotation)
 
 
-def goals_of(inverse: Inverse, target: PoseTarget) -> list[Goal]:
+def goals_of(inverse: Inverse, target: Target) -> list[Goal]:
     """What the inverse shall reach for a target; the tip's position comes with the body's posture, if it has one."""
+    if isinstance(target, ActuationTarget):
+        return [ActuationGoal(target.values)]
     frame = inverse.twin.frames[target.frame]
     if target.rotation is not None:
         alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]

@@ -1,0 +1,188 @@
+"""Ways that targets take in time: from where a robot aims now to a pose, through poses, or through actuations."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline, interp1d
+from scipy.spatial.transform import Rotation, Slerp
+
+from soft_twin.errors import InputError
+from soft_twin.inverse.controller import Controller
+from soft_twin.inverse.goals import ALIKE, told_by_coordinate
+from soft_twin.inverse.targets import ActuationTarget, PoseTarget, Target, actuation_target, pose_target, rotation_of
+
+SMOOTH_PEAK = 1.875  # highest rate of a minimum-jerk movement over its mean one
+JUMP = 3e-3  # [m] that a path may begin away from where the robot is aimed
+LONGEST = 3600.0  # [s] that a path may take
+
+
+class Path(ABC):
+    """A target for each moment.
+
+    Attributes:
+        duration: of all of it [s].
+    """
+
+    duration: float
+
+    @abstractmethod
+    def target(self, time: float) -> Target:
+        """What to aim at, `time` [s] after the start; before and behind the path its ends."""
+
+
+class PosePath(Path):
+    """A frame through places."""
+
+    def __init__(
+        self,
+        times: Sequence[float],
+        targets: Sequence[PoseTarget],
+        velocities: np.ndarray | None = None,
+        smooth: bool = False,
+    ):
+        """From `targets[0]` on, at each of them at its time from 0 [s], all of one frame and alike with a rotation or
+        without; `velocities`: (k, 3) there [m/s], without them straight; `smooth`: from rest to rest (minimum jerk)."""
+        self.duration, self._smooth, self._frame = times[-1], smooth, targets[0].frame
+        self._place = _through(times, np.array([each.position for each in targets]), velocities)
+        turned = targets[0].rotation is not None
+        turns = [each.rotation for each in targets] if turned else None
+        self._turn = Slerp(times, Rotation.from_matrix(turns)) if turned else None
+
+    def target(self, time):
+        time = min(max(time, 0.0), self.duration)
+        if self._smooth:
+            share = time / self.duration
+            time = self.duration * share**3 * (10.0 + share * (6.0 * share - 15.0))
+        rotation = None if self._turn is None else self._turn(time).as_matrix()
+        return PoseTarget(self._place(time), self._frame, rotation)
+
+
+class ActuationPath(Path):
+    """Actuators through values, straight between them, or with rates (k, a) there."""
+
+    def __init__(self, times: Sequence[float], values: np.ndarray, rates: np.ndarray | None = None):
+        """`values`: (k, a) coordinates of cables [m], efforts of others [Pa], at their times from 0 [s]."""
+        self.duration, self._low, self._high = times[-1], values.min(axis=0), values.max(axis=0)
+        self._values = _through(times, values, rates)
+
+    def target(self, time):
+        values = self._values(min(max(time, 0.0), self.duration))
+        return ActuationTarget(np.clip(values, self._low, self._high))  # rates may not lead out of what was allowed
+
+
+def path_to(controller: Controller, target: PoseTarget, duration: float = 0.0, speed: float = 0.0) -> PosePath:
+    """From where the robot aims now to a target, from rest to rest.
+
+    Args:
+        controller: of the robot.
+        target: of a frame.
+        duration: of the movement [s]; or
+        speed: the highest on the way [m/s]; of a turn that of half the body's length.
+
+    Raises:
+        InputError: not one of duration and speed, or it takes too long.
+    """
+    if not ((duration > 0.0) != (speed > 0.0) and duration >= 0.0 and speed >= 0.0):  # false for NaN too
+        raise InputError(f"duration {duration:g} s and speed {speed:g} m/s: expected one of the two above 0")
+    start = start_of(controller, target.frame, target.rotation is not None)
+    if speed > 0.0:
+        duration = max(SMOOTH_PEAK * _way(start, target, 0.5 * controller.twin.length) / speed, 1e-3)
+    _check_duration(duration)
+    return PosePath([0.0, duration], [start, target], smooth=True)
+
+
+def path_through(
+    controller: Controller,
+    times: Sequence[float],
+    positions: np.ndarray,
+    frame: str,
+    rotations: np.ndarray | None = None,
+    velocities: np.ndarray | None = None,
+) -> PosePath:
+    """A frame through positions (k, 3) [m] with rotations (k, 3, 3), at rising times (k,) [s], from where it is aimed
+    at now unless the first is at 0.
+
+    Raises:
+        InputError: times that do not rise or are too long, or a place that cannot be aimed at, see `pose_target`.
+    """
+    turns = [None] * len(positions) if rotations is None else list(rotations)
+    targets = [pose_target(controller.inverse, *row) for row in _rows(positions, frame, turns)]
+    times, late = _checked_times(times, len(targets))
+    start = start_of(controller, frame, rotations is not None)
+    if late:
+        targets = [start, *targets]
+        velocities = None if velocities is None else np.vstack([np.zeros(3), velocities])
+    else:
+        _refuse_jump(_way(start, targets[0], 0.5 * controller.twin.length))
+    return PosePath(times, targets, velocities)
+
+
+def path_of_actuation(
+    controller: Controller, times: Sequence[float], values: np.ndarray, rates: np.ndarray | None = None
+) -> ActuationPath:
+    """Actuators through values (k, a) at rising times (k,) [s], from what they are told now unless the first is at 0.
+
+    Raises:
+        InputError: times that do not rise or are too long, or values out of their limits, see `actuation_target`.
+    """
+    values = np.array([actuation_target(controller.inverse, row).values for row in values])
+    times, late = _checked_times(times, len(values))
+    if late:
+        values = np.vstack([controller.told, values])
+        rates = None if rates is None else np.vstack([np.zeros(values.shape[1]), rates])
+    else:
+        counted = np.where(told_by_coordinate(controller.twin), 1.0, ALIKE)
+        _refuse_jump(float(np.abs(counted * (values[0] - controller.told)).max()))
+    return ActuationPath(times, values, rates)
+
+
+def start_of(controller: Controller, frame: str, turned: bool) -> PoseTarget:
+    """Where a frame is aimed at now, or where it is, if something else is aimed at."""
+    now, twin = controller.aimed_at, controller.twin
+    if isinstance(now, PoseTarget) and now.frame == frame and (now.rotation is not None) == turned:
+        return now
+    place = twin.frames[frame]
+    return PoseTarget(place.position(twin), frame, rotation_of(place, twin) if turned else None)
+
+
+def _refuse_jump(distance: float) -> None:
+    """Raises InputError: a path begins too far from where the robot is aimed [m], pressures counted as ALIKE says."""
+    if distance > JUMP:
+        raise InputError(
+            f"path: begins {1e3 * distance:.1f} mm (kPa) from where the robot aims: give its first point a time above 0"
+        )
+
+
+def _rows(positions: np.ndarray, frame: str, turns: Sequence) -> list[tuple]:
+    return [(position, frame, turn) for position, turn in zip(positions, turns, strict=True)]
+
+
+def _checked_times(times: Sequence[float], count: int) -> tuple[list[float], bool]:
+    """Times from 0 on, and whether the start had to be put before them."""
+    times = [float(time) for time in times]
+    if not count or len(times) != count:
+        raise InputError(f"path: {count} points at {len(times)} times: expected one time for each of at least one")
+    if not (times[0] >= 0.0 and all(a < b for a, b in zip(times, times[1:], strict=False))):
+        raise InputError(f"path: times {', '.join(f'{time:g}' for time in times[:5])} … s: expected rising ones from 0")
+    _check_duration(times[-1])
+    late = times[0] > 0.0 or count == 1
+    return ([0.0, *(max(time, 1e-3) for time in times)] if late else times), late
+
+
+def _check_duration(duration: float) -> None:
+    if not duration <= LONGEST:
+        raise InputError(f"path: takes {duration:g} s: expected at most {LONGEST:g} s")
+
+
+def _way(start: PoseTarget, end: PoseTarget, radius: float) -> float:
+    """How far it is [m], turns counted at a radius [m]."""
+    distance = float(np.linalg.norm(end.position - start.position))
+    if start.rotation is None:
+        return distance
+    return max(distance, radius * float(Rotation.from_matrix(end.rotation @ start.rotation.T).magnitude()))
+
+
+def _through(times: Sequence[float], values: np.ndarray, rates: np.ndarray | None):
+    """A function of time [s] through values (k, n): straight between them, or with these rates there."""
+    return interp1d(times, values, axis=0) if rates is None else CubicHermiteSpline(times, values, rates)

@@ -1,0 +1,163 @@
+"""A plate held in closed loop by what is measured: gravity in the base and on the plate, and the cables' tensions.
+
+From the two gravities follows how the plate stands (`plate_sight`), from that and the tensions what hangs on it
+(`plate_payload`), and what the cables shall do (`plate_controller`), by a model that is told gravity and payload. What
+is missing or makes no sense opens the loop, and is named: the model alone steers then, from where the integral stands.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.plate_controller import PlateController, PlateTick
+from soft_twin.inverse.plate_payload import Payload, PayloadObserver
+from soft_twin.inverse.plate_sight import Sight, look
+
+CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
+APART = 0.002  # [m] by which cables may be away from what they were told, and …
+LATE = 0.15  # [s] … by as much as was told within that time: else they do not follow
+OBSERVED_EVERY = 0.5  # [s] between two looks at the payload
+UPRIGHT = np.array([0.0, 0.0, -9.81])  # [m/s^2] what is assumed before the base's IMU has said anything
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured; None: not known now.
+
+    Attributes:
+        base, plate: (3,) gravity in base_link, and in the plate's frame [m/s²].
+        tensions: (c,) of the cables [N].
+        displacements: (c,) cable pulled in [m].
+    """
+
+    base: np.ndarray | None
+    plate: np.ndarray | None
+    tensions: np.ndarray | None = None
+    displacements: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """What one update came to.
+
+    Attributes:
+        tick: what the controller decided.
+        sight: how the plate stands; None: not seen.
+        payload: what hangs on it, as of the last look; None: nobody looked yet.
+        open_because: why the loop is open; "" where it is closed.
+    """
+
+    tick: PlateTick
+    sight: Sight | None
+    payload: Payload | None
+    open_because: str
+
+
+class PlateHolder:
+    """See the module's docstring.
+
+    Attributes:
+        controller: what it is held by.
+        observer: of the payload; None: nobody looks.
+        closed: whether what is seen shall count.
+        gravity: (3,) in base_link, as it was last known [m/s²].
+    """
+
+    def __init__(self, controller: PlateController, observer: PayloadObserver | None = None):
+        """`observer`: of the payload; None: the model is told of none."""
+        self.controller, self.observer = controller, observer
+        self.closed, self.gravity = True, UPRIGHT
+        self._payload: Payload | None = None
+        self._sight: Sight | None = None
+        self._since = self._speed = 0.0
+
+    def begin_at(self, displacements: np.ndarray) -> None:
+        """Begin anew, with the cables at these displacements (c,) [m] and the plate where it is seen, or else expected.
+
+        Raises:
+            InputError: not finite.
+        """
+        bend = self.controller.expected if self._sight is None else self._sight.bend
+        self.controller.begin_at(bend, displacements)
+        self._speed = 0.0
+
+    def update(self, measured: Measured, dt: float) -> Held:
+        """One step of `dt` [s].
+
+        Raises:
+            InputError, ConvergenceError: as PlateController.update.
+        """
+        base = _finite(measured.base)
+        self.gravity = self.gravity if base is None else base
+        sight, wrong = self._look(base, _finite(measured.plate))
+        self._sight = sight
+        wrong = wrong or self._away(_finite(measured.displacements))
+        self._observe(sight, _finite(measured.tensions), dt)
+        self.controller.model.bear(self.gravity, 0.0 if self._payload is None else self._payload.mass)
+        closed = self.closed and not wrong
+        before = self.controller.command
+        tick = self.controller.update(sight if closed else None, dt)
+        self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
+        return Held(tick, sight, self._payload, wrong or ("" if self.closed else "as it was asked for"))
+
+    def look(self, measured: Measured, dt: float) -> Sight | None:
+        """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
+        observer's twin follows, and learns nothing."""
+        base = _finite(measured.base)
+        self.gravity = self.gravity if base is None else base
+        self._sight, _ = self._look(base, _finite(measured.plate))
+        self._since += dt
+        if self.observer is not None and self._sight is not None and self._since >= OBSERVED_EVERY:
+            self._since, tensions = 0.0, np.zeros(self.observer.plate.twin.actuator_count)
+            self._or_reset(lambda: self.observer.follow(self.gravity, self._sight.bend, tensions))
+        return self._sight
+
+    def tare(self) -> bool:
+        """Nothing is on the plate now; whether anybody looks."""
+        if self.observer is not None:
+            self.observer.tare()
+        return self.observer is not None
+
+    def _look(self, base: np.ndarray | None, plate: np.ndarray | None) -> tuple[Sight | None, str]:
+        """How the plate stands, and why that does not count."""
+        lost = [name for name, gravity in (("base", base), ("plate", plate)) if gravity is None]
+        if lost:
+            return None, f"no gravity from the IMU of the {' and of the '.join(lost)}"
+        try:
+            sight = look(base, plate, self.controller.expected)
+        except InputError as error:
+            return None, str(error)
+        if sight.mismatch > CONTRADICTION:
+            return sight, f"the IMUs contradict each other by {np.degrees(sight.mismatch):.0f}°"
+        return sight, ""
+
+    def _away(self, displacements: np.ndarray | None) -> str:
+        """Why the cables are not where they were told to be; "" where they are, or nobody knows."""
+        command = self.controller.command
+        if displacements is None or command is None:
+            return ""
+        away = float(np.abs(displacements - command).max())
+        return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > APART + LATE * self._speed else ""
+
+    def _observe(self, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> None:
+        self._since += dt
+        if self.observer is None or sight is None or tensions is None or self._since < OBSERVED_EVERY:
+            return
+        found = self._or_reset(lambda: self.observer.update(self.gravity, sight, tensions, self._since))
+        self._payload, self._since = found or self._payload, 0.0
+
+    def _or_reset(self, call: Callable[[], Any]) -> Any:
+        """What the observer says; None, and its twin starts again, where that broke down."""
+        try:
+            return call()
+        except ConvergenceError:
+            self.observer.reset()
+            return None
+
+
+def _finite(values: np.ndarray | None) -> np.ndarray | None:
+    """The values; None where one of them is not finite."""
+    return None if values is None or not np.isfinite(values).all() else np.asarray(values, dtype=float)

@@ -1,0 +1,179 @@
+"""What hangs on a plate, from what its cables pull by and how it is seen to stand.
+
+Cables that are stiff against the body keep a plate where it is whatever hangs on it: its tilt says little of a payload,
+the tensions that hold it say much. A twin of its own is led to where the plate is seen to stand, by tensions as near as
+can be to those that are measured. There it is asked which bend it would have under the measured ones t and the measured
+gravity g. That this is another one is explained by two unknowns: the payload m [kg], and how much stiffer the body is
+than its model, s. At rest s K(u) = f, so that dividing all loads by s does for it:
+
+    b_seen − b(t/s, (M + m) g/s) = ∂b/∂s Δs + ∂b/∂m Δm + noise,
+
+a Kalman filter's measurement, with s constant and m a random walk. Where the base stands upright a softer body and a
+heavier payload tilt the plate alike; `tare` tells which of them it is, once, with nothing on the plate. A plate that
+stands straight above its base says nothing of either, and the deviation of m grows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.checks import checked_vector
+from soft_twin.inverse.goals import DirectionGoal, EffortGoal
+from soft_twin.inverse.plate import AXIS, FemPlate
+from soft_twin.inverse.plate_sight import Sight
+from soft_twin.twins.constant_curvature import pitch_roll_of
+from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.constant_curvature.orientation import axis_at
+
+FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where the plate is
+MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update
+PROBE_MASS, PROBE_STIFFNESS = 0.05, 0.01  # [kg] and share by which the two are varied
+LEAST, MOST_STIFFNESS = (0.5, 0.0), 2.0  # s and m are no less, and s is no more
+LONGEST = 1.0  # [s] that one update stands for at most
+
+
+@dataclass(frozen=True)
+class PayloadParameters:
+    """Of the filter.
+
+    Attributes:
+        tilt_noise: of the measured bend against the twin's, of sensors and model [rad].
+        stiffness_spread: standard deviation of s before anything is known.
+        change: random walk of the payload [kg/√s].
+        largest: payload that may be on the plate [kg].
+        jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
+        steady_rate: the plate turns faster: nothing is learnt [rad/s].
+        tare_time: of learning for which a tare holds [s].
+        tare_deviation: of the payload while it does [kg].
+    """
+
+    tilt_noise: float = 0.002
+    stiffness_spread: float = 0.15
+    change: float = 0.05
+    largest: float = 2.0
+    jump: float = 5.0
+    steady_rate: float = 0.05
+    tare_time: float = 2.0
+    tare_deviation: float = 0.002
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What is known of the payload.
+
+    Attributes:
+        mass: [kg], 0 or more.
+        deviation: its standard deviation [kg].
+        stiffness: s, of the body relative to its model.
+        steady: whether this update learnt anything; else the plate turned, or the twin had to follow it first.
+    """
+
+    mass: float
+    deviation: float
+    stiffness: float
+    steady: bool
+
+
+class PayloadObserver:
+    """See the module's docstring."""
+
+    def __init__(self, plate: FemPlate, parameters: PayloadParameters | None = None):
+        """`plate`: of its own, which nobody else moves."""
+        self.plate, self.parameters = plate, parameters or PayloadParameters()
+        self._seen: np.ndarray | None = None
+        self._taring = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._state = np.array([1.0, 0.0])  # s, m
+        self._covariance = np.diag([self.parameters.stiffness_spread, self.parameters.largest]) ** 2
+
+    def tare(self) -> None:
+        """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
+        stiffness."""
+        self._begin()
+        self._taring = self.parameters.tare_time
+
+    def reset(self) -> None:
+        """The twin starts again from its undeformed shape; what is known stays."""
+        self.plate.twin.reset()
+        self.plate.inverse.reset()
+
+    def update(self, gravity: np.ndarray, sight: Sight, tensions: np.ndarray, dt: float) -> Payload:
+        """What is known `dt` [s] after the last update.
+
+        Args:
+            gravity: (3,) in base_link [m/s²].
+            sight: how the plate stands.
+            tensions: (c,) by which the cables pull [N].
+
+        Raises:
+            InputError: wrong sizes or not finite; nothing is learnt.
+            ConvergenceError: the twin's stiffness broke down: `reset` it.
+        """
+        gravity = checked_vector(gravity, 3, "gravity")
+        tensions = np.maximum(checked_vector(tensions, self.plate.twin.actuator_count, "tensions"), 0.0)
+        p, since = self.parameters, min(max(dt, 0.0), LONGEST)
+        self._covariance[1, 1] = min(self._covariance[1, 1] + p.change**2 * since, p.largest**2)
+        turned = np.inf if self._seen is None or since == 0.0 else np.hypot(*(sight.bend - self._seen)) / since
+        self._seen = sight.bend
+        there = self.follow(gravity, sight.bend, tensions) < FOLLOWED
+        steady = bool(there and turned < p.steady_rate)
+        if steady and self._taring > 0.0:
+            self._taring -= since
+            self._measure(np.array([[0.0, 1.0]]), -self._state[1:], p.tare_deviation)
+        if steady:
+            self._learn(sight, *self._predict(gravity, tensions))
+        stiffness, mass = self._state.tolist()
+        return Payload(mass, float(np.sqrt(self._covariance[1, 1])), stiffness, steady)
+
+    def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
+        """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
+        steps asked of the furthest node [m]. Nothing is learnt."""
+        stiffness, mass = self._state
+        self.plate.bear(gravity / stiffness, mass)
+        goals = [DirectionGoal(self.plate.frame, AXIS, axis_at(bend)), EffortGoal(tensions / stiffness, priority=2)]
+        moved, steps = np.inf, 0
+        while moved >= FOLLOWED and steps < MOST_STEPS:
+            moved, steps = self.plate.inverse.step(self.plate.gravity, goals)[1], steps + 1
+        return moved
+
+    def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bend (2,) of the twin under these tensions near that bend, and its slopes (2, 2) by s and m."""
+        stiffness, mass = self._state
+        now, heavier, stiffer = (
+            self._bend_under(gravity / s, m, tensions / s)
+            for s, m in (
+                (stiffness, mass),
+                (stiffness, mass + PROBE_MASS),
+                (stiffness * (1.0 + PROBE_STIFFNESS), mass),
+            )
+        )
+        return now, np.column_stack([(stiffer - now) / (PROBE_STIFFNESS * stiffness), (heavier - now) / PROBE_MASS])
+
+    def _bend_under(self, gravity: np.ndarray, mass: float, tensions: np.ndarray) -> np.ndarray:
+        """(2,) bend after one linearised step, which is not taken."""
+        twin, frame = self.plate.twin, self.plate.frame
+        self.plate.bear(gravity, mass)
+        step = twin.linearise(gravity)
+        axis = frame.rotation(twin)[:, 2]
+        turn = frame.turn(twin, step.free_step + step.step_per_effort @ tensions)
+        return np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis))))
+
+    def _learn(self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray) -> None:
+        """The filter's measurement, of what is seen of the bend."""
+        shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
+        innovation, h = shown @ (sight.bend - predicted), shown @ slopes
+        p, spread = self.parameters, h @ self._covariance @ h.T
+        tared = self._taring <= 0.0
+        if tared and innovation @ np.linalg.solve(spread + p.tilt_noise**2 * np.eye(len(h)), innovation) > p.jump**2:
+            self._covariance[1] = self._covariance[:, 1] = 0.0
+            self._covariance[1, 1] = p.largest**2
+        self._measure(h, innovation, p.tilt_noise)
+
+    def _measure(self, h: np.ndarray, innovation: np.ndarray, noise: float) -> None:
+        """A measurement (k,) that the state moves by h (k, 2), each with this standard deviation."""
+        spread = h @ self._covariance @ h.T + noise**2 * np.eye(len(h))
+        gain = np.linalg.solve(spread, h @ self._covariance).T
+        self._state = np.clip(self._state + gain @ innovation, LEAST, (MOST_STIFFNESS, self.parameters.largest))
+        self._covariance = (np.eye(2) - gain @ h) @ self._covariance

@@ -1,0 +1,76 @@
+"""What two gravities, one in the base and one on the plate, say of how the plate stands to the base.
+
+A plate that does not turn about its own axis stands at the bend b = θ (cos φ, sin φ), R(b) its rotation. Gravity g in
+base_link and p in the plate's frame obey R(b) p = g. Turned about g the plate sees the same: of the two components of b
+that gravity cannot tell is the one about its own direction, all of it where the base lies on its side.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
+from soft_twin.twins.constant_curvature.orientation import pitch_roll_of
+
+BLIND = 0.2  # sine of the angle between gravity and an axis of turning below which that turn is not seen
+MOST_STEPS, ENOUGH = 30, 1e-10  # and the step [rad] at which they end
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How the plate stands, as far as it is seen.
+
+    Attributes:
+        bend: (2,) θ (cos φ, sin φ) [rad]; what is not seen of it is what was expected.
+        unseen: (2,) unit direction of the bend that gravity does not tell; None: all is seen.
+        mismatch: angle [rad] between what the IMUs say and any such bend: they disagree, or the plate has turned.
+    """
+
+    bend: np.ndarray
+    unseen: np.ndarray | None
+    mismatch: float
+
+    @property
+    def orientation(self) -> tuple[float, float]:
+        """Pitch and roll [rad]."""
+        return pitch_roll_of(_rotation(self.bend)[:, 2])
+
+
+def look(gravity_in_base: np.ndarray, gravity_in_plate: np.ndarray, expected: np.ndarray) -> Sight:
+    """The bend nearest to the `expected` (2,) [rad] that explains both gravities (3,), of any length.
+
+    Raises:
+        InputError: a gravity of a wrong size, not finite or zero.
+    """
+    base, plate = (_unit(each, name) for each, name in ((gravity_in_base, "base"), (gravity_in_plate, "plate")))
+    bend, unseen = np.array(expected, dtype=float), None
+    for _ in range(MOST_STEPS):
+        left, sizes, right = np.linalg.svd(_slopes(bend, plate), full_matrices=False)
+        seen = sizes > BLIND
+        unseen = None if seen.all() else right[~seen][0]
+        step = right[seen].T @ ((left[:, seen].T @ (base - _rotation(bend) @ plate)) / sizes[seen])
+        bend += step
+        if np.abs(step).max() < ENOUGH:
+            break
+    off = base - _rotation(bend) @ plate
+    return Sight(bend, unseen, float(2.0 * np.arcsin(min(1.0, 0.5 * np.linalg.norm(off)))))
+
+
+def _rotation(bend: np.ndarray) -> np.ndarray:
+    return Rotation.from_rotvec([-bend[1], bend[0], 0.0]).as_matrix()
+
+
+def _slopes(bend: np.ndarray, plate: np.ndarray) -> np.ndarray:
+    """(3, 2) of R(b) p by b."""
+    h = 1e-6
+    return np.column_stack([(_rotation(bend + d) - _rotation(bend - d)) @ plate / (2.0 * h) for d in h * np.eye(2)])
+
+
+def _unit(gravity: np.ndarray, what: str) -> np.ndarray:
+    gravity = checked_vector(gravity, 3, f"gravity in the {what}")
+    size = np.linalg.norm(gravity)
+    if size == 0.0:
+        raise InputError(f"gravity in the {what}: (0, 0, 0) is no direction")
+    return gravity / size

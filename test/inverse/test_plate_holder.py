@@ -1,0 +1,144 @@
+"""A plate's loop: what opens it, what it says then, and what no command exceeds."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import soft_twin
+from soft_twin.errors import ConvergenceError
+from soft_twin.inverse.plate_controller import CommandLimits, PlateController
+from soft_twin.inverse.plate_holder import OBSERVED_EVERY, Measured, PlateHolder
+from soft_twin.inverse.plate_payload import Payload
+
+DOWN = np.array([0.0, 0.0, -9.81])
+LYING = np.array([9.81, 0.0, 0.0])
+DT = 0.02  # [s]
+STANDING = Measured(DOWN, DOWN)
+
+
+class Observer:
+    """One that knows of 300 g, or breaks down."""
+
+    def __init__(self):
+        self.fails, self.resets, self.looks = False, 0, 0
+
+    def update(self, gravity, sight, tensions, dt):
+        self.looks += 1
+        if self.fails:
+            raise ConvergenceError("broke down", ())
+        return Payload(0.3, 0.01, 1.0, True)
+
+    def reset(self):
+        self.resets += 1
+
+
+@pytest.fixture(scope="module")
+def chord():
+    return soft_twin.load_robot("neck").build_twin("pcc_chord")
+
+
+@pytest.fixture
+def holder(chord):
+    return PlateHolder(PlateController(chord))
+
+
+def held(holder, measured, seconds=0.2):
+    return [holder.update(measured, DT) for _ in range(round(seconds / DT))][-1]
+
+
+def test_with_both_imus_the_loop_is_closed_and_what_is_missed_is_integrated(holder):
+    holder.controller.aim(0.2, 0.0)
+    found = held(holder, STANDING, 1.0)
+    assert found.open_because == "" and found.tick.closed
+    assert found.tick.correction[0] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        (Measured(None, DOWN), "no gravity from the IMU of the base"),
+        (Measured(DOWN, None), "no gravity from the IMU of the plate"),
+        (Measured(None, None), "of the base and of the plate"),
+        (Measured(DOWN, np.full(3, np.nan)), "no gravity from the IMU of the plate"),
+        (Measured(DOWN, np.zeros(3)), "gravity in the plate"),
+        (Measured(LYING, Rotation.from_euler("z", 0.3).as_matrix() @ LYING), "contradict each other by 17°"),
+    ],
+)
+def test_an_imu_that_is_lost_or_wrong_opens_the_loop_and_is_named(holder, lost, words):
+    holder.controller.aim(0.2, 0.0)
+    before = held(holder, STANDING).tick.correction
+    found = held(holder, lost, 1.0)
+    assert words in found.open_because
+    assert not found.tick.closed and np.isfinite(found.tick.displacements).all()
+    np.testing.assert_array_equal(found.tick.correction, before)
+    assert held(holder, STANDING).open_because == "", "it is closed again with the next good sample"
+
+
+def test_a_base_that_was_seen_last_is_taken_to_stand_so_while_its_imu_is_lost(holder):
+    tilted = Rotation.from_euler("y", 0.4).as_matrix() @ DOWN
+    held(holder, Measured(tilted, tilted))
+    held(holder, Measured(None, DOWN))
+    np.testing.assert_array_equal(holder.gravity, tilted)
+
+
+def test_an_open_loop_that_was_asked_for_says_so(holder):
+    holder.closed = False
+    found = held(holder, STANDING)
+    assert found.open_because == "as it was asked for"
+    assert found.sight is not None and not found.tick.closed
+
+
+def test_the_model_is_told_what_hangs_on_the_plate(chord, monkeypatch):
+    observer, told = Observer(), []
+    monkeypatch.setattr(chord, "bear", lambda gravity, payload: told.append(payload))
+    holder = PlateHolder(PlateController(chord), observer)
+    measured = Measured(DOWN, DOWN, np.full(3, 5.0))
+    assert held(holder, measured, 0.5 * OBSERVED_EVERY).payload is None
+    assert held(holder, measured, 1.2 * OBSERVED_EVERY).payload.mass == 0.3
+    assert (told[0], told[-1]) == (0.0, 0.3)
+    observer.fails = True
+    assert held(holder, measured, 1.2 * OBSERVED_EVERY).payload.mass == 0.3
+    assert observer.resets > 0
+    looks = observer.looks
+    held(holder, Measured(DOWN, None, np.full(3, 5.0)), 2.0 * OBSERVED_EVERY)
+    assert observer.looks == looks, "a plate that is not seen tells nothing of its payload"
+
+
+def test_no_command_exceeds_the_limits_and_nothing_is_wound_up_against_them(chord):
+    limits = CommandLimits(displacement=(-0.005, 0.012), rate=0.02)
+    controller = PlateController(chord, limits=limits)
+    start = np.array([0.002, -0.001, 0.0])
+    holder = PlateHolder(controller)
+    holder.begin_at(start)
+    controller.aim(0.7, 0.2)
+    told = [start]
+    for _ in range(150):
+        found = holder.update(STANDING, DT)
+        told.append(found.tick.displacements)
+    assert np.abs(np.diff(told, axis=0)).max() <= limits.rate * DT + 1e-12
+    assert np.min(told) >= -0.005 - 1e-12 and np.max(told) <= 0.012 + 1e-12
+    assert found.tick.limited.any()
+    np.testing.assert_array_equal(found.tick.correction, 0.0)
+
+
+def test_a_plate_at_a_stop_is_told_by_the_correction_at_its_largest(holder):
+    holder.controller.aim(0.3, 0.0)
+    assert held(holder, STANDING, 2.0).tick.at_largest
+
+
+def test_cables_that_do_not_follow_open_the_loop_until_they_do(holder):
+    holder.controller.aim(0.2, 0.0)
+    held(holder, STANDING, 1.0)
+    where = holder.controller.command
+    assert "do not follow, by 30.0 mm" in held(holder, Measured(DOWN, DOWN, None, where - 0.03), 0.04).open_because
+    before = holder.controller.correction
+    assert held(holder, Measured(DOWN, DOWN, None, where - 0.03), 1.0).tick.correction == pytest.approx(before)
+    assert held(holder, Measured(DOWN, DOWN, None, holder.controller.command), 0.02).open_because == ""
+
+
+def test_it_begins_where_the_plate_is_seen(holder):
+    bend = np.array([0.3, 0.0])
+    axis = Rotation.from_rotvec([-bend[1], bend[0], 0.0]).as_matrix()
+    holder.look(Measured(DOWN, axis.T @ DOWN), DT)
+    holder.begin_at(np.zeros(3))
+    np.testing.assert_allclose(holder.controller.expected, bend, atol=1e-6)

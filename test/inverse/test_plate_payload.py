@@ -1,0 +1,89 @@
+"""What hangs on a plate, from tensions and tilt: an emulated neck's, which is another body than the observer's twin."""
+
+import numpy as np
+import pytest
+
+import soft_twin
+from soft_twin.errors import InputError
+from soft_twin.inverse.plate_payload import PayloadObserver
+from soft_twin.inverse.plate_sight import Sight
+from soft_twin.twins.constant_curvature import pitch_roll_of
+from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.finite_element import FemTwin
+
+DOWN = np.array([0.0, 0.0, -9.81])
+TILTED = 9.81 * np.array([np.sin(1.0), 0.0, -np.cos(1.0)])
+PERIOD = 0.2  # [s]
+BENT, STRAIGHT = (DOWN, (0.4, 0.3)), (TILTED, (0.0, 0.0))
+STANDS = [("bent", *BENT, 0.0), ("bent", *BENT, 0.1), ("bent", *BENT, 1.0), ("straight", *STRAIGHT, 0.5)]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return soft_twin.load_robot("neck")
+
+
+@pytest.fixture(scope="module")
+def stands(robot):
+    """Bend and tensions of emulated necks at rest with each payload: bent with an upright base, straight with a tilted
+    one."""
+    chord, found = robot.build_twin("pcc_chord"), {}
+    for name, gravity, pose, payload in STANDS:
+        model = robot.build_emulated_model()
+        model.body.attach_mass("tip", payload)
+        neck = FemTwin(model, 0.1, robot.build_frames(model.body))
+        rest = neck.equilibrium(gravity, coordinates=chord.displacements(*pose) + 4e-4)
+        axis = neck.frames["tip"].rotation(neck)[:, 2]
+        found[name, payload] = gravity, Sight(np.array(bend_of(*pitch_roll_of(axis))), None, 0.0), rest.efforts
+    return found
+
+
+@pytest.fixture(scope="module")
+def observer(robot, stands):
+    """One that was told, once, that nothing hangs there."""
+    observer = PayloadObserver(robot.build_twin("fem"))
+    for _ in range(12):
+        observer.update(*stands["bent", 0.0], PERIOD)
+    observer.tare()
+    for _ in range(12):
+        observer.update(*stands["bent", 0.0], PERIOD)
+    return observer
+
+
+def watched(observer, stand, seconds):
+    return [observer.update(*stand, PERIOD) for _ in range(round(seconds / PERIOD))][-1]
+
+
+def test_a_body_that_is_softer_than_its_model_is_told_from_a_payload(observer, stands):
+    known = watched(observer, stands["bent", 0.0], 1.0)
+    assert known.mass < 0.01
+    assert known.stiffness == pytest.approx(0.88, abs=0.02), "its E is 0.9 of ours, its mesh another one"
+
+
+@pytest.mark.parametrize(("pose", "payload"), [(name, payload) for name, _, _, payload in STANDS])
+def test_a_payload_is_known_within_a_tenth_or_20_grams(observer, stands, pose, payload):
+    known = watched(observer, stands[pose, payload], 3.0)
+    assert known.steady
+    assert known.mass == pytest.approx(payload, rel=0.1, abs=0.02)
+    assert known.deviation < 0.05
+
+
+def test_a_payload_that_falls_off_is_missed_within_a_second(observer, stands):
+    watched(observer, stands["bent", 1.0], 3.0)
+    assert watched(observer, stands["bent", 0.0], 1.0).mass < 0.02
+
+
+def test_from_a_plate_that_turns_nothing_is_learnt(observer, stands):
+    gravity, sight, tensions = stands["bent", 0.1]
+    before = watched(observer, (gravity, sight, tensions), 3.0)
+    turned = Sight(sight.bend + [0.05, 0.0], None, 0.0)
+    moving = observer.update(gravity, turned, 2.0 * tensions, PERIOD)
+    assert not moving.steady
+    assert (moving.mass, moving.stiffness) == (before.mass, before.stiffness)
+
+
+def test_what_is_no_measurement_is_refused(observer, stands):
+    gravity, sight, tensions = stands["bent", 0.0]
+    for wrong in ((np.full(3, np.nan), sight, tensions), (gravity, sight, tensions[:2])):
+        with pytest.raises(InputError):
+            observer.update(*wrong, PERIOD)
