@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import serial
 import yaml
+from scipy.spatial.transform import Rotation
 
 from soft_twin import load_robot
 from soft_twin.emulation.base_motion import inclinations
-from soft_twin.emulation.imus import RobotImus
-from soft_twin.emulation.plant import AIR, Plant
+from soft_twin.emulation.imus import FeltMotion
+from soft_twin.emulation.plant import AIR, Plant, Plates
 from soft_twin.emulation.robot import EmulatedRobot
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.solvers.equilibrium import equilibrium
@@ -22,7 +23,9 @@ def finger(tmp_path_factory):
     """The finger of config/ with fewer cells and without its floor."""
     content = yaml.safe_load(load_robot("finger").path.read_text(encoding="utf-8"))
     robot = content["robot"]
-    robot["body"]["mesh"]["voxels"].update(cells=[4, 3, 5], hollows=[{"first": [2, 1, 1], "last": [2, 1, 3]}])
+    voxels = robot["body"]["mesh"]["voxels"]
+    del voxels["along"]
+    voxels.update(cells=[4, 3, 5], hollows=[{"first": [2, 1, 1], "last": [2, 1, 3]}])
     del robot["obstacles"]
     path = tmp_path_factory.mktemp("finger") / "finger.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
@@ -63,12 +66,25 @@ def test_an_imu_on_a_plate_feels_gravity_turned_with_the_plate(finger):
     plant = Plant(finger)
     for _ in range(100):
         plant.step(PERIOD, np.array([-0.005, -0.005, 10e3]), UPRIGHT)
-    imus = RobotImus(finger, inclinations([0.0], 1.0, 1.0), 0.01, 0, 25.0)
-    rate, force = imus._felt(finger.imus[1], -1.0, plant.plates)
-    imus.close()
+    rate, force = FeltMotion(finger, inclinations([0.0], 1.0, 1.0), 0.01).at(-1.0, plant.plates)[1]
     np.testing.assert_allclose(rate, 0.0, atol=1e-2)
     np.testing.assert_allclose(plant.plates.rotations[0] @ force, [0.0, 0.0, 9.81], atol=0.05)
     assert abs(force[0]) > 0.02
+
+
+def test_a_board_on_a_plate_turns_by_what_its_gyroscope_says_whenever_the_body_is_computed(finger):
+    """A body that is computed now and then jumps; gyroscope and accelerometer still agree from sample to sample."""
+    motion, felt = FeltMotion(finger, inclinations([0.0], 1.0, 1.0), 0.01), []
+    still, turn = np.zeros((1, 3)), np.array([[0.0, 0.3, 0.0]])
+    for i in range(60):
+        rotations = Rotation.from_rotvec(turn * (i >= 20)).as_matrix()
+        felt.append(motion.at(-1.0, Plates(still, rotations, still, still, turn / 0.02))[1])
+    board = finger.imus[1].mounting
+    for rate, force in felt:
+        board = board @ Rotation.from_rotvec(0.01 * rate).as_matrix()
+        np.testing.assert_allclose(board @ force, [0.0, 0.0, 9.81], atol=1e-9)
+    turned = Rotation.from_matrix(board @ finger.imus[1].mounting.T).as_rotvec()
+    np.testing.assert_allclose(turned, turn[0], atol=1e-5)
 
 
 class Loop:

@@ -41,7 +41,7 @@ class Bench:
         motion = inclinations([0.0], move_time=1.0, hold_time=1.0)
         self.emulated = EmulatedRobot(robot, motion, self.body, real_time=False)
         self.bus = Bus(self.emulated._motors.motors)
-        self.driver = CableDriver(robot, self.bus, clock=self.clock, threaded=False)
+        self.driver = CableDriver(robot.winches, self.bus, clock=self.clock, threaded=False)
 
     def live(self, seconds, command=None):
         for _ in range(round(seconds / TICK)):

@@ -110,6 +110,8 @@ def test_the_body_feels_the_gravity_of_its_base(emulated):
     robot.advance_body(0.4, 0.02)
     np.testing.assert_allclose(body.gravity, [0.0, -9.81, 0.0], atol=1e-9)
     assert robot.truth().phase == "hold 0"
+    robot.advance_body(2.0, 0.02)
+    assert robot.truth().phase == "over"
 
 
 def test_a_body_that_fails_stays_as_it_was_and_says_so(emulated):
@@ -124,7 +126,7 @@ def test_a_body_that_fails_stays_as_it_was_and_says_so(emulated):
 
 def test_driven_in_real_time_through_its_bytes(emulated):
     robot = emulated()
-    driver = CableDriver(load_robot("slender"), open_bus("slcan", robot.can_path))
+    driver = CableDriver(load_robot("slender").winches, open_bus("slcan", robot.can_path))
     try:
         end = time.monotonic() + 10.0
         while driver.state().counters["ticks"] < 20 and time.monotonic() < end:

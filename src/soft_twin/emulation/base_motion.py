@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError
@@ -18,6 +17,7 @@ STANDARD_GRAVITY = 9.81  # [m/s^2]
 _UPRIGHT_DEG = 90.0
 _SMOOTHING_HZ = 15.0  # what a recording's rates are smoothed to before they are differentiated
 _NOISE_LENGTH = 0.5  # [s] of rest, played forwards and backwards while the base stands still
+REST, OVER = "rest", "over"  # what a base does before its motion is played, and when all of it has been
 
 
 class BaseMotion(ABC):
@@ -239,6 +239,8 @@ def _turned(quaternions: np.ndarray, mounting: np.ndarray) -> np.ndarray:
 
 
 def _smoothed(values: np.ndarray, rate: float) -> np.ndarray:
+    from scipy.signal import butter, sosfiltfilt  # a second, that a base without a recording need not take
+
     return sosfiltfilt(butter(2, _SMOOTHING_HZ, fs=rate, output="sos"), values, axis=0)
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from soft_twin.compiling import compiled_by_one
 from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.priority import prefer_this_process
 from soft_twin.robots.base import DrivenRobot
 
-PATIENCE = 60.0  # [s] for the process to start and to answer
+START_PATIENCE = 180.0  # [s] for the process to load and to compile, on a busy machine
+PATIENCE = 60.0  # [s] for it to answer
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class PlantProcess:
         self._process = context.Process(target=_live, args=(end, robot), daemon=True)
         self._process.start()
         end.close()
-        self.stations: np.ndarray = self._answer()
+        self.stations: np.ndarray = self._answer(START_PATIENCE)
         self._state: PlantState = self._answer()
 
     def __getattr__(self, name: str):
@@ -90,10 +92,10 @@ class PlantProcess:
             raise DeviceError("the emulated body's process is gone") from error
         self._state = self._answer()
 
-    def _answer(self) -> Any:
+    def _answer(self, patience: float = PATIENCE) -> Any:
         try:
-            if not self._pipe.poll(PATIENCE):
-                raise DeviceError(f"the emulated body has not answered for {PATIENCE:g} s")
+            if not self._pipe.poll(patience):
+                raise DeviceError(f"the emulated body has not answered for {patience:g} s")
             answer = self._pipe.recv()
         except (EOFError, OSError) as error:
             raise DeviceError("the emulated body's process is gone") from error
@@ -106,7 +108,8 @@ def _live(pipe: Connection, robot: DrivenRobot) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     prefer_this_process()
     try:
-        plant = Plant(robot)
+        with compiled_by_one("mechanics"):
+            plant = Plant(robot)
         pipe.send(plant.stations)
         while True:
             pipe.send(_state(plant))

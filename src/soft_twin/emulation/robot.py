@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from soft_twin.emulation.base_motion import BaseMotion, moving_base
+from soft_twin.emulation.base_motion import OVER, REST, BaseMotion, moving_base
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.imus import RobotImus
 from soft_twin.emulation.motor_bus import MotorBus
@@ -21,7 +21,7 @@ from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.base import DrivenRobot
 
 MIN_PAUSE = 0.002  # [s] of a thread that waits for another
-LONGEST_STEP = 3  # [periods] of the body
+LONGEST_STEP = 0.06  # [s] of the body
 MOST_STANDING = 2.0  # [s] told at once of time that stood still: after longer pauses no driver believes anything
 SETTLING_PATIENCE = 60.0  # [s] for the body to be put to rest
 
@@ -49,9 +49,9 @@ class Body(Protocol):
 class Timing:
     """Rates of the parts [Hz]; motors and valves live at one."""
 
+    plant: float
     motors: float = 250.0
     imu: float = 100.0
-    plant: float = 50.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Truth:
         tip: (3,) in base_link [m].
         tip_direction: (3,) axis of the tip in base_link.
         attitude_wxyz: (4,) base_link → world.
-        phase: what the base is doing.
+        phase: what the base is doing; "rest" before it is played, "over" when all of it has been.
         displacements: (c,) of the winches [m].
         tensions: (c,) at the winches [N].
         pressures: (p,) gauge, in the chambers [Pa].
@@ -88,7 +88,7 @@ class EmulatedRobot:
     up with it: see WorldClock. Devices never skip a tick, and what the clock gives up they stand still for, and say so
     in samples like any others: nothing turns unseen, and no board's clock goes slow. Where the motors' driver is so
     late that its line is full, time waits for it. The body is computed as often as there is time for, at most at its
-    rate, in steps of up to LONGEST_STEP periods; on a host too busy for these it moves more slowly than it would, since
+    rate, in steps of up to LONGEST_STEP; on a host too busy for these it moves more slowly than it would, since
     longer steps cost more than they gain.
 
     Valves fill chambers as if their volumes stood still, and the body's step, which knows how they change, tells their
@@ -105,7 +105,6 @@ class EmulatedRobot:
         motion: BaseMotion,
         body: Body,
         seed: int = 0,
-        timing: Timing | None = None,
         ambient: float = 25.0,
         real_time: bool = True,
     ):
@@ -116,14 +115,13 @@ class EmulatedRobot:
             motion: of its base; a recorded one replaces the errors of the base's emulated IMU by those of a real one.
             body: such as emulation.plant_process.PlantProcess; in real time it should not keep the interpreter.
             seed: of everything random.
-            timing: rates.
             ambient: temperature of the air [°C].
             real_time: False leaves time to `advance_devices` and `advance_body`.
 
         Raises:
             DescriptionError: cables or chambers without a drive.
         """
-        self.timing = timing or Timing()
+        self.timing = Timing(plant=1.0 / robot.emulated.step)
         self.body_failures, self.last_failure = 0, ""
         self._motion, self._body = motion, body
         self._motors = MotorBus(EmulatedC610.of(robot, seed)) if robot.winches is not None else None
@@ -255,12 +253,17 @@ class EmulatedRobot:
             tip=self._body.tip.copy(),
             tip_direction=self._body.tip_direction.copy(),
             attitude_wxyz=self._motion.attitude(t),
-            phase=self._motion.phase(t) if t >= 0.0 else "rest",
+            phase=self._phase(t),
             displacements=displacements,
             tensions=self._tensions,
             pressures=pressures,
             volumes=self._body.coordinates[count:].copy(),
         )
+
+    def _phase(self, t: float) -> str:
+        if t < 0.0:
+            return REST
+        return self._motion.phase(t) if t <= self._motion.duration else OVER
 
     def _fail(self, error: SoftTwinError) -> None:
         """The body is not where it should be: what it pulled with before would turn limp winches without end."""
@@ -324,12 +327,13 @@ class EmulatedRobot:
 
     def _run_body(self) -> None:
         period, ticks = 1.0 / self.timing.plant, 0
+        most = max(round(LONGEST_STEP / period), 1)
         while not self._closing.wait(max((ticks + 1) * period - self._clock.time, MIN_PAUSE)):
             if self._unsettled.is_set():
                 self._settle_body()
             due = int(self._clock.time / period + 1e-9)
             if due > ticks:
-                periods = min(due - ticks, LONGEST_STEP)
+                periods = min(due - ticks, most)
                 self._clock.leave_out((due - ticks - periods) * period)
                 ticks = due
                 self.advance_body(ticks * period, periods * period)

@@ -1,0 +1,69 @@
+"""An emulated 3-D scanner: points with normals where its eyes see a surface, with noise and without correspondences.
+
+Points are drawn evenly over the surface. One is seen by an eye that looks at it not too steeply, and if no triangle of
+the surface is between the two. What nobody sees is a hole.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from soft_twin.descriptions.learning import Scanner
+
+NEAR = 1e-6  # of the line of sight, by which a triangle has to be in front of a point to hide it
+
+
+def scan(
+    points: np.ndarray, triangles: np.ndarray, scanner: "Scanner", random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k, 3) [m] and normals (k, 3) that are seen of a surface.
+
+    Args:
+        points, triangles: of the surface, (p, 3) [m] and (t, 3), outward.
+        scanner: what it is like.
+        random: its noise.
+    """
+    corners = points[triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    doubled = np.linalg.norm(across, axis=1)
+    chosen = random.choice(len(triangles), scanner.points, p=doubled / doubled.sum())
+    shares = random.dirichlet(np.ones(3), scanner.points)
+    x = np.einsum("ks,ksd->kd", shares, corners[chosen])
+    normals = vertex_normals(points, triangles)[triangles[chosen]]
+    normals = np.einsum("ks,ksd->kd", shares, normals)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    seen = np.zeros(len(x), bool)
+    for eye in np.array(scanner.eyes):
+        seen |= _sees(eye, x, normals, corners, np.cos(np.radians(scanner.steepest_deg)))
+    noisy = x + random.normal(0.0, scanner.noise, x.shape)
+    return noisy[seen], normals[seen]
+
+
+def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(p, 3) of length 1: means of the triangles' around each point, by their areas."""
+    corners = points[triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    total = np.zeros_like(points)
+    for i in range(3):
+        np.add.at(total, triangles[:, i], across)
+    return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
+
+
+def _sees(eye: np.ndarray, x: np.ndarray, normals: np.ndarray, corners: np.ndarray, least: float) -> np.ndarray:
+    """(k,) which points an eye sees: Möller and Trumbore's intersection of every line of sight and triangle."""
+    sight = x - eye
+    facing = -(sight * normals).sum(axis=1) > least * np.linalg.norm(sight, axis=1)
+    one, other = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    away = eye - corners[:, 0]
+    turned = np.cross(away, one)
+    seen = facing.copy()
+    for i in np.flatnonzero(facing):
+        across = np.cross(sight[i], other)
+        flat = np.abs(along := (one * across).sum(axis=1)) < 1e-15
+        inverse = 1.0 / np.where(flat, 1.0, along)
+        u, v = (away * across).sum(axis=1) * inverse, turned @ sight[i] * inverse
+        distance = (other * turned).sum(axis=1) * inverse
+        hit = ~flat & (u > 0.0) & (v > 0.0) & (u + v < 1.0) & (distance > NEAR) & (distance < 1.0 - 1e-4)
+        seen[i] = not hit.any()
+    return seen

@@ -1,0 +1,80 @@
+"""The emulated reality of a surface: each of its differences from the twin does what its name says."""
+
+import numpy as np
+import pytest
+import yaml
+from small_membrane import content, two_rooms
+
+import soft_twin
+from soft_twin.descriptions.learning import Thickness
+from soft_twin.emulation.surface_reality import SurfaceReality, uneven
+from soft_twin.errors import InputError
+from soft_twin.learning.simulations import learnable, surface_of
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+@pytest.fixture
+def reality(tmp_path):
+    def reality(scale=1.0, **differences):
+        mine = content()
+        mine["robot"]["emulated"] = {"young_modulus_scale": scale}
+        mine["learning"]["reality"] = differences
+        path = tmp_path / "two_rooms.yaml"
+        path.write_text(yaml.safe_dump(mine), encoding="utf-8")
+        return SurfaceReality(*learnable(path))
+
+    return reality
+
+
+def height(reality, pressures, seconds=0.0):
+    return reality.shape(np.array(pressures), seconds)[:, 2].max()
+
+
+def test_without_differences_but_the_law_it_is_nearly_the_twin(reality, tmp_path):
+    twin = two_rooms(tmp_path).build_twin()
+    own = reality()
+    twin.equilibrium(GRAVITY, efforts=[300.0, 0.0])
+    surface = surface_of(twin, "tip")
+    np.testing.assert_allclose(own.shape(np.array([300.0, 0.0])), twin.points[surface.nodes], atol=3e-4)
+    np.testing.assert_array_equal(own.triangles, surface.triangles)
+
+
+def test_softer_thinner_and_older_bodies_go_further_threads_and_leaks_hold_them_back(reality):
+    pressures = [1500.0, 0.0]
+    plain = height(reality(), pressures)
+    assert height(reality(scale=0.8), pressures) > plain + 5e-4
+    assert height(reality(creep=0.2, creep_time=10.0), pressures, seconds=100.0) > plain + 5e-4
+    assert height(reality(creep=0.2, creep_time=10.0), pressures, seconds=0.0) == pytest.approx(plain, abs=1e-9)
+    threads = [{"direction": [1.0, 0.0, 0.0], "modulus": 100e3}]
+    assert height(reality(fibres=threads), pressures) < plain - 5e-4
+    leaking = reality(leak=0.2)
+    assert (leaking.leaks >= 0.0).all() and (leaking.leaks <= 0.4).all()
+    expected = height(reality(), (1.0 - leaking.leaks) * pressures)
+    assert height(leaking, pressures) == pytest.approx(expected, abs=1e-9)
+
+
+def test_creep_is_a_loss_of_stiffness(reality):
+    softer = height(reality(scale=0.8, creep=0.0), [1500.0, 500.0])
+    assert height(reality(creep=0.2, creep_time=1.0), [1500.0, 500.0], seconds=50.0) == pytest.approx(softer, abs=1e-9)
+
+
+def test_thickness_varies_as_it_says_and_the_upper_side_stays():
+    mesh = soft_twin.load_robot("membrane").build_twin().body.mesh
+    thickness = Thickness(sheet=(0.010, 0.012), deviation=0.1, length=0.02)
+    other = uneven(mesh, thickness, np.random.default_rng(5))
+    upper, lower = (np.isclose(mesh.nodes[:, 2], z) for z in (0.012, 0.010))
+    np.testing.assert_allclose(other.nodes[upper], mesh.nodes[upper], atol=1e-15)
+    np.testing.assert_allclose(other.nodes[np.isclose(mesh.nodes[:, 2], 0.0), 2], 0.0, atol=1e-15)
+    found = np.log((0.012 - other.nodes[lower, 2]) / 0.002)
+    assert found.std() == pytest.approx(0.1, rel=0.25)
+    again = uneven(mesh, thickness, np.random.default_rng(5))
+    np.testing.assert_array_equal(again.nodes, other.nodes)
+
+
+def test_what_is_no_number_is_refused(reality):
+    own = reality()
+    with pytest.raises(InputError, match="pressures"):
+        own.shape(np.array([np.nan, 0.0]))
+    with pytest.raises(InputError, match="seconds"):
+        own.shape(np.zeros(2), -1.0)
