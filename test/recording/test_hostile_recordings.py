@@ -23,8 +23,9 @@ from soft_twin.recording.chunks import MAX_CHUNK_SIZE
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.recording.npz import read_npz
-from soft_twin.recording.reader import BLOCK, arrays, is_complete, metadata, read_messages
+from soft_twin.recording.reader import BLOCK, arrays, read_messages
 from soft_twin.recording.robots import METADATA, recorded_robot, robot_metadata
+from soft_twin.recording.storage import is_complete, metadata
 
 ZEROS = 500_000_000  # [bytes] in a bomb
 

@@ -7,7 +7,8 @@ from mcap.writer import CompressionType, Writer
 from synthetic import EPOCH, Recorder, joints, pose, shape, solver_status, xyz, xyzw
 
 from soft_twin.errors import RecordingError
-from soft_twin.recording.reader import arrays, is_complete, read_messages
+from soft_twin.recording.reader import arrays, read_messages
+from soft_twin.recording.storage import is_complete
 from soft_twin.recording.writer import McapWriter
 
 

@@ -6,6 +6,7 @@ from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
 from soft_twin.app.cli import main
 from soft_twin.driving.winch import Winch
 from soft_twin.errors import RecordingError
+from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.replay import replay, table
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.samples import ImuSample
@@ -15,6 +16,8 @@ SOLVED = range(0, SAMPLES, 4)
 RESET = 190  # sample before which the filter is reset, and solve before which the twin is
 SWITCH = 250  # first sample that is solved for with compensation
 TARGET = (0.002, 0.0, 0.098)  # from then on
+PULLED = 350  # from then on cables are told what to do, and no tip is aimed at
+PULL = np.array([1e-3, 0.0, 0.0, 5e-4, 0.0, 0.0])  # [m]
 
 
 def imu(i):
@@ -32,7 +35,7 @@ def seconds(i):
 
 def live(robot):
     """What the nodes would have said: estimates of all samples, and ticks of those that were solved for."""
-    estimator, controller = GravityEstimator(robot.mounting), robot.build_controller()
+    estimator, controller = GravityEstimator(robot.mounting), robot.build_controller(reuse=True)
     estimates, ticks = {}, {}
     for i in range(SAMPLES):
         if i == RESET:
@@ -41,6 +44,8 @@ def live(robot):
         estimates[i] = estimator.update(ImuSample(seconds(i), *imu(i), 40.0 + 0.001 * i))
         if i in SOLVED and estimates[i].valid:
             controller.set_target(TARGET if i >= SWITCH else robot.target_tip)
+            if i >= PULLED:
+                controller.aim(actuation_target(controller.inverse, (i - PULLED) / (SAMPLES - PULLED) * PULL))
             controller.enable(i >= SWITCH)
             ticks[i] = controller.update(estimates[i].gravity_in_base)
     return estimates, ticks
@@ -81,7 +86,9 @@ def _record_sample(recorder, i, estimate):
 
 def _record_tick(recorder, i, tick, target):
     on = i >= SWITCH
-    status = solver_status(tick.duration, target=TARGET if on else target, compensating=on)
+    target = (np.nan,) * 3 if i >= PULLED else TARGET if on else target
+    told = {"actuators": synthetic_run.CABLES, "coordinates": list(tick.coordinates), "efforts": list(tick.efforts)}
+    status = solver_status(tick.duration, target=target, compensating=on, **told)
     recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.01 * i, status)
     recorder.add("twin/tip", "geometry_msgs/msg/PoseStamped", 0.01 * i, pose(tick.tip))
     if on:
@@ -109,12 +116,14 @@ def test_cables_are_commanded_from_the_switch_on(result):
     assert result.compensating.sum() == len([i for i in SOLVED if i >= SWITCH])
     assert np.max(result.tensions[~result.compensating]) == 0.0
     assert np.max(result.tensions[result.compensating]) > 0.01
-    assert np.linalg.norm(result.tip[-1] - TARGET) < 5e-4
+    pulled = len([i for i in SOLVED if i >= PULLED])
+    assert np.linalg.norm(result.tip[-1 - pulled] - TARGET) < 5e-4
+    np.testing.assert_array_equal(result.displacements[-pulled], (352 - PULLED) / (SAMPLES - PULLED) * PULL)
 
 
 def test_motors_are_sent_where_the_winches_say(result, robot):
     np.testing.assert_allclose(
-        Winch(robot.winch).displacement_of_counts(result.rotor_counts), result.displacements, atol=1e-12
+        Winch(robot.winches.winch).displacement_of_counts(result.rotor_counts), result.displacements, atol=1e-12
     )
 
 

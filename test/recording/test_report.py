@@ -47,14 +47,14 @@ def test_the_table_has_a_line_a_pose_and_the_delays(folder):
     assert any(line.startswith("IMU sample to command [ms]") and "- / -" in line for line in lines)
 
 
-@pytest.mark.parametrize("namespace", ["slender", "other"])
+@pytest.mark.parametrize("namespace", ["slender", "finger"])
 def test_a_recording_with_nothing_to_report_leaves_an_old_report_as_it_was(tmp_path, robot, namespace):
     recorder = Recorder(tmp_path / "run.mcap", namespace)
     recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 1.0, {"vector": xyz([0.0, 0.0, -9.81])})
     recorder.close()
     for name in ("report.json", "report.png"):
         (tmp_path / name).write_text("good")
-    wanted = "nothing to report" if namespace == "slender" else "no topic of 'slender' in it: it has 'other'"
+    wanted = "nothing to report" if namespace == "slender" else "no topic of 'slender' in it: it has 'finger'"
     with pytest.raises(RecordingError, match=wanted):
         write_report(tmp_path / "run.mcap", tmp_path, robot)
     assert [(tmp_path / name).read_text() for name in ("report.json", "report.png")] == ["good", "good"]

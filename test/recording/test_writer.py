@@ -10,7 +10,8 @@ from mcap.reader import make_reader
 
 from soft_twin.errors import RecordingError
 from soft_twin.recording import writer
-from soft_twin.recording.reader import is_complete, read_messages
+from soft_twin.recording.reader import read_messages
+from soft_twin.recording.storage import is_complete
 from soft_twin.recording.writer import McapWriter, Qos
 
 TRUE = b"\x00\x01\x00\x00\x01"  # std_msgs/Bool in little-endian CDR

@@ -1,4 +1,4 @@
-"""`soft-twin diff A.mcap B.mcap`: what differs between two recordings; exit status 1 where something does."""
+"""`soft-twin diff A B`: what differs between two recordings; exit status 1 where something does."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from soft_twin.recording.diff import diff, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first", help="an MCAP recording")
+    parser.add_argument("first", help="a recording: a bag's folder, .mcap or .db3")
     parser.add_argument("second", help="another one")
     parser.add_argument("--timing", action="store_true", help="also compare wall times, such as those of solves")
 

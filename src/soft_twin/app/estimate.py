@@ -16,12 +16,12 @@ FILTERS = {"ekf": OrientationEkf, "vqf": VqfOrientation}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "recording", type=Path, help=".mat of BROAD, .mcap with sensor_msgs/Imu, or .npz: gyr, acc, rate"
+        "recording",
+        type=Path,
+        help="BROAD's .mat, a bag (folder, .mcap, .db3) with sensor_msgs/Imu, or .npz: gyr, acc, rate",
     )
     parser.add_argument("--estimator", choices=FILTERS, default="ekf", help="orientation filter; default ekf")
-    parser.add_argument(
-        "--topic", help="of the samples in an .mcap; default: the only one, or the one ending in data_raw"
-    )
+    parser.add_argument("--topic", help="of the samples in a bag; default: the only one, or the one ending in data_raw")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FILE.npz", help="quat (n, 4) w x y z sensor to world, bias, std"
     )

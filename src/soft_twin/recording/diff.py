@@ -39,7 +39,7 @@ def diff(first: str | Path, second: str | Path, timing: bool = False) -> list[Fi
     """Compare all topics of two recordings.
 
     Args:
-        first, second: MCAP recordings.
+        first, second: recordings.
         timing: also compare fields that hold wall times.
 
     Raises:

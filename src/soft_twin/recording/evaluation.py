@@ -13,9 +13,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from soft_twin.errors import UsageError
-from soft_twin.recording.reader import Series, arrays, is_complete
+from soft_twin.recording.reader import Series, arrays
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
-from soft_twin.recording.robots import check_topics
+from soft_twin.recording.robots import prefix, recorded_namespace
+from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.tensegrity import TensegrityArm
 
@@ -147,24 +148,25 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     """Evaluate a recorded run.
 
     Args:
-        path: an MCAP recording.
+        path: of the recording.
         robot: the robot that was run.
         source: what moved the base: "profile", or the name of a recording. A profile's poses are the attitudes in
             which the base is held. A recording's base never rests, so its run is cut into windows of WINDOW
             seconds (longer ones where that makes more than MOST_WINDOWS), which are paired between the passes by
             the time since the pass began. So is the run of an arm whose shape is estimated.
-        namespace: of the robot's topics; its name by default.
+        namespace: of the robot's topics; see `recorded_namespace`.
 
     Raises:
-        RecordingError: the file is missing or no recording, or has nothing of the robot.
+        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several.
         UsageError: runs of robots like this one are not evaluated.
     """
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
     if look is None:
         raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
     series = arrays(path)
-    check_topics(path, series, namespace or robot.name)
-    return look(path, robot, source, series, namespace or robot.name)
+    namespace = recorded_namespace(path, series, robot, namespace)
+    own = {topic: values for topic, values in series.items() if topic.startswith(prefix(namespace))}
+    return look(path, robot, source, own, namespace)
 
 
 def _of_driven(path: str | Path, robot: DrivenRobot, source: str, series: Mapping, namespace: str) -> Evaluation:
@@ -397,9 +399,10 @@ def _gravity_error(run: Run) -> Curve:
     base = run.curve("truth/base", "quaternion_xyzw", (4,))
     gravity = run.curve("gravity", "vector", (3,))
     order = np.unique(base.time, return_index=True)[1]
-    if len(order) < 2:
+    ends = base.time[order[[0, -1]]] if len(order) > 1 else np.full(2, np.nan)
+    common = (gravity.time >= ends[0]) & (gravity.time <= ends[1])
+    if not common.any():
         return Curve(np.empty(0), np.empty(0))
-    common = (gravity.time >= base.time[order[0]]) & (gravity.time <= base.time[order[-1]])
     attitude = Slerp(base.time[order], Rotation.from_quat(base.values[order]))(gravity.time[common])
     down = attitude.inv().apply(-UP)
     estimate = gravity.values[common]

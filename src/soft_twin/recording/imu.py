@@ -1,4 +1,4 @@
-"""Recordings of an IMU, whatever file they are in: BROAD's .mat, MCAP with sensor_msgs/Imu, .npz."""
+"""Recordings of an IMU, whatever file they are in: BROAD's .mat, bags with sensor_msgs/Imu, .npz."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,8 @@ from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError
 from soft_twin.files import checked_file
 from soft_twin.recording.npz import read_npz
-from soft_twin.recording.reader import MAX_RECORDING, arrays, topic_types
+from soft_twin.recording.reader import arrays, topic_types
+from soft_twin.recording.storage import MAX_RECORDING
 from soft_twin.sensing.broad import FASTEST, check_plausible, read_broad
 
 _MAX_SIZE = 200_000_000  # [bytes] of an .npz and of its arrays
@@ -39,17 +40,21 @@ def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecordi
     """The recording in a file; its ending says what it is.
 
     Args:
-        path: .mat of BROAD, .mcap, or .npz with `gyr` (n, 3) [rad/s], `acc` (n, 3) [m/s²] and `rate` [Hz].
-        topic: of the samples in an .mcap; by default the only one, or the only one that ends in data_raw.
+        path: .mat of BROAD, .mcap, .db3 or the folder of a bag, or .npz with `gyr` (n, 3) [rad/s], `acc` (n, 3) [m/s²]
+            and `rate` [Hz].
+        topic: of the samples in a bag; by default the only one, or the only one that ends in data_raw.
 
     Raises:
         RecordingError: the file is missing, unreadable, or has no such samples.
     """
     path = Path(path)
-    if path.suffix not in READERS:
-        raise RecordingError(f"{path}: expected a recording that ends in {', '.join(READERS)}")
-    checked_file(path, "recording", MAX_RECORDING, RecordingError)
-    recording = READERS[path.suffix](path, topic)
+    if path.is_dir():
+        read = _read_bag
+    elif path.suffix in READERS:
+        read = READERS[checked_file(path, "recording", MAX_RECORDING, RecordingError).suffix]
+    else:
+        raise RecordingError(f"{path}: expected a bag's folder, or a recording that ends in {', '.join(READERS)}")
+    recording = read(path, topic)
     check_plausible(str(path), recording.angular_velocity, recording.specific_force)
     return recording
 
@@ -69,7 +74,7 @@ def _read_npz(path: Path, topic: str | None) -> ImuRecording:
     return ImuRecording(gyr, acc, float(rate.ravel()[0]))
 
 
-def _read_mcap(path: Path, topic: str | None) -> ImuRecording:
+def _read_bag(path: Path, topic: str | None) -> ImuRecording:
     types = topic_types(path)
     chosen = _choose_topic(path, [name for name, kind in types.items() if kind == _IMU_TYPE], topic)
     temperatures = [name for name, kind in types.items() if kind == _TEMPERATURE_TYPE and _beside(name, chosen)]
@@ -107,4 +112,4 @@ def _beside(name: str, other: str) -> bool:
     return name.rpartition("/")[0] == other.rpartition("/")[0]
 
 
-READERS = {".mat": _read_mat, ".npz": _read_npz, ".mcap": _read_mcap}
+READERS = {".mat": _read_mat, ".npz": _read_npz, ".mcap": _read_bag, ".db3": _read_bag}

@@ -1,49 +1,29 @@
-"""Recordings out: messages of an MCAP file, and one bundle of numpy arrays per topic.
+"""Recordings out: messages, and one bundle of numpy arrays per topic.
 
 Message packages are not needed: a recording carries the definitions of its types.
 """
 
 import contextlib
-import logging
-import struct
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from mcap.exceptions import EndOfFile, InvalidMagic, McapError
-from mcap.records import Channel, Footer, Metadata, Schema
-from mcap.records import Message as Record
-from mcap.stream_reader import CRCValidationError, StreamReader
-from mcap.writer import MCAP0_MAGIC
+from mcap.records import Channel, Schema
 from mcap_ros2.decoder import DecoderFactory
-from zstandard import ZstdError
 
 from soft_twin.errors import RecordingError
-from soft_twin.files import checked_file, one_line
-from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
+from soft_twin.files import one_line
 from soft_twin.recording.schemas import check_definition
+from soft_twin.recording.storage import files, stored
 
-MAX_RECORDING = 50 * 10**9  # [bytes]
 MAX_ARRAYS = 600 * 10**6  # [bytes] of all arrays of a recording
 BLOCK = 1024  # messages of a topic that become arrays at once
 MOST_NAMES = 1000  # columns of a topic
 TEXTS = ("data", "active_limits", "frame")  # fields that may hold something else than numbers
-DAMAGE = (
-    McapError,
-    EndOfFile,
-    CRCValidationError,
-    ZstdError,
-    struct.error,
-    UnicodeDecodeError,
-    ValueError,
-    OverflowError,
-)
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -97,19 +77,24 @@ def read_messages(path: str | Path, topics: Collection[str] | None = None) -> It
     with a warning in the log.
 
     Raises:
-        RecordingError: no such file, not an MCAP file, a message that its own definition does not fit or that has
-            none, or sizes that no recording has.
+        RecordingError: no such recording, nothing that rosbag2 writes, a message that its own definition does not fit
+            or that has none, or sizes that no recording has.
     """
+    for file in files(path):
+        yield from _decoded(file, topics)
+
+
+def _decoded(file: Path, topics: Collection[str] | None) -> Iterator[Message]:
     decoders: dict[int, Callable[[bytes], Any]] = {}
     factory = DecoderFactory()
-    for schema, channel, record in _records(path, topics):
+    for schema, channel, record in stored(file, topics):
         if channel.id not in decoders:
-            decoders[channel.id] = _decoder(factory, schema, channel, path)
+            decoders[channel.id] = _decoder(factory, schema, channel, file)
         try:
             data = decoders[channel.id](record.data)
         except Exception as error:  # the decoder follows the file's definition into anything
             raise RecordingError(
-                f"{path}: a message of '{one_line(channel.topic)}' is no {one_line(schema.name)}: {one_line(error)}"
+                f"{file}: a message of '{one_line(channel.topic)}' is no {one_line(schema.name)}: {one_line(error)}"
             ) from error
         yield Message(channel.topic, schema.name, record.log_time, record.publish_time, data)
 
@@ -136,82 +121,7 @@ def arrays(path: str | Path, topics: Collection[str] | None = None) -> dict[str,
 
 def topic_types(path: str | Path) -> dict[str, str]:
     """The type of each topic that has messages."""
-    return {channel.topic: schema.name for schema, channel, _ in _records(path, None)}
-
-
-def is_complete(path: str | Path) -> bool:
-    """Whether the recording was ended properly and is undamaged, rather than cut off."""
-    try:
-        with _open(path) as stream:
-            return any(isinstance(record, Footer) for record in records(stream))
-    except (*DAMAGE, InvalidMagic, BombError):
-        return False
-
-
-def metadata(path: str | Path, name: str) -> dict[str, str]:
-    """The first metadata record of that name, without one an empty dictionary.
-
-    Raises:
-        RecordingError: no such file, or not an MCAP file.
-    """
-    with _open(path) as stream:
-        reader = StreamReader(Bounded(stream), record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
-        for record in _until_damage(reader.records, path):
-            if isinstance(record, Metadata) and record.name == name:
-                return record.metadata
-    return {}
-
-
-@contextlib.contextmanager
-def _open(path: str | Path) -> Iterator[IO[bytes]]:
-    """The file, at its beginning, where MCAP's magic bytes are.
-
-    Raises:
-        RecordingError: they are not, or there is no such file.
-    """
-    checked_file(path, "recording", MAX_RECORDING, RecordingError)
-    with contextlib.ExitStack() as stack:
-        try:
-            stream = stack.enter_context(Path(path).open("rb"))
-        except OSError as error:
-            raise RecordingError(f"cannot read the recording '{path}': {error.strerror}") from error
-        if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
-            raise RecordingError(f"'{path}' is not an MCAP recording: its first bytes are not MCAP's")
-        stream.seek(0)
-        yield stream
-
-
-def _records(path: str | Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Record]]:
-    schemas: dict[int, Schema] = {}
-    channels: dict[int, Channel] = {}
-    with _open(path) as stream:
-        for record in _until_damage(records(stream), path):
-            if isinstance(record, Schema):
-                schemas[record.id] = record
-            elif isinstance(record, Channel):
-                channels[record.id] = record
-            elif isinstance(record, Record):
-                channel = _declared(channels, record.channel_id, "channel", path)
-                if topics is None or channel.topic in topics:
-                    yield _declared(schemas, channel.schema_id, "schema", path), channel, record
-
-
-def _declared(known: dict[int, Any], number: int, what: str, path: str | Path) -> Any:
-    if number not in known:
-        raise RecordingError(f"{path}: a message's {what} {number} is declared nowhere before it")
-    return known[number]
-
-
-def _until_damage(found: Iterator[Any], path: str | Path) -> Iterator[Any]:
-    """What is found, up to where the file is damaged."""
-    try:
-        yield from found
-    except InvalidMagic:
-        logger.warning("%s: bytes after the end of the recording are not MCAP's", path)
-    except BombError as error:
-        raise RecordingError(f"{path}: {error} bytes: no recording does that") from error
-    except DAMAGE as error:
-        logger.warning("%s: the recording was cut off, read up to there (%s)", path, type(error).__name__)
+    return {channel.topic: schema.name for file in files(path) for schema, channel, _ in stored(file, None)}
 
 
 def _decoder(factory: DecoderFactory, schema: Schema, channel: Channel, path: str | Path) -> Callable[[bytes], Any]:
@@ -227,6 +137,11 @@ def _decoder(factory: DecoderFactory, schema: Schema, channel: Channel, path: st
         raise RecordingError(
             f"{path}: cannot decode '{topic}': no definition of {one_line(schema.name)}: {one_line(error)}"
         ) from error
+    if not schema.encoding:
+        raise RecordingError(
+            f"{path}: cannot decode '{topic}': the definition of {one_line(schema.name)} is neither in it nor "
+            "installed: source the workspace with its package"
+        )
     if decoder is None:
         raise RecordingError(
             f"{path}: cannot decode '{topic}': encoding '{one_line(channel.message_encoding)}' with schema "

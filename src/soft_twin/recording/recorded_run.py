@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.recording.reader import Series
+from soft_twin.recording.robots import prefix
 
 PASSES = ("without", "with")
 LARGEST = 1e6  # [m], [m/s²], [s] beyond which a value is none
@@ -46,7 +47,7 @@ class Run:
     def __init__(self, series: Mapping[str, Series], namespace: str, target: Sequence[float]):
         """`target`: (3,) where the tip should be before the first solve says it [m]."""
         self._target = np.array(target, dtype=float)
-        self.series = {name.removeprefix(f"/{namespace}/"): topic for name, topic in series.items()}
+        self.series = {name.removeprefix(prefix(namespace)): topic for name, topic in series.items()}
         ends = [(topic.log_time.min(), topic.log_time.max()) for topic in series.values()]
         self.start = min((start for start, _ in ends), default=0)
         self.end = self.seconds(max((end for _, end in ends), default=0))

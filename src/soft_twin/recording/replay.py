@@ -18,10 +18,13 @@ from scipy.spatial.transform import Rotation
 from soft_twin.driving.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.controller import Controller
-from soft_twin.inverse.targets import PoseTarget, pose_target
-from soft_twin.recording.reader import Series, arrays
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.inverse.goals import told_by_coordinate
+from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
+from soft_twin.recording.reader import Series, arrays, topic_types
+from soft_twin.recording.robots import prefix, recorded_namespace
+from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
+from soft_twin.sensing.gravity_ahead import GravityAhead, ahead_of
 from soft_twin.sensing.samples import ImuSample
 
 INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
@@ -105,7 +108,7 @@ class ReplayResult:
 
 def replay(
     path: str | Path,
-    robot: CableTube,
+    robot: DrivenRobot,
     namespace: str | None = None,
     estimator: Estimator | None = None,
     controller: Controller | None = None,
@@ -113,18 +116,18 @@ def replay(
     """Replay a recording.
 
     Args:
-        path: an MCAP recording.
-        robot: the robot that was run.
-        namespace: of the robot's topics; its name by default.
+        path: of the recording.
+        robot: the robot that was run; it has cables alone.
+        namespace: of the robot's topics; see `recorded_namespace`.
         estimator, controller: fresh ones to use instead of those that the robot's nodes would make.
 
     Raises:
         RecordingError: the recording is unreadable or has no raw IMU data or no solves.
     """
-    series = _series(path, namespace or robot.name)
+    series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
     estimates = _estimate(series, _estimator(robot) if estimator is None else estimator)
-    solves = _solve(series, estimates, robot.build_controller() if controller is None else controller)
-    displacements = _rows(solves, "displacements", (len(robot.cables),))
+    solves = _solve(series, estimates, _controller(robot) if controller is None else controller, _ahead(robot))
+    displacements = _rows(solves, "displacements", (len(robot.cable_names),))
     outputs = {
         "gravity_stamp": np.array([stamp for stamp, _ in estimates], dtype=np.int64),
         "gravity": np.array([estimate.gravity_in_base for _, estimate in estimates]).reshape(-1, 3),
@@ -133,8 +136,8 @@ def replay(
         "compensating": np.array([compensating for _, compensating, _ in solves], dtype=bool),
         "tip": _rows(solves, "tip", (3,)),
         "displacements": displacements,
-        "tensions": _rows(solves, "tensions", (len(robot.cables),)),
-        "rotor_counts": np.asarray(Winch(robot.winch).rotor_counts(displacements)),
+        "tensions": _rows(solves, "tensions", (len(robot.cable_names),)),
+        "rotor_counts": np.asarray(Winch(robot.winches.winch).rotor_counts(displacements)),
     }
     left_out = len(series["solver/status"]) - len(solves)
     return ReplayResult(**outputs, left_out=left_out, comparisons=_compare(series, outputs))
@@ -151,19 +154,34 @@ def table(result: ReplayResult) -> str:
     return "\n".join(lines)
 
 
-def _estimator(robot: CableTube) -> GravityEstimator:
+def _controller(robot: DrivenRobot) -> Controller:
+    """As the robot's node makes it, by either of its names."""
+    return robot.build_controller(reuse=_solver_choices(robot).get("reuse", False))
+
+
+def _ahead(robot: DrivenRobot) -> GravityAhead:
+    """Likewise."""
+    choices = _solver_choices(robot)
+    return ahead_of(choices.get("lead", 0.0), choices.get("acceleration_smoothing", 0.0))
+
+
+def _solver_choices(robot: DrivenRobot) -> dict[str, Any]:
+    return {**robot.nodes.get("gravity_to_actuators", {}), **robot.nodes.get("gravity_to_cables", {})}
+
+
+def _estimator(robot: DrivenRobot) -> GravityEstimator:
     """As the node imu_to_gravity makes it from the robot's description."""
     choices = robot.nodes.get("imu_to_gravity", {})
     return build_estimator(robot.mounting, choices.get("estimator", "ekf"), choices.get("calibration", ""))
 
 
 def _series(path: str | Path, namespace: str) -> dict[str, Series]:
-    prefix = f"/{namespace}/"
-    found = arrays(path, {prefix + name for name in INPUTS + OUTPUTS})
-    series = {topic.removeprefix(prefix): values for topic, values in found.items()}
+    begin = prefix(namespace)
+    found = arrays(path, {begin + name for name in INPUTS + OUTPUTS})
+    series = {topic.removeprefix(begin): values for topic, values in found.items()}
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
-            raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {prefix}{name}")
+            raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
     return series
 
 
@@ -199,7 +217,7 @@ def _after_events(series: Series, events: Series | None) -> set[int]:
 
 
 def _solve(
-    series: dict[str, Series], estimates: list[tuple[int, Any]], controller: Controller
+    series: dict[str, Series], estimates: list[tuple[int, Any]], controller: Controller, ahead: GravityAhead
 ) -> list[tuple[int, bool, Any]]:
     """Stamp [ns], whether it was a command, and Tick of each solve whose gravity is known."""
     status, resets = series["solver/status"], _after_events(series["solver/status"], series.get("twin/reset"))
@@ -213,13 +231,26 @@ def _solve(
             compensating = bool(status["compensating"][i])
             controller.aim(_target(controller, status, i))
             controller.enable(compensating)
-            tick = controller.update(estimates[estimate_of[i]][1].gravity_in_base)
+            tick = controller.update(_felt(ahead, estimates, estimate_of[i]))
             solves.append((int(status.stamp[i]), compensating, tick))
     return solves
 
 
-def _target(controller: Controller, status: Series, i: int) -> PoseTarget:
-    """What solve `i` was asked."""
+def _felt(ahead: GravityAhead, estimates: list[tuple[int, Any]], i: int) -> np.ndarray:
+    """(3,) gravity of an estimate as the solver was told it, looked ahead by the one before."""
+    now = estimates[i][1]
+    if not ahead.looks or i == 0:
+        return now.gravity_in_base
+    before = estimates[i - 1][1]
+    ahead.note(before.time, before.angular_velocity, before.specific_force)
+    return ahead.look(now.time, now.gravity_in_base)
+
+
+def _target(controller: Controller, status: Series, i: int) -> Target:
+    """What solve `i` was asked; where it has no position, the actuators were told what they did."""
+    if np.isnan(status["target"][i]).any():
+        cables = told_by_coordinate(controller.twin)
+        return ActuationTarget(np.where(cables, status["coordinates"][i], status["efforts"][i]))
     turned = bool(status["use_orientation"][i])
     rotation = Rotation.from_quat(status["target_xyzw"][i]).as_matrix() if turned else None
     return pose_target(controller.inverse, status["target"][i], str(status["frame"][i]), rotation)

@@ -21,11 +21,11 @@ def write_report(
     """Evaluate a recorded run and write `report.json` and `report.png`.
 
     Args:
-        path: the MCAP recording.
+        path: of the recording.
         folder: where the report goes; made where missing.
         robot: the robot that was run.
         source: "profile", or the name of the recording that moved the base; see `evaluation.evaluate`.
-        namespace: of the robot's topics; its name by default.
+        namespace: of the robot's topics; see `robots.recorded_namespace`.
 
     Returns:
         The content of report.json.

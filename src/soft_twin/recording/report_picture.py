@@ -21,6 +21,8 @@ INK = "#333333"
 FAINT = "#9a9a9a"
 STYLE = {
     "font.size": 9,
+    **{f"figure.constrained_layout.{side}_pad": 0.08 for side in "wh"},
+    **{f"figure.constrained_layout.{side}space": 0.03 for side in "wh"},
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -37,6 +39,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.solid_capstyle": "round",
 }
+RATIOS = {"width_ratios": [2.2, 1.0, 1.0], "height_ratios": [1.15, 1.15, 1.0]}  # of the panels
 BODY_SPACING = math.radians(15.0)  # bodies closer than this in inclination would be drawn over each other
 MOST_ARMS = 4  # drawn side by side
 MOST_NAMED = 8  # poses whose inclinations, or actuators whose names, can be read side by side
@@ -51,8 +54,7 @@ def draw(evaluation: "Evaluation", path: str | Path) -> None:
     """
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(14.5, 8.6), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08, wspace=0.03, hspace=0.03)
-        panels = figure.subplot_mosaic("BEE\nBCC\nBLS", width_ratios=[2.2, 1.0, 1.0], height_ratios=[1.15, 1.15, 1.0])
+        panels = figure.subplot_mosaic("BEE\nBCC\nBLS", gridspec_kw=RATIOS)
         panels["C"].sharex(panels["E"])
         figure.suptitle(_headline(evaluation), x=0.008, ha="left", fontsize=12)
         (draw_arm if evaluation.estimates else draw_bodies)(panels["B"], evaluation)
@@ -107,7 +109,7 @@ def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     axes.plot(*_with_gaps(other.time, 1e3 * other.values), color=INK, lw=0.7, alpha=0.8, label=label)
     axes.set_ylim(0.0, 1.2 * _range([1e3 * curve.within(i) for i in evaluation.passes], least=1.0)[1])
     if len(curve.time):
-        axes.legend(loc="upper right", ncols=3, fontsize=8)
+        axes.legend(loc="upper right", ncol=3, fontsize=8)
     axes.tick_params(labelbottom=False)
 
 
@@ -159,7 +161,7 @@ def _draw_quantity(
     handles = axes.get_legend_handles_labels()[0] if named else []
     handles.append(Line2D([], [], color=FAINT, lw=2.6, alpha=0.5, ls=style, label="measured"))
     place = "upper right" if dotted else "upper left"
-    axes.legend(handles=handles, loc=place, ncols=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
+    axes.legend(handles=handles, loc=place, ncol=len(handles), fontsize=8, columnspacing=0.8, handlelength=1.2)
     curves = [quantity.scale * curve.within(i) for curve in (commanded, measured) for i in evaluation.passes]
     low, high = _range(curves, least=quantity.least)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.25 * (high - low))
@@ -183,7 +185,7 @@ def draw_arm(axes: Axes, evaluation: "Evaluation") -> None:
         Line2D([], [], color=COLOURS["with"], lw=1.4, label="as estimated"),
         Line2D([], [], color=INK, marker="o", ls="", markersize=5, label="tip"),
     ]
-    axes.legend(handles=handles, loc="upper left", ncols=3)
+    axes.legend(handles=handles, loc="upper left", ncol=3)
     axes.set_ylim(-0.3 * length, 1.35 * length)
 
 

@@ -2,17 +2,21 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
-from soft_twin.recording.reader import metadata, topic_types
+from soft_twin.recording.reader import topic_types
+from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
-from soft_twin.robots.base import Robot
-from soft_twin.robots.cable_tube import CableTube
+from soft_twin.robots.base import DrivenRobot, Robot
 
 METADATA = "soft_twin"  # name of the metadata record
+TOPICS = (
+    *("imu/data_raw", "imu/data", "gravity", "struts/inclination", "solver/status", "shape", "twin/tip"),
+    *("cables/command", "cables/state", "chambers/command", "chambers/state", "truth/tip", "truth/base"),
+)  # by which the namespace of a robot is known
 logger = logging.getLogger(__name__)
 
 
@@ -22,13 +26,14 @@ def robot_metadata(robot: Robot) -> dict[str, str]:
     return {"robot": robot.name, "description": str(robot.path.resolve()), "description_sha256": digest}
 
 
-def recorded_robot(path: str | Path, asked: str | None = None) -> Robot:
+def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | None = None) -> Robot:
     """The robot that was recorded.
 
     Args:
-        path: an MCAP recording.
-        asked: name or description of the robot, where somebody says it; otherwise the recording does, or, older ones,
-            the only namespace in it that is the name of a robot in config/.
+        path: of the recording.
+        asked: name or description of the robot, where somebody says it; otherwise the recording does, or, where it is
+            of another recorder, the only namespace in it that is the name of a robot in config/.
+        namespace: of the robot's topics, where somebody says it.
 
     Raises:
         RecordingError: the recording is missing or unreadable, or its robot is not to be found.
@@ -37,37 +42,71 @@ def recorded_robot(path: str | Path, asked: str | None = None) -> Robot:
     if asked is not None:
         return load_robot(asked)
     told = metadata(path, METADATA)
-    robot = _told(path, told) if told else _by_namespace(path)
+    robot = _told(path, told) if told else _by_namespace(path, namespace)
     if told and told.get("description_sha256") != robot_metadata(robot)["description_sha256"]:
         logger.warning("%s: the description of '%s' has changed since this was recorded", path, robot.name)
     return robot
 
 
-def cable_tube(robot: Robot) -> CableTube:
+def cable_robot(robot: Robot) -> DrivenRobot:
     """The robot itself, if its runs can be evaluated.
 
     Raises:
         UsageError: it is of another kind.
     """
-    if not isinstance(robot, CableTube):
-        raise UsageError(f"runs of '{robot.name}' are not evaluated: only those of robots with cables are")
+    if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
+        raise UsageError(f"runs of '{robot.name}' are not evaluated: only those of robots with cables alone are")
     return robot
 
 
-def check_topics(path: str | Path, series: Mapping[str, object], namespace: str) -> None:
-    """Refuse a recording that has nothing of a robot.
+def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, asked: str | None = None) -> str:
+    """The namespace of a robot's topics: what is asked for, else its name, else the only one that no other robot has.
 
     Args:
-        path: of the recording, for the message.
-        series: what it has, by topic.
-        namespace: of the robot.
+        path: of the recording, for messages.
+        topics: full names of those in it.
+        robot: that was recorded.
+        asked: where somebody says it.
 
     Raises:
-        RecordingError: no topic is in the namespace; the message names those there are.
+        RecordingError: there are none of the robot, or of several robots; the message says what there is.
     """
-    if not any(topic.startswith(f"/{namespace}/") for topic in series):
-        there = ", ".join(sorted({shortened(topic.split("/")[1]) for topic in series if topic.count("/") > 1}))
-        raise RecordingError(f"{path}: no topic of '{namespace}' in it: it has {there or 'none that is known'}")
+    topics = list(topics)
+    wanted = robot.name if asked is None else asked.strip("/")
+    if any(topic.startswith(prefix(wanted)) for topic in topics):
+        return wanted
+    others = [space for space in _of_robots(topics) if asked is None and not _is_robot(space)]
+    if len(others) == 1:
+        return others[0]
+    if others:
+        there = ", ".join(map(shortened, others))
+        raise RecordingError(f"{path}: several robots in it, say which by --namespace: {there}")
+    there = ", ".join(map(shortened, _outermost(topics))) or "none that is known"
+    raise RecordingError(f"{path}: no topic of '{wanted}' in it: it has {there}")
+
+
+def prefix(namespace: str) -> str:
+    """With which the names of a namespace's topics begin."""
+    return f"/{namespace}/" if namespace else "/"
+
+
+def _of_robots(topics: Iterable[str]) -> list[str]:
+    """Namespaces that have topics of robots."""
+    return sorted({topic[: -len(name)].strip("/") for topic in topics for name in TOPICS if topic.endswith(f"/{name}")})
+
+
+def _outermost(topics: Iterable[str]) -> list[str]:
+    """First words of names that have several."""
+    return sorted({topic.split("/")[1] for topic in topics if topic.count("/") > 1})
+
+
+def _is_robot(name: str) -> bool:
+    """Whether a robot in config/ is called so."""
+    try:
+        load_robot(name)
+    except UsageError:
+        return False
+    return True
 
 
 def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
@@ -85,15 +124,11 @@ def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
     return robot
 
 
-def _by_namespace(path: str | Path) -> Robot:
-    spaces = sorted({topic.split("/")[1] for topic in topic_types(path) if topic.count("/") > 1})
-    robots = []
-    for space in spaces:
-        try:
-            robots.append(load_robot(space))
-        except UsageError:
-            continue
+def _by_namespace(path: str | Path, asked: str | None) -> Robot:
+    spaces = _outermost(topic_types(path))
+    robots = [space for space in spaces if asked in (None, space) and _is_robot(space)]
     if len(robots) != 1:
         there = ", ".join(map(shortened, spaces)) or "none"
-        raise RecordingError(f"{path}: says not which robot it is of (namespaces: {there}): say --robot")
-    return robots[0]
+        remedy = "--namespace" if robots else "--robot"
+        raise RecordingError(f"{path}: says not which robot it is of (namespaces: {there}): say {remedy}")
+    return load_robot(robots[0])

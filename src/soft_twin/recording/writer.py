@@ -9,6 +9,7 @@ from pathlib import Path
 from mcap.writer import CompressionType, Writer
 
 from soft_twin.errors import RecordingError
+from soft_twin.recording.bag_metadata import write_metadata
 
 FLUSH_INTERVAL = 0.5  # [s]
 CHUNK_SIZE = 256 * 1024  # [bytes]
@@ -141,3 +142,28 @@ class McapWriter:
 
     def _unwritable(self, error: OSError) -> RecordingError:
         return RecordingError(f"cannot write the recording '{self.path}': {error.strerror or error}")
+
+
+class BagWriter(McapWriter):
+    """A folder that `ros2 bag` takes: one MCAP file, and metadata.yaml when it is closed.
+
+    Args:
+        folder: of the bag; of an old one in it, what has the same names is replaced.
+    """
+
+    def __init__(self, folder: str | Path):
+        super().__init__(Path(folder) / f"{Path(folder).name}_0.mcap")
+        write_metadata(self.path)  # away with an old one: there is nothing to tell of yet
+
+    def close(self) -> None:
+        super().close()
+        write_metadata(self.path)
+
+
+def open_recording(path: str | Path) -> McapWriter:
+    """A plain MCAP file where the path ends in .mcap, else a bag.
+
+    Raises:
+        RecordingError: it cannot be written.
+    """
+    return (McapWriter if Path(path).suffix == ".mcap" else BagWriter)(path)

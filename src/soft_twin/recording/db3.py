@@ -1,0 +1,54 @@
+"""rosbag2's .db3 files, read by the library rosbags as if they were MCAP."""
+
+import contextlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcap.records import Channel, Message, Schema
+
+from soft_twin.errors import RecordingError, UsageError
+from soft_twin.files import one_line
+from soft_twin.recording.definitions import definition, installed_share_folders
+
+
+def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+    """The messages of `topics` (all where None), not decoded. A message was sent when it was received: no more is told.
+
+    Raises:
+        RecordingError: it is not readable.
+        UsageError: the package rosbags is not installed.
+    """
+    try:
+        from rosbags.rosbag2 import Reader
+    except ImportError:
+        raise UsageError(f"{file}: to read .db3 files, pip install rosbags") from None
+    try:
+        with Reader(file) as reader:
+            chosen = [one for one in reader.connections if topics is None or one.topic in topics]
+            declared = {one.id: _declared(one) for one in chosen}
+            for connection, time, data in reader.messages(chosen) if chosen else ():
+                message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
+                yield *declared[connection.id], message
+    except Exception as error:  # the library and its SQLite raise anything on a broken file
+        raise RecordingError(f"'{file}' is not readable as a .db3 of rosbag2: {one_line(error)}") from error
+
+
+def _declared(connection: Any) -> tuple[Schema, Channel]:
+    """What MCAP says of a topic; a schema of no encoding stands for a type whose definition is not known."""
+    kind, told = connection.msgtype, connection.msgdef
+    known = told.format.name != "NONE"
+    encoding, text = (f"ros2{told.format.name.lower()}", told.data) if known else _definition(kind)
+    schema = Schema(connection.id, text.encode(), encoding, kind)
+    return schema, Channel(connection.id, connection.topic, "cdr", {}, connection.id)
+
+
+def _definition(type_name: str) -> tuple[str, str]:
+    """Encoding and text of a type in a file that does not tell it (Humble's): as installed, else as Humble had it."""
+    from rosbags.typesys import Stores, TypesysError, get_typestore
+
+    with contextlib.suppress(RecordingError):
+        return "ros2msg", definition(type_name, installed_share_folders())
+    with contextlib.suppress(TypesysError):
+        return "ros2msg", get_typestore(Stores.ROS2_HUMBLE).generate_msgdef(type_name, ros_version=2)[0]
+    return "", ""

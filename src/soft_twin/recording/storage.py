@@ -1,0 +1,166 @@
+"""What a recording holds, record by record: MCAP files, rosbag2's .db3 files, and folders of them, which are bags."""
+
+import contextlib
+import logging
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePath
+from typing import IO, Any
+
+import yaml
+from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+from mcap.records import Channel, Footer, Message, Metadata, Schema
+from mcap.stream_reader import CRCValidationError, StreamReader
+from mcap.writer import MCAP0_MAGIC
+from zstandard import ZstdError
+
+from soft_twin.errors import RecordingError
+from soft_twin.files import checked_file, one_line
+from soft_twin.recording import db3
+from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
+
+MAX_RECORDING = 50 * 10**9  # [bytes]
+MAX_METADATA = 10**6  # [bytes] of a bag's metadata.yaml
+METADATA_FILE = "metadata.yaml"
+KINDS = (".mcap", ".db3")
+DAMAGE = (
+    McapError,
+    EndOfFile,
+    CRCValidationError,
+    ZstdError,
+    struct.error,
+    UnicodeDecodeError,
+    ValueError,
+    OverflowError,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def files(path: str | Path) -> list[Path]:
+    """The files of a recording: itself, or those of a bag's folder in the order of its metadata, by name without one.
+
+    Raises:
+        RecordingError: a folder that is no bag, or a bag that rosbag2 has compressed as a whole.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for kind in KINDS for file in path.glob(f"*{kind}"))
+    if (path / METADATA_FILE).exists():
+        found = [path / PurePath(name).name for name in _named_files(path / METADATA_FILE)]
+    if not found:
+        raise RecordingError(f"no recording at '{path}': a folder without {METADATA_FILE}, .mcap or .db3 in it")
+    return found
+
+
+def _named_files(path: Path) -> list[str]:
+    checked_file(path, "bag's metadata", MAX_METADATA, RecordingError)
+    try:
+        told = yaml.safe_load(path.read_bytes())["rosbag2_bagfile_information"]
+        names, compression = list(told["relative_file_paths"]), told.get("compression_mode") or ""
+    except (OSError, yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path}: not the metadata of a bag: {one_line(error)}") from error
+    if not all(isinstance(value, str) for value in (*names, compression)):  # of other things the text may be endless
+        raise RecordingError(f"{path}: not the metadata of a bag: expected names of files and of a compression mode")
+    if compression.lower() not in ("", "none"):
+        raise RecordingError(f"{path}: the bag is compressed by {one_line(compression)}: `ros2 bag convert` it first")
+    return names
+
+
+def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+    """The messages of `topics` (all where None) in one file, not decoded, in the order of recording.
+
+    Raises:
+        RecordingError: see `reader.read_messages`.
+    """
+    if file.suffix != ".db3":
+        return _in_mcap(file, topics)
+    checked_file(file, "recording", MAX_RECORDING, RecordingError)
+    return db3.stored(file, topics)
+
+
+def is_complete(path: str | Path) -> bool:
+    """Whether the recording was ended properly and is undamaged, rather than cut off."""
+    return all(file.suffix == ".db3" or _is_ended(file) for file in files(path))
+
+
+def _is_ended(file: Path) -> bool:
+    try:
+        with _open(file) as stream:
+            return any(isinstance(record, Footer) for record in records(stream))
+    except (*DAMAGE, InvalidMagic, BombError):
+        return False
+
+
+def metadata(path: str | Path, name: str) -> dict[str, str]:
+    """The first metadata record of that name, without one an empty dictionary.
+
+    Raises:
+        RecordingError: no such recording, or not one of MCAP or .db3 files; these have no such records.
+    """
+    for file in files(path):
+        if file.suffix != ".db3" and (found := _metadata(file, name)):
+            return found
+    return {}
+
+
+def _metadata(file: Path, name: str) -> dict[str, str]:
+    with _open(file) as stream:
+        reader = StreamReader(Bounded(stream), record_size_limit=MAX_RECORD_SIZE, emit_chunks=True)
+        for record in _until_damage(reader.records, file):
+            if isinstance(record, Metadata) and record.name == name:
+                return record.metadata
+    return {}
+
+
+@contextlib.contextmanager
+def _open(path: str | Path) -> Iterator[IO[bytes]]:
+    """The file, at its beginning, where MCAP's magic bytes are.
+
+    Raises:
+        RecordingError: they are not, or there is no such file.
+    """
+    checked_file(path, "recording", MAX_RECORDING, RecordingError)
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise RecordingError(f"cannot read the recording '{path}': {error.strerror}") from error
+        if stream.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
+            raise RecordingError(f"'{path}' is not an MCAP recording: its first bytes are not MCAP's")
+        stream.seek(0)
+        yield stream
+
+
+def _in_mcap(path: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
+    with _open(path) as stream:
+        for record in _until_damage(records(stream), path):
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
+            elif isinstance(record, Message):
+                channel = _declared(channels, record.channel_id, "channel", path)
+                if topics is None or channel.topic in topics:
+                    yield _declared(schemas, channel.schema_id, "schema", path), channel, record
+
+
+def _declared(known: dict[int, Any], number: int, what: str, path: str | Path) -> Any:
+    if number not in known:
+        raise RecordingError(f"{path}: a message's {what} {number} is declared nowhere before it")
+    return known[number]
+
+
+def _until_damage(found: Iterator[Any], path: str | Path) -> Iterator[Any]:
+    """What is found, up to where the file is damaged."""
+    try:
+        yield from found
+    except InvalidMagic:
+        logger.warning("%s: bytes after the end of the recording are not MCAP's", path)
+    except BombError as error:
+        raise RecordingError(f"{path}: {error} bytes: no recording does that") from error
+    except DAMAGE as error:
+        logger.warning("%s: the recording was cut off, read up to there (%s)", path, type(error).__name__)

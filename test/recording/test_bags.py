@@ -1,0 +1,223 @@
+"""Bags: folders with metadata.yaml and .db3 files, ours and those of rosbag2, read by us and by others."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+import yaml
+from synthetic import Recorder, share_folder, solver_status, xyz
+
+from soft_twin.app.cli import main
+from soft_twin.errors import RecordingError
+from soft_twin.recording import db3
+from soft_twin.recording.bag_metadata import write_metadata
+from soft_twin.recording.definitions import definition
+from soft_twin.recording.evaluation import evaluate
+from soft_twin.recording.imu import read_imu_recording
+from soft_twin.recording.reader import arrays, read_messages, topic_types
+from soft_twin.recording.robots import recorded_robot
+from soft_twin.recording.storage import is_complete, stored
+from soft_twin.recording.writer import BagWriter, McapWriter, Qos, open_recording
+
+rosbag2 = pytest.importorskip("rosbags.rosbag2")
+typesys = pytest.importorskip("rosbags.typesys")
+
+TRUE = b"\x00\x01\x00\x00\x01"  # std_msgs/Bool in little-endian CDR
+
+
+def _bag(folder):
+    with BagWriter(folder) as bag:
+        channels = [bag.register(topic, "std_msgs/msg/Bool", "bool data\n", Qos(topic == "/a", topic == "/a"))
+                    for topic in ("/a", "/b", "/silent")]  # fmt: skip
+        for i in range(5):
+            bag.write(channels[i % 2], TRUE, 1_700_000_000_000_000_000 + i * 10**9)
+    return folder
+
+
+def _converted(path, folder, version=9):
+    """A recording as rosbag2 writes .db3 files."""
+    store = typesys.get_typestore(typesys.Stores.EMPTY)
+    texts = {kind: definition(kind, [share_folder(folder.parent / "share")]) for kind in topic_types(path).values()}
+    for kind, text in texts.items():
+        store.register(typesys.get_types_from_msg(text.partition("=" * 80)[0], kind))
+        for part in text.split("=" * 80 + "\nMSG: ")[1:]:
+            name, _, body = part.partition("\n")
+            store.register(typesys.get_types_from_msg(body, name.replace("/", "/msg/")))
+    with rosbag2.Writer(folder, version=version, storage_plugin=rosbag2.StoragePlugin.SQLITE3) as bag:
+        added = {topic: bag.add_connection(topic, kind, typestore=store) for topic, kind in topic_types(path).items()}
+        for _, channel, message in stored(path, None):
+            bag.write(added[channel.topic], message.log_time, message.data)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def converted(run_path, tmp_path_factory):
+    return _converted(run_path, tmp_path_factory.mktemp("db3") / "bag")
+
+
+def test_another_reader_takes_our_bag(tmp_path):
+    with rosbag2.Reader(_bag(tmp_path / "first")) as reader:
+        assert (reader.message_count, reader.duration) == (5, 4 * 10**9 + 1)
+        assert {name: topic.msgcount for name, topic in reader.topics.items()} == {"/a": 3, "/b": 2, "/silent": 0}
+        (told,) = reader.topics["/a"].connections[0].ext.offered_qos_profiles
+        assert (told.reliability.name, told.durability.name) == ("RELIABLE", "TRANSIENT_LOCAL")
+        assert [bytes(data) for _, _, data in reader.messages()] == [TRUE] * 5
+
+
+def test_metadata_is_what_humble_writes_and_all_read(tmp_path):
+    told = yaml.safe_load((_bag(tmp_path / "first") / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert (told["version"], told["storage_identifier"], told["compression_mode"]) == (5, "mcap", "")
+    assert told["relative_file_paths"] == [told["files"][0]["path"]] == ["first_0.mcap"]
+    assert told["topics_with_message_count"][0]["topic_metadata"]["offered_qos_profiles"].startswith("- history: 1\n")
+    assert all(isinstance(row["message_count"], int) for row in told["topics_with_message_count"])
+    assert told["starting_time"]["nanoseconds_since_epoch"] == 1_700_000_000_000_000_000
+
+
+def test_a_folder_reads_as_its_file_does(tmp_path):
+    folder = _bag(tmp_path / "first")
+    both = ([(one.topic, one.log_time) for one in read_messages(path)] for path in (folder, folder / "first_0.mcap"))
+    assert next(both) == next(both)
+    assert is_complete(folder)
+
+
+def test_a_bag_that_was_split_is_read_in_the_order_of_its_metadata(tmp_path):
+    folder = _bag(tmp_path / "bag")
+    with McapWriter(folder / "bag_1.mcap") as more:
+        more.write(more.register("/c", "std_msgs/msg/Bool", "bool data\n"), TRUE, 7)
+    told = yaml.safe_load((folder / "metadata.yaml").read_text())
+    told["rosbag2_bagfile_information"]["relative_file_paths"] = ["bag/bag_1.mcap", "bag_0.mcap"]
+    (folder / "metadata.yaml").write_text(yaml.safe_dump(told))
+    assert [message.topic for message in read_messages(folder)] == ["/c", "/a", "/b", "/a", "/b", "/a"]
+
+
+def test_a_bag_is_a_bag_without_its_metadata_too(tmp_path):
+    folder = _bag(tmp_path / "bag")
+    (folder / "metadata.yaml").unlink()
+    assert len(list(read_messages(folder))) == 5
+
+
+def test_a_path_that_ends_in_mcap_is_one_plain_file(tmp_path):
+    open_recording(tmp_path / "run.mcap").close()
+    open_recording(tmp_path / "run").close()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["metadata.yaml", "run", "run.mcap", "run_0.mcap"]
+
+
+def test_a_recording_that_begins_takes_old_metadata_away(tmp_path):
+    bag = BagWriter(_bag(tmp_path / "first"))
+    assert not (tmp_path / "first" / "metadata.yaml").exists()
+    bag.close()
+    with rosbag2.Reader(tmp_path / "first") as reader:
+        assert reader.message_count == 0
+
+
+def test_of_what_was_cut_off_or_never_begun_nothing_is_told(tmp_path):
+    data = (_bag(tmp_path / "bag") / "bag_0.mcap").read_bytes()
+    (tmp_path / "bag" / "bag_0.mcap").write_bytes(data[: len(data) // 2])
+    assert not write_metadata(tmp_path / "bag" / "bag_0.mcap")
+    assert not write_metadata(tmp_path / "none.mcap")
+    assert not (tmp_path / "bag" / "metadata.yaml").exists()
+
+
+def test_a_db3_holds_the_same_as_the_mcap(converted, run_path):
+    from_db3, from_mcap = arrays(converted), arrays(run_path)
+    assert from_db3.keys() == from_mcap.keys()
+    for topic, series in from_mcap.items():
+        for name, values in series.fields.items():
+            np.testing.assert_array_equal(from_db3[topic][name], values)
+    assert arrays(next(converted.glob("*.db3")), ["/slender/gravity"]).keys() == {"/slender/gravity"}
+
+
+def test_a_db3_is_reported(converted, capsys):
+    assert main(["report", str(converted)]) == 0
+    assert (converted / "report.json").is_file()
+    assert "135.0" in capsys.readouterr().out
+
+
+def test_a_db3_without_definitions_is_read_with_those_that_are_installed(run_path, tmp_path, monkeypatch):
+    folder = _converted(run_path, tmp_path / "bag", version=8)
+    with sqlite3.connect(next(folder.glob("*.db3"))) as database:
+        database.execute("UPDATE schema SET schema_version = 3")
+        database.execute("DROP TABLE message_definitions")
+    gravity = arrays(folder, ["/slender/gravity"])["/slender/gravity"]
+    np.testing.assert_array_equal(gravity["vector"], arrays(run_path)["/slender/gravity"]["vector"])
+    monkeypatch.setattr(db3, "installed_share_folders", list)
+    assert len(arrays(folder, ["/slender/gravity"])["/slender/gravity"]) == len(gravity)
+    with pytest.raises(RecordingError, match="SolverStatus is neither in it nor installed: source the workspace"):
+        arrays(folder, ["/slender/solver/status"])
+
+
+def _refused(path, match):
+    with pytest.raises(RecordingError, match=match) as caught:
+        list(read_messages(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_bags_are_one_line(tmp_path):
+    _refused(tmp_path, "a folder without metadata.yaml, .mcap or .db3 in it")
+    (tmp_path / "x.db3").write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 20)
+    _refused(tmp_path / "x.db3", "is not readable as a .db3 of rosbag2")
+    _refused(tmp_path / "none.db3", "no recording at")
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(40))
+    endless = f"{bomb}rosbag2_bagfile_information: {{relative_file_paths: *a40}}"
+    for text in ("[", "rosbag2_bagfile_information: 3", "{}", "a: " + "[" * 1200, endless):
+        (tmp_path / "metadata.yaml").write_text(text)
+        _refused(tmp_path, "not the metadata of a bag")
+    told = {"version": 5, "relative_file_paths": ["x.db3"], "compression_mode": "FILE"}
+    (tmp_path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": told}))
+    _refused(tmp_path, "compressed by FILE: `ros2 bag convert` it first")
+    told |= {"compression_mode": "", "relative_file_paths": ["../../etc/gone.mcap"]}
+    (tmp_path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": told}))
+    _refused(tmp_path, f"no recording at '{tmp_path}/gone.mcap'")
+
+
+def _robots(path, *namespaces):
+    recorders = [Recorder(path, namespaces[0])]
+    for namespace in namespaces[1:]:
+        other = Recorder.__new__(Recorder)
+        vars(other).update(vars(recorders[0]), _namespace=namespace, _encoders={})
+        recorders.append(other)
+    for i, recorder in enumerate(recorders):
+        status = solver_status(0.004 + i)
+        recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 1.0, status)
+        recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 1.0, {"vector": xyz([0.0, 0.0, -9.81])})
+    recorders[0].close()
+    return path
+
+
+def test_the_only_namespace_is_found(tmp_path, robot):
+    assert evaluate(_robots(tmp_path / "run.mcap", "lab/left"), robot).solves == 1
+    assert evaluate(_robots(tmp_path / "own.mcap", "slender", "left"), robot).solves == 1
+
+
+def test_of_two_robots_one_is_to_be_named(tmp_path, robot):
+    path = _robots(tmp_path / "run.mcap", "left", "right")
+    with pytest.raises(RecordingError, match="several robots in it, say which by --namespace: 'left', 'right'"):
+        evaluate(path, robot)
+    right = evaluate(path, robot, namespace="/right/")
+    np.testing.assert_allclose(right.solve_time.values, [1.004])
+    with pytest.raises(RecordingError, match="no topic of 'middle' in it: it has 'left', 'right'"):
+        evaluate(path, robot, namespace="middle")
+
+
+def test_which_of_two_robots_in_config_it_is_of_is_to_be_named(tmp_path):
+    path = _robots(tmp_path / "run.mcap", "finger", "slender")
+    with pytest.raises(RecordingError, match="namespaces: 'finger', 'slender'.*: say --namespace"):
+        recorded_robot(path)
+    assert recorded_robot(path, namespace="finger").name == "finger"
+
+
+def test_samples_of_an_imu_are_read_from_a_bag(tmp_path):
+    recorder = Recorder(tmp_path / "bag_0.mcap")
+    zeros, turn = [0.0] * 9, {"orientation": dict.fromkeys("xyzw", 0.5)}
+    turn |= {f"{name}_covariance": zeros for name in ("orientation", "angular_velocity", "linear_acceleration")}
+    for i in range(5):
+        motion = {"angular_velocity": xyz([0.0, 0.0, 0.1]), "linear_acceleration": xyz([0.0, 0.0, 9.81])}
+        recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", 0.01 * i, turn | motion)
+    recorder.close()
+    assert read_imu_recording(tmp_path).rate == pytest.approx(100.0)
+
+
+def test_a_bag_without_topics_of_the_robot_says_so(tmp_path, capsys):
+    folder = _bag(tmp_path / "bag")
+    assert main(["report", str(folder), "--robot", "slender"]) == 2
+    assert "no topic of 'slender' in it: it has none that is known" in capsys.readouterr().err
