@@ -10,6 +10,7 @@ from soft_twin.errors import InputError
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.derivatives.derivatives import record, sensitivities, trajectory_gradient
+from soft_twin.solvers.derivatives.forward import trajectory_sensitivities
 from soft_twin.solvers.derivatives.parameters import Parameter
 from soft_twin.solvers.equilibrium import Solved, equilibrium
 from soft_twin.solvers.time.integrators import Integrator
@@ -117,6 +118,21 @@ class Released(Experiment):
         gradient = np.zeros(len(names))
         gradient[places] = trajectory_gradient(self.integrator, moments, objective, parameters)
         return loss, gradient
+
+    def positions_and_slopes(self, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Markers (t, m, 3) [m] and their derivatives (t, m, 3, p) by the named parameters.
+
+        Raises:
+            ConvergenceError: the simulation failed.
+            UsageError: the model has contacts or plates.
+        """
+        self._restart()
+        moments = record(self.integrator, len(self.measured))
+        places, parameters = self._named(names)
+        slopes = np.zeros((*self.measured.shape, len(names)))
+        moved = trajectory_sensitivities(self.integrator, moments, parameters)
+        slopes[..., places] = np.array([self.markers.at(each) for each in moved])
+        return np.array([self.markers.at(moment.solved.pose.points) for moment in moments]), slopes
 
     def _restart(self) -> None:
         self.simulations += 1

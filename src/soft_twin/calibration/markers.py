@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
+from soft_twin.mechanics.sections import section_weights
 from soft_twin.mesh.elements import Element
 from soft_twin.mesh.embedding import natural_coordinates
 from soft_twin.mesh.mesh import Mesh
@@ -34,6 +35,14 @@ class Markers:
         rows = np.repeat(np.arange(len(cells)), weights.shape[1])
         shape = len(cells), len(mesh.nodes)
         self._weights: csr_matrix = coo_matrix((weights.ravel(), (rows, mesh.cells[cells].ravel())), shape).tocsr()
+
+    @classmethod
+    def of_section(cls, mesh: Mesh, z: float) -> "Markers":
+        """One in the centre of the cross section at z [m], as a frame with a `section` has it."""
+        made = cls.__new__(cls)
+        made._weights = csr_matrix(section_weights(mesh, z))
+        made.rest, made.offsets = made._weights @ mesh.nodes, np.zeros((1, 3))
+        return made
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """Markers (m, 3) or (m, 3, …) where the nodes are at (n, 3), or move by (n, 3, …)."""
