@@ -1,0 +1,54 @@
+"""`soft-twin train ROBOT --data DIR --out FILE`: learn a robot's surface by simulation, and its warp by scans."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from soft_twin.errors import UsageError
+from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("robot", help="name or description of a robot with a part `learning`")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="scans: frames.csv and PLY files")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
+    parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
+    parser.add_argument("--epochs", type=int, default=150, metavar="N", help="of each training; default 150")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the training; default 0")
+    add_worker_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        from soft_twin.learning.correction import learn_shapes, learn_warp, save
+    except ImportError as error:
+        raise UsageError(f"training needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
+    from soft_twin.learning.frames import read_recording
+    from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
+
+    if arguments.epochs < 1:
+        raise UsageError(f"--epochs {arguments.epochs}: expected 1 or more")
+    robot, learning = learnable(arguments.robot)
+    surface, limits = surface_of(robot.build_twin(), learning.surface), pressure_limits(robot)
+    size = float((surface.points.max(axis=0) - surface.points.min(axis=0)).max())
+    recording = read_recording(arguments.data, robot.chamber_names, limits, size)
+    store = arguments.store or Path("out/train") / robot.name
+    count = learning.simulations if arguments.simulations is None else arguments.simulations
+    workers = Workers.of(arguments)
+    simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress)
+    options = {"seed": arguments.seed, "epochs": arguments.epochs, "say": terminal_progress}
+    shapes, error = learn_shapes(
+        simulations, surface, limits, inflation_of(robot, store), learning.shape_layers, **options
+    )
+    hidden = learning.warp_layers, learning.warp_neurons
+    correction = learn_warp(shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, **options)
+    terminal_progress("")
+    save(correction, arguments.out)
+    for number, reason in simulations.failed.items():
+        print(f"simulation {number} failed and was left out: {reason}", file=sys.stderr)
+    print(
+        f"{len(simulations.points)} simulations, {int(simulations.by_volume.sum())} of them by volume; those that were "
+        f"not trained on are met within {error:.2f} mm; {len(recording.scans)} scans; weights: {arguments.out}"
+    )
+    return 0

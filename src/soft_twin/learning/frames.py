@@ -1,0 +1,164 @@
+"""What was recorded of a robot: pressures, and scans without correspondences or markers with gaps.
+
+A recording is a folder: `frames.csv` has a line for each frame, its file's name and its pressures [Pa]; a scan is a PLY
+file of points [m] with normals, markers are rows of one `markers.npz`. `train` reads either.
+"""
+
+import csv
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import meshio
+import numpy as np
+
+from soft_twin.errors import RecordingError, UsageError
+from soft_twin.files import checked_file, one_line
+
+MAX_SIZE = 200_000_000  # [bytes]
+TABLE = "frames.csv"
+FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One frame of a scanner: points (k, 3) [m] and normals (k, 3), in base_link."""
+
+    points: np.ndarray
+    normals: np.ndarray
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Frames of a robot.
+
+    Attributes:
+        pressures: (f, a) [Pa].
+        scans: of each frame.
+        digest: SHA-256 of the files.
+    """
+
+    pressures: np.ndarray
+    scans: Sequence[Scan]
+    digest: str = ""
+
+
+def write_recording(folder: Path, pressures: np.ndarray, names: Sequence[str], scans: Sequence[Scan]) -> None:
+    """The folder of a recording; `names` are the chambers'.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for i, scan in enumerate(scans):
+            write_scan(folder / f"frame_{i:04d}.ply", scan)
+        with (folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
+            table = csv.writer(stream)
+            table.writerow(["file", *names])
+            for i, row in enumerate(pressures):
+                table.writerow([f"frame_{i:04d}.ply", *(repr(float(each)) for each in row)])
+    except OSError as error:
+        raise UsageError(f"cannot write the recording '{folder}': {error.strerror}") from error
+
+
+def write_scan(path: Path, scan: Scan) -> None:
+    """A PLY file."""
+    data = {f"n{axis}": scan.normals[:, i] for i, axis in enumerate("xyz")}
+    meshio.Mesh(scan.points, [], point_data=data).write(path, file_format="ply", binary=True)
+
+
+def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size: float) -> Recording:
+    """A recording of a robot.
+
+    Args:
+        folder: of it.
+        names: the robot's chambers.
+        limits: (a, 2) of their pressures [Pa].
+        size: of the surface [m].
+
+    Raises:
+        RecordingError: files are missing or broken, of other chambers, with pressures beyond their limits, or with a
+            scan in another unit or of something else.
+    """
+    table = checked_file(Path(folder) / TABLE, "table of frames", MAX_SIZE, RecordingError)
+    files, rows = _read_table(table, names)
+    pressures = _checked_pressures(rows, names, limits, table)
+    digest = hashlib.sha256(table.read_bytes())
+    scans = []
+    for file in files:
+        path = table.parent / file
+        scans.append(read_scan(path, size))
+        digest.update(path.read_bytes())
+    return Recording(pressures, scans, digest.hexdigest())
+
+
+def read_scan(path: Path, size: float) -> Scan:
+    """One PLY file, of a surface of a size [m].
+
+    Raises:
+        RecordingError: it is missing, broken, without points or normals, in another unit, or of something else.
+    """
+    checked_file(path, "scan", MAX_SIZE, RecordingError)
+    try:
+        mesh = meshio.read(path, file_format="ply")
+        normals = np.column_stack([mesh.point_data[f"n{axis}"] for axis in "xyz"]).astype(float)
+    except KeyError as error:
+        raise RecordingError(f"{path}: a scan has normals nx, ny, nz, this one lacks {error}") from error
+    except (Exception, SystemExit) as error:  # the reader raises anything on a broken file, and exits on some
+        raise RecordingError(f"{path}: not readable as a PLY file: {one_line(error)}") from error
+    points = np.asarray(mesh.points, float)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.isfinite(points).all():
+        raise RecordingError(f"{path}: expected 4 or more points of three finite numbers, found {points.shape}")
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    if not (lengths > 0.1).all():
+        raise RecordingError(f"{path}: {int((~(lengths > 0.1)).sum())} of {len(points)} normals have no direction")
+    check_place(points, size, str(path))
+    return Scan(points, normals / lengths)
+
+
+def check_place(points: np.ndarray, size: float, name: str) -> None:
+    """Refuse points (k, 3) that cannot be of a surface of a size [m] at the origin.
+
+    Raises:
+        RecordingError: with the size that they have, and the unit that they seem to be in.
+    """
+    reach = float(np.median(np.linalg.norm(points, axis=1)))
+    if reach <= FAR * size:
+        return
+    unit = "millimetres" if reach / 1000.0 <= FAR * size else "another frame"
+    raise RecordingError(
+        f"{name}: its points lie {reach:.4g} m from the base, the surface is {size:.3g} m large: is the scan in "
+        f"{unit}? Metres in base_link are expected"
+    )
+
+
+def _read_table(path: Path, names: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            header, *rows = list(csv.reader(stream)) or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RecordingError(f"{path}: not readable as a table: {one_line(error)}") from error
+    if header != ["file", *names]:
+        raise RecordingError(f"{path}: its columns are {', '.join(header)[:200]}; expected file, {', '.join(names)}")
+    if not rows or any(len(row) != len(header) for row in rows):
+        raise RecordingError(f"{path}: expected a line of {len(header)} values for each frame")
+    files = [row[0] for row in rows]
+    if any(Path(file).name != file for file in files):
+        raise RecordingError(f"{path}: frames are files beside it, without folders")
+    return files, [row[1:] for row in rows]
+
+
+def _checked_pressures(rows: list[list[str]], names: Sequence[str], limits: np.ndarray, path: Path) -> np.ndarray:
+    try:
+        pressures = np.array(rows, float)
+    except ValueError as error:
+        raise RecordingError(f"{path}: pressures that are no numbers: {one_line(error)}") from error
+    slack = 1e-6 * np.ptp(limits, axis=1)
+    wrong = np.argwhere(~((pressures >= limits[:, 0] - slack) & (pressures <= limits[:, 1] + slack)))
+    if len(wrong):
+        i, j = wrong[0]
+        low, high = limits[j]
+        raise RecordingError(f"{path}: frame {i}: {names[j]} {pressures[i, j]:g} Pa is outside {low:g}…{high:g} Pa")
+    return pressures

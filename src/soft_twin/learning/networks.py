@@ -1,0 +1,96 @@
+"""The networks' layers: perceptrons with ReLU and batch normalisation (Sec. V-B), and what is left of them afterwards.
+
+While it is trained, a hidden layer normalises its outputs by their mean and variance over the batch. Afterwards it does
+so by those over all training data, which is one linear map with the layer's own: `folded` networks have weights and
+biases only. Batches are rows.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+NOTHING = 1e-5  # added to variances
+
+
+class Normalisation(eqx.Module):
+    """What batch normalisation learns, of n outputs."""
+
+    scale: jax.Array
+    shift: jax.Array
+
+    def __init__(self, size: int):
+        self.scale, self.shift = jnp.ones(size), jnp.zeros(size)
+
+    def __call__(self, values: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:
+        """Values (…, n), normalised by their mean and variance (n,)."""
+        return self.scale * (values - mean) * jax.lax.rsqrt(variance + NOTHING) + self.shift
+
+
+class Perceptron(eqx.Module):
+    """Hidden layers with normalisation and ReLU, and a linear one behind them.
+
+    Attributes:
+        weights: (out, in) of each layer; the last has no normalisation.
+        biases: of each layer.
+        normalisations: of the hidden layers.
+    """
+
+    weights: list[jax.Array]
+    biases: list[jax.Array]
+    normalisations: list[Normalisation]
+
+    def __init__(self, sizes: Sequence[int], key: jax.Array, quiet: bool = False):
+        """`sizes`: of inputs, hidden layers and outputs; `quiet`: its outputs are 0 before it is trained."""
+        random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        shapes = list(zip(sizes[1:], sizes[:-1], strict=True))
+        # He's uniform initialisation, as in torch's Linear
+        self.weights = [jnp.asarray(random.uniform(-1, 1, s) / np.sqrt(s[1]), jnp.float32) for s in shapes]
+        self.biases = [jnp.asarray(random.uniform(-1, 1, s[0]) / np.sqrt(s[1]), jnp.float32) for s in shapes]
+        if quiet:
+            self.weights[-1], self.biases[-1] = 0.0 * self.weights[-1], 0.0 * self.biases[-1]
+        self.normalisations = [Normalisation(size) for size in sizes[1:-1]]
+
+    def __call__(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> jax.Array:
+        """(…, out) of (…, in) in training; `first` is added before the first normalisation."""
+        return self._outputs(inputs, first)[0]
+
+    def folded(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> "Folded":
+        """The network as it is used, normalised by what all training inputs make of it."""
+        _, statistics = self._outputs(inputs, first)
+        weights, biases = [], []
+        for W, b, own, (mean, variance) in zip(
+            self.weights, self.biases, self.normalisations, statistics, strict=False
+        ):
+            factor = own.scale / jnp.sqrt(variance + NOTHING)
+            weights.append(factor[:, None] * W)
+            biases.append(factor * (b - mean) + own.shift)
+        return Folded([*weights, self.weights[-1]], [*biases, self.biases[-1]])
+
+    def _outputs(self, values: jax.Array, first: jax.Array | float) -> tuple[jax.Array, list]:
+        statistics = []
+        for W, b, normalised in zip(self.weights, self.biases, self.normalisations, strict=False):
+            values = values @ W.T + b + first
+            axes = tuple(range(values.ndim - 1))
+            statistics.append((values.mean(axes), values.var(axes)))
+            values, first = jax.nn.relu(normalised(values, *statistics[-1])), 0.0
+        return values @ self.weights[-1].T + self.biases[-1], statistics
+
+
+class Folded(eqx.Module):
+    """A perceptron that is not trained any more.
+
+    Attributes:
+        weights, biases: of each layer; ReLU between them.
+    """
+
+    weights: list[jax.Array]
+    biases: list[jax.Array]
+
+    def __call__(self, inputs: jax.Array) -> jax.Array:
+        """(…, out) of (…, in)."""
+        for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            inputs = jax.nn.relu(inputs @ W.T + b)
+        return inputs @ self.weights[-1].T + self.biases[-1]

@@ -1,0 +1,195 @@
+"""A twin's shapes under many pressures: simulated in parallel, each stored as it ends.
+
+A shape is found under pressure. A body that balloons may have none there, or none that can be reached: then chambers
+are driven by the volumes of the same sample, and the pressures that they turn out to need are the sample's. One that
+has no shape at all either way is told by its number and left out.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.learning.samples import Inflation, inflation_shares
+from soft_twin.mesh.mesh import split_faces
+from soft_twin.parallel import Say, Workers, compute_all, compute_each
+from soft_twin.robots import load_robot
+from soft_twin.robots.fem_robot import FemRobot
+from soft_twin.twins.finite_element import FemTwin
+
+if TYPE_CHECKING:
+    from soft_twin.descriptions.learning import Learning
+
+DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²] in base_link
+INFLATION_STEPS = 17
+MOST_FAILURES = 0.02  # share of the simulations
+
+
+@dataclass(frozen=True)
+class SurfaceMesh:
+    """The surface that is learned: of the undeformed body.
+
+    Attributes:
+        nodes: (p,) numbers of its points among the mesh's nodes.
+        points: (p, 3) at rest [m].
+        triangles: (t, 3) numbers of points, outward.
+    """
+
+    nodes: np.ndarray
+    points: np.ndarray
+    triangles: np.ndarray
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """What a twin does.
+
+    Attributes:
+        pressures: (m, a) [Pa].
+        points: (m, p, 3) of its surface [m].
+        by_volume: (m,) which were found by driving volumes.
+        failed: numbers of the samples that have no shape, left out above, with what was wrong.
+    """
+
+    pressures: np.ndarray
+    points: np.ndarray
+    by_volume: np.ndarray
+    failed: dict[int, str]
+
+
+def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
+    """A robot and what its description says of `learning`.
+
+    Raises:
+        UsageError: it has no surface that is learned.
+    """
+    from soft_twin.descriptions.load import read_description
+
+    robot = load_robot(name_or_path)
+    learning = read_description(robot.path).learning
+    if learning is None:
+        raise UsageError(f"nothing of robot '{robot.name}' is learned: {robot.path} has no part 'learning'")
+    return robot, learning
+
+
+def description_hash(robot: FemRobot) -> str:
+    """SHA-256 of what a robot's description says of the robot, as hexadecimal digits; comments do not count."""
+    return hashlib.sha256(robot.description.model_dump_json().encode()).hexdigest()
+
+
+def surface_of(twin: FemTwin, name: str) -> SurfaceMesh:
+    """The twin's surface of that name.
+
+    Raises:
+        MeshError: there is none.
+    """
+    mesh = twin.body.mesh
+    nodes, numbered = np.unique(split_faces(mesh.surface(name)), return_inverse=True)
+    return SurfaceMesh(nodes, mesh.nodes[nodes], numbered.reshape(-1, 3))
+
+
+def pressure_limits(robot: FemRobot) -> np.ndarray:
+    """(a, 2) lowest and highest pressure of each chamber [Pa]."""
+    return np.array([chamber.pressure for chamber in robot.description.chambers])
+
+
+def find_inflation(robot: FemRobot) -> Inflation:
+    """How the twin's chambers fill when all have the same share of their range of pressures.
+
+    Raises:
+        InputError: chambers with unlike ranges.
+        ConvergenceError: the twin has no shape with all pressures at their highest.
+    """
+    limits = pressure_limits(robot)
+    if np.ptp(limits, axis=0).any():
+        raise InputError(f"robot '{robot.name}': chambers with unlike pressures have no common inflation")
+    pressures = np.linspace(*limits[0], INFLATION_STEPS)
+    twin, rows = robot.build_twin(), []
+    for pressure in pressures:
+        twin.equilibrium(DOWN, efforts=np.full(len(limits), pressure))
+        rows.append(twin.body_coordinates())
+    return Inflation(pressures, np.array(rows))
+
+
+def simulate_all(
+    robot: FemRobot,
+    surface: str,
+    count: int,
+    workers: Workers | None = None,
+    store: Path | None = None,
+    say: Say | None = None,
+) -> Simulations:
+    """`count` shapes of the robot's twin; who is killed and started again with the same `store` goes on.
+
+    Raises:
+        ConvergenceError: more than 1 of 50 have no shape.
+        others: of `compute_each`, `find_inflation` and `inflation_shares`.
+    """
+    digest, inflation = description_hash(robot), inflation_of(robot, store)
+    shares = inflation_shares(len(robot.chamber_names), count)
+    cases = [np.vstack(pair) for pair in zip(inflation.pressures_of(shares), inflation.volumes_of(shares), strict=True)]
+    work: Callable = partial(simulate, str(robot.path), digest, surface)
+    results = dict(compute_each(work, cases, workers or Workers(), store, say, f"simulations of {robot.name}"))
+    return gathered([results[i] for i in range(count)])
+
+
+def inflation_of(robot: FemRobot, store: Path | None = None) -> Inflation:
+    """As `find_inflation`, kept in a store."""
+    work = partial(_inflation_of, str(robot.path), description_hash(robot))
+    found = compute_all(work, ["inflation"], store=store)[0]
+    return Inflation(found["pressures"], found["volumes"])
+
+
+def gathered(results: list[dict]) -> Simulations:
+    """Results of `simulate`, as one.
+
+    Raises:
+        ConvergenceError: more than 1 of 50 failed.
+    """
+    failed = {i: str(each["failure"]) for i, each in enumerate(results) if str(each["failure"])}
+    if len(failed) > MOST_FAILURES * len(results):
+        first = next(iter(failed))
+        raise ConvergenceError(
+            f"{len(failed)} of {len(results)} simulations failed, the first is {first}: {failed[first]}"
+        )
+    good = [each for i, each in enumerate(results) if i not in failed]
+    columns = ([each[key] for each in good] for key in ("pressures", "points", "by_volume"))
+    return Simulations(*(np.array(column) for column in columns), failed)
+
+
+def simulate(path: str, digest: str, surface: str, case: np.ndarray) -> dict[str, np.ndarray]:
+    """The twin's surface under the pressures that are the first row of a case (2, a), or, where that has no shape, with
+    the volumes of the second. `digest` is the description's, which stored results belong to."""
+    twin, nodes = _twin_of(path, digest, surface)
+    pressures, volumes = case
+    failure, by_volume = "", False
+    try:
+        twin.equilibrium(DOWN, efforts=pressures)
+    except ConvergenceError:
+        by_volume = True
+        try:
+            pressures = twin.equilibrium(DOWN, coordinates=list(volumes)).efforts
+        except ConvergenceError as error:
+            failure = str(error)
+    return {
+        "pressures": pressures,
+        "points": twin.points[nodes],
+        "by_volume": np.array(by_volume),
+        "failure": np.array(failure),
+    }
+
+
+def _inflation_of(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
+    found = find_inflation(load_robot(path))
+    return {"pressures": found.pressures, "volumes": found.volumes}
+
+
+@lru_cache(maxsize=2)
+def _twin_of(path: str, digest: str, surface: str) -> tuple[FemTwin, np.ndarray]:
+    twin = load_robot(path).build_twin()
+    return twin, surface_of(twin, surface).nodes

@@ -1,0 +1,202 @@
+"""Training: first the network that stands for the simulations, then the warp and the confidence together (Sec. V-B).
+
+Lengths are in millimetres. Adam with the rate 1e-3, 150 epochs. An epoch is one compiled loop over its batches.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from soft_twin.errors import ConvergenceError
+from soft_twin.learning.layer import SurfaceLayer
+from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
+from soft_twin.learning.networks import Folded, Perceptron
+from soft_twin.learning.warp import incompatibility, warped
+
+RATE = 1e-3
+EPOCHS = 150
+SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
+TRAINED = 0.7  # share of the simulations
+SHAPE_NEURONS, CONFIDENCE_SIZES = 128, (128, 128, 128)
+Say = Callable[[str], None]
+
+
+class Confidence(eqx.Module):
+    """N_conf: a point and its surface's control points → 0…1. The first layer's two parts are apart, so that what it
+    makes of the control points is computed once a surface."""
+
+    of_shape: jax.Array
+    of_point: Perceptron
+
+    def __init__(self, shape_size: int, key: jax.Array):
+        random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        first = CONFIDENCE_SIZES[0]
+        self.of_shape = jnp.asarray(random.uniform(-1, 1, (first, shape_size)) / np.sqrt(shape_size + 3), jnp.float32)
+        self.of_point = Perceptron([3, *CONFIDENCE_SIZES, 1], key)
+
+    def __call__(self, points: jax.Array, shapes: jax.Array) -> jax.Array:
+        """(b, p) of points (b, p, 3) and shapes (b, s), both normalised."""
+        return jax.nn.sigmoid(self.of_point(points, (shapes @ self.of_shape.T)[:, None])[..., 0])
+
+
+class Warper(eqx.Module):
+    """What is trained together."""
+
+    coefficients: Perceptron
+    confidence: Confidence
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of the losses (eq. 12), and the radius of discs [mm] of `squared_distances`.
+
+    `confidence` None: every point is believed (w_c = 1), the paper's ablation.
+    """
+
+    confidence: float | None = CONFIDENCE
+    normals: float = NORMALS
+    geometry: float = GEOMETRY
+    patch: float = 0.0
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What the warp is trained on, of f frames [mm].
+
+    Attributes:
+        shapes: (f, s) normalised control points, N_rbf's inputs.
+        control: (f, Mu, Mv, 3).
+        kernels: (f, N, 3).
+        clouds: arrays (f, k, …); of markers, their points and which were seen, in the order of the layer's parameters.
+        markers: whether they are markers.
+    """
+
+    shapes: jax.Array
+    control: jax.Array
+    kernels: jax.Array
+    clouds: Cloud
+    markers: bool = False
+
+
+def train_shapes(
+    inputs: np.ndarray, outputs: np.ndarray, layers: int, seed: int = 0, epochs: int = EPOCHS, say: Say | None = None
+) -> tuple[Folded, np.ndarray]:
+    """N_fk on 7 of 10 of its pairs (m, a), (m, s), all of order 1, and the numbers of the others.
+
+    Raises:
+        ConvergenceError: it diverges.
+    """
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(inputs))
+    own, unseen = np.split(order, [max(2, round(TRAINED * len(inputs)))])
+    x, y = jnp.asarray(inputs[own], jnp.float32), jnp.asarray(outputs[own], jnp.float32)
+    sizes = [inputs.shape[1], *[SHAPE_NEURONS] * layers, outputs.shape[1]]
+    network = Perceptron(sizes, jax.random.key(seed))
+
+    def loss(network: Perceptron, batch: jax.Array) -> jax.Array:
+        return ((network(x[batch]) - y[batch]) ** 2).mean()
+
+    batch = min(SHAPES_IN_BATCH, len(own))
+    network = _descend(network, loss, len(own), batch, epochs, random, "shapes", say)
+    return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(unseen)
+
+
+def train_warp(
+    frames: Frames,
+    layer: SurfaceLayer,
+    size: float,
+    width: float,
+    hidden: tuple[int, int],
+    weights: Weights = Weights(),
+    seed: int = 0,
+    epochs: int = EPOCHS,
+    say: Say | None = None,
+) -> Folded:
+    """N_rbf, together with the confidence where the frames are scans.
+
+    Args:
+        frames: what was seen.
+        layer: at the parameters where the surface is compared; of markers, theirs.
+        size: of the surface [mm].
+        width: c of the kernels [1/mm²].
+        hidden: layers of N_rbf, and neurons of each.
+
+    Raises:
+        ConvergenceError: it diverges.
+    """
+    count, shape_size = frames.shapes.shape
+    one, other = jax.random.split(jax.random.key(seed))
+    outputs = 3 * (frames.kernels.shape[1] + 4)
+    warper = Warper(
+        Perceptron([shape_size, *[hidden[1]] * hidden[0], outputs], one, quiet=True), Confidence(shape_size, other)
+    )
+
+    def loss(warper: Warper, batch: jax.Array) -> jax.Array:
+        shapes, control, kernels = frames.shapes[batch], frames.control[batch], frames.kernels[batch]
+        clouds = jax.tree.map(lambda each: each[batch], frames.clouds)
+        coefficients = warper.coefficients(shapes).reshape(len(batch), -1, 3)
+        points = jax.vmap(layer.points)(control)
+        bent = jax.vmap(lambda p, q, b: warped(p, q, b, width, size))(points, kernels, coefficients)
+        regular = weights.geometry * jax.vmap(incompatibility)(kernels, coefficients).mean()
+        if frames.markers:
+            return jax.vmap(marker_loss)(bent, clouds.points, clouds.there).mean() + regular
+        normals = jax.vmap(lambda c, q, b: _bent_normals(layer, c, q, b, width, size))(control, kernels, coefficients)
+        believed = jnp.ones(points.shape[:2])
+        if weights.confidence is not None:
+            believed = warper.confidence(2.0 * points / size, shapes)
+        near, sure, along = jax.vmap(lambda *each: cloud_loss(*each, weights.patch))(bent, normals, believed, clouds)
+        return near.mean() + (weights.confidence or 0.0) * sure.mean() + weights.normals * along.mean() + regular
+
+    batch = min(FRAMES_IN_BATCH, count)
+    warper = _descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say)
+    return eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))(warper)
+
+
+def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: float, size: float) -> jax.Array:
+    """(p, 3) normals of a warped surface: of its tangents, which the warp's derivative turns."""
+
+    def bend(points: jax.Array) -> jax.Array:
+        return warped(points, kernels, coefficients, width, size)
+
+    points, tangents = layer.points(control), layer.tangents(control)
+    turned = [jax.jvp(bend, (points,), (tangent,))[1] for tangent in tangents]
+    across = jnp.cross(*turned)
+    return across / jnp.sqrt(jnp.maximum((across**2).sum(axis=-1, keepdims=True), 1e-12))
+
+
+def _descend(network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None):
+    """A network after so many epochs of Adam over `count` rows in batches.
+
+    Raises:
+        ConvergenceError: its loss is not finite.
+    """
+    optimiser = optax.adam(RATE)
+    state = optimiser.init(eqx.filter(network, eqx.is_array))
+    parts, static = eqx.partition(network, eqx.is_array)
+
+    @jax.jit
+    def epoch(parts, state, batches):
+        def step(carry, chosen):
+            parts, state = carry
+            value, slope = jax.value_and_grad(lambda p: loss(eqx.combine(p, static), chosen))(parts)
+            updates, state = optimiser.update(slope, state)
+            return (optax.apply_updates(parts, updates), state), value
+
+        (parts, state), values = jax.lax.scan(step, (parts, state), batches)
+        return parts, state, values.mean()
+
+    for number in range(1, epochs + 1):
+        rows = random.permutation(count)[: count // batch * batch].reshape(-1, batch)
+        parts, state, value = epoch(parts, state, jnp.asarray(rows))
+        if not np.isfinite(float(value)):
+            raise ConvergenceError(
+                f"training of the {name} diverged in epoch {number} of {epochs}: the loss is {value}"
+            )
+        if say is not None:
+            say(f"training the {name}: epoch {number} of {epochs}, loss {float(value):.4g}")
+    return eqx.combine(parts, static)

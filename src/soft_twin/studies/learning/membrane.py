@@ -1,0 +1,217 @@
+"""The membrane's warp to reality: prediction errors before and after, beside no correction and beside other losses.
+
+The twin is simulated under every corner of its pressures and a Halton sequence between; the reality of its
+description is scanned in 40 frames for training and 10 unseen ones. Errors are distances of the predicted surface to
+the true one, which is known here without noise and holes. Everything is stored as it ends: killed and started again,
+the study goes on. Pictures: shapes.png (colour maps, as the paper's Figure 10), histograms.png; table.json; scans/, the
+recording that `soft-twin train membrane --data` reads; membrane.safetensors.
+"""
+
+import json
+import time
+from functools import lru_cache, partial
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from soft_twin.emulation.scanner import scan
+from soft_twin.emulation.surface_reality import SurfaceReality
+from soft_twin.learning.correction import Correction, ShapeModel, learn_shapes, learn_warp, save
+from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.frames import Recording, Scan, read_recording, write_recording
+from soft_twin.learning.layer import grid
+from soft_twin.learning.samples import random_shares
+from soft_twin.learning.simulations import (
+    Simulations,
+    description_hash,
+    inflation_of,
+    learnable,
+    pressure_limits,
+    simulate_all,
+    surface_of,
+)
+from soft_twin.learning.training import Weights
+from soft_twin.parallel import Workers, compute_all, terminal_progress
+
+matplotlib.use("Agg")
+
+ROBOT = "membrane"
+SEEDS = 5
+TESTED = 2500  # points of a surface
+MM = 1e3
+
+
+def run(folder: Path, data: Path) -> str:
+    """Simulate, scan, train, compare; `data` is not used."""
+    robot, learning = learnable(ROBOT)
+    simulations, shapes, surrogate, seconds = _learned_shapes(robot, learning, folder)
+    truths = scanned(robot, learning, shapes.inflation, folder)
+    seen, unseen = truths[: learning.frames], truths[learning.frames :]
+    recording = _recorded(robot, seen, shapes, folder / "scans")
+    corrections, took = _trained(robot, learning, shapes, recording)
+    terminal_progress("")
+    best = corrections["corrected"][0]
+    rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
+    rows |= {name: np.array([errors_of(each, unseen, True) for each in own]) for name, own in corrections.items()}
+    save(best, folder / f"{ROBOT}.safetensors")
+    seconds = {"shapes": seconds} | took
+    content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest)
+    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    draw(folder, best, unseen)
+    return table(content)
+
+
+def _learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeModel, float, float]:
+    """The simulations, what stands for them, its error [mm], and the processor time of its training [s]."""
+    surface, store = surface_of(robot.build_twin(), learning.surface), folder / "simulations"
+    simulations = simulate_all(robot, learning.surface, learning.simulations, Workers(), store, terminal_progress)
+    inflation, begin = inflation_of(robot, store), time.process_time()
+    shapes, surrogate = learn_shapes(
+        simulations, surface, pressure_limits(robot), inflation, learning.shape_layers, say=terminal_progress
+    )
+    return simulations, shapes, surrogate, time.process_time() - begin
+
+
+def _recorded(robot, seen: list[dict[str, np.ndarray]], shapes: ShapeModel, folder: Path) -> Recording:
+    """The frames for training, written as `soft-twin train` reads them, and read."""
+    names, pressures = robot.chamber_names, np.array([each["pressures"] for each in seen])
+    write_recording(folder, pressures, names, [Scan(each["scan"], each["normals"]) for each in seen])
+    return read_recording(folder, names, shapes.limits, 1e-3 * shapes.size)
+
+
+def _trained(
+    robot, learning, shapes: ShapeModel, recording: Recording
+) -> tuple[dict[str, list[Correction]], dict[str, float]]:
+    """Corrections by name, one for each seed, and the processor time of one training [s]."""
+    corrections, seconds = {}, {}
+    for name, weights, seeds in (
+        ("corrected", None, SEEDS),
+        ("corrected, points as points", Weights(), 1),
+        ("corrected, all confidence 1", Weights(confidence=None, patch=shapes.patch), 1),
+    ):
+        begin = time.process_time()
+        corrections[name] = [
+            learn_warp(
+                shapes, recording, robot, learning.kernels, (learning.warp_layers, learning.warp_neurons),
+                learning.kernel_width, weights, seed, say=terminal_progress,
+            )
+            for seed in range(seeds)
+        ]  # fmt: skip
+        seconds[name] = (time.process_time() - begin) / seeds
+    return corrections, seconds
+
+
+def scanned(robot, learning, inflation, folder: Path) -> list[dict[str, np.ndarray]]:
+    """The reality in all frames, those for training first: pressures, true points and triangles, scan and normals."""
+    random = np.random.default_rng([learning.seed, 1])
+    count = learning.frames + learning.unseen
+    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), count, random))
+    dwell = random.uniform(*learning.reality.dwell, count)
+    cases = [np.array([i, seconds, *row]) for i, (seconds, row) in enumerate(zip(dwell, pressures, strict=True))]
+    digest = f"{description_hash(robot)} {learning.model_dump_json()}"
+    work = partial(seen_shape, str(robot.path), digest)
+    return compute_all(work, cases, Workers(), folder / "frames", terminal_progress, "scans of the reality")
+
+
+def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:
+    """One frame: number, seconds under load, and pressures. `digest` is what stored results belong to."""
+    reality, learning = _reality_of(path, digest)
+    number, seconds, pressures = int(case[0]), float(case[1]), case[2:]
+    points = reality.shape(pressures, seconds)
+    random = np.random.default_rng([learning.seed, 2, number])
+    seen, normals = scan(points, reality.triangles, learning.scanner, random)
+    return {
+        "pressures": pressures, "points": points, "triangles": reality.triangles, "scan": seen, "normals": normals,
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _reality_of(path: str, digest: str):
+    robot, learning = learnable(path)
+    return SurfaceReality(robot, learning), learning
+
+
+def errors_of(correction: Correction, frames: list[dict[str, np.ndarray]], corrected: bool) -> np.ndarray:
+    """(f, 2) mean and largest distance [mm] to the truth in each frame."""
+    predict = correction if corrected else correction.simulated
+    found = []
+    for frame in frames:
+        points = predict(frame["pressures"], grid(TESTED))
+        distances = MM * surface_distances(points, frame["points"], frame["triangles"])
+        found.append([distances.mean(), distances.max()])
+    return np.array(found)
+
+
+def _content(rows, surrogate: float, seconds, simulations, description: str, data: str) -> dict:
+    before = rows["simulated (N_fk)"].mean(axis=(0, 1))
+    told = {}
+    for name, errors in rows.items():
+        mean, largest = errors.mean(axis=(0, 1))
+        told[name] = {
+            "mean_mm": mean, "largest_mm": largest, "spread_mm": float(errors[:, :, 0].mean(axis=1).std()),
+            "mean_change": mean / before[0] - 1.0, "largest_change": largest / before[1] - 1.0, "seeds": len(errors),
+        }  # fmt: skip
+    return {
+        "rows": told,
+        "surrogate_mm": surrogate,
+        "seconds": seconds,
+        "simulations": len(simulations.points),
+        "failed": simulations.failed,
+        "by_volume": int(simulations.by_volume.sum()),
+        "description": description,
+        "data": data,
+    }
+
+
+def table(content: dict) -> str:
+    """Errors on the unseen pressures, and what they cost."""
+    lines = [
+        f"{content['simulations']} simulations ({content['by_volume']} by volume, {len(content['failed'])} failed); "
+        f"N_fk is {content['surrogate_mm']:.2f} mm from those it was not trained on",
+        f"{'errors on unseen pressures':32} {'mean [mm]':>10} {'largest [mm]':>13} {'change':>8} {'largest':>8} "
+        f"{'seeds':>6}",
+    ]
+    for name, row in content["rows"].items():
+        spread = f" ± {row['spread_mm']:.2f}" if row["seeds"] > 1 else ""
+        lines.append(
+            f"{name:32} {row['mean_mm']:10.2f} {row['largest_mm']:13.1f} {100 * row['mean_change']:7.0f} % "
+            f"{100 * row['largest_change']:6.0f} % {row['seeds']:6d}{spread}"
+        )
+    took = ", ".join(f"{name} {value:.0f} s" for name, value in content["seconds"].items())
+    return "\n".join([*lines, f"processor time of one training: {took}"])
+
+
+def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray]]) -> None:
+    """Colour maps of three frames before and after, and the histograms of all."""
+    uv = grid(TESTED)
+    kinds = {"simulated": correction.simulated, "corrected": correction}
+    errors = {name: [] for name in kinds}
+    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
+    axes = figure.subplots(2, 3)
+    for i, frame in enumerate(frames):
+        for row, (name, predict) in enumerate(kinds.items()):
+            points = predict(frame["pressures"], uv)
+            distances = MM * surface_distances(points, frame["points"], frame["triangles"])
+            errors[name].append(distances)
+            if i < axes.shape[1]:
+                plot = axes[row, i]
+                shown = plot.scatter(*(MM * points[:, :2]).T, c=distances, s=7.0, cmap="turbo", vmin=0.0, vmax=6.0)
+                plot.set(aspect="equal", title=f"unseen {i + 1}, {name}: mean {distances.mean():.2f}, "
+                         f"largest {distances.max():.1f} mm")  # fmt: skip
+                plot.title.set_fontsize(8)
+                plot.set_xlabel("x [mm]")
+    axes[0, 0].set_ylabel("y [mm]")
+    axes[1, 0].set_ylabel("y [mm]")
+    figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
+    figure.savefig(folder / "shapes.png", dpi=110)
+    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    plot = figure.subplots()
+    bins = np.linspace(0.0, np.percentile(np.concatenate(errors["simulated"]), 99.5), 60)
+    for name, colour in zip(kinds, ("#d55e00", "#0072b2"), strict=True):
+        values = np.concatenate(errors[name])
+        plot.hist(values, bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.2f} mm")
+    plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title="all unseen pressures")
+    plot.legend(frameon=False)
+    figure.savefig(folder / "histograms.png", dpi=110)

@@ -1,0 +1,37 @@
+"""`soft-twin train`, from scans of an emulated robot to a file that says its surface."""
+
+import numpy as np
+import pytest
+import yaml
+from small_membrane import content
+
+import soft_twin.learning
+from soft_twin.app.cli import main
+from soft_twin.emulation.scanner import scan
+from soft_twin.emulation.surface_reality import SurfaceReality
+from soft_twin.learning.frames import Scan, write_recording
+from soft_twin.learning.simulations import learnable
+
+pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+
+
+def test_a_robot_is_trained_by_its_scans(tmp_path, capsys):
+    path = tmp_path / "two_rooms.yaml"
+    path.write_text(yaml.safe_dump(content()), encoding="utf-8")
+    robot, learning = learnable(path)
+    reality, random = SurfaceReality(robot, learning), np.random.default_rng(0)
+    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [2500.0, 0.0]])
+    scans = [Scan(*scan(reality.shape(each), reality.triangles, learning.scanner, random)) for each in pressures]
+    write_recording(tmp_path / "scans", pressures, robot.chamber_names, scans)
+    out = tmp_path / "two_rooms.safetensors"
+    words = ["train", str(path), "--data", str(tmp_path / "scans"), "--out", str(out), "--workers", "1"]
+    assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "6", "--epochs", "2"]) == 0
+    assert "6 simulations, 0 of them by volume" in capsys.readouterr().out
+    correction = soft_twin.learning.load(out)
+    correction.check(robot)
+    points = correction(np.array([1000.0, 1000.0]))
+    assert points.shape == (1024, 3) and np.abs(points).max() < 0.1
+    assert main([*words, "--epochs", "0"]) == 2
+    assert main(["train", "finger", *words[2:]]) == 2
+    told = capsys.readouterr().err
+    assert "--epochs 0" in told and "nothing of robot 'finger' is learned" in told

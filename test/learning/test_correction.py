@@ -1,0 +1,120 @@
+"""A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
+
+import numpy as np
+import pytest
+from small_membrane import two_rooms
+from test_flattening import sheet
+
+from soft_twin.errors import InputError, RecordingError, UsageError
+from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.frames import Recording, Scan
+from soft_twin.learning.samples import Inflation, inflation_shares, random_shares
+from soft_twin.learning.simulations import Simulations, SurfaceMesh
+
+pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+import jax
+import jax.numpy as jnp
+
+import soft_twin.learning
+from soft_twin.learning.correction import learn_shapes, learn_warp, save
+
+PLANE, TRIANGLES = sheet(13, 13)
+PRESSURES = np.linspace(0.0, 3000.0, 5)
+INFLATION = Inflation(PRESSURES, np.column_stack([PRESSURES, PRESSURES]))
+LIMITS = np.array([[0.0, 3000.0]] * 2)
+
+
+def shape(pressures, gain=1.0):
+    """A sheet of 100 mm with a bump over each half, as high as its pressure says; the reality's rise further."""
+    heights = 0.03 * np.asarray(pressures) / 3000.0
+    middles = np.array([[0.3, 0.5], [0.7, 0.5]])
+    bumps = np.exp(-((PLANE[:, None, :2] - middles) ** 2).sum(axis=2) / 0.03)
+    return 0.1 * PLANE + gain * np.outer(bumps @ heights, [0.0, 0.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory):
+    return two_rooms(tmp_path_factory.mktemp("robot"))
+
+
+@pytest.fixture(scope="module")
+def learned(robot):
+    pressures = INFLATION.pressures_of(inflation_shares(2, 120))
+    points = np.array([shape(each) for each in pressures])
+    simulations = Simulations(pressures, points, np.zeros(120, bool), {})
+    shapes, error = learn_shapes(simulations, SurfaceMesh(np.arange(169), 0.1 * PLANE, TRIANGLES), LIMITS, INFLATION, 2)
+    random = np.random.default_rng(0)
+    seen = INFLATION.pressures_of(random_shares(2, 8, random))
+    up = np.tile([0.0, 0.0, 1.0], (169, 1))
+    scans = [Scan(shape(each, 1.25)[random.permutation(169)[:160]], up[:160]) for each in seen]
+    recording = Recording(seen, scans, "digest")
+    return error, learn_warp(shapes, recording, robot, 25, (2, 24), 1e-3, epochs=60)
+
+
+def distances(points, pressures):
+    return 1e3 * surface_distances(points, shape(pressures, 1.25), TRIANGLES).mean()
+
+
+def test_shapes_that_were_not_trained_on_are_met(learned):
+    assert learned[0] < 0.6  # [mm], of 30 mm
+    pressures = np.array([1000.0, 2200.0])
+    found = surface_distances(learned[1].simulated(pressures), shape(pressures), TRIANGLES)
+    assert 1e3 * found.mean() < 0.6
+
+
+def test_a_reality_that_rises_further_is_learned_from_scans(learned):
+    before, after = [], []
+    for pressures in INFLATION.pressures_of(random_shares(2, 5, np.random.default_rng(7))):
+        before.append(distances(learned[1].simulated(pressures), pressures))
+        after.append(distances(learned[1](pressures), pressures))
+    assert np.mean(after) < 0.5 * np.mean(before)
+
+
+def test_the_correction_is_differentiated_by_pressures(learned):
+    function = learned[1].function(np.array([[0.3, 0.5], [0.6, 0.4]]))
+    pressures, step = jnp.array([1200.0, 700.0]), 4.0
+
+    def value(p):
+        return function(p)[1].sum()
+
+    value_of, slope = jax.jit(value), jax.jit(jax.grad(value))(pressures)
+    for i in range(2):
+        to = jnp.zeros(2).at[i].set(step)
+        difference = (value_of(pressures + to) - value_of(pressures - to)) / (2.0 * step)
+        assert slope[i] == pytest.approx(float(difference), rel=0.05, abs=1e-4)
+
+
+def test_a_stored_correction_says_the_same_and_whose_it_is(learned, robot, tmp_path):
+    path = tmp_path / "weights" / "mine.safetensors"
+    save(learned[1], path)
+    assert [each.name for each in path.parent.iterdir()] == ["mine.safetensors"]
+    loaded = soft_twin.learning.load(path)
+    pressures = np.array([1500.0, 300.0])
+    np.testing.assert_allclose(loaded(pressures), learned[1](pressures), atol=1e-7)
+    assert loaded.data == "digest" and loaded(pressures).shape == (1024, 3)
+    loaded.check(robot)
+    with pytest.raises(UsageError, match="another description of 'two_rooms'"):
+        loaded.check(two_rooms(tmp_path, highest=2000.0))
+
+
+def test_pressures_beyond_their_limits_are_refused(learned):
+    with pytest.raises(InputError, match="pressure 2: 3500 Pa is outside 0…3000 Pa"):
+        learned[1](np.array([0.0, 3500.0]))
+    with pytest.raises(InputError, match="pressures"):
+        learned[1](np.zeros(3))
+
+
+def test_files_that_are_no_weights_are_told(tmp_path):
+    with pytest.raises(UsageError, match="no file of weights"):
+        soft_twin.learning.load(tmp_path / "gone.safetensors")
+    (tmp_path / "broken.safetensors").write_bytes(b"nothing of the kind")
+    with pytest.raises(RecordingError, match="not readable as weights"):
+        soft_twin.learning.load(tmp_path / "broken.safetensors")
+
+
+def test_distances_are_to_the_surface_not_to_its_points():
+    random = np.random.default_rng(1)
+    points = np.column_stack([random.uniform(0.2, 0.8, (50, 2)), np.full(50, 0.02)])
+    np.testing.assert_allclose(surface_distances(points, PLANE, TRIANGLES), 0.02, atol=1e-12)
+    beyond = surface_distances(np.array([[1.5, 0.5, 0.0]]), PLANE, TRIANGLES)
+    assert beyond[0] == pytest.approx(0.5, abs=0.04)

@@ -1,0 +1,89 @@
+"""Recordings of scans: written and read again; every file that is wrong is told."""
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import RecordingError
+from soft_twin.learning.frames import Scan, read_recording, read_scan, write_recording, write_scan
+
+LIMITS = np.array([[0.0, 3000.0]] * 2)
+NAMES = ["left", "right"]
+
+
+def cloud(seed=0, count=20):
+    random = np.random.default_rng(seed)
+    normals = random.normal(size=(count, 3))
+    return Scan(random.uniform(-0.1, 0.1, (count, 3)), normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_recording(tmp_path, np.array([[0.0, 3000.0], [1500.5, 1e-3]]), NAMES, [cloud(0), cloud(1, 30)])
+    return tmp_path
+
+
+def read(folder, names=NAMES, size=0.2):
+    return read_recording(folder, names, LIMITS, size)
+
+
+def test_what_was_written_is_read(folder):
+    recording = read(folder)
+    np.testing.assert_array_equal(recording.pressures, [[0.0, 3000.0], [1500.5, 1e-3]])
+    assert [len(scan.points) for scan in recording.scans] == [20, 30]
+    np.testing.assert_allclose(recording.scans[1].points, cloud(1, 30).points, atol=1e-12)
+    np.testing.assert_allclose(recording.scans[1].normals, cloud(1, 30).normals, atol=1e-12)
+    assert read(folder).digest == recording.digest
+    write_scan(folder / "frame_0001.ply", cloud(2, 30))
+    assert read(folder).digest != recording.digest
+
+
+def test_scans_in_millimetres_and_of_something_else_are_told(folder):
+    scan = cloud()
+    write_scan(folder / "frame_0000.ply", Scan(1e3 * scan.points, scan.normals))
+    with pytest.raises(RecordingError, match=r"frame_0000.ply: its points lie .* is the scan in millimetres\? Metres"):
+        read(folder)
+    write_scan(folder / "frame_0000.ply", Scan(scan.points + 1e4, scan.normals))
+    with pytest.raises(RecordingError, match="in another frame"):
+        read(folder)
+
+
+def test_broken_scans_are_told(folder, tmp_path):
+    path = folder / "frame_0000.ply"
+    path.write_bytes(b"ply\nformat ascii 1.0\nnonsense")
+    with pytest.raises(RecordingError, match="not readable as a PLY file"):
+        read(folder)
+    text = ["ply", "format ascii 1.0", "element vertex 4", *(f"property double {axis}" for axis in "xyz"), "end_header"]
+    path.write_text("\n".join([*text, *("0 0 0.1" for _ in range(4)), ""]))
+    with pytest.raises(RecordingError, match="lacks 'nx'"):
+        read(folder)
+    write_scan(path, Scan(np.zeros((4, 3)), np.zeros((4, 3))))
+    with pytest.raises(RecordingError, match="4 of 4 normals have no direction"):
+        read(folder)
+    write_scan(path, Scan(np.full((4, 3), np.nan), np.ones((4, 3))))
+    with pytest.raises(RecordingError, match="finite"):
+        read_scan(path, 0.2)
+    path.unlink()
+    with pytest.raises(RecordingError, match="no scan at"):
+        read(folder)
+
+
+def test_tables_that_do_not_fit_are_told(folder):
+    with pytest.raises(RecordingError, match="its columns are file, left, right; expected file, one, two"):
+        read(folder, ["one", "two"])
+    table = folder / "frames.csv"
+    text = table.read_text()
+    table.write_text(text.replace("3000.0", "3001.0"))
+    with pytest.raises(RecordingError, match="frame 0: right 3001 Pa is outside 0…3000 Pa"):
+        read(folder)
+    table.write_text(text.replace("3000.0", "high"))
+    with pytest.raises(RecordingError, match="no numbers"):
+        read(folder)
+    table.write_text(text.replace("frame_0000.ply", "../frame_0000.ply"))
+    with pytest.raises(RecordingError, match="without folders"):
+        read(folder)
+    table.write_text("file,left,right\n")
+    with pytest.raises(RecordingError, match="a line of 3 values"):
+        read(folder)
+    table.unlink()
+    with pytest.raises(RecordingError, match="no table of frames"):
+        read(folder)

@@ -1,0 +1,117 @@
+"""Simulated shapes: which actuations, stored and resumed, by volume where pressure has no shape."""
+
+import numpy as np
+import pytest
+import yaml
+from small_membrane import content, two_rooms
+
+import soft_twin
+from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
+from soft_twin.learning import simulations
+from soft_twin.learning.samples import Inflation, inflation_shares
+from soft_twin.learning.simulations import (
+    description_hash,
+    gathered,
+    learnable,
+    simulate,
+    simulate_all,
+    surface_of,
+)
+from soft_twin.twins.finite_element import FemTwin
+
+
+def test_corners_come_first_and_halton_between_them():
+    shares = inflation_shares(3, 20)
+    assert {tuple(row) for row in shares[:8]} == {(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)}
+    inner = shares[8:]
+    assert ((inner > 0.0) & (inner < 1.0)).all()
+    np.testing.assert_allclose(inner[0], [1 / 2, 1 / 3, 1 / 5])  # the sequence's second: van der Corput's in 2, 3, 5
+    np.testing.assert_allclose(inner[1], [1 / 4, 2 / 3, 2 / 5])
+    with pytest.raises(InputError, match="fewer than the 8 corners"):
+        inflation_shares(3, 7)
+    with pytest.raises(InputError, match="1…16"):
+        inflation_shares(20, 10)
+
+
+def test_shares_are_of_volume():
+    pressures = np.linspace(0.0, 2.0, 41)
+    inflation = Inflation(pressures, np.column_stack([pressures**2, 3.0 * pressures]))
+    np.testing.assert_allclose(inflation.pressures_of(np.array([[0.25, 0.25]])), [[1.0, 0.5]], atol=1e-12)
+    np.testing.assert_allclose(inflation.volumes_of(np.array([[0.25, 0.25]])), [[1.0, 1.5]], atol=1e-12)
+    with pytest.raises(InputError, match="have to rise"):
+        Inflation(pressures, np.column_stack([pressures, pressures[::-1]]))
+
+
+def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
+    robot = two_rooms(tmp_path)
+    lines = []
+    first = simulate_all(robot, "tip", 6, store=tmp_path / "store", say=lines.append)
+    assert first.points.shape[0] == 6 and not first.failed and not first.by_volume.any()
+    np.testing.assert_allclose(first.pressures[:4], [[0, 0], [3000, 0], [0, 3000], [3000, 3000]], atol=1e-9)
+    assert len(lines) == 6 and "6 of 6" in lines[-1]
+    mirrored = first.points[1, :, 2].max(), first.points[2, :, 2].max()
+    assert mirrored[0] == pytest.approx(mirrored[1], rel=1e-6) and mirrored[0] > 0.02
+    for path in sorted((tmp_path / "store").glob("*.npz"))[:2]:
+        path.unlink()  # as if it had been killed before these two
+    known = []
+    monkeypatch.setattr(
+        simulations, "_twin_of", lambda *names, real=simulations._twin_of: known.append(1) or real(*names)
+    )
+    second = simulate_all(robot, "tip", 6, store=tmp_path / "store")
+    np.testing.assert_array_equal(first.points, second.points)
+    assert len(known) <= 2
+    assert description_hash(robot) != description_hash(two_rooms(tmp_path, highest=2500.0))
+
+
+def test_a_shape_that_pressure_does_not_reach_is_driven_by_volume(tmp_path, monkeypatch):
+    robot = two_rooms(tmp_path)
+    twin, real = robot.build_twin(), FemTwin.equilibrium
+
+    def ballooning(self, gravity, efforts=None, coordinates=None):
+        if efforts is not None:
+            raise ConvergenceError("no minimum: it balloons")
+        return real(self, gravity, coordinates=coordinates)
+
+    monkeypatch.setattr(FemTwin, "equilibrium", ballooning)
+    volumes = [4e-5, 0.0]
+    found = simulate(str(robot.path), description_hash(robot), "tip", np.array([[40e3, 0.0], volumes]))
+    assert found["by_volume"] and not str(found["failure"])
+    monkeypatch.undo()
+    twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=found["pressures"])
+    np.testing.assert_allclose(twin.body_coordinates(), volumes, atol=1e-10)
+    np.testing.assert_allclose(found["points"], twin.points[surface_of(twin, "tip").nodes], atol=1e-7)
+
+
+def test_simulations_that_fail_are_told_by_number_and_left_out():
+    good = {"pressures": np.ones(2), "points": np.zeros((3, 3)), "by_volume": np.array(False), "failure": np.array("")}
+    bad = good | {"failure": np.array("no minimum")}
+    found = gathered([good] * 60 + [bad])
+    assert found.failed == {60: "no minimum"} and len(found.points) == 60
+    with pytest.raises(ConvergenceError, match="2 of 10 simulations failed, the first is 3: no minimum"):
+        gathered([good] * 3 + [bad] * 2 + [good] * 5)
+
+
+def test_a_robot_without_a_part_learning_is_told():
+    with pytest.raises(UsageError, match="nothing of robot 'finger' is learned"):
+        learnable("finger")
+
+
+def test_learning_is_of_chambers(tmp_path):
+    wrong = content()
+    wrong["robot"] = yaml.safe_load(soft_twin.load_robot("slender").path.read_text(encoding="utf-8"))["robot"]
+    path = tmp_path / "slender.yaml"
+    path.write_text(yaml.safe_dump(wrong), encoding="utf-8")
+    with pytest.raises(DescriptionError, match="learning: is of a robot of kind fem that chambers move"):
+        soft_twin.load_robot(path)
+
+
+def test_the_membrane_is_as_large_and_thin_as_it_should_be():
+    robot, learning = learnable("membrane")
+    twin = robot.build_twin()
+    surface = surface_of(twin, learning.surface)
+    np.testing.assert_allclose(np.ptp(surface.points, axis=0), [0.320, 0.320, 0.0], atol=1e-12)
+    heights = np.unique(np.round(twin.body.mesh.nodes[:, 2], 6))
+    np.testing.assert_allclose(heights[[0, -3, -1]], [0.0, 0.010, 0.012])
+    assert len(robot.chamber_names) == 9
+    sides = np.ptp(twin.body.mesh.nodes[np.unique(twin.body.mesh.surface("cell_22"))], axis=0)
+    np.testing.assert_allclose(sides, [0.096, 0.096, 0.010], atol=1e-9)
