@@ -1,0 +1,204 @@
+"""An emulated neck in simulated time: its body, winches with a lag and a wrong zero, two IMU chips behind filters,
+and what holds its plate.
+
+Each tick of DT the body is stepped, both chips give as many samples as they have in that time, their gravity estimators
+take them, and the plate's holder decides on the cables. The chips were warmed up and calibrated in POSITIONS before, as
+a person does it by `calibrate_accelerometer`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
+from soft_twin.emulation.imu import STANDARD_GRAVITY as GRAVITY
+from soft_twin.emulation.imu import EmulatedImu
+from soft_twin.emulation.imus import FeltMotion
+from soft_twin.emulation.plant import Plant
+from soft_twin.inverse.plate_holder import Held, Measured, PlateHolder
+from soft_twin.robots.fem_robot import FemRobot
+from soft_twin.sensing.calibration import ImuCalibration
+from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
+from soft_twin.sensing.imu_calibration import calibrate_accelerometer
+from soft_twin.sensing.samples import ImuSample
+from soft_twin.twins.constant_curvature import pitch_roll_of
+from soft_twin.twins.constant_curvature.orientation import axis_of
+
+DT, IMU_PERIOD = 0.02, 0.01  # [s]
+AMBIENT, STEADY, SETTLED = 25.0, 12.0, 3.0  # [°C], how long chips are warmed up, and filters run before all [s]
+FACES = np.vstack([np.eye(3), -np.eye(3)])
+LEANING = np.vstack([FACES, FACES + 0.45 * np.roll(FACES, 1, axis=1), FACES + 0.45 * np.roll(FACES, 2, axis=1)])
+POSITIONS = LEANING / np.linalg.norm(LEANING, axis=1, keepdims=True)  # what points up on the board
+FILTER = "vqf"  # the EKF, which learns the errors of its chip as well, is misled by a plate that jerks: up to 1°
+EACH_POSITION = 1.0  # [s]
+HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
+UPRIGHT = 90.0  # [°] inclination of a base that stands
+SOFTLY = 0.3  # [s] time constant of the tensions as the driver tells them
+ENTERED, OVERSHOT = 0.3, 0.05  # [°] within which a motion has settled; share of it
+TENSION_NOISE = 0.05  # [N]
+
+
+class FilteredImu:
+    """A chip with the filter that takes its samples.
+
+    Attributes:
+        gravity: (3,) in the frame that the board is mounted in [m/s²]; None: not known.
+    """
+
+    def __init__(self, mounting: np.ndarray, seed: int):
+        """Calibrated; `mounting`: (3, 3) from the board's frame."""
+        self._chip, self._duty, self._time = EmulatedImu(None, seed), 0.0, 0.0
+        self.gravity: np.ndarray | None = None
+        self._estimator = GravityEstimator(mounting)
+        for _ in range(round(STEADY / IMU_PERIOD)):
+            self.sense(np.zeros(3), np.array([0.0, 0.0, GRAVITY]))
+        fit = calibrate_accelerometer(np.array([self._mean_force(GRAVITY * up) for up in POSITIONS]))
+        matrix, offset = tuple(map(tuple, fit.matrix.tolist())), tuple(fit.offset.tolist())
+        calibration = ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)
+        self._estimator = GravityEstimator(mounting, GravityParameters(calibration=calibration), FILTER)
+
+    def sense(self, rate: np.ndarray, force: np.ndarray) -> None:
+        """One sample, through its filter."""
+        estimate = self._estimator.update(self._sample(rate, force))
+        self._duty = estimate.heater_duty
+        self.gravity = estimate.gravity_in_base if estimate.valid else None
+
+    def _mean_force(self, force: np.ndarray) -> np.ndarray:
+        count = round(EACH_POSITION / IMU_PERIOD)
+        return np.mean([self._sample(np.zeros(3), force).specific_force for _ in range(count)], axis=0)
+
+    def _sample(self, rate: np.ndarray, force: np.ndarray) -> ImuSample:
+        self._time += IMU_PERIOD
+        return self._chip.sample(self._time, rate, force, AMBIENT, self._duty, IMU_PERIOD)
+
+
+class NeckLoop:
+    """See the module's docstring.
+
+    Attributes:
+        plant: the body.
+        holder: what holds its plate.
+        silent: names of IMUs that are not heard now.
+        trace: (t, 2) pitch and roll of the plate [°], tick by tick.
+    """
+
+    def __init__(
+        self,
+        robot: FemRobot,
+        holder: PlateHolder,
+        zero: Sequence[float] = (0.0, 0.0, 0.0),
+        inclination: float = UPRIGHT,
+        payload: float = 0.0,
+        seed: int = 0,
+    ):
+        """Rest, IMUs warm.
+
+        Args:
+            robot: the neck.
+            holder: begins anew.
+            zero: (c,) cable that the winches have wound in where they say 0 [m].
+            inclination: of the base to the ground [°], 90: upright.
+            payload: on the plate [kg].
+            seed: of IMUs and noise.
+        """
+        self.plant, self.holder = Plant(robot), holder
+        self._zero, self._payload = np.asarray(zero, dtype=float), 0.0
+        self._motion: BaseMotion = inclinations([inclination], 1.0, 1.0)
+        self._base = moving_base(self._motion, HOLDING)
+        self._felt = FeltMotion(robot, self._motion, IMU_PERIOD)
+        self._imus = [FilteredImu(place.mounting, seed + i) for i, place in enumerate(robot.imus)]
+        self._names = [place.name for place in robot.imus]
+        self._plate_at = next(i for i, place in enumerate(robot.imus) if place.plate is not None)
+        self._base_at = next(i for i, place in enumerate(robot.imus) if place.plate is None)
+        self._rng = np.random.default_rng(seed)
+        self._rate, self._lag = robot.winches.cable_limits.rate, robot.emulated.motor_lag
+        self.driven = np.zeros(len(robot.cable_names))  # what the winches say
+        self._wound = self._zero.copy()
+        self._tensions = np.zeros_like(self.driven)
+        self.silent: set[str] = set()
+        self._pitch_roll: list[tuple[float, float]] = []
+        self.load(payload)
+        self.plant.settle(self._base.gravity)
+        for _ in range(round(SETTLED / IMU_PERIOD)):
+            self._sense()
+        holder.look(self.measured, DT)
+        holder.begin_at(self.driven)
+
+    @property
+    def trace(self) -> np.ndarray:
+        return np.degrees(self._pitch_roll).reshape(-1, 2)
+
+    @property
+    def measured(self) -> Measured:
+        """What the holder knows of."""
+        base, plate = (
+            None if self._names[i] in self.silent else self._imus[i].gravity for i in (self._base_at, self._plate_at)
+        )
+        return Measured(base, plate, self._tensions, self.driven)
+
+    def load(self, payload: float) -> None:
+        """What hangs on the plate from now on [kg]."""
+        self.plant.model.body.attach_mass("tip", payload - self._payload)
+        self.plant.model.update_mass()
+        self._payload = payload
+
+    def run(self, seconds: float) -> Held:
+        """Let time pass; the last of what the holder did."""
+        for _ in range(round(seconds / DT)):
+            held = self.holder.update(self.measured, DT)
+            self._wind(held.tick.displacements)
+            for _ in range(round(DT / IMU_PERIOD)):
+                self._sense()
+            self._pitch_roll.append(pitch_roll_of(self.plant.plates.rotations[0][:, 2]))
+        return held
+
+    def _wind(self, displacements: np.ndarray) -> None:
+        """Winches follow at their rate, the drums with a lag, and the body both."""
+        self.driven = self.driven + np.clip(displacements - self.driven, -self._rate * DT, self._rate * DT)
+        self._wound = self._wound - np.expm1(-DT / self._lag) * (self.driven + self._zero - self._wound)
+        self.plant.step(DT, self._wound, self._base)
+        felt = self.plant.efforts + TENSION_NOISE * self._rng.standard_normal(len(self.driven))
+        self._tensions = self._tensions - np.expm1(-DT / SOFTLY) * (felt - self._tensions)
+
+    def _sense(self) -> None:
+        """One sample of each IMU."""
+        for imu, felt in zip(self._imus, self._felt.at(HOLDING, self.plant.plates), strict=True):
+            imu.sense(*felt)
+
+
+@dataclass(frozen=True)
+class Step:
+    """How a plate came to a target.
+
+    Attributes:
+        settling: after which it stays within ENTERED of where it comes to rest [s].
+        overshoot: of the way, beyond the target.
+        steady: angle to the target, mean of the last half second [°].
+        payload: as it was estimated at the end [kg]; NaN: nobody looked.
+    """
+
+    settling: float
+    overshoot: float
+    steady: float
+    payload: float
+
+
+def step_to(loop: NeckLoop, pitch: float, roll: float, seconds: float = 3.0) -> Step:
+    """Ask for a pose [°] at once, and see how the plate comes to it.
+
+    The overshoot is along the way from where it stood to the target.
+    """
+    begun = len(loop.trace)
+    start = loop.trace[-1] if begun else np.zeros(2)
+    loop.holder.controller.aim(*np.radians([pitch, roll]))
+    held = loop.run(seconds)
+    trace, target = loop.trace[begun:], np.array([pitch, roll])
+    axes = np.array([axis_of(*np.radians(each)) for each in trace])
+    off = np.degrees(np.arccos(np.minimum(1.0, axes @ axis_of(*np.radians(target)))))
+    late = np.flatnonzero(off > max(ENTERED, 1.5 * off[-25:].max()))
+    way = target - start
+    beyond = ((trace - target) @ way).max() / (way @ way)
+    known = float("nan") if held.payload is None else held.payload.mass
+    settling = DT * (late[-1] + 1) if len(late) else 0.0
+    return Step(float(settling), max(0.0, float(beyond)), float(off[-25:].mean()), known)

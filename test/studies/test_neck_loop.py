@@ -1,0 +1,64 @@
+"""The neck's loop in simulated time: two IMUs behind their filters, winches, a payload, and what goes wrong."""
+
+import numpy as np
+import pytest
+
+import soft_twin
+from soft_twin.inverse.plate_controller import CommandLimits, PlateController
+from soft_twin.inverse.plate_holder import PlateHolder
+from soft_twin.studies.neck_loop import DT, NeckLoop, step_to
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return soft_twin.load_robot("neck")
+
+
+@pytest.fixture(scope="module")
+def loop(robot):
+    """Steered by chords, which are degrees off, and held."""
+    limits = CommandLimits(robot.winches.cable_limits.displacement, robot.winches.cable_limits.rate)
+    return NeckLoop(robot, PlateHolder(PlateController(robot.build_twin("pcc_chord"), limits=limits)))
+
+
+def test_the_plate_is_held_by_what_the_filters_say(loop):
+    step = step_to(loop, 15.0, 10.0, seconds=2.5)
+    assert step.steady < 0.5 and step.overshoot < 0.05
+    assert np.isnan(step.payload)
+
+
+def test_without_the_plates_imu_it_is_steered_and_with_it_held_again(loop):
+    loop.silent = {"plate"}
+    before = loop.holder.controller.correction
+    assert "IMU of the plate" in loop.run(0.2).open_because
+    np.testing.assert_array_equal(loop.holder.controller.correction, before)
+    loop.silent = set()
+    assert loop.run(0.2).open_because == ""
+
+
+def test_a_payload_that_drops_off_tilts_the_plate_for_a_moment_only(loop):
+    loop.load(1.0)
+    loop.run(1.5)
+    loop.load(0.0)
+    begun = len(loop.trace)
+    loop.run(1.5)
+    away = np.abs(loop.trace[begun:] - [15.0, 10.0]).max(axis=1)
+    assert away.max() < 5.0
+    assert away[-1] < 0.5
+
+
+def test_a_payload_that_swings_is_held_within_degrees(loop):
+    begun = len(loop.trace)
+    for i in range(round(1.5 / DT)):
+        loop.load(0.5 + 0.3 * np.sin(9.0 * DT * i))
+        loop.run(DT)
+    loop.load(0.0)
+    assert np.abs(loop.trace[begun:] - [15.0, 10.0]).max() < 4.0
+    assert np.isfinite(loop.trace).all()
+
+
+def test_a_base_on_its_side_is_felt_by_both_imus(robot):
+    holder = PlateHolder(PlateController(robot.build_twin("pcc_chord")))
+    lying = NeckLoop(robot, holder, inclination=0.0)
+    for gravity in (lying.measured.base, lying.measured.plate):
+        np.testing.assert_allclose(gravity, [0.0, -9.81, 0.0], atol=0.6)
