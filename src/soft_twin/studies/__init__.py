@@ -8,6 +8,16 @@ EXPERIMENTS = {
     "imu": "temperature control and EKF ablated on an emulated chip; filters on real recordings (BROAD)",
     "imu_parameters": "the EKF's parameters chosen on all recordings but one, its error on that one beside VQF's",
     "tm40": "the tensegrity arm's shape from inclinations: the paper's experiments, each estimator against the truth",
+    "neck": "the soft neck's targets by each model, open and closed loop, on an emulated neck; 70 poses with 0…1000 g",
+    "learning/membrane": "a membrane's surface, simulated, learned, and corrected by 40 scans: errors before and after",
+    "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
+    "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",
+    "slender/real2sim": "releases at five inclinations: the emulated robot, its tuned twin, beam theory",
+    "slender/static": "straight in six attitudes: sagging, then compensated; robot and twin correlated",
+    "slender/bent": "a bend of 30° held through six attitudes, with and without compensation",
+    "slender/long": "a distal segment of 80 mm, by one number of the description; nothing tuned again",
+    "slender/speed": "how fast the base may turn and travel before the tip's error doubles; gravity looked ahead",
+    "slender/heating": "yaw by the EKF while a chip warms, with and without temperature control",
     "tensegrity_arm": "the tensegrity twin on recordings of a real arm with five IMUs",
 }
 
@@ -22,5 +32,11 @@ VALIDATIONS = {
     "poke": "a cylinder pressed 40 mm into a soft cube and withdrawn: force curve, penetration",
     "poke_fine": "the poke on a mesh as fine as the paper's (half an hour)",
     "sopra": "a pneumatic arm: six chambers at 60 kPa, one at a time",
+    "neck": "real necks with three cables: encoders in, inclination out, by constant curvature and by finite elements",
     "scale": "a bar of 564 to 150 000 coordinates, at rest and in motion: time, memory (minutes)",
 }
+
+MODULES = {
+    ("validate", "neck"): "neck_logs",
+    **{("experiment", name): name.replace("/", ".") for name in EXPERIMENTS if "/" in name},
+}  # where a study's module is not called as the study is

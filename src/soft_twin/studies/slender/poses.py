@@ -1,0 +1,205 @@
+"""What `static`, `bent` and `long` share: a robot at rest in an attitude, which sags until it is compensated."""
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.spatial.transform import Rotation
+
+from soft_twin.emulation.plant import Plant
+from soft_twin.emulation.spline_motion import SplineMotion
+from soft_twin.inverse.targets import actuation_target, pose_target
+from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.recording.simulated import SimulatedRecording
+from soft_twin.robots import load_robot
+from soft_twin.robots.cable_tube import CableTube
+from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, delay, shadow
+from soft_twin.studies.slender.shared import Motion, write_table
+
+matplotlib.use("Agg")
+
+SAGGING, RAMP, HELD = 3.0, 1.5, 2.5  # [s] without compensation; until the target is where it shall be; and then
+LAST = 1.0  # [s] at the end, which count as at rest
+LONGEST_DELAY = 0.2  # [s]
+LOOP = "in simulated time, 50 Hz: chip, filter, controller, winches, body; no nodes"
+
+
+@dataclass(frozen=True)
+class Pose:
+    """How the base stands: its axis at `inclination` to the ground [°], turned about it by `roll` [°] before."""
+
+    inclination: float
+    roll: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.inclination:g}°" + (f", rolled by {self.roll:g}°" if self.roll else "")
+
+    @property
+    def attitude(self) -> Rotation:
+        """base_link → world."""
+        return Rotation.from_euler("x", 90.0 - self.inclination, degrees=True) * Rotation.from_euler(
+            "z", self.roll, degrees=True
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pose.
+
+    Attributes:
+        pose: in words.
+        correlation: of the robot's tip with that of a dynamic twin whose winches do the same, all of the time.
+        correlation_static: with that of the controller's twin, which knows no time.
+        sag_mm: of the robot, from its target, before it was compensated.
+        error_mm, lateral_mm: at rest in the end, and what of it is across the base's axis.
+        twin_error_mm: what the controller's twin expected: how near its cables can come at all.
+        apart_mm: the robot from the controller's twin in the end.
+        settled_s: from the start of compensation, RAMP included, until the robot's tip stays within a millimetre of
+            where it ends.
+        delay_s: of the winches behind the commands.
+    """
+
+    pose: str
+    correlation: float
+    correlation_static: float
+    sag_mm: float
+    error_mm: float
+    lateral_mm: float
+    twin_error_mm: float
+    apart_mm: float
+    settled_s: float
+    delay_s: float
+
+
+def stand(real: str, twin: str, target: tuple[float, float, float], pose: Pose) -> tuple[Course, Motion]:
+    """Held straight, let go with winches at home, compensated after SAGGING, by a target that goes from where the
+    twin's tip then is to `target` in RAMP: the course, and what a dynamic twin makes of it. Descriptions by paths."""
+    robot, ours = load_robot(real), load_robot(twin)
+    plant, controller = Plant(robot), ours.build_controller(reuse=True)
+    plant.straighten()
+    loop = Loop(robot, plant, controller, SplineMotion([0.0, 1.0], Rotation.concatenate([pose.attitude] * 2)))
+    controller.enable(True)
+    controller.aim(actuation_target(controller.inverse, np.zeros(len(robot.cable_names))))
+    loop.run(SAGGING)
+    sagged = controller.twin.tip
+
+    def lead(time: float) -> None:
+        share = min((time - SAGGING) / RAMP, 1.0)
+        smooth = share * share * (3.0 - 2.0 * share)
+        controller.aim(pose_target(controller.inverse, sagged + smooth * (np.array(target) - sagged)))
+
+    loop.run(SAGGING + RAMP + HELD, lead)
+    course, body = loop.course(), ours.build_dynamic_twin(PERIOD)
+    body.straighten()
+    return course, shadow(body, course)
+
+
+def stand_all(
+    real: CableTube, twin: CableTube, target: tuple[float, float, float], poses: list[Pose]
+) -> list[tuple[Course, Motion]]:
+    """Every pose, in parallel, with progress."""
+    work = partial(stand, str(real.path), str(twin.path), target)
+    found = compute_all(work, poses, Workers(0), None, terminal_progress, "poses")
+    terminal_progress("")
+    return found
+
+
+def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion) -> Row:
+    """A row of the table."""
+    end, goal = course.times[-1], np.array(target)
+    last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
+    miss = (last.tips - goal).mean(axis=0)
+    held = course.after(SAGGING)
+    away = np.linalg.norm(held.tips - last.tips.mean(axis=0), axis=1) > 1e-3
+    settled = held.times[np.flatnonzero(away)[-1] + 1] - SAGGING if away.any() else 0.0
+    return Row(
+        pose=str(pose),
+        correlation=correlation(course.tips, virtual.tips),
+        correlation_static=correlation(course.tips, course.twin_tips),
+        sag_mm=1e3 * float(np.linalg.norm((sagged.tips - goal).mean(axis=0))),
+        error_mm=1e3 * float(np.linalg.norm(miss)),
+        lateral_mm=1e3 * float(np.linalg.norm(miss[:2])),
+        twin_error_mm=1e3 * float(np.linalg.norm((last.twin_tips - goal).mean(axis=0))),
+        apart_mm=1e3 * float(np.linalg.norm((last.tips - last.twin_tips).mean(axis=0))),
+        settled_s=float(settled),
+        delay_s=delay(held.asked, held.wound, PERIOD, LONGEST_DELAY),
+    )
+
+
+def table(rows: list[Row]) -> str:
+    """One line a pose."""
+    lines = [
+        f"{'base':26} {'r':>8} {'r, static':>9} {'sag [mm]':>8} {'error [mm]':>10} {'lateral':>7} {'reachable':>9} "
+        f"{'apart':>6} {'settled [s]':>11} {'delay [s]':>9}"
+    ]
+    lines += [
+        f"{each.pose:26} {each.correlation:8.5f} {each.correlation_static:9.4f} {each.sag_mm:8.2f} "
+        f"{each.error_mm:10.2f} {each.lateral_mm:7.2f} {each.twin_error_mm:9.2f} {each.apart_mm:6.2f} "
+        f"{each.settled_s:11.2f} {each.delay_s:9.3f}"
+        for each in rows
+    ]
+    return "\n".join(lines)
+
+
+def report(
+    folder: Path,
+    name: str,
+    twin: CableTube,
+    target: tuple[float, float, float],
+    poses: list[Pose],
+    found: list[tuple[Course, Motion]],
+    numbers: dict[str, Any],
+) -> str:
+    """Table, table.json, picture and recording of an experiment; `numbers`: the paper's and the reach."""
+    rows = [row(pose, target, *each) for pose, each in zip(poses, found, strict=True)]
+    write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP, **numbers})
+    draw(folder / f"{name}.png", target, poses, found)
+    record(folder / f"{name}.mcap", twin, {str(pose): each for pose, each in zip(poses, found, strict=True)})
+    told = "; ".join(f"{who}: {json_words(what)}" for who, what in numbers.items())
+    return f"{table(rows)}\n{told}\nloop: {LOOP}"
+
+
+def json_words(numbers: dict[str, Any]) -> str:
+    """Names and values in one line."""
+    return ", ".join(f"{name} {value}" for name, value in numbers.items())
+
+
+def record(path: Path, robot: CableTube, courses: dict[str, tuple[Course, Motion]]) -> None:
+    """Courses one behind the other, each a phase."""
+    begin = 0.0
+    with SimulatedRecording(path, robot) as recording:
+        for phase, (course, virtual) in courses.items():
+            recording.text("run/phase", begin, phase)
+            for i, when in enumerate(begin + course.times):
+                recording.vector("gravity", when, course.estimated[i])
+                recording.pose("truth/tip", when, course.tips[i], course.axes[i])
+                recording.pose("twin/tip", when, course.twin_tips[i], virtual.axes[i])
+                recording.joints("cables/command", when, robot.cable_names, course.asked[i], np.zeros(0))
+            begin += float(course.times[-1]) + PERIOD
+
+
+def draw(path: Path, target: tuple, poses: list[Pose], found: list[tuple[Course, Motion]]) -> None:
+    """Coordinates of the tip over time, as in the paper's Figures 12 to 14."""
+    figure = Figure(figsize=(3.2 * len(poses), 5.0), layout="constrained")
+    plots = figure.subplots(2, len(poses), sharex=True, sharey="row", squeeze=False)
+    for column, pose, (course, virtual) in zip(plots.T, poses, found, strict=True):
+        across, along = column
+        for axis, colour in ((0, "#009e73"), (1, "#0072b2"), (2, "#d55e00")):
+            axes = along if axis == 2 else across
+            axes.plot(course.times, 1e3 * course.tips[:, axis], color=colour, label=f"{'xyz'[axis]}, emulated robot")
+            axes.plot(course.times, 1e3 * virtual.tips[:, axis], "--", color=colour, label=f"{'xyz'[axis]}, twin")
+            axes.axhline(1e3 * target[axis], color="0.6", linewidth=0.8)
+        across.set_title(str(pose), fontsize=10)
+        along.set_xlabel("time [s]")
+        for axes in column:
+            axes.axvspan(0.0, SAGGING, color="0.93")
+            axes.grid(alpha=0.3)
+    plots[0, 0].set_ylabel("tip [mm]")
+    plots[1, 0].set_ylabel("tip [mm]")
+    plots[0, 0].legend(fontsize=7)
+    plots[1, 0].legend(fontsize=7)
+    figure.savefig(path, dpi=110)

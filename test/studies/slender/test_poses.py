@@ -1,0 +1,53 @@
+"""The loop in simulated time, in small: it holds a robot straight that sags without it, as its twin says."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from soft_twin.studies.slender import loop, poses
+
+STRAIGHT = (0.0, 0.0, 0.1)
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(poses, "SAGGING", 0.4)
+    monkeypatch.setattr(poses, "RAMP", 0.3)
+    monkeypatch.setattr(poses, "HELD", 0.2)
+    monkeypatch.setattr(poses, "LAST", 0.1)
+    monkeypatch.setattr(loop, "SETTLED", 2.0)
+
+
+def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, short, tmp_path):
+    pose = poses.Pose(0.0, 60.0)
+    course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, pose)
+    found = poses.row(pose, STRAIGHT, course, virtual)
+    assert found.sag_mm > 2.0 and found.lateral_mm < 0.3 * found.sag_mm
+    assert found.correlation > 0.998
+    assert 0.0 < found.delay_s < 0.05
+    sideways = np.array([np.sin(np.radians(60.0)), np.cos(np.radians(60.0))])  # where gravity pulls, seen rolled
+    sagged = course.after(0.4, 0.4).tips[0, :2]
+    assert np.allclose(-sideways, sagged / np.linalg.norm(sagged), atol=0.15)
+    json.dumps(asdict(found))
+    poses.draw(tmp_path / "poses.png", STRAIGHT, [pose], [(course, virtual)])
+    poses.record(tmp_path / "poses.mcap", same, {str(pose): (course, virtual)})
+    assert (tmp_path / "poses.png").exists() and (tmp_path / "poses.mcap").exists()
+    assert str(pose) in poses.table([found])
+
+
+def test_a_delay_is_found_between_samples_and_a_correlation_is_pearsons():
+    t = np.arange(0.0, 4.0, 0.02)
+    wave = np.column_stack([np.sin(2.0 * t), np.cos(3.0 * t)])
+    late = np.column_stack([np.sin(2.0 * (t - 0.05)), np.cos(3.0 * (t - 0.05))])
+    assert loop.delay(wave, late, 0.02, 0.2) == pytest.approx(0.05, abs=1e-3)
+    assert loop.correlation(wave[:, :1], late[:, :1]) == pytest.approx(np.corrcoef(wave[:, 0], late[:, 0])[0, 1])
+    assert loop.correlation(wave, -wave) == pytest.approx(-1.0)
+
+
+def test_winches_keep_their_rate_and_lag():
+    winches = loop.Winches(rate=0.05, lag=0.02, wound=np.zeros(1))
+    reached = [winches.step(np.array([0.01]), 0.02)[0] for _ in range(30)]
+    assert max(np.diff(reached)) <= 0.05 * 0.02 + 1e-12
+    assert reached[0] == pytest.approx(0.001 * (1.0 - np.exp(-1.0))) and reached[-1] == pytest.approx(0.01, rel=1e-3)
