@@ -11,12 +11,13 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10)
 # Runs its arguments quietly; what they printed is shown when they fail.
 QUIETLY = quietly() { "$$@" > $(VENV)/last.log 2>&1 || { cat $(VENV)/last.log; exit 1; }; }; quietly
 
-.PHONY: help run test lint clean
+.PHONY: help run test distributions lint clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make run     run a robot's whole loop on emulated hardware; ROBOT=$(ROBOT) ARGUMENTS='$(ARGUMENTS)'"
 	@echo "make test    run all tests; ARGUMENTS='-k gravity' chooses"
+	@echo "make distributions  fast tests beside each ROS distribution's numpy and scipy; ARGUMENTS='humble'"
 	@echo "make lint    check the code's style"
 	@echo "make clean   remove everything that was installed or built here"
 
@@ -25,6 +26,9 @@ run: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	@$(BIN)/python -m pytest -q $(ARGUMENTS)
+
+distributions: $(VENV)/.python
+	@$(BIN)/python test/distributions.py $(ARGUMENTS)
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
@@ -42,7 +46,7 @@ $(VENV)/.python:
 		$$python -m venv $(VENV) && touch $@ && exit 0 || exit 2; \
 	done; echo "make: needs Python 3.10 to 3.13, found none among $(PYTHONS); say PYTHON=path" >&2; exit 2
 
-$(VENV)/.packages: setup.py setup.cfg $(VENV)/.python
+$(VENV)/.packages: pyproject.toml $(VENV)/.python
 	@echo "installing Python packages and ROS 2 (once)"
 	@$(QUIETLY) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[ros,test]'
 	@touch $@
