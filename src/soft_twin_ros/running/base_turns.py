@@ -32,6 +32,10 @@ class BaseTurns(RunSequence):
     holds: Mapping[str, str] = field(default_factory=dict)
     solver: str = "gravity_to_actuators"
 
+    @property
+    def driven_by(self) -> str:
+        return self.solver
+
     def run(self, leader: Leader) -> None:
         leader.enter("starting")
         leader.wait_until_ready(START_PATIENCE)

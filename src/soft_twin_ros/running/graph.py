@@ -1,6 +1,7 @@
 """Which nodes make up which robot: read by launch files and by the command line alike."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,18 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 
-OPTIONAL = {"recorder", "emulated_robot", "pressures_to_valves"}  # nodes that are not in every graph of their robot
+POSE = "pose_to_cables"
+OPTIONAL = {  # nodes that are not in every graph of their robot
+    *("recorder", "emulated_robot", "pressures_to_valves"),
+    *(POSE, "plate_imu_to_gravity"),
+}
+MANAGED = (  # nodes with a managed node's life cycle, in the order in which they are brought up
+    *("imu_to_gravity", "plate_imu_to_gravity", "imus_to_inclinations", "cables_to_motors", "pressures_to_valves"),
+    *("struts_to_shape", "gravity_to_cables", "gravity_to_actuators", "pose_to_cables"),
+)
+PROGRAMS = {"plate_imu_to_gravity": "imu_to_gravity"}  # of nodes that are not called as their program is
 EMULATED = ("emulated_robot", "emulated_arm")  # nodes that stand in for a robot
+EMULATED_START = 180.0  # [s] until an emulated robot has its devices, on a busy host that compiles
 EMULATED_PATIENCE = 3.0  # [s] an emulated robot on a busy host tells of up to 2 s at once, in samples that are as old
 DAC_RANGE = (0.1e6, 0.6e6)  # [Pa] of VEAB valves, see driving.dac_board
 
@@ -46,7 +57,8 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Devices:
-    """Where a robot's drivers find it: device paths of its IMU board, its CAN adapter and its valves' board.
+    """Where a robot's drivers find it: device paths of its IMU board, its CAN adapter, its valves' board and the IMU
+    board on its plate.
 
     What is empty has no driver here: a micro-ROS board publishes by itself.
     """
@@ -54,20 +66,23 @@ class Devices:
     imu: str = ""
     can: str = ""
     valves: str = ""
+    plate_imu: str = ""
 
 
 def emulated_devices(folder: str | Path) -> Devices:
     """The devices that an emulated robot puts into a folder."""
-    return Devices(*(str(Path(folder) / name) for name in ("imu", "can", "valves")))
+    return Devices(*(str(Path(folder) / name) for name in ("imu", "can", "valves", "plate_imu")))
 
 
-def default_device_folder(robot_name: str) -> Path:
-    """Where an emulated robot keeps its devices when nothing else is said: a folder of this user's.
+def own_folder(robot_name: str, namespace: str) -> Path:
+    """The folder of a robot in a namespace of this ROS domain, and this user's, where an emulated one keeps its devices
+    when nothing else is said.
 
     Raises:
         UsageError: see `private_folder`.
     """
-    return private_folder() / robot_name
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    return private_folder() / f"domain-{domain}" / namespace.strip("/") / robot_name
 
 
 def graph(
@@ -76,6 +91,8 @@ def graph(
     emulation: Mapping[str, Any] | None = None,
     recording: str | Path | None = None,
     namespace: str | None = None,
+    managed: bool = False,
+    solver: str = "",
 ) -> list[NodeSpec]:
     """The nodes of a robot, in the order in which they are best started.
 
@@ -85,6 +102,9 @@ def graph(
         emulation: parameters of the emulated robot, over those of the description.
         recording: file that everything is recorded to; without, nothing is.
         namespace: of the nodes; the robot's name by default.
+        managed: nodes do not configure and activate themselves: one more, `bringup`, does.
+        solver: the node that says what the actuators shall do; default: `pose_to_cables` where the description has it
+            among its nodes, else the one that holds the tip, see `solver_of`.
 
     Raises:
         UsageError: there is no graph for this kind of robot.
@@ -93,37 +113,66 @@ def graph(
     kind = type(robot)
     if kind not in GRAPHS:
         raise UsageError(f"no node graph for robots like '{robot.name}' ({kind.__name__})")
-    own = GRAPHS[kind](robot, devices, dict(emulation or {}), recording)
+    namespace = (namespace or robot.name).strip("/")
+    folder = str(own_folder(robot.name, namespace))
+    solver = solver or (POSE if POSE in robot.nodes else "")
+    own = GRAPHS[kind](robot, devices, {"device_folder": folder} | dict(emulation or {}), recording, solver)
     unknown = set(robot.nodes) - set(own) - OPTIONAL
     if unknown:
         raise DescriptionError(f"{robot.path}: nodes: there is no {', '.join(sorted(unknown))}, only {', '.join(own)}")
+    if managed:
+        own |= _brought_up(own)
     common = {"robot": _reference(robot)}
     return [
-        NodeSpec(name, name, namespace or robot.name, common | robot.nodes.get(name, {}) | parameters)
+        NodeSpec(PROGRAMS.get(name, name), name, namespace, common | robot.nodes.get(name, {}) | parameters)
         for name, parameters in own.items()
     ]
 
 
+def _brought_up(nodes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The managed ones among the nodes, which wait for it, and the node that brings them up."""
+    names = [name for name in MANAGED if name in nodes]
+    return {name: nodes[name] | {"autostart": False} for name in names} | {"bringup": {"nodes": names}}
+
+
 def solver_of(robot: DrivenRobot) -> str:
-    """The node that compensates for gravity: by its old name where there are cables alone."""
+    """The node that holds the tip, whatever gravity does: by its old name where there are cables alone."""
     return "gravity_to_actuators" if robot.chamber_names else "gravity_to_cables"
 
 
 def _driven(
-    robot: DrivenRobot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
+    robot: DrivenRobot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None, solver: str
 ) -> dict[str, dict[str, Any]]:
     """A body that cables, chambers or both move: nodes by name with the parameters that are decided here."""
     nodes: dict[str, dict[str, Any]] = {}
     if recording is not None:
         nodes["recorder"] = {"path": str(recording)}
-    patience = {"stale_after": EMULATED_PATIENCE} if devices is None else {}
+    emulated = devices is None
     if devices is None:
-        folder = emulation.setdefault("device_folder", str(default_device_folder(robot.name)))
-        devices = emulated_devices(folder)
+        devices = emulated_devices(emulation["device_folder"])
         nodes["emulated_robot"] = emulation
-    nodes["imu_to_gravity"] = {"device": devices.imu}
-    patient = {solver_of(robot): {}} | _drivers(robot, devices)
-    return nodes | {name: patience | robot.nodes.get(name, {}) | own for name, own in patient.items()}
+    there = {"appears_within": EMULATED_START} if emulated else {}
+    patience = {"stale_after": EMULATED_PATIENCE} if emulated else {}
+    nodes["imu_to_gravity"] = there | robot.nodes.get("imu_to_gravity", {}) | {"device": devices.imu}
+    solver = solver or solver_of(robot)
+    nodes[solver] = patience | robot.nodes.get(solver, {})
+    if solver == POSE:
+        own = robot.nodes.get("plate_imu_to_gravity", {})
+        nodes["plate_imu_to_gravity"] = there | own | _plate_imu(robot) | {"device": devices.plate_imu}
+    for name, parameters in _drivers(robot, devices).items():
+        nodes[name] = there | patience | robot.nodes.get(name, {}) | parameters
+    return nodes
+
+
+def _plate_imu(robot: DrivenRobot) -> dict[str, Any]:
+    """Which IMU it is.
+
+    Raises:
+        DescriptionError: there is none.
+    """
+    if (place := robot.plate_imu) is None:
+        raise DescriptionError(f"{robot.path}: nodes.{POSE}: no IMU of robot.imus is on the plate that 'tip' is")
+    return {"imu": place.name}
 
 
 def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
@@ -144,7 +193,7 @@ def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
 
 
 def _tensegrity_arm(
-    robot: Robot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None
+    robot: Robot, devices: Devices | None, emulation: dict[str, Any], recording: str | Path | None, solver: str
 ) -> dict[str, dict[str, Any]]:
     """A tensegrity arm: its sensors' boards publish on topics, so that a real one needs no device here."""
     nodes: dict[str, dict[str, Any]] = {}

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import select
 import signal
@@ -14,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from soft_twin.errors import RunError, UsageError
-from soft_twin.private_folder import private_folder
+from soft_twin.private_folder import claim, private_folder
 from soft_twin.resources import folder
 from soft_twin_ros.running.graph import NodeSpec
 
 FIRST_DOMAIN, LAST_DOMAIN = 42, 61  # of ROS 2; beyond 101 its ports would clash with those of other programs
 PATIENCE = 1.2  # [s] between asking a process to end and ending it
 PR_SET_PDEATHSIG = 1
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 def environment(logs: Path) -> dict[str, str]:
@@ -32,19 +31,19 @@ def environment(logs: Path) -> dict[str, str]:
     Args:
         logs: folder for ROS's own logs.
     """
-    own = {
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "FASTDDS_DEFAULT_PROFILES_FILE": str(folder("config") / "fastdds.xml"),
-        "ROS_LOG_DIR": str(logs),
-        "RCUTILS_COLORIZED_OUTPUT": "0",
-        "PYTHONUNBUFFERED": "1",
-        **dict.fromkeys(ONE_THREAD, "1"),
-    }
-    if os.environ.get("ROS_DISTRO") == "humble":
-        own["ROS_LOCALHOST_ONLY"] = "1"
+    own = {"ROS_LOG_DIR": str(logs), "RCUTILS_COLORIZED_OUTPUT": "0", "PYTHONUNBUFFERED": "1"}
     if "ROS_DOMAIN_ID" not in os.environ:
         own["ROS_DOMAIN_ID"] = str(claim_domain())
-    return own | os.environ
+    return own | SINGLE_THREAD | on_this_machine() | os.environ
+
+
+def on_this_machine() -> dict[str, str]:
+    """What lets nodes find those of this machine only, and soon."""
+    only_here = {"ROS_LOCALHOST_ONLY": "1"} if os.environ.get("ROS_DISTRO") == "humble" else {}
+    return only_here | {
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "FASTDDS_DEFAULT_PROFILES_FILE": str(folder("config") / "fastdds.xml"),
+    }
 
 
 def claim_domain() -> int:
@@ -54,17 +53,8 @@ def claim_domain() -> int:
         UsageError: all are claimed, or the folder of the locks is somebody else's.
     """
     for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1):
-        path = private_folder() / f"domain-{domain}.lock"
-        try:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise UsageError(f"the lock '{path}' cannot be used: {error.strerror}: remove it") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        return domain
+        if claim(private_folder() / f"domain-{domain}.lock") is not None:
+            return domain
     raise UsageError(f"ROS domains {FIRST_DOMAIN} to {LAST_DOMAIN} are all in use: set ROS_DOMAIN_ID to a free one")
 
 
@@ -139,7 +129,18 @@ class Processes:
         logs.mkdir(parents=True, exist_ok=True)
 
     def start(self, spec: NodeSpec) -> None:
-        """Start a node, in a process group of its own: a terminal's Ctrl-C ends it through its parent, in order."""
+        """Start a node, in a process group of its own: a terminal's Ctrl-C ends it through its parent, in order.
+
+        A node of this name that has ended is replaced.
+
+        Raises:
+            UsageError: one of this name lives, and nobody would end it.
+        """
+        before = self._processes.get(spec.name)
+        if before is not None and before.poll() is None:
+            raise UsageError(
+                f"{spec.name} has been started already: nodes of another namespace need processes of their own"
+            )
         with self._log(spec.name).open("wb") as log:
             self._processes[spec.name] = self._open(spec.command(), stdout=log, stderr=log)
 
@@ -157,6 +158,17 @@ class Processes:
             os.close(writing)
         self._processes[spec.name], self._leader = process, spec.name
         return Outcome(process, reading, self._log(spec.name))
+
+    @property
+    def processor_times(self) -> dict[str, float]:
+        """What each of these processes has computed until now, with those that it has started [s]; Linux tells it."""
+        names = {process.pid: name for name, process in self._processes.items()}
+        times = dict.fromkeys(self._processes, 0.0)
+        for pid in os.listdir("/proc"):
+            session, seconds = _processor_time(Path("/proc") / pid) if pid.isdigit() else (0, 0.0)
+            if session in names:
+                times[names[session]] += seconds
+        return times
 
     def check(self) -> None:
         """See that all processes live, but for the leader: see its outcome.
@@ -201,6 +213,15 @@ class Processes:
 
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
+
+
+def _processor_time(process: Path) -> tuple[int, float]:
+    """Session of a process, and what it and its children that have ended have computed [s]: see proc_pid_stat(5)."""
+    try:
+        fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0, 0.0
+    return int(fields[3]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def last_line(log: Path) -> str:

@@ -35,7 +35,8 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
     processes = Processes(recording.parent / "log", environment)
     devices = tempfile.mkdtemp(prefix="soft_twin-")
     try:
-        nodes = graph(robot, emulation={**sequence.emulation, "device_folder": devices}, recording=recording)
+        emulation = {**sequence.emulation, "device_folder": devices}
+        nodes = graph(robot, emulation=emulation, recording=recording, solver=sequence.driven_by)
         for node in nodes:
             processes.start(node)
         _lead(processes, sequence_node(sequence, nodes), interruption)

@@ -18,10 +18,12 @@ from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError, SoftTwinError
 from soft_twin_ros.conversions import to_array
+from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
 from soft_twin_ros.running.graph import EMULATED
 from soft_twin_ros.running.health import Drivers, NodesHealth, Told
+from soft_twin_ros.running.playing import Playing
 from soft_twin_ros.running.processes import Interruption, Outcome
 from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
@@ -65,6 +67,7 @@ class Runner(Node):
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
         self.create_subscription(PoseStamped, "truth/tip", self._take_tip, NEWEST)
         self.create_subscription(PoseStamped, "twin/tip", self._take_twin_tip, NEWEST)
+        self._events = executor_of(self)
 
     def enter(self, phase: str) -> None:
         self._phases.publish(String(data=phase))
@@ -94,10 +97,10 @@ class Runner(Node):
 
     def play(self, phase: str, motion: Motion) -> None:
         part, error = "", math.nan
-        end, lost = time.monotonic() + motion.duration, self._lost()
-        while time.monotonic() < end + self._lost() - lost:
+        playing = Playing(motion.duration, time.monotonic(), self._lost())
+        while not playing.over(time.monotonic(), self._phase_of_robot(), self._lost()):
             self._look()
-            if (now := self._health.value(self._emulated, "phase")) != part:
+            if (now := self._phase_of_robot()) != part:
                 if part in motion.holds:
                     self._progress.line(f"{phase:<8} {motion.holds[part]:>10}  {error:6.1f} mm: {motion.words}")
                 part = now
@@ -144,7 +147,7 @@ class Runner(Node):
             raise RunError(f"{self.get_namespace()[1:]}/{name}: {message}")
 
     def _listen(self) -> None:
-        rclpy.spin_once(self, timeout_sec=LOOK_PERIOD)
+        self._events.spin_once(timeout_sec=LOOK_PERIOD)
         self._interruption.check()
 
     def _take_diagnostics(self, message: DiagnosticArray) -> None:
@@ -173,9 +176,13 @@ class Runner(Node):
     def _unready(self) -> str:
         return "starting: " + "; ".join(f"{name}: {text}" for name, text in self._health.unready().items())
 
-    def _lost(self) -> float:
-        """How far the emulated robot is behind real time for good [s]."""
-        return self._number("behind_for_good")
+    def _phase_of_robot(self) -> str:
+        return self._health.value(self._emulated, "phase")
+
+    def _lost(self) -> float | None:
+        """How far the emulated robot is behind real time for good [s]; None where it has no time of its own."""
+        told = self._health.value(self._emulated, "behind_for_good")
+        return float(told) if told else None
 
     def _pace(self) -> float:
         """Seconds of the emulated robot's time a second, as nodes that wait for it feel it."""

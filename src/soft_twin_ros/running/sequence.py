@@ -78,6 +78,11 @@ class RunSequence(ABC):
     KIND: ClassVar[str]
     emulation: Mapping[str, Any]
 
+    @property
+    def driven_by(self) -> str:
+        """The node that says what the actuators shall do; "": nobody does, or it does not matter which."""
+        return ""
+
     @abstractmethod
     def run(self, leader: Leader) -> None:
         """All of it, from the moment when the nodes have been started.

@@ -1,11 +1,32 @@
+import ast
+import importlib
+import inspect
 import json
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from soft_twin import load_robot
 from soft_twin.errors import DescriptionError
+from soft_twin.resources import folder
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin_ros.running.graph import Devices, NodeSpec, default_device_folder, emulated_devices, graph
+from soft_twin_ros.running.graph import Devices, NodeSpec, emulated_devices, graph, own_folder
+
+DRAWN = {f"rviz_default_plugins/{name}": kind for name, kind in (("Marker", "Marker"), ("MarkerArray", "MarkerArray"))}
+DRAWN["rviz_default_plugins/Pose"] = "PoseStamped"  # what RViz's displays subscribe to
+
+
+def offers(executable):
+    """Types of the topics that a node's program offers, by their names, as its source says it."""
+    module = importlib.import_module(f"soft_twin_ros.{executable}")
+    classes = [each for _, each in inspect.getmembers(module, inspect.isclass) if "soft_twin_ros" in each.__module__]
+    found = {}
+    for source in {inspect.getsource(inspect.getmodule(each)) for each in classes}:
+        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+        for call in (each for each in calls if getattr(each.func, "attr", "") == "offer" and len(each.args) > 1):
+            found[getattr(call.args[1], "value", "")] = getattr(call.args[0], "id", "")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +52,7 @@ def test_an_emulated_robot_has_its_drivers_look_where_its_devices_are(slender):
 
 def test_without_a_word_the_devices_are_in_a_folder_of_the_users(slender):
     nodes = by_name(graph(slender))
-    assert nodes["emulated_robot"].parameters["device_folder"] == str(default_device_folder("slender"))
+    assert nodes["emulated_robot"].parameters["device_folder"] == str(own_folder("slender", "slender"))
 
 
 def test_a_real_robot_is_not_emulated(slender):
@@ -102,3 +123,51 @@ def test_an_emulated_robot_is_waited_for_longer_unless_its_description_says_how_
     assert own["gravity_to_cables"].parameters["stale_after"] == 3.0
     real = by_name(graph(slender, devices=Devices(imu="/dev/ttyUSB0", can="/dev/ttyACM0")))
     assert not any("stale_after" in node.parameters for node in real.values())
+
+
+def test_an_emulated_robot_may_take_its_time_until_its_devices_are_there(slender):
+    starting = by_name(graph(slender))
+    assert {starting[name].parameters["appears_within"] for name in ("imu_to_gravity", "cables_to_motors")} == {180.0}
+    assert "appears_within" not in starting["gravity_to_cables"].parameters
+    assert not any("appears_within" in node.parameters for node in graph(slender, devices=Devices("/dev/imu")))
+
+
+def test_managed_nodes_wait_for_the_one_that_brings_them_up(slender):
+    nodes = by_name(graph(slender, managed=True))
+    names = ["imu_to_gravity", "cables_to_motors", "gravity_to_cables"]
+    assert nodes["bringup"].parameters["nodes"] == names
+    assert not any(nodes[name].parameters["autostart"] for name in names)
+    assert "autostart" not in nodes["emulated_robot"].parameters
+    assert "bringup" not in by_name(graph(slender))
+
+
+def test_a_plate_that_is_held_has_an_imu_of_its_own():
+    neck = load_robot("neck")
+    nodes = by_name(graph(neck, devices=Devices("/dev/imu", "/dev/can", plate_imu="/dev/plate")))
+    assert list(nodes) == ["imu_to_gravity", "pose_to_cables", "plate_imu_to_gravity", "cables_to_motors"]
+    plate = nodes["plate_imu_to_gravity"]
+    assert plate.executable == "imu_to_gravity"
+    assert (plate.parameters["imu"], plate.parameters["device"]) == ("plate", "/dev/plate")
+    emulated = by_name(graph(neck, emulation={"device_folder": "/somewhere"}))
+    assert emulated["plate_imu_to_gravity"].parameters["device"] == "/somewhere/plate_imu"
+
+
+def test_a_plate_without_an_imu_cannot_be_held(tmp_path):
+    text = load_robot("neck").path.read_text().replace("name: plate, plate: plate, mount", "name: plate, mount")
+    (tmp_path / "neck.yaml").write_text(text)
+    with pytest.raises(DescriptionError, match="no IMU of robot.imus is on the plate"):
+        graph(load_robot(tmp_path / "neck.yaml"))
+
+
+@pytest.mark.parametrize("name", ["arm", "finger", "neck", "slender", "tm40"])
+def test_a_robot_has_a_launch_file_and_a_view_of_its_own_topics(name):
+    assert f'robot_launch("{name}")' in (folder("launch") / f"{name}.launch.py").read_text(encoding="utf-8")
+    view = yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
+    drawn = [display for display in view["Displays"] if "Topic" in display]
+    offered = {topic: kind for node in graph(load_robot(name)) for topic, kind in offers(node.executable).items()}
+    for display in drawn:
+        assert offered[display["Topic"]["Value"].removeprefix(f"/{name}/")] == DRAWN[display["Class"]], display["Name"]
+    links = {link.get("name") for link in ElementTree.parse(folder("urdf") / f"{name}.urdf").iter("link")}
+    frames = {view["Global Options"]["Fixed Frame"]}
+    frames |= {display["Reference Frame"] for display in view["Displays"] if "Reference Frame" in display}
+    assert drawn and frames <= links

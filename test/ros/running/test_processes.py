@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from soft_twin.errors import RunError
+from soft_twin.errors import RunError, UsageError
 from soft_twin_ros.running.graph import NodeSpec
 from soft_twin_ros.running.processes import Processes, claim_domain, environment
 
@@ -77,6 +77,19 @@ def test_a_deaf_process_is_ended(processes):
     assert not is_alive(pid)
 
 
+def test_a_second_process_of_a_name_is_refused(processes):
+    processes.start(Program(SLEEPER, "node", "left"))
+    with pytest.raises(UsageError, match="node has been started already"):
+        processes.start(Program(SLEEPER, "node", "right"))
+
+
+def test_a_process_that_has_ended_is_replaced_by_the_next_of_its_name(processes):
+    processes.start(Program("pass", "node", ""))
+    processes._processes["node"].wait(PATIENCE)
+    started(processes, SLEEPER)
+    processes.check()
+
+
 def test_a_process_that_has_ended_is_told_with_its_last_words(processes):
     processes.start(Program("import sys; sys.exit('no such robot')", "node", ""))
     with pytest.raises(RunError, match="node ended with status 1: no such robot"):
@@ -125,3 +138,12 @@ def test_what_the_user_has_set_stays(monkeypatch, tmp_path):
 def test_runs_keep_to_this_machine(monkeypatch, tmp_path):
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
     assert environment(tmp_path)["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
+def test_processor_time_is_that_of_a_process_and_its_children(processes):
+    busy = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'sum(range(10**7))']); " + SLEEPER
+    started(processes, busy, "busy")
+    started(processes, SLEEPER, "sleeper")
+    times = processes.processor_times
+    assert set(times) == {"busy", "sleeper"}
+    assert times["busy"] > times["sleeper"]

@@ -1,0 +1,231 @@
+"""The arguments of the launch files: one set for all of them, what they mean, and how wrong ones are refused."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from soft_twin import load_robot
+from soft_twin.errors import UsageError
+from soft_twin.robots.base import Robot
+from soft_twin_ros.running.graph import Devices, NodeSpec, graph
+
+TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a launch file.
+
+    Attributes:
+        default: where nothing is said.
+        description: one line.
+        aliases: other names of it.
+    """
+
+    default: str
+    description: str
+    aliases: tuple[str, ...] = ()
+
+
+SHARED = {
+    "use_sim_time": Argument("false", "true: the nodes' time is that of the topic /clock"),
+    "params_file": Argument("", "YAML file of ROS parameters of the nodes, over those of the description"),
+    "respawn": Argument("false", "true: a node that ends is started again; false: its end ends the launch"),
+    "rviz": Argument("false", "true: RViz with the robot's picture"),
+    "view": Argument("false", "true: Foxglove's bridge, for its application or a browser, on port 8765"),
+}
+OF_A_ROBOT = {
+    "robot": Argument("", "name of a robot in config/, or path of its description"),
+    "namespace": Argument("", "of the nodes; default: the robot's name"),
+    "imu": Argument("", "serial device of the IMU board in its base; a micro-ROS board publishes by itself"),
+    "can": Argument("", "serial device of its CAN adapter, or network interface of socketcan"),
+    "valves": Argument("", "serial device of its valves' board, or host:port of a Modbus terminal"),
+    "plate_imu": Argument("", "serial device of the IMU board on its plate"),
+    "emulated": Argument("", "true: an emulated robot; false: a real one; default: emulated where no device is named"),
+    "device_folder": Argument("", "where an emulated robot puts its devices; default: one for its namespace"),
+    "managed": Argument("false", "true: the node `bringup` configures and activates the others, one after the other"),
+    "recording": Argument("", "folder of a bag, or an .mcap file, that everything is recorded to; default: none"),
+}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What holds for all nodes of a launch; see SHARED."""
+
+    use_sim_time: bool
+    params_file: str
+    respawn: bool
+    rviz: bool
+    view: bool
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "Shared":
+        """From the arguments' values.
+
+        Raises:
+            UsageError: one of them is neither true nor false, or the file is missing.
+        """
+        file = values["params_file"]
+        if file and not Path(file).is_file():
+            raise UsageError(f"params_file:={file}: there is no such file")
+        flags = {
+            field.name: flag(field.name, values.get(field.name, "false")) for field in fields(cls) if field.type is bool
+        }
+        return cls(params_file=file, **flags)
+
+
+@dataclass(frozen=True)
+class RobotRequest:
+    """A robot that shall be launched.
+
+    Attributes:
+        robot: its description.
+        namespace: of its nodes.
+        specs: its nodes.
+        emulated: whether its devices are.
+    """
+
+    robot: Robot
+    namespace: str
+    specs: list[NodeSpec]
+    emulated: bool
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "RobotRequest":
+        """From the values of the arguments OF_A_ROBOT.
+
+        Raises:
+            UsageError: a value that cannot be, or values that contradict each other.
+            DescriptionError: the description is wrong.
+        """
+        robot = load_robot(values["robot"])
+        namespace = values["namespace"].strip("/") or robot.name
+        if not NAMESPACE.fullmatch(namespace):
+            raise UsageError(f"namespace:={namespace}: expected letters, digits and _, with / between names")
+        devices = _devices(values)
+        emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
+        managed = flag("managed", values["managed"])
+        specs = graph(robot, devices, emulation, values["recording"] or None, namespace, managed)
+        return cls(robot, namespace, specs, devices is None)
+
+
+def _devices(values: Mapping[str, str]) -> Devices | None:
+    """Of the real robot; None: it is emulated.
+
+    Raises:
+        UsageError: what is said contradicts itself.
+    """
+    named = {name: values[name] for name in ("imu", "can", "valves", "plate_imu") if values[name]}
+    emulated = flag("emulated", values["emulated"]) if values["emulated"] else not named
+    if emulated and named:
+        name, device = next(iter(named.items()))
+        raise UsageError(f"{name}:={device} and emulated:=true: leave one of them out")
+    if not emulated and values["device_folder"]:
+        raise UsageError(f"device_folder:={values['device_folder']}: a real robot has none, leave it out")
+    return None if emulated else Devices(**named)
+
+
+def robots_of(text: str) -> list[RobotRequest]:
+    """Robots from the argument `robots`.
+
+    Args:
+        text: YAML, or the path of a YAML file: a list of robots, each in the namespace of its name; or namespaces with
+            a robot each, or with a mapping of the arguments OF_A_ROBOT.
+
+    Raises:
+        UsageError: not like that, or two robots have one namespace or one device.
+        DescriptionError: a description is wrong.
+    """
+    requests = [RobotRequest.of(complete(OF_A_ROBOT, values)) for values in _listed(text)]
+    remedy = "give each its own, such as robots:='{left: slender, right: slender}'"
+    _refuse_twice("namespace", [request.namespace for request in requests], remedy)
+    devices = [spec.parameters.get("device", "") for request in requests for spec in request.specs]
+    _refuse_twice("device", [device for device in devices if device], "two drivers cannot share it")
+    return requests
+
+
+def _listed(text: str) -> list[dict[str, str]]:
+    """The arguments of each robot."""
+    try:
+        source = Path(text).read_text(encoding="utf-8") if os.path.isfile(text) else text
+        node, content = yaml.compose(source, yaml.SafeLoader), yaml.safe_load(source)
+    except (OSError, yaml.YAMLError) as error:
+        raise UsageError(f"robots:={text}: {' '.join(str(error).split())}") from error
+    if isinstance(content, dict):
+        _refuse_twice("namespace", [key.value for key, _ in node.value], "give each robot its own")
+        return [_values(entry) | {"namespace": str(name)} for name, entry in content.items()]
+    names = [name.strip() for name in content.split(",")] if isinstance(content, str) else content
+    if not isinstance(names, list) or not names:
+        raise UsageError(f"robots:={text}: expected such as '{{left: slender, right: slender}}', or a file with that")
+    return [_values(entry) for entry in names]
+
+
+def _values(entry: Any) -> dict[str, str]:
+    """The arguments of a robot; of what is no plain value the text may be endless.
+
+    Raises:
+        UsageError: there is such a value.
+    """
+    values = entry if isinstance(entry, dict) else {"robot": entry}
+    for key, value in values.items():
+        if not isinstance(key, str) or not isinstance(value, (str, bool, int, float)):
+            found = f"{type(key).__name__}: {type(value).__name__}"
+            raise UsageError(f"robots: expected a robot's name, or arguments with plain values, found {found}")
+    return {key: str(value) for key, value in values.items()}
+
+
+def _refuse_twice(what: str, names: list[str], remedy: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"the {what} '{name}' twice: {remedy}")
+
+
+def complete(arguments: Mapping[str, Argument], given: Mapping[str, str]) -> dict[str, str]:
+    """The value of each argument: as given by its name or another name of it, else its default.
+
+    Raises:
+        UsageError: an argument that is not there, or one by two of its names.
+    """
+    refuse_unknown(arguments, given)
+    return {name: _value(name, argument, given) for name, argument in arguments.items()}
+
+
+def refuse_unknown(arguments: Mapping[str, Argument], given: Iterable[str]) -> None:
+    """Refuse what is no argument, nor another name of one: launch ignores it.
+
+    Raises:
+        UsageError: with the first of them and the nearest right one.
+    """
+    known = [*arguments, *(alias for argument in arguments.values() for alias in argument.aliases)]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(arguments)}"
+            raise UsageError(f"there is no argument '{name}': {right}")
+
+
+def _value(name: str, argument: Argument, given: Mapping[str, str]) -> str:
+    said = {
+        each: given[each] for each in (name, *argument.aliases) if given.get(each, argument.default) != argument.default
+    }
+    if len(set(said.values())) > 1:
+        raise UsageError(f"{' and '.join(said)} are names of one argument: leave one of them out")
+    return next(iter(said.values()), argument.default)
+
+
+def flag(name: str, text: str) -> bool:
+    """Whether an argument says true.
+
+    Raises:
+        UsageError: it says neither true nor false.
+    """
+    if text.lower() not in TRUE + FALSE:
+        raise UsageError(f"{name}:={text}: expected true or false")
+    return text.lower() in TRUE

@@ -1,0 +1,147 @@
+import re
+
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.driving.dac_board import RANGE
+from soft_twin.errors import UsageError
+from soft_twin_ros.running.arguments import OF_A_ROBOT, SHARED, Argument, RobotRequest, Shared, complete, robots_of
+from soft_twin_ros.running.graph import DAC_RANGE, Devices, graph, own_folder
+
+
+def asked(robot, **given):
+    return RobotRequest.of(complete(OF_A_ROBOT, {"robot": robot, **given}))
+
+
+def by_name(request):
+    return {spec.name: spec for spec in request.specs}
+
+
+def test_two_robots_share_nothing_but_their_description():
+    left, right = robots_of("{left: slender, right: slender}")
+    assert (left.namespace, right.namespace) == ("left", "right")
+    folders = []
+    for request in (left, right):
+        folder = str(own_folder("slender", request.namespace))
+        nodes = by_name(request)
+        assert nodes["emulated_robot"].parameters["device_folder"] == folder
+        assert nodes["cables_to_motors"].parameters["device"] == f"{folder}/can"
+        assert nodes["imu_to_gravity"].parameters["device"] == f"{folder}/imu"
+        folders.append(folder)
+    assert len(set(folders)) == 2
+
+
+def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path):
+    assert [request.namespace for request in robots_of("slender, tm40")] == ["slender", "tm40"]
+    assert [request.namespace for request in robots_of("[slender]")] == ["slender"]
+    (tmp_path / "lab.yaml").write_text("left: slender\nright: {robot: slender, imu: /dev/imu, can: can0}\n")
+    left, right = robots_of(str(tmp_path / "lab.yaml"))
+    assert left.emulated and not right.emulated
+    assert by_name(right)["cables_to_motors"].parameters["device"] == "can0"
+
+
+ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(40))  # as text
+
+
+@pytest.mark.parametrize(
+    ("robots", "message"),
+    [
+        ("", "robots:=: expected such as '{left: slender, right: slender}'"),
+        ("{left: slender, left: slender}", "the namespace 'left' twice: give each robot its own"),
+        ("slender, slender", "the namespace 'slender' twice: give each its own, such as"),
+        (
+            "{left: {robot: slender, can: can0}, right: {robot: slender, can: can0}}",
+            "the device 'can0' twice: two drivers cannot share it",
+        ),
+        ("{left: {robot: slender, imuu: /dev/a}}", "there is no argument 'imuu': did you mean 'imu'?"),
+        ("{left: [", "robots:={left: [: while parsing"),
+        (ENDLESS, "robots: expected a robot's name, or arguments with plain values, found str: list"),
+    ],
+)
+def test_robots_that_cannot_be_are_refused_in_one_line(robots, message):
+    with pytest.raises(UsageError, match=re.escape(message)) as told:
+        robots_of(robots)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"use_simtime": "true"}, "there is no argument 'use_simtime': did you mean 'use_sim_time'?"),
+        ({"xyz": "true"}, "there is no argument 'xyz': there are robot, namespace, imu"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_the_nearest(given, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        complete(OF_A_ROBOT | SHARED, given)
+
+
+def test_an_old_name_still_works_but_not_beside_the_new_one():
+    arguments = {"valves": Argument("/dev/ttyUSB0", "", ("device",))}
+    assert complete(arguments, {}) == {"valves": "/dev/ttyUSB0"}
+    assert complete(arguments, {"valves": "/dev/ttyUSB0", "device": "/dev/pneu"}) == {"valves": "/dev/pneu"}
+    with pytest.raises(UsageError, match="valves and device are names of one argument"):
+        complete(arguments, {"valves": "/dev/a", "device": "/dev/b"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"emulated": "maybe"}, "emulated:=maybe: expected true or false"),
+        ({"emulated": "true", "can": "can0"}, "can:=can0 and emulated:=true: leave one of them out"),
+        ({"imu": "/dev/imu", "device_folder": "/here"}, "device_folder:=/here: a real robot has none"),
+        ({"namespace": "1st"}, "namespace:=1st: expected letters"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(given, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        asked("slender", **given)
+
+
+def test_what_holds_for_all_nodes_is_checked():
+    shared = Shared.of(complete(SHARED, {"use_sim_time": "True", "respawn": "0"}))
+    assert shared.use_sim_time and not shared.respawn and not shared.rviz
+    with pytest.raises(UsageError, match="params_file:=/nowhere: there is no such file"):
+        Shared.of(complete(SHARED, {"params_file": "/nowhere"}))
+
+
+def test_a_device_folder_can_be_asked_for():
+    assert by_name(asked("slender", device_folder="/here"))["cables_to_motors"].parameters["device"] == "/here/can"
+
+
+def test_a_real_tm40_has_a_driver_for_its_valves_when_their_board_is_named():
+    nodes = by_name(asked("tm40", valves="/dev/valves"))
+    assert list(nodes) == ["imus_to_inclinations", "pressures_to_valves", "struts_to_shape"]
+    parameters = nodes["pressures_to_valves"].parameters
+    assert (parameters["backend"], parameters["device"]) == ("dac_board", "/dev/valves")
+    assert len(parameters["chambers"]) == 40
+    assert (parameters["lowest"], parameters["vented"], parameters["highest"]) == (0.1e6, 0.1e6, 0.6e6)
+    assert "pressures_to_valves" not in by_name(asked("tm40", emulated="false"))
+    assert "emulated_arm" in by_name(asked("tm40"))
+
+
+def test_the_graph_knows_the_range_of_the_valves():
+    assert DAC_RANGE == RANGE
+
+
+def test_command_line_and_launch_start_the_same_nodes():
+    arm = load_robot("tm40")
+    assert graph(arm, devices=Devices(valves="/dev/valves")) == asked("tm40", valves="/dev/valves").specs
+
+
+def test_a_slender_robot_with_a_micro_ros_board_has_no_imu_device():
+    nodes = by_name(asked("slender", can="/dev/can"))
+    assert nodes["imu_to_gravity"].parameters["device"] == ""
+    assert "emulated_robot" not in nodes
+
+
+@pytest.mark.parametrize(
+    ("robot", "drivers"),
+    [("finger", ["cables_to_motors", "pressures_to_valves"]), ("arm", ["pressures_to_valves"])],
+)
+def test_robots_with_chambers_are_emulated_until_a_device_is_named(robot, drivers):
+    chain = ["imu_to_gravity", "gravity_to_actuators", *drivers]
+    assert list(by_name(asked(robot))) == ["emulated_robot", *chain]
+    real = by_name(asked(robot, imu="/dev/imu", valves="/dev/valves"))
+    assert list(real) == chain
+    assert real["pressures_to_valves"].parameters["device"] == "/dev/valves"
