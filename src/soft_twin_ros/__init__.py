@@ -1,1 +1,14 @@
 """ROS 2 nodes of soft_twin: thin shells that declare parameters, convert messages and call one library object."""
+
+import sys
+
+from soft_twin.errors import UsageError
+from soft_twin.requirements import check_requirements
+from soft_twin_ros.parent import end_with_parent
+
+end_with_parent()  # before anything is loaded, which takes seconds
+
+try:
+    check_requirements()
+except UsageError as error:  # one line for whoever starts a node, not where it is found missing
+    sys.exit(f"soft_twin: {error}")

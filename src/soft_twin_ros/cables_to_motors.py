@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
+from soft_twin_ros.homing_actions import HomingActions
 from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND
@@ -26,7 +27,7 @@ class Parameters(HardwareParameters):
     interface: str = parameter("slcan", "python-can's name of the CAN interface, such as slcan or socketcan")
     device: str = parameter("/dev/ttyACM0", "serial device of an slcan adapter, or network interface of socketcan")
     bitrate: int = parameter(1_000_000, "of the bus", "bit/s", 10_000, 1_000_000)
-    state_rate: float = parameter(100.0, "rate of cables/state", "Hz", 1.0, 500.0)
+    state_rate: float = parameter(100.0, "rate of cables/state", "Hz", 1.0, 500.0, settable=True)
 
 
 class CablesToMotors(HardwareNode):
@@ -38,7 +39,8 @@ class CablesToMotors(HardwareNode):
         self.listen(JointState, "cables/command", self._take_command, COMMAND)
         for service in ("home", "take_up_slack", "assume_taut_here"):
             self.offer_service(service)
-        self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
+        self._actions = HomingActions(self, self.session, self.robot.cable_names, self.parameters.services)
+        self.tell_state(self._publish_state)
 
     def open_driver(self) -> CableDriver:
         return self.robot.build_cable_driver(self.parameters.device, self.parameters.interface, self.parameters.bitrate)

@@ -8,12 +8,12 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, QuaternionStamped, Vector3, Vector3Stamped
-from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState, Temperature
 from soft_twin_msgs.msg import Pressures, Shape, SolverStatus
 from std_msgs.msg import Header
 
 from soft_twin.errors import InputError
+from soft_twin.sensing.rotations import quaternion_from_matrix, rotation_matrix
 from soft_twin.sensing.samples import ImuSample
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def to_pose(position: np.ndarray, rotation: np.ndarray | None, direction: np.nda
     turned.
     """
     if rotation is not None:
-        turn = to_quaternion(np.roll(Rotation.from_matrix(rotation).as_quat(), 1))
+        turn = to_quaternion(quaternion_from_matrix(rotation))
     else:
         turn = Quaternion() if direction is None else to_quaternion(shortest_rotation_wxyz(direction))
     return Pose(position=to_point(position), orientation=turn)
@@ -157,7 +157,16 @@ def positions_in_order(message: JointState, names: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: other names than these, another number of positions than of names, or one is not finite.
     """
-    return _in_order(message.name, message.position, names, "joints", "positions", "displacements [m]")
+    return in_order(message.name, message.position, names, "joints", "positions", "displacements [m]")
+
+
+def efforts_in_order(message: JointState, names: Sequence[str]) -> np.ndarray:
+    """Efforts (c,) of a joint message in the order of `names`: of chambers as joints, their gauge pressures [Pa].
+
+    Raises:
+        InputError: other names than these, another number of efforts than of names, or one is not finite.
+    """
+    return in_order(message.name, message.effort, names, "joints", "efforts", "gauge pressures [Pa]")
 
 
 def pressures_message(seconds: float, names: Sequence[str], pressures: Sequence[float]) -> Pressures:
@@ -171,10 +180,10 @@ def pressures_in_order(message: Pressures, names: Sequence[str]) -> np.ndarray:
     Raises:
         InputError: other names than these, another number of pressures than of names, or one is not finite.
     """
-    return _in_order(message.names, message.pressures, names, "chambers", "pressures", "gauge pressures [Pa]")
+    return in_order(message.names, message.pressures, names, "chambers", "pressures", "gauge pressures [Pa]")
 
 
-def _in_order(
+def in_order(
     found: Sequence[str], values: Sequence[float], names: Sequence[str], owners: str, what: str, right: str
 ) -> np.ndarray:
     """Finite values, one for each of `names` and in their order; `owners`, `what` and `right` are for the messages."""
@@ -189,31 +198,46 @@ def _in_order(
     return ordered
 
 
+def is_frame(name: str, frame: str) -> bool:
+    """Whether a message that says `name` is in a robot's `frame`: nothing, or the frame without the robot's prefix, is
+    taken for it."""
+    return name in ("", frame, frame.rpartition("/")[2])
+
+
 def target_pose(message: PoseStamped, frame: str, use_orientation: bool) -> tuple[np.ndarray, np.ndarray | None]:
     """Position (3,) [m] and rotation (3, 3) of a target; without `use_orientation` it has no rotation.
 
     Raises:
-        InputError: in another frame than `frame` (empty is taken for it), or its orientation is no unit quaternion.
+        InputError: in another frame than `frame`, see `is_frame`, or its orientation is no unit quaternion.
     """
-    if message.header.frame_id not in ("", frame):
+    if not is_frame(message.header.frame_id, frame):
         raise InputError(f"target in frame '{message.header.frame_id}': expected '{frame}'")
     position = to_array(message.pose.position)
     if not use_orientation:
         return position, None
-    turn = message.pose.orientation
+    return position, to_rotation(message.pose.orientation, "target")
+
+
+def to_rotation(turn: Quaternion, what: str) -> np.ndarray:
+    """(3, 3) of a quaternion in a message; `what` it is of, for the message of an error.
+
+    Raises:
+        InputError: it is no unit quaternion.
+    """
     xyzw = np.array([turn.x, turn.y, turn.z, turn.w])
-    if not abs(np.linalg.norm(xyzw) - 1.0) < UNIT:  # true for NaN too
-        raise InputError(f"target: orientation x, y, z, w = {xyzw.tolist()}: expected a unit quaternion")
-    return position, Rotation.from_quat(xyzw).as_matrix()
+    size = np.linalg.norm(xyzw)
+    if not abs(size - 1.0) < UNIT:  # true for NaN too
+        raise InputError(f"{what}: orientation x, y, z, w = {xyzw.tolist()}: expected a unit quaternion")
+    return rotation_matrix(np.roll(xyzw, 1) / size)
 
 
 def gravity_vector(message: Vector3Stamped, frame: str) -> np.ndarray:
     """Gravity (3,) [m/s²] in a message.
 
     Raises:
-        InputError: in another frame than `frame` (empty is taken for it), not finite, or no gravity on earth.
+        InputError: in another frame than `frame`, see `is_frame`, not finite, or no gravity on earth.
     """
-    if message.header.frame_id not in ("", frame):
+    if not is_frame(message.header.frame_id, frame):
         raise InputError(f"gravity in frame '{message.header.frame_id}': expected '{frame}'")
     gravity = to_array(message.vector)
     if not 9.0 < np.linalg.norm(gravity) < 10.5:  # false for NaN too

@@ -16,7 +16,7 @@ from soft_twin.errors import UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.twins.tensegrity.shape import tip_direction
 from soft_twin_ros.conversions import attitude_message, header, pose_message, shape_message
-from soft_twin_ros.node import BASE_FRAME, OK, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import OK, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 
 
@@ -24,12 +24,14 @@ from soft_twin_ros.parameters import parameter
 class Parameters(RobotParameters):
     """Of this node."""
 
-    rate: float = parameter(80.0, "rate of the readings", "Hz", 1.0, 200.0)
+    rate: float = parameter(80.0, "rate of the readings", "Hz", 1.0, 200.0, settable=True)
     seed: int = parameter(0, "of everything random", "", 0, 2**31 - 1)
 
 
 class EmulatedArm(RobotNode):
     """See the module's docstring."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("emulated_arm", Parameters)
@@ -41,10 +43,13 @@ class EmulatedArm(RobotNode):
         self._truth = self.offer(Shape, "truth/shape")
         self._tips = self.offer(PoseStamped, "truth/tip")
         self._bases = self.offer(QuaternionStamped, "truth/base")
-        self.create_steady_timer(1.0 / self.parameters.rate, self._step)
+        self._timer = self.create_steady_timer(1.0 / self.parameters.rate, self._step)
 
     def health(self) -> Health:
         return Health(OK, f"the arm: {self._emulated.phase}", {"phase": self._emulated.phase})
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._timer.timer_period_ns = round(1e9 / new.rate)
 
     def _step(self) -> None:
         reading = self._emulated.step(1.0 / self.parameters.rate)
@@ -59,9 +64,9 @@ class EmulatedArm(RobotNode):
             Inclinations(header=header(now, ""), names=struts, angles=reading.inclinations.tolist())
         )
         self._truth.publish(
-            shape_message(now, BASE_FRAME, structure.node_names, truth.nodes, truth.energy, truth.residual)
+            shape_message(now, self.base_frame, structure.node_names, truth.nodes, truth.energy, truth.residual)
         )
-        self._tips.publish(pose_message(now, BASE_FRAME, truth.tip(), None, tip_direction(truth)))
+        self._tips.publish(pose_message(now, self.base_frame, truth.tip(), None, tip_direction(truth)))
         self._bases.publish(attitude_message(now, "world", mat2quat(self.robot.model.level)))
 
 

@@ -1,9 +1,9 @@
 """A robot that is not there: body, IMU, motors and valves behind their devices, in real time while the host keeps up.
 
-Links to its devices, `imu`, and `can` and `valves` as the robot has them, appear in the folder `device_folder`. What no
-sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables, truth/chambers, truth/shape,
-and truth/pace, how many seconds of the robot's time a second of real time was. The base moves with the service `play`
-and jumps back to its first attitude, with the body at rest, with `rewind`.
+Links to its devices, `imu`, and `plate_imu`, `can` and `valves` as the robot has them, appear in the folder
+`device_folder`. What no sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables,
+truth/chambers, truth/shape, and truth/pace, how many seconds of the robot's time a second of real time was. The base
+moves with the service `play` and jumps back to its first attitude, with the body at rest, with `rewind`.
 """
 
 import os
@@ -22,11 +22,12 @@ from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
 from soft_twin.emulation.robot import Truth
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, UsageError
+from soft_twin.private_folder import claim
 from soft_twin.robots.base import DrivenRobot
 from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, pressures_message, shape_message
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
-from soft_twin_ros.running.graph import default_device_folder
+from soft_twin_ros.running.graph import own_folder
 
 NAN = float("nan")
 
@@ -46,12 +47,14 @@ class Parameters(RobotParameters):
     hold_time: float = parameter(2.0, "at each inclination", "s", 0.0, 600.0)
     ambient: float = parameter(25.0, "temperature of the air", "deg C", -40.0, 60.0)
     seed: int = parameter(0, "of everything random", "", 0, 2**31 - 1)
-    truth_rate: float = parameter(50.0, "rate of the truth", "Hz", 1.0, 200.0)
-    shape_every: int = parameter(5, "truth/shape comes with every so many of the truths", "", 1, 1000)
+    truth_rate: float = parameter(50.0, "rate of the truth", "Hz", 1.0, 200.0, settable=True)
+    shape_every: int = parameter(5, "truth/shape comes with every so many of the truths", "", 1, 1000, settable=True)
 
 
 class EmulatedRobot(RobotNode):
     """See the module's docstring. Its devices live in threads of this process, its body in another process."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("emulated_robot", Parameters)
@@ -73,7 +76,7 @@ class EmulatedRobot(RobotNode):
         self._time = 0.0
         self.create_service(Trigger, "play", self._play)
         self.create_service(Trigger, "rewind", self._rewind)
-        self.create_steady_timer(1.0 / self.parameters.truth_rate, self._publish)
+        self._timer = self.create_steady_timer(1.0 / self.parameters.truth_rate, self._publish)
         self.create_steady_timer(WINDOW, lambda: self._paces.publish(Float64(data=self._emulated.pace.last)))
 
     def health(self) -> Health:
@@ -95,6 +98,9 @@ class EmulatedRobot(RobotNode):
             return Health(WARN, "slower than real time: the host is too busy, close other programs", values)
         return Health(OK, f"base: {values['phase']}", values)
 
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._timer.timer_period_ns = round(1e9 / new.truth_rate)
+
     def close(self) -> None:
         for link in self._links:
             link.unlink(missing_ok=True)
@@ -104,14 +110,17 @@ class EmulatedRobot(RobotNode):
         """What the robot is reached by, as it has it."""
         robot = self._emulated
         devices = {"imu": robot.imu_path, "can": robot.can_path, "valves": robot.valves_path}
+        if (plate_imu := self.robot.plate_imu) is not None:
+            devices["plate_imu"] = robot.imu_paths[plate_imu.name]
         return {name: device for name, device in devices.items() if device}
 
     def _link_devices(self) -> list[Path]:
         """The links, made in one step each, so that nobody finds half of one."""
-        folder = Path(self.parameters.device_folder or default_device_folder(self.robot.name))
+        folder = Path(self.parameters.device_folder or own_folder(self.robot.name, self.get_namespace()))
         links = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._claim_folder(folder)
             for name, device in self._devices().items():
                 if os.path.lexists(folder / name) and not (folder / name).is_symlink():
                     raise UsageError(f"device_folder '{folder}': '{name}' is no link, and only links are replaced")
@@ -122,17 +131,22 @@ class EmulatedRobot(RobotNode):
             raise UsageError(f"device_folder '{folder}' cannot be written: {error.strerror or error}") from error
         return links
 
+    def _claim_folder(self, folder: Path) -> None:
+        self._claimed = claim(folder / ".claimed")
+        if self._claimed is None:
+            raise UsageError(f"device_folder '{folder}': another emulated robot has it: end that, or give this another")
+
     def _publish(self) -> None:
         truth = self._emulated.truth()
         if truth.time == self._time:
             return
         self._time = truth.time
-        self._tips.publish(pose_message(truth.time, BASE_FRAME, truth.tip, None, truth.tip_direction))
+        self._tips.publish(pose_message(truth.time, self.base_frame, truth.tip, None, truth.tip_direction))
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
         self._publish_actuators(truth)
         if self._published % self.parameters.shape_every == 0:
             line = self._emulated.centre_line
-            self._shapes.publish(shape_message(truth.time, BASE_FRAME, self._stations, line, NAN, NAN))
+            self._shapes.publish(shape_message(truth.time, self.base_frame, self._stations, line, NAN, NAN))
         self._published += 1
 
     def _publish_actuators(self, truth: Truth) -> None:

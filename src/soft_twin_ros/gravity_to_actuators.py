@@ -2,93 +2,122 @@
 sample.
 
 Publishes cables/command and chambers/command, as the robot has them, while compensating; twin/tip and solver/status
-with each solve; shape and body at most at `picture_rate`. Every message has the stamp of the gravity sample, which is
-that of the IMU sample behind it. A sample that is older than the last or not usable is refused; without samples the
-node is silent and the drivers' watchdogs act. A solve without an equilibrium holds the last safe command and says so.
+with each solve; shape and body at most at `picture_rate`, the robot's links on /tf at most at `transform_rate`. Every
+message has the stamp of the gravity sample, which is that of the IMU sample behind it. A sample that is older than the
+last or not usable is refused; without samples the node is silent and the drivers' watchdogs act. A solve without an
+equilibrium holds the last safe command and says so. With `lead` or `acceleration_smoothing` gravity is looked ahead by
+what `imu/data` says, see sensing.gravity_ahead; while that is silent, gravity is as measured.
 """
 
 import sys
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, Vector3Stamped
-from sensor_msgs.msg import JointState
+from geometry_msgs.msg import PoseStamped
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import Imu, JointState
 from soft_twin_msgs.msg import Pressures, Shape, SolverStatus
 from soft_twin_msgs.srv import SetTarget, SolveIk
 from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker
 
+from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import Tick
+from soft_twin.inverse.inverse import STAY
 from soft_twin.robots.base import DrivenRobot
+from soft_twin.robots.skeleton import build_skeleton
+from soft_twin.sensing.gravity_ahead import LONGEST_LEAD, ahead_of
 from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker
+from soft_twin_ros.calibration_actions import CalibrationActions
 from soft_twin_ros.conversions import (
-    gravity_vector,
+    is_frame,
     joint_state,
     pose_message,
     pressures_message,
     shape_message,
     status_message,
     target_pose,
+    to_array,
     to_seconds,
 )
+from soft_twin_ros.gravity_samples import GravitySamples
 from soft_twin_ros.inverse_service import InverseService
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
+from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
+from soft_twin_ros.motion_actions import MotionActions
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, NEWEST
+from soft_twin_ros.robot_frames import RobotFrames
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
-CLOCK_JUMP = 1.0  # [s] a stamp that lies so far back belongs to a new timeline, not to a late message
+OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters):
+class Parameters(ManagedParameters):
     """Of this node."""
 
-    compensate: bool = parameter(True, "hold the target; false: only follow the body, actuators free")
-    reuse: bool = parameter(False, "keep a factorisation for several solves while the body moves slowly")
-    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0)
-    stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0)
-    silent_after: float = parameter(0.3, "without a gravity sample for so long there is none", "s", 0.01, 60.0)
+    compensate: bool = parameter(True, "hold the target; false: only follow the body, actuators free", settable=True)
+    reuse: bool = parameter(False, "keep a factorisation for several solves while the body moves slowly", settable=True)
+    stay: float = parameter(
+        STAY, "weight of staying near the last efforts: more is calmer and slower", "", STAY, 0.3, settable=True
+    )
+    lead: float = parameter(
+        0.0, "gravity is looked ahead so long by the rates on imu/data", "s", 0.0, LONGEST_LEAD, settable=True
+    )
+    acceleration_smoothing: float = parameter(
+        0.0, "of the base's acceleration, which gravity is less by; 0: it is left out", "s", 0.0, 10.0, settable=True
+    )
+    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
+    stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
+    silent_after: float = parameter(
+        0.3, "without a gravity sample for so long there is none", "s", 0.01, 60.0, settable=True
+    )
 
 
-class GravityToActuators(RobotNode):
+class GravityToActuators(ManagedNode):
     """See the module's docstring. The solve runs between callbacks, one-shot solves of `solve_ik` in a thread."""
 
+    computes = True
     NAME = "gravity_to_actuators"
 
     def __init__(self):
         super().__init__(self.NAME, Parameters)
         if not isinstance(self.robot, DrivenRobot):
             raise UsageError(f"robot '{self.robot.name}' has no cables and no chambers: {self.NAME} drives nothing")
-        self._controller = self.robot.build_controller(reuse=self.parameters.reuse)
-        self._warm_up()
+        with compiled_by_one("mechanics"):
+            self._controller = self.robot.build_controller(reuse=self.parameters.reuse)
+            self._warm_up()
+        self._controller.inverse.stay = self.parameters.stay
+        self._ahead = ahead_of(self.parameters.lead, self.parameters.acceleration_smoothing)
         self._controller.enable(self.parameters.compensate)
-        self._marker = BodyMarker(BASE_FRAME, self._controller.surface)
+        self._marker = BodyMarker(self.base_frame, self._controller.surface)
         self._stations = [f"{1e3 * z:g}_mm" for z in self._controller.stations]
-        self._gravity: np.ndarray | None = None
-        self._waiting: tuple[float, np.ndarray] | None = None
-        self._stamp = 0.0
-        self._heard = self._next_picture = self.steady_now()
-        self._refused: Counter[str] = Counter()
-        self._refusal = self._lost = ""
+        self._gravity = GravitySamples(self, "gravity", self.base_frame)
+        self._next_picture = self.steady_now()
+        self._lost = ""
         self._tick: Tick | None = None
         self._background = Background(self, "solve_ik")
-        self._ik = InverseService(self.robot, BASE_FRAME)
+        self._ik = InverseService(self.robot, self.base_frame)
+        skeleton = build_skeleton(self.robot, self._controller.twin.model)
+        self._frames = RobotFrames(self, skeleton)
+        self._motions = MotionActions(self, self._controller, self.base_frame)
+        self._calibrations = CalibrationActions(self)
         self._offer_all()
-        self.listen(Vector3Stamped, "gravity", self._take_gravity, NEWEST)
         self.listen(PoseStamped, "target", self._take_target, COMMAND)
+        self.listen(Imu, "imu/data", self._take_rates, NEWEST)
 
     def health(self) -> Health:
-        tick, silence = self._tick, self.steady_now() - self._heard
-        values = {f"refused_{reason}": count for reason, count in self._refused.items()}
+        tick, gravity, silence = self._tick, self._gravity, self._gravity.silence
+        values = {f"refused_{reason}": count for reason, count in gravity.refused.items()}
         if self._lost:
             return Health(ERROR, self._lost, values)
         if tick is None:
-            return waiting(self._refusal or "waiting for gravity", values)
+            return waiting(gravity.refusal or "waiting for gravity", values)
         values |= {
             "error_mm": 1e3 * tick.error,
             "tick_ms": 1e3 * tick.duration,
@@ -96,31 +125,42 @@ class GravityToActuators(RobotNode):
             "holding": tick.holding,
         }
         if silence > self.parameters.silent_after:
-            return Health(
-                ERROR, self._refusal or "no gravity: the last command stands", values | {"silence_s": silence}
-            )
+            told = gravity.refusal or "no gravity: the last command stands"
+            return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
             return Health(WARN, "the twin has lost its equilibrium: the last safe command is held", values)
         if tick.active_limits:
             return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
         return Health(OK, "compensating" if tick.compensating else "following the body, actuators free", values)
 
+    @property
+    def has_work(self) -> bool:
+        return self._gravity.waiting is not None
+
     def work(self) -> None:
-        """Solve for the newest gravity, if there is a new one."""
-        if self._waiting is None:
-            return
-        (stamp, gravity), self._waiting = self._waiting, None
-        self._gravity, start = gravity, self.steady_now()
+        """Solve for the newest gravity."""
+        (stamp, gravity), start = self._gravity.take(), self.steady_now()
+        self._motions.lead()
         try:
-            self._tick, self._lost = self._controller.update(gravity), ""
+            self._tick, self._lost = self._controller.update(self._ahead.look(stamp, gravity)), ""
         except ConvergenceError as error:
             self._lost = f"no equilibrium and no safe command to hold: {error}"
             return
-        self._heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
+        self._gravity.heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
         self._publish(stamp, self._tick)
+        self._motions.take(stamp, self._tick)
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._controller.reuse = new.reuse
+        if new.stay != old.stay:
+            self._controller.inverse.stay = new.stay
+        if (old.lead, old.acceleration_smoothing) != (new.lead, new.acceleration_smoothing):
+            self._ahead = ahead_of(new.lead, new.acceleration_smoothing)
+        self._controller.enable(new.compensate)
 
     def close(self) -> None:
         self._background.close()
+        self._calibrations.stop()
 
     def _warm_up(self) -> None:
         """Compile and load what a tick needs before the first sample comes."""
@@ -144,45 +184,35 @@ class GravityToActuators(RobotNode):
         self.create_service(SetBool, "compensate", self._compensate)
         self.create_service(Trigger, "reset", self._reset)
 
-    def _take_gravity(self, message: Vector3Stamped) -> None:
-        stamp = to_seconds(message.header.stamp)
-        try:
-            gravity = gravity_vector(message, BASE_FRAME)
-        except InputError as error:
-            self._refuse("unusable", str(error))
-            return
-        age = self.now() - stamp
-        if abs(age) > self.parameters.stale_after:
-            self._refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {self.parameters.stale_after:g} s")
-        elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
-            self._refuse("reordered", "gravity older than the one before it")
-        else:
-            self._stamp, self._heard, self._refusal = stamp, self.steady_now(), ""
-            self._waiting = stamp, gravity
+    def rest(self) -> None:
+        self._gravity.waiting = self._tick = None
 
-    def _refuse(self, reason: str, message: str) -> None:
-        self._refused[reason] += 1
-        self._refusal = message
+    def _take_rates(self, message: Imu) -> None:
+        if self._ahead.looks and is_frame(message.header.frame_id, self.base_frame):
+            rates, force = to_array(message.angular_velocity), to_array(message.linear_acceleration)
+            self._ahead.note(to_seconds(message.header.stamp), rates, force)
 
     def _take_target(self, message: PoseStamped) -> None:
         """A target of the tip's position; more can be asked for by the service."""
         try:
-            self._controller.set_target(target_pose(message, BASE_FRAME, False)[0])
+            self._controller.set_target(target_pose(message, self.base_frame, False)[0])
+            self._motions.end(False, OVERTAKEN)
         except InputError as error:
-            self._refuse("target", str(error))
+            self._gravity.refuse("target", str(error))
             self.get_logger().error(f"target refused: {error}")
 
     def _publish(self, stamp: float, tick: Tick) -> None:
         if tick.compensating:
             self._command(stamp, tick)
-        self._tips.publish(pose_message(stamp, BASE_FRAME, tick.tip, tick.tip_rotation, tick.tip_direction))
+        self._tips.publish(pose_message(stamp, self.base_frame, tick.tip, tick.tip_rotation, tick.tip_direction))
         self._statuses.publish(
-            status_message(stamp, BASE_FRAME, tick, self._controller.aimed_at, self.robot.actuator_names)
+            status_message(stamp, self.base_frame, tick, self._controller.aimed_at, self.robot.actuator_names)
         )
+        self._frames.send(stamp, tick.points, tick.coordinates)
         if self.steady_now() >= self._next_picture:
             self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
             self._shapes.publish(
-                shape_message(stamp, BASE_FRAME, self._stations, tick.centre_line, tick.energy, tick.residual)
+                shape_message(stamp, self.base_frame, self._stations, tick.centre_line, tick.energy, tick.residual)
             )
             self._bodies.publish(self._marker.frame(stamp, tick.points))
 
@@ -202,6 +232,7 @@ class GravityToActuators(RobotNode):
             response.success, response.message = False, str(error)
             return response
         self._controller.aim(target)
+        self._motions.end(False, OVERTAKEN)
         place = ", ".join(f"{1e3 * x:.1f}" for x in target.position)
         turned = "" if target.rotation is None else ", turned as asked"
         response.success = True
@@ -209,7 +240,7 @@ class GravityToActuators(RobotNode):
         return response
 
     def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._controller.enable(request.data)
+        self.set_parameters([Parameter("compensate", value=request.data)])
         response.success = True
         response.message = "compensating" if request.data else "following the body, actuators free"
         return response
@@ -221,7 +252,7 @@ class GravityToActuators(RobotNode):
         return response
 
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
-        measured = self._gravity
+        measured = self._gravity.newest
         try:
             return await self._background.run(lambda: self._ik.answer(request, response, measured))
         except SoftTwinError as error:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -23,6 +23,7 @@ from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
 
 POLL_PERIOD = 0.05  # [s]
+BEGUN = {"take_up_slack": "winding in: the state is `active` when every cable is taut; the action of this name waits"}
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,22 @@ class HardwareParameters(RobotParameters):
 
     autostart: bool = parameter(True, "configure and activate by itself, and again when the device was lost")
     enable_when_active: bool = parameter(False, "enable the actuators on activation, not only by the service")
-    stale_after: float = parameter(0.2, "a command older than this is refused", "s", 0.01, 10.0)
+    stale_after: float = parameter(0.2, "a command older than this is refused", "s", 0.01, 10.0, settable=True)
+    hold_after: float = parameter(
+        0.1, "without a command for so long the actuators hold", "s", 0.02, 1.0, settable=True
+    )
+    relax_after: float = parameter(
+        1.0, "without a command for so long the actuators are relaxed", "s", 0.1, 5.0, settable=True
+    )
     services: str = parameter(
         "", "put before the names of services, such as chambers/, where two drivers would share them"
     )
-    reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
+    reopen_period: float = parameter(
+        0.5, "time between two attempts to open the device", "s", 0.05, 60.0, settable=True
+    )
+    appears_within: float = parameter(
+        5.0, "a device that is not there so long after the start is an error", "s", 0.0, 600.0, settable=True
+    )
 
 
 class NodeClock(Clock):
@@ -64,14 +76,16 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         RobotNode.__init__(self, name, parameters)
         LifecycleNodeMixin.__init__(self)
         p = self.parameters
+        _check_watchdog(p)
         self.session = ActuatorSession(
-            self.open_driver,
+            self._open_watched,
             autostart=p.autostart,
             enable_when_active=p.enable_when_active,
             clock=NodeClock(self),
             stale_after=p.stale_after,
             reopen_period=p.reopen_period,
         )
+        self._start, self._was_there = self.steady_now(), False
         self._stopped = self.create_publisher(Bool, p.services + "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
         self._stop_all = self.create_publisher(Empty, "stop_all", COMMAND)
@@ -90,12 +104,30 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             DeviceError, DescriptionError: it cannot be opened, or the parameters do not fit it.
         """
 
+    def _open_watched(self) -> ActuatorDriver:
+        driver = self.open_driver()
+        driver.watch(self.parameters.hold_after, self.parameters.relax_after)
+        return driver
+
+    def adopt(self, old: HardwareParameters, new: HardwareParameters) -> None:
+        _check_watchdog(new)
+        self.session.stale_after, self.session.reopen_period = new.stale_after, new.reopen_period
+        if self.session.driver is not None:
+            self.session.driver.watch(new.hold_after, new.relax_after)
+        self.state_timer.timer_period_ns = round(1e9 / new.state_rate)
+
+    def tell_state(self, publish: Callable[[], None]) -> None:
+        """Call `publish` at `state_rate`."""
+        self.state_timer = self.create_steady_timer(1.0 / self.parameters.state_rate, publish)
+
     def offer_service(self, name: str) -> None:
         """A service of that name that calls the session's method of that name."""
         self.create_service(Trigger, self.parameters.services + name, self._asking(name))
 
     def health(self) -> Health:
-        return health_of(self.session.status())
+        health = health_of(self.session.status())
+        starts = not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
+        return replace(health, level=WARN) if starts and self.session.state is State.AWAY else health
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         if not self._works(self.session.connect):
@@ -156,6 +188,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
     def _poll(self) -> None:
         """Let the session live, and the life cycle's state follow its."""
         self.session.poll()
+        self._was_there |= self.session.connected
         current = self._state_machine.current_state[0]
         if current == LifecycleId.PRIMARY_STATE_ACTIVE and not self.session.connected:
             self.trigger_deactivate()
@@ -189,7 +222,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
         def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             response.success, response.message = self._ask(
-                getattr(self.session, name), f"{name.replace('_', ' ')}: done"
+                getattr(self.session, name), BEGUN.get(name, f"{name.replace('_', ' ')}: done")
             )
             return response
 
@@ -203,6 +236,12 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             return False, str(error)
         self._stopped.publish(Bool(data=self.session.state is State.STOPPED))
         return True, told or done
+
+
+def _check_watchdog(parameters: HardwareParameters) -> None:
+    """Raise an InputError where actuators would be relaxed before they hold."""
+    if not parameters.hold_after < parameters.relax_after:
+        raise InputError(f"hold_after = {parameters.hold_after:g} s: expected less than relax_after")
 
 
 def health_of(status: Status) -> Health:

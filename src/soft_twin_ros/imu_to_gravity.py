@@ -1,9 +1,14 @@
 """IMU samples in, the direction of gravity in base_link out, with the chip's temperature under control.
 
-Publishes imu/data, gravity, imu/heater, and gravity/reset when the filter starts over. With the parameter `device` the
-node drives a serial IMU board itself and also publishes imu/data_raw and imu/temperature; without, it subscribes to
-these (a micro-ROS board). With the parameter `calibration` its services calibrate_accelerometer (called once in each of
-six positions) and calibrate_mounting (called upright, then with base +x up) write that file and use it at once.
+Publishes imu/data, gravity, imu/heater, base_link in the world on /tf, and gravity/reset when the filter starts over.
+With the parameter `device` the node drives a serial IMU board itself and also publishes imu/data_raw and
+imu/temperature; without, it subscribes to these (a micro-ROS board). With the parameter `calibration` its services
+calibrate_accelerometer (called once in each of six positions) and calibrate_mounting (called upright, then with base +x
+up) write that file and use it at once.
+
+With the parameter `imu` it is the node of another IMU of the description, one on a plate: the direction of gravity is
+that in the plate's frame, and its name stands before those of all topics and services, plate/gravity. It sends no
+transform.
 """
 
 import sys
@@ -12,12 +17,17 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from geometry_msgs.msg import Vector3Stamped
 from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Empty, Float64
 from std_srvs.srv import Trigger
 
-from soft_twin.errors import DeviceError, SoftTwinError
+from soft_twin.checks import checked_vector
+from soft_twin.descriptions.drives import ImuPlace
+from soft_twin.errors import DescriptionError, DeviceError, SoftTwinError
+from soft_twin.robots.base import Robot
+from soft_twin.robots.links import BASE, Link, imu_link, plate_link
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
@@ -29,68 +39,107 @@ from soft_twin_ros.conversions import (
     temperature_message,
     vector_message,
 )
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
+from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, NEWEST
+from soft_twin_ros.transforms import WORLD, Transforms
 
 READ_TIMEOUT = 0.1  # [s]
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters):
+class Parameters(ManagedParameters):
     """Of this node."""
 
+    imu: str = parameter("", "an IMU of the description, by its name; empty: the one in the base")
     device: str = parameter("", "serial device of the IMU board; empty: subscribe to imu/data_raw and imu/temperature")
     estimator: str = parameter("ekf", "orientation filter: ekf or vqf")
     calibration: str = parameter("", "calibration file of the IMU (YAML), written by the calibration services")
     frame: str = parameter("imu_link", "frame of the board's samples")
-    silent_after: float = parameter(0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0)
-    heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0)
-    reopen_period: float = parameter(0.5, "time between two attempts to open the device", "s", 0.05, 60.0)
+    silent_after: float = parameter(
+        0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0, settable=True
+    )
+    heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0, settable=True)
+    reopen_period: float = parameter(
+        0.5, "time between two attempts to open the device", "s", 0.05, 60.0, settable=True
+    )
+    appears_within: float = parameter(
+        5.0, "a device that is not there so long after the start is an error", "s", 0.0, 600.0, settable=True
+    )
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
+    place_in_world: tuple = parameter(
+        (0.0, 0.0, 0.0), "where base_link is in the frame world, x, y, z", "m", settable=True
+    )
 
 
-class ImuToGravity(RobotNode):
+class ImuToGravity(ManagedNode):
     """See the module's docstring. Samples are read in a thread of their own where there is a device."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("imu_to_gravity", Parameters)
+        self._place = _place_of(self.robot, self.parameters.imu)
+        self._before = f"{self.parameters.imu}/" if self.parameters.imu else ""
+        plate = self._place.plate
+        self._reference = self.base_frame if plate is None else self.frame(plate_link(plate))
         warm_up(self._build_estimator())
         self._estimator = self._build_estimator()
         self._desk = CalibrationDesk(self.parameters.calibration) if self.parameters.calibration else None
+        self._frame = self.frame(self.parameters.frame if plate is None else imu_link(self._place.name))
         self._lock = threading.Lock()
         self._estimate: GravityEstimate | None = None
         self._fault = ""
         self._clock_faults: tuple[str, ...] = ()
         self._temperature = float("nan")
-        self._heard = self.steady_now()
+        self._heard = self._start = self.steady_now()
+        self._was_valid = False
         self._next_heater = 0.0
         self._board: ImuBoard | None = None
         self._closing = threading.Event()
-        self._raw = self.offer(Imu, "imu/data_raw") if self.parameters.device else None
-        self._temperatures = self.offer(Temperature, "imu/temperature") if self.parameters.device else None
-        self._oriented = self.offer(Imu, "imu/data")
-        self._gravity = self.offer(Vector3Stamped, "gravity")
-        self._heater = self.offer(Float64, "imu/heater", COMMAND)
-        self._resets = self.offer(Empty, "gravity/reset", COMMAND)
-        self.create_service(Trigger, "reset_gravity", self._reset)
-        self.create_service(Trigger, "calibrate_accelerometer", self._calibrate_accelerometer)
-        self.create_service(Trigger, "calibrate_mounting", self._calibrate_mounting)
+        self._raw = self.offer(Imu, self._before + "imu/data_raw") if self.parameters.device else None
+        self._temperatures = (
+            self.offer(Temperature, self._before + "imu/temperature") if self.parameters.device else None
+        )
+        self._oriented = self.offer(Imu, self._before + "imu/data")
+        self._gravity = self.offer(Vector3Stamped, self._before + "gravity")
+        self._heater = self.offer(Float64, self._before + "imu/heater", COMMAND)
+        self._resets = self.offer(Empty, self._before + "gravity/reset", COMMAND)
+        self._base = Transforms(self, [Link(BASE, WORLD, moves=True)]) if plate is None else None
+        self._stands_at = _in_world(self.parameters)
+        self.create_service(Trigger, self._before + "reset_gravity", self._reset)
+        self.create_service(Trigger, self._before + "calibrate_accelerometer", self._calibrate_accelerometer)
+        self.create_service(Trigger, self._before + "calibrate_mounting", self._calibrate_mounting)
         self._start_reading()
 
     def health(self) -> Health:
         estimate, silence = self._estimate, self.steady_now() - self._heard
-        if self._fault:
-            return Health(ERROR, self._fault)
-        if silence > self.parameters.silent_after:
-            return Health(ERROR, "IMU silent: gravity is not published", {"silence_s": silence})
+        silent = {"silence_s": silence} if silence > self.parameters.silent_after else {}
+        if self._fault or silent:
+            told = self._fault or "IMU silent: gravity is not published"
+            return waiting(told, silent) if self._starts() else Health(ERROR, told, silent)
         if estimate is None:
             return waiting("waiting for the IMU")
         values = {"temperature_state": estimate.temperature_state, "heater_duty": float(estimate.heater_duty)}
+        if not estimate.valid and not estimate.faults and not self._was_valid:
+            return waiting("gravity is not known yet", values)
         if not estimate.valid:
             return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)
         if faults := (*estimate.faults, *self._clock_faults):
             return Health(WARN, "; ".join(faults), values)
         return Health(OK, f"IMU {estimate.temperature_state}", values)
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._stands_at = _in_world(new)
+
+    def rest(self) -> None:
+        self._next_heater = 0.0
+        self._heat(0.0)
+
+    def _starts(self) -> bool:
+        """Whether no sample has come yet, and need not have."""
+        return self._estimate is None and self.steady_now() < self._start + self.parameters.appears_within
 
     def close(self) -> None:
         self._closing.set()
@@ -102,8 +151,8 @@ class ImuToGravity(RobotNode):
             self._reader = threading.Thread(target=self._read, name="imu", daemon=True)
             self._reader.start()
             return
-        self.listen(Temperature, "imu/temperature", self._receive_temperature, NEWEST)
-        self.listen(Imu, "imu/data_raw", self._receive, 10)
+        self.listen(Temperature, self._before + "imu/temperature", self._receive_temperature, NEWEST)
+        self.listen(Imu, self._before + "imu/data_raw", self._receive, 10)
 
     def _read(self) -> None:
         """Read the board until the node closes; a board that is not there or goes away is waited for."""
@@ -126,9 +175,9 @@ class ImuToGravity(RobotNode):
                 samples = board.read(READ_TIMEOUT)
                 self._clock_faults = board.faults
                 for sample in samples:
-                    raw = imu_message(sample, self.parameters.frame)
+                    raw = imu_message(sample, self._frame)
                     self._raw.publish(raw)
-                    self._temperatures.publish(temperature_message(sample, self.parameters.frame))
+                    self._temperatures.publish(temperature_message(sample, self._frame))
                     self._take(raw, sample.temperature)
             board.set_heater(0.0)
         finally:
@@ -143,19 +192,23 @@ class ImuToGravity(RobotNode):
 
     def _take(self, raw: Imu, temperature: float) -> None:
         self._heard = self.steady_now()
+        if not self.active:
+            return
         sample = imu_sample(raw, temperature)
         with self._lock:
             if self._desk is not None:
                 self._desk.add(sample)
             estimate = self._estimator.update(sample)
-        self._estimate = estimate
+        self._estimate, self._was_valid = estimate, self._was_valid or estimate.valid
         if estimate.valid:
             self._publish(estimate)
         self._heat(estimate.heater_duty)
 
     def _publish(self, estimate: GravityEstimate) -> None:
-        self._gravity.publish(vector_message(estimate.time, BASE_FRAME, estimate.gravity_in_base))
-        self._oriented.publish(oriented_imu_message(estimate, BASE_FRAME))
+        self._gravity.publish(vector_message(estimate.time, self._reference, estimate.gravity_in_base))
+        self._oriented.publish(oriented_imu_message(estimate, self._reference))
+        if self._base is not None and self._base.due:
+            self._base.send(estimate.time, self._stands_at, np.roll(estimate.quaternion_wxyz, -1)[None])
 
     def _heat(self, duty: float) -> None:
         now = self.steady_now()
@@ -196,7 +249,31 @@ class ImuToGravity(RobotNode):
         return response
 
     def _build_estimator(self) -> GravityEstimator:
-        return build_estimator(self.robot.mounting, self.parameters.estimator, self.parameters.calibration)
+        return build_estimator(self._place.mounting, self.parameters.estimator, self.parameters.calibration)
+
+
+def _place_of(robot: Robot, name: str) -> ImuPlace:
+    """The IMU of that name, or the one in the base.
+
+    Raises:
+        DescriptionError: there is none.
+    """
+    if not name:
+        return ImuPlace("base", robot.mounting)
+    found = next((place for place in robot.imus if place.name == name), None)
+    if found is None:
+        names = ", ".join(place.name for place in robot.imus)
+        raise DescriptionError(f"{robot.path}: robot.imus: there is no IMU '{name}': there are {names}")
+    return found
+
+
+def _in_world(parameters: Parameters) -> np.ndarray:
+    """(1, 3) place of base_link [m].
+
+    Raises:
+        InputError: no three finite numbers.
+    """
+    return checked_vector(parameters.place_in_world, 3, "place_in_world")[None]
 
 
 def main() -> int:

@@ -2,12 +2,12 @@
 
 Subscribes to struts/<name>/imu (sensor_msgs/Imu, each in its own time) and publishes struts/inclination for one common
 time at `rate`: that of the newest sample. Struts whose IMU is late are carried on by their rate of turn, struts that
-are silent or broken are NaN, and the diagnostics name them.
+are silent, broken, or not to be believed are NaN, and the diagnostics name them.
 """
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -17,30 +17,38 @@ from std_srvs.srv import Trigger
 
 from soft_twin.errors import UsageError
 from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
+from soft_twin.sensing.warm_up import warm_up
 from soft_twin_ros.conversions import header, imu_sample
-from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters, run
+from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run
 from soft_twin_ros.parameters import parameter
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters):
+class Parameters(ManagedParameters):
     """Of this node."""
 
     estimator: str = parameter("ekf", "filter of each IMU: ekf, vqf or complementary")
     time_constant: float = parameter(0.5, "of the complementary filter", "s", 0.01, 60.0)
-    rate: float = parameter(80.0, "rate of the inclinations", "Hz", 1.0, 400.0)
-    stale_after: float = parameter(0.15, "age of a sample from which its strut is not measured", "s", 0.01, 10.0)
+    rate: float = parameter(80.0, "rate of the inclinations", "Hz", 1.0, 400.0, settable=True)
+    stale_after: float = parameter(
+        0.15, "age of a sample from which its strut is not measured", "s", 0.01, 10.0, settable=True
+    )
     axes: tuple[float, ...] = parameter((1.0, 0.0, 0.0), "strut's axis in its sensor: 3 numbers for all, or 3 for each")
 
 
-class ImusToInclinations(RobotNode):
+class ImusToInclinations(ManagedNode):
     """See the module's docstring."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("imus_to_inclinations", Parameters)
         if not isinstance(self.robot, TensegrityArm):
             raise UsageError(f"robot '{self.robot.name}' is no tensegrity: imus_to_inclinations has no struts")
+        warm_up(GravityEstimator(np.eye(3)))
         names = [f"strut_{i}" for i in range(self.robot.structure.strut_count)]
         self._struts = StrutInclinations(names, axes_of(self.parameters.axes, len(names)), _settings(self.parameters))
         self._angles = np.full(len(names), math.nan)
@@ -49,7 +57,11 @@ class ImusToInclinations(RobotNode):
         for name in names:
             self.listen(Imu, f"struts/{name}/imu", partial(self._receive, name), 10)
         self.create_service(Trigger, "reset_inclinations", self._reset)
-        self.create_steady_timer(1.0 / self.parameters.rate, self._publish)
+        self._timer = self.create_steady_timer(1.0 / self.parameters.rate, self._publish)
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._timer.timer_period_ns = round(1e9 / new.rate)
+        self._struts.parameters = replace(self._struts.parameters, stale_after=new.stale_after)
 
     def health(self) -> Health:
         unmeasured = [name for name, angle in zip(self._struts.names, self._angles, strict=True) if math.isnan(angle)]
@@ -65,6 +77,8 @@ class ImusToInclinations(RobotNode):
         self._struts.update(name, imu_sample(message, math.nan))
 
     def _publish(self) -> None:
+        if not self.active:
+            return
         time = self._struts.newest
         if not math.isfinite(time) or time == self._published:
             self._angles = self._struts.angles(self.now())

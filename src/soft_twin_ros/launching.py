@@ -1,48 +1,156 @@
 """What the launch files share. Needs ROS's `launch` and `launch_ros`."""
 
+import os
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch import Action, LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch_ros.actions import Node
 
-from soft_twin import load_robot
-from soft_twin_ros.running.graph import Devices, graph
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+from soft_twin_ros.parent import ENDS_WITH
+from soft_twin_ros.running.arguments import (
+    OF_A_ROBOT,
+    SHARED,
+    Argument,
+    RobotRequest,
+    Shared,
+    complete,
+    refuse_unknown,
+    robots_of,
+)
+from soft_twin_ros.running.graph import NodeSpec, own_folder
+from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine
+
+RESPAWN_DELAY = 1.0  # [s]
+SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
 
 
-def description(
-    arguments: Mapping[str, tuple[str, str]], nodes: Callable[[dict[str, str]], list[Node]]
-) -> LaunchDescription:
-    """A launch description with arguments (name → default and description), and the nodes that their values ask for."""
+def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str]], list[Action]]) -> LaunchDescription:
+    """A launch description with these arguments, and the actions that their values ask for.
+
+    What the user has typed and is no argument is refused. Launch files that include this one have arguments of their
+    own, which it is also given: then nothing can be told from nothing.
+    """
+
+    def act(context: LaunchContext) -> list[Action]:
+        started = Path(context.get_locals_as_dict()["current_launch_file_path"]).name
+        if started in (Path(word).name for word in sys.argv):
+            refuse_unknown(arguments, (word.partition(":=")[0] for word in context.argv if ":=" in word))
+        names = {name for key, argument in arguments.items() for name in (key, *argument.aliases)}
+        given = context.launch_configurations
+        return actions(complete(arguments, {name: given[name] for name in names & given.keys()}))
+
     declared = [
-        DeclareLaunchArgument(name, default_value=default, description=text)
-        for name, (default, text) in arguments.items()
+        DeclareLaunchArgument(name, default_value=argument.default, description=argument.description)
+        for name, argument in arguments.items()
     ]
-
-    def actions(context) -> list[Node]:
-        return nodes({name: LaunchConfiguration(name).perform(context) for name in arguments})
-
-    return LaunchDescription([*declared, OpaqueFunction(function=actions)])
+    return LaunchDescription([*declared, OpaqueFunction(function=act)])
 
 
-def robot_nodes(value: Mapping[str, str], devices: Devices | None) -> list[Node]:
-    """One launch action per node of a robot's graph, emulated where there are no devices; `value` holds the arguments
-    `robot`, `namespace` and `recording`."""
-    specs = graph(
-        load_robot(value["robot"]),
-        devices=devices,
-        recording=value["recording"] or None,
-        namespace=value["namespace"] or None,
+def robot_launch(robot: str) -> LaunchDescription:
+    """The launch description of one robot; `robot` is the default of the argument of that name."""
+    default = Argument(robot, OF_A_ROBOT["robot"].description)
+    return launched(
+        OF_A_ROBOT | {"robot": default} | SHARED,
+        lambda values: actions_of([RobotRequest.of(values)], Shared.of(values)),
     )
-    return [
-        Node(
-            package="soft_twin",
-            executable=spec.executable,
-            name=spec.name,
-            namespace=spec.namespace,
-            parameters=[dict(spec.parameters)],
-            output="screen",
-        )
-        for spec in specs
-    ]
+
+
+def robots_launch() -> LaunchDescription:
+    """The launch description of several robots."""
+    robots = Argument("", "a list of robots, or {namespace: robot, …}, or a YAML file with either")
+    return launched(
+        {"robots": robots} | SHARED, lambda values: actions_of(robots_of(values["robots"]), Shared.of(values))
+    )
+
+
+def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
+    """What is started for these robots."""
+    actions = [node_action(spec, shared, request.emulated) for request in requests for spec in request.specs]
+    if shared.rviz:
+        actions += [_rviz(request, shared) for request in requests]
+    if shared.view:
+        actions.append(_foxglove(shared))
+    return actions
+
+
+def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
+    """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
+    environment = SINGLE_THREAD | (on_this_machine() if emulated else {})
+    ends = {} if shared.respawn else {"on_exit": Shutdown()}
+    return Node(
+        package="soft_twin",
+        executable=spec.executable,
+        name=spec.name,
+        namespace=spec.namespace,
+        parameters=[{**spec.parameters, **_time(shared)}, *([shared.params_file] if shared.params_file else [])],
+        additional_env={name: value for name, value in environment.items() if name not in os.environ}
+        | {ENDS_WITH: str(os.getpid())},
+        output="screen",
+        sigterm_timeout=SIGINT_PATIENCE,
+        sigkill_timeout=SIGTERM_PATIENCE,
+        respawn=shared.respawn,
+        respawn_delay=RESPAWN_DELAY,
+        **ends,
+    )
+
+
+def require_package(name: str, remedy: str) -> None:
+    """See that a ROS package is installed.
+
+    Raises:
+        UsageError: with the remedy.
+    """
+    try:
+        get_package_prefix(name)
+    except PackageNotFoundError as error:
+        raise UsageError(f"the ROS package '{name}' is not installed: {remedy}") from error
+
+
+def _time(shared: Shared) -> dict[str, Any]:
+    return {"use_sim_time": True} if shared.use_sim_time else {}
+
+
+def _apt(package: str) -> str:
+    distribution = os.environ.get("ROS_DISTRO", "DISTRIBUTION")
+    return f"apt install ros-{distribution}-{package.replace('_', '-')}"
+
+
+def _rviz(request: RobotRequest, shared: Shared) -> Node:
+    require_package("rviz2", f"{_apt('rviz2')}, or leave rviz:=true out")
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        namespace=request.namespace,
+        arguments=["-d", str(rviz_file(request))],
+        parameters=[_time(shared)],
+    )
+
+
+def rviz_file(request: RobotRequest) -> Path:
+    """The robot's RViz configuration, with the names of its namespace.
+
+    Raises:
+        UsageError: there is none for this robot.
+    """
+    name = request.robot.name
+    source = folder("rviz") / f"{name}.rviz"
+    if not source.is_file():
+        raise UsageError(f"rviz:=true: there is no rviz/{name}.rviz: leave it out")
+    text = source.read_text(encoding="utf-8").replace(f"/{name}/", f"/{request.namespace}/")
+    text = text.replace("Frame: base_link", f"Frame: {request.namespace}/base_link")
+    own = own_folder(name, request.namespace)
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "view.rviz").write_text(text, encoding="utf-8")
+    return own / "view.rviz"
+
+
+def _foxglove(shared: Shared) -> Node:
+    require_package("foxglove_bridge", f"{_apt('foxglove_bridge')}, or leave view:=true out")
+    return Node(package="foxglove_bridge", executable="foxglove_bridge", parameters=[_time(shared)])

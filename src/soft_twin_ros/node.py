@@ -1,14 +1,17 @@
 """What all nodes of the package share: robot, parameters, diagnostics, and how they start and end."""
 
+import multiprocessing
+import os
+import re
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -16,6 +19,8 @@ from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
 from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
+from soft_twin_ros.executor import executor_of, hear_all
+from soft_twin_ros.only_one import claim_name
 from soft_twin_ros.parameters import declare, parameter, refuse_unknown
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
 from soft_twin_ros.running.health import FAILED, READY, WAITING
@@ -24,6 +29,8 @@ from soft_twin_ros.running.processes import Interruption
 BASE_FRAME = "base_link"
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
+NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
+COMPILING = "compiling kernels, once after an installation"
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -61,11 +68,22 @@ class RobotNode(Node):
     """A node of a robot: reads its description, tells its health at 1 Hz and at once when it changes.
 
     Timers run on a steady clock, so that they also fire under use_sim_time without /clock.
+
+    Attributes:
+        base_frame: of its robot.
+        active: whether it does its work, which a managed node is asked for.
+        computes: whether it has kernels, which it may have to compile.
     """
+
+    active = True
+    computes = False
+    _tell_no_more: Callable[[], None] | None = None
 
     def __init__(self, name: str, parameters: type[RobotParameters]):
         super().__init__(name)
-        self.parameters = declare(self, parameters)
+        self._claimed_name = claim_name(self.get_fully_qualified_name())
+        self.base_frame = self.frame(BASE_FRAME)
+        self.parameters = declare(self, parameters, self._adopt)
         self.robot = load_robot(self.parameters.robot)
         refuse_unknown(self.robot.nodes.get(name, {}), parameters, f"{self.robot.path}: nodes.{name}")
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -73,16 +91,40 @@ class RobotNode(Node):
         self._told: tuple[bytes, str] | None = None
         self._next_telling = 0.0
         self.create_steady_timer(LOOK_PERIOD, self._tell_health)
+        if self.computes:
+            from soft_twin.compiling import tell_of_compiling  # numba, that drivers need not load
+
+            self._tell_no_more = tell_of_compiling(self._tell_compiling)
 
     def health(self) -> Health:
         """The node's health now."""
         return Health()
 
+    def begin(self) -> None:
+        """Called once, when the node has an executor."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to `work` on."""
+        return False
+
     def work(self) -> None:
-        """Called after whatever woke the node: room for work that is too long for a callback."""
+        """Called when there is work, after all that came in has been heard: what is too long for a callback."""
+
+    def adopt(self, old: Any, new: Any) -> None:
+        """Parameters have been set: do what they ask for beyond being in `self.parameters` from now on.
+
+        Raises:
+            SoftTwinError: they cannot be; nothing changes.
+        """
 
     def close(self) -> None:
         """Bring what the node owns into its safe state."""
+
+    def frame(self, name: str) -> str:
+        """A frame of this robot: its name with the namespace before it, so that several robots have frames of their
+        own."""
+        return f"{self.get_namespace()}/{name}".lstrip("/")
 
     def now(self) -> float:
         """The node's time [s]."""
@@ -100,17 +142,39 @@ class RobotNode(Node):
         """A subscription whose quality of service can be overridden."""
         return self.create_subscription(kind, topic, callback, qos, qos_overriding_options=OVERRIDABLE)
 
+    def destroy_node(self) -> None:
+        if self._tell_no_more is not None:
+            self._tell_no_more()
+        super().destroy_node()
+        self._claimed_name.close()
+
     def create_steady_timer(self, period: float, callback):
         return self.create_timer(period, callback, clock=self.steady_clock)
 
+    def _adopt(self, old: Any, new: Any) -> None:
+        self.adopt(old, new)
+        self.parameters = new
+        for name in (each.name for each in fields(new)):
+            if (before := getattr(old, name)) != (now := getattr(new, name)):
+                self.get_logger().info(f"parameter {name} = {now} from now on, it was {before}")
+
     def _tell_health(self) -> None:
-        health = self.health()
-        state, now = (health.level, health.message), self.steady_now()
+        health = self.health() if self.active else waiting("not active: configure and activate this node, or bring_up")
+        state, now = (health.level, NUMBERS.sub("", health.message)), self.steady_now()
         if state == self._told and now < self._next_telling:
             return
         if state != self._told:
             self._log(health)
         self._told, self._next_telling = state, now + DIAGNOSTICS_PERIOD
+        self._publish_health(health)
+
+    def _tell_compiling(self, count: int) -> None:
+        """While it compiles a node does nothing else: who watches it wants to know."""
+        if count == 1:
+            self.get_logger().info(f"{COMPILING}: a minute at most; `soft-twin compile` does it before")
+        self._publish_health(waiting(f"{COMPILING}: {count} so far"))
+
+    def _publish_health(self, health: Health) -> None:
         name = self.get_fully_qualified_name().removeprefix("/")
         message = DiagnosticArray()
         message.header.stamp = self.get_clock().now().to_msg()
@@ -127,18 +191,18 @@ class RobotNode(Node):
             self.get_logger().info(health.message)
 
 
-def run(node_class: type[RobotNode], urgent: bool = False) -> int:
-    """Run a node until it is interrupted or terminated; the process's exit status.
+def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
+    """Run a node until it is interrupted or terminated, and end the process.
 
     An `urgent` node has a thread that must not be late, and no other one that computes for long.
 
-    0: ended on request; 2: it could not start, one line on stderr says why.
+    Its exit status is 0: ended on request; 2: it could not start, one line on stderr says why.
     """
     prefer_this_process()
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe
-    node = None
+    node, status = None, 0
     try:
         node = node_class()
         if urgent:
@@ -146,22 +210,34 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> int:
         interruption.defer()
         _spin(node, interruption)
     except KeyboardInterrupt:
-        return 0
+        pass
     except (SoftTwinError, InvalidParameterTypeException, InvalidParameterValueException, ParameterException) as error:
         print(f"{node_class.__name__}: {error}", file=sys.stderr)
-        return 2
+        status = 2
     finally:
         interruption.defer()
         if node is not None:
             node.close()
             node.destroy_node()
         rclpy.try_shutdown()
+    _leave(status)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process now: taking the interpreter apart takes seconds on a busy machine, and nobody needs it."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _spin(node: RobotNode, interruption: Interruption) -> NoReturn:
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
+    executor = executor_of(node)
+    node.begin()
     while True:
         interruption.check()
         executor.spin_once(timeout_sec=IDLE_PERIOD)
-        node.work()
+        if node.has_work:
+            hear_all(executor)
+            node.work()

@@ -2,18 +2,26 @@
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
-from soft_twin.errors import DescriptionError
+from soft_twin.errors import DescriptionError, InputError, SoftTwinError
 
 P = TypeVar("P")
 
 
-def parameter(default: Any, description: str, unit: str = "", low: float | None = None, high: float | None = None):
+def parameter(
+    default: Any,
+    description: str,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    settable: bool = False,
+):
     """A field of a parameter dataclass.
 
     Args:
@@ -21,13 +29,20 @@ def parameter(default: Any, description: str, unit: str = "", low: float | None 
         description: one line for `ros2 param describe`.
         unit: appended to the description in brackets.
         low, high: what a number must lie between; both or none.
+        settable: whether it can be set while the node runs.
     """
     text = f"{description} [{unit}]" if unit else description
-    return dataclasses.field(default=default, metadata={"description": text, "range": (low, high)})
+    return dataclasses.field(
+        default=default, metadata={"description": text, "range": (low, high), "settable": settable}
+    )
 
 
-def declare(node: Node, kind: type[P]) -> P:
-    """Declare every field of the dataclass `kind` on a node, read-only, and return the values it was started with.
+def declare(node: Node, kind: type[P], adopt: Callable[[P, P], None] | None = None) -> P:
+    """Declare every field of the dataclass `kind` on a node, and return the values it was started with.
+
+    Args:
+        adopt: takes old and new values when somebody sets parameters while the node runs; without, nobody can. A
+            SoftTwinError of it refuses them.
 
     Raises:
         rclpy.exceptions.InvalidParameterTypeException, InvalidParameterValueException: a value has the wrong type or
@@ -37,7 +52,48 @@ def declare(node: Node, kind: type[P]) -> P:
     for field in dataclasses.fields(kind):
         value = node.declare_parameter(field.name, field.default, _descriptor(field)).value
         values[field.name] = tuple(value) if isinstance(field.default, tuple) else value
+    node.add_on_set_parameters_callback(_Setting(kind(**values), adopt))
     return kind(**values)
+
+
+class _Setting:
+    """What happens when somebody sets parameters while the node runs; those that are none of `values` are rclpy's."""
+
+    def __init__(self, values: Any, adopt: Callable[[Any, Any], None] | None):
+        self._values, self._adopt = values, adopt
+        self._fields = {field.name: field for field in dataclasses.fields(values)}
+
+    def __call__(self, parameters: list[Parameter]) -> SetParametersResult:
+        own = {each.name: each.value for each in parameters if each.name in self._fields}
+        try:
+            self._set(own)
+        except SoftTwinError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _set(self, own: dict[str, Any]) -> None:
+        for name, value in own.items():
+            self._check(name, value)
+        if own:
+            new = dataclasses.replace(self._values, **own)
+            self._adopt(self._values, new)
+            self._values = new
+
+    def _check(self, name: str, value: Any) -> None:
+        """See that it may be set, and to this; ROS has seen to its type.
+
+        Raises:
+            InputError: with what would be right.
+        """
+        field = self._fields[name]
+        if self._adopt is None or not field.metadata["settable"]:
+            raise InputError(
+                f"{name} is read when the node starts: end the node and start it with -p {name}:=VALUE, or set it in "
+                "`nodes` of the robot's description"
+            )
+        low, high = field.metadata["range"]
+        if low is not None and not low <= value <= high:  # true for NaN too
+            raise InputError(f"{name} = {value}: expected {low:g} to {high:g} ({field.metadata['description']})")
 
 
 def refuse_unknown(given: Mapping[str, Any], kind: type, where: str) -> None:
@@ -60,7 +116,9 @@ def refuse_unknown(given: Mapping[str, Any], kind: type, where: str) -> None:
 
 
 def _descriptor(field: dataclasses.Field) -> ParameterDescriptor:
-    descriptor = ParameterDescriptor(description=field.metadata["description"], read_only=True)
+    descriptor = ParameterDescriptor(description=field.metadata["description"])
+    if not field.metadata["settable"]:
+        descriptor.additional_constraints = "read when the node starts"
     low, high = field.metadata["range"]
     if low is None:
         return descriptor

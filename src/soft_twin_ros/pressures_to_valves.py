@@ -1,7 +1,9 @@
 """Chamber pressures in, valves out; limits and watchdogs are the driver's.
 
-Publishes chambers/state. The chambers are vented until the service `enable`; `stop` vents them and is latched until
-`clear_stop`. They are those of the robot's description, where that has valves, else those of the parameters.
+Publishes chambers/state. For ros2_control chambers are joints, too, whose efforts are their gauge pressures:
+chambers/joint_command and chambers/joint_state. They are vented until the service `enable`; `stop` vents them and is
+latched until `clear_stop`. They are those of the robot's description, where that has valves, else those of the
+parameters.
 """
 
 import os
@@ -9,12 +11,14 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Pressures
 
 from soft_twin.descriptions.drives import ValveDrive
 from soft_twin.driving.valve_driver import ValveDriver, open_valve_driver
 from soft_twin.errors import DescriptionError
-from soft_twin_ros.conversions import pressures_in_order, pressures_message
+from soft_twin_ros.conversions import efforts_in_order, joint_state, pressures_in_order, pressures_message
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
@@ -34,7 +38,7 @@ class Parameters(HardwareParameters):
     rate: float = parameter(200e3, "highest rate of change", "Pa/s", 1.0, 1e8)
     vent_rate: float = parameter(50e3, "rate of venting", "Pa/s", 1.0, 1e8)
     acceleration: float = parameter(4e6, "highest change of these rates", "Pa/s^2", 1.0, 1e10)
-    state_rate: float = parameter(50.0, "rate of chambers/state", "Hz", 1.0, 200.0)
+    state_rate: float = parameter(50.0, "rate of chambers/state", "Hz", 1.0, 200.0, settable=True)
 
 
 class PressuresToValves(HardwareNode):
@@ -43,8 +47,10 @@ class PressuresToValves(HardwareNode):
     def __init__(self):
         super().__init__("pressures_to_valves", Parameters)
         self._states = self.offer(Pressures, "chambers/state")
+        self._joints = self.offer(JointState, "chambers/joint_state")
         self.listen(Pressures, "chambers/command", self._take_command, COMMAND)
-        self.create_steady_timer(1.0 / self.parameters.state_rate, self._publish_state)
+        self.listen(JointState, "chambers/joint_command", self._take_joints, COMMAND)
+        self.tell_state(self._publish_state)
 
     @cached_property
     def _drive(self) -> ValveDrive:
@@ -59,10 +65,15 @@ class PressuresToValves(HardwareNode):
     def _publish_state(self) -> None:
         if self.session.driver is not None:
             state = self.session.driver.state()
-            self._states.publish(pressures_message(state.time, self._drive.names_by_channel, state.pressures))
+            names, unknown = self._drive.names_by_channel, np.full(len(state.pressures), np.nan)
+            self._states.publish(pressures_message(state.time, names, state.pressures))
+            self._joints.publish(joint_state(state.time, names, unknown, state.pressures))
 
     def _take_command(self, message: Pressures) -> None:
         self.take(message.header.stamp, lambda: pressures_in_order(message, self._drive.names_by_channel))
+
+    def _take_joints(self, message: JointState) -> None:
+        self.take(message.header.stamp, lambda: efforts_in_order(message, self._drive.names_by_channel))
 
 
 def drive_of(p: Parameters) -> ValveDrive:

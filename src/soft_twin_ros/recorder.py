@@ -1,4 +1,4 @@
-"""Everything that the robot's nodes publish into one MCAP file, as it was on the wire.
+"""Everything that the robot's nodes publish into a bag, as it was on the wire.
 
 Topics in the node's namespace and /diagnostics are recorded as they appear, undecoded. The file is readable at any
 moment, also after the process was killed.
@@ -16,7 +16,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from soft_twin.errors import RecordingError
 from soft_twin.recording.definitions import definition, installed_share_folders
 from soft_twin.recording.robots import METADATA, robot_metadata
-from soft_twin.recording.writer import McapWriter, Qos
+from soft_twin.recording.writer import Qos, open_recording
 from soft_twin_ros.node import OK, Health, RobotNode, RobotParameters, run
 from soft_twin_ros.parameters import parameter
 
@@ -30,7 +30,9 @@ GLOBAL_TOPICS = ("/diagnostics", "/tf", "/tf_static")
 class Parameters(RobotParameters):
     """Of this node."""
 
-    path: str = parameter("out/run.mcap", "the recording; an old one is replaced")
+    path: str = parameter(
+        "out/run", "the recording: folder of a bag, or one file that ends in .mcap; an old one is replaced"
+    )
 
 
 class Recorder(RobotNode):
@@ -42,10 +44,16 @@ class Recorder(RobotNode):
 
     def __init__(self):
         super().__init__("recorder", Parameters)
-        self._writer = McapWriter(self.parameters.path)
+        self._writer = open_recording(self.parameters.path)
         self._writer.describe(METADATA, robot_metadata(self.robot))
         self._prefix = self.get_namespace().rstrip("/") + "/"
-        self._input = Node("recorder_input", namespace=self.get_namespace(), start_parameter_services=False)
+        self._input = Node(  # by its own name, whatever the process's arguments call the recorder
+            "recorder_input",
+            namespace=self.get_namespace(),
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
         self._channels: dict[int, Subscription] = {}
         self._known: set[str] = set()
         self._count = 0
@@ -62,7 +70,7 @@ class Recorder(RobotNode):
 
     def _look_for_topics(self) -> None:
         for topic, types in self.get_topic_names_and_types():
-            if topic not in self._known and (topic.startswith(self._prefix) or topic in GLOBAL_TOPICS):
+            if topic not in self._known and is_recorded(topic, self._prefix):
                 publishers = self.get_publishers_info_by_topic(topic)
                 if publishers:
                     self._known.add(topic)
@@ -87,6 +95,13 @@ class Recorder(RobotNode):
                     data, info = taken
                     self._writer.write(channel, data, info["received_timestamp"], info["source_timestamp"])
                     self._count += 1
+
+
+def is_recorded(topic: str, prefix: str) -> bool:
+    """Whether a topic is one of a robot's, whose topics begin with `prefix`, or of all robots'; hidden ones, such as
+    those that actions are made of, are not, as with `ros2 bag record`."""
+    hidden = any(part.startswith("_") for part in topic.split("/"))
+    return topic in GLOBAL_TOPICS or (topic.startswith(prefix) and not hidden)
 
 
 def _not_called(data: bytes) -> None:

@@ -1,15 +1,16 @@
 """Inclinations of a tensegrity's struts and pressures of its cylinders in, the arm's shape out.
 
-Publishes shape (all nodes), twin/tip and solver/status with each update, and markers at most at `picture_rate`, each
-with the stamp of the inclinations. Struts without a usable inclination are freed; struts that seem to be swapped are
-named in the diagnostics. When readings cannot be used or stop coming, the last good shape goes on with confidence 0,
-and the diagnostics say that it is stale.
+Publishes shape (all nodes), twin/tip and solver/status with each update, markers at most at `picture_rate`, and the
+struts on /tf at most at `transform_rate`, each with the stamp of the inclinations. Struts without a usable inclination
+are freed; struts that seem to be swapped are named in the diagnostics. When readings cannot be used or stop coming, the
+last good shape goes on with confidence 0, and the diagnostics say that it is stale.
 """
 
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -22,41 +23,53 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from soft_twin.errors import InputError, SoftTwinError, UsageError
+from soft_twin.robots.links import BASE, Link
+from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
 from soft_twin.twins.tensegrity.shape import Shape, tip_direction
 from soft_twin_ros.background import Background
 from soft_twin_ros.conversions import header, pose_message, shape_message, to_pose, to_seconds
-from soft_twin_ros.node import BASE_FRAME, ERROR, OK, WARN, Health, RobotNode, RobotParameters, run, waiting
+from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import NEWEST
+from soft_twin_ros.robot_frames import RobotFrames
 from soft_twin_ros.tensegrity_markers import tensegrity_markers
+from soft_twin_ros.transforms import WORLD
 
 DIAGNOSIS_PERIOD = 1.0  # [s] between two searches for swapped struts
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters):
+class Parameters(ManagedParameters):
     """Of this node."""
 
     estimator: str = parameter("energy", "energy, energy_tip_force or zero_length")
-    picture_rate: float = parameter(25.0, "greatest rate of the markers", "Hz", 0.1, 100.0)
-    silent_after: float = parameter(0.3, "without inclinations for so long there are none", "s", 0.01, 60.0)
-    highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5)
+    picture_rate: float = parameter(25.0, "greatest rate of the markers", "Hz", 0.1, 100.0, settable=True)
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
+    silent_after: float = parameter(
+        0.3, "without inclinations for so long there are none", "s", 0.01, 60.0, settable=True
+    )
+    highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5, settable=True)
 
 
 @dataclass
 class Collection:
-    """Readings that a calibration averages."""
+    """Readings that a calibration averages, from one time until another [s]; its goal is told how far it is."""
 
+    goal: Any
+    since: float
     until: float
     done: Future
-    inclinations: list[np.ndarray]
-    pressures: list[np.ndarray]
+    inclinations: list[np.ndarray] = field(default_factory=list)
+    pressures: list[np.ndarray] = field(default_factory=list)
 
 
-class StrutsToShape(RobotNode):
+class StrutsToShape(ManagedNode):
     """See the module's docstring. Updates run between callbacks, calibrations in a thread."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("struts_to_shape", Parameters)
@@ -78,11 +91,13 @@ class StrutsToShape(RobotNode):
         self._tips = self.offer(PoseStamped, "twin/tip")
         self._statuses = self.offer(SolverStatus, "solver/status")
         self._markers = self.offer(MarkerArray, "markers")
+        mount = Link(BASE, WORLD, rotation=self._arm.model.level)
+        self._frames = RobotFrames(self, build_skeleton(self.robot), [mount])
         self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
         self.listen(Pressures, "chambers/state", self._take_pressures, NEWEST)
         self.create_service(Trigger, "reset", self._reset)
         self._calibrations = ActionServer(
-            self, CalibrateStraight, "calibrate", self._calibrate, cancel_callback=lambda goal: CancelResponse.REJECT
+            self, CalibrateStraight, "calibrate", self._calibrate, cancel_callback=lambda goal: CancelResponse.ACCEPT
         )
 
     def health(self) -> Health:
@@ -104,10 +119,12 @@ class StrutsToShape(RobotNode):
         faults = (*shape.faults, *self._suspicions)
         return Health(WARN, "; ".join(faults), values) if faults else Health(OK, "estimating", values)
 
+    @property
+    def has_work(self) -> bool:
+        return self._waiting is not None
+
     def work(self) -> None:
-        """Estimate the shape for the newest inclinations, if there are new ones."""
-        if self._waiting is None:
-            return
+        """Estimate the shape for the newest inclinations."""
         (stamp, inclinations), self._waiting = self._waiting, None
         start = self.steady_now()
         try:
@@ -119,7 +136,7 @@ class StrutsToShape(RobotNode):
             return
         self._shape, self._refusal = shape, ""
         self._collect(inclinations)
-        self._statuses.publish(estimate_message(stamp, BASE_FRAME, shape, self.steady_now() - start))
+        self._statuses.publish(estimate_message(stamp, self.base_frame, shape, self.steady_now() - start))
         self._publish(stamp, shape)
         if self.steady_now() >= self._next_diagnosis:
             self._next_diagnosis = self.steady_now() + DIAGNOSIS_PERIOD
@@ -137,7 +154,12 @@ class StrutsToShape(RobotNode):
         estimator.reset()
         return estimator
 
+    def rest(self) -> None:
+        self._waiting = None
+
     def _take_inclinations(self, message: Inclinations) -> None:
+        if not self.active:
+            return
         self._heard = self.steady_now()
         try:
             self._waiting = to_seconds(message.header.stamp), in_order(message.names, message.angles, self._strut_names)
@@ -155,15 +177,17 @@ class StrutsToShape(RobotNode):
 
     def _publish(self, stamp: float, shape: Shape) -> None:
         names = self._arm.structure.node_names
-        message = shape_message(stamp, BASE_FRAME, names, shape.nodes, shape.energy, shape.residual)
+        message = shape_message(stamp, self.base_frame, names, shape.nodes, shape.energy, shape.residual)
         message.confidence = float(shape.confidence)
         self._shapes.publish(message)
-        self._tips.publish(pose_message(stamp, BASE_FRAME, shape.tip(), None, tip_direction(shape)))
+        self._tips.publish(pose_message(stamp, self.base_frame, shape.tip(), None, tip_direction(shape)))
+        if not shape.stale:
+            self._frames.send(stamp, shape.nodes)
         if self.steady_now() >= self._next_picture:
             self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
             members, highest = self._arm.structure.members, self.parameters.highest_tension
             self._markers.publish(
-                tensegrity_markers(stamp, BASE_FRAME, shape.nodes, members, shape.tensions, highest, shape.stale)
+                tensegrity_markers(stamp, self.base_frame, shape.nodes, members, shape.tensions, highest, shape.stale)
             )
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -174,28 +198,33 @@ class StrutsToShape(RobotNode):
     def _collect(self, inclinations: np.ndarray) -> None:
         if self._collection is None:
             return
-        self._collection.inclinations.append(inclinations)
-        self._collection.pressures.append(self._pressures)
-        if self.steady_now() >= self._collection.until:
-            self._collection.done.set_result(None)
+        collection, now = self._collection, self.steady_now()
+        collection.inclinations.append(inclinations)
+        collection.pressures.append(self._pressures)
+        if now >= collection.until or collection.goal.is_cancel_requested:
+            collection.done.set_result(None)
             self._collection = None
+            return
+        progress = (now - collection.since) / (collection.until - collection.since)
+        collection.goal.publish_feedback(CalibrateStraight.Feedback(stage="averaging", progress=progress))
 
     async def _calibrate(self, goal) -> CalibrateStraight.Result:
         refusal = self._calibration_refusal()
         if refusal:
             goal.abort()
             return CalibrateStraight.Result(success=False, message=refusal)
-        request = goal.request
-        collection = Collection(self.steady_now() + max(0.0, request.duration), Future(executor=self.executor), [], [])
+        now = self.steady_now()
+        collection = Collection(goal, now, now + max(0.0, goal.request.duration), Future(executor=self.executor))
         self._collection = collection
-        goal.publish_feedback(CalibrateStraight.Feedback(stage="averaging", progress=0.0))
         await collection.done
-        goal.publish_feedback(CalibrateStraight.Feedback(stage="solving", progress=0.0))
         try:
-            calibration = await self._background.run(lambda: self._solve(collection, request.length))
+            calibration = await self._background.run(lambda: self._solve(collection))
         except SoftTwinError as error:
             goal.abort()
             return CalibrateStraight.Result(success=False, message=str(error))
+        if calibration is None or goal.is_cancel_requested:
+            goal.canceled()
+            return CalibrateStraight.Result(success=False, message="cancelled: the model is as it was")
         self._arm = replace(self._arm, model=calibration.model)
         self._estimator = self._arm.build_estimator(self.parameters.estimator)
         goal.succeed()
@@ -209,7 +238,12 @@ class StrutsToShape(RobotNode):
             return "no inclinations and pressures come in: nothing to calibrate from"
         return ""
 
-    def _solve(self, collection: Collection, length: float) -> Calibration:
+    def _solve(self, collection: Collection) -> Calibration | None:
+        """From what was collected; nothing, if it was cancelled meanwhile."""
+        if collection.goal.is_cancel_requested:
+            return None
+        collection.goal.publish_feedback(CalibrateStraight.Feedback(stage="solving", progress=0.0))
+        length = collection.goal.request.length
         inclinations = np.mean(collection.inclinations, axis=0)
         return calibrate_straight(self._arm.model, inclinations, np.mean(collection.pressures, axis=0), length)
 

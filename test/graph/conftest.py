@@ -106,6 +106,11 @@ class Board:
         self.port.close()
 
 
+@pytest.fixture(scope="session")
+def board_class():
+    return Board
+
+
 @pytest.fixture
 def board():
     result = Board()
@@ -119,7 +124,7 @@ class Motors:
     def __init__(self, robot):
         self.bus = MotorBus(EmulatedC610.of(robot))
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(np.zeros(len(robot.cables)),), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(np.zeros(len(robot.cable_names)),), daemon=True)
         self._thread.start()
 
     def _run(self, tensions):
@@ -133,6 +138,11 @@ class Motors:
         self._closing.set()
         self._thread.join()
         self.bus.close()
+
+
+@pytest.fixture(scope="session")
+def motors_class():
+    return Motors
 
 
 @pytest.fixture

@@ -1,118 +1,135 @@
-"""The launch files, with ROS's launch packages replaced where they are not installed: what they would start."""
+"""The launch files under ROS's own launch, with small programs in the nodes' places."""
 
-import importlib.util
+import os
+import signal
+import subprocess
 import sys
-from types import ModuleType, SimpleNamespace
+import time
+from pathlib import Path
 
 import pytest
 
-from soft_twin import load_robot
-from soft_twin.driving.dac_board import RANGE
 from soft_twin.resources import folder
-from soft_twin_ros.running.graph import DAC_RANGE, Devices, graph
 
+pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros are not installed")
 
-class Configuration:
-    """A launch argument; the context is the arguments' values."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def perform(self, context):
-        return context[self.name]
-
-
-def _module(name, **content):
-    module = ModuleType(name)
-    module.__dict__.update(content)
-    return module
+PATIENCE = 60.0  # [s] of a busy machine
+NODES = ("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves")
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import AnyLaunchDescriptionSource
+file, *words = sys.argv[1:]
+service = LaunchService(argv=words, noninteractive=True)
+arguments = [tuple(word.split(":=", 1)) for word in words]
+source = AnyLaunchDescriptionSource(file)
+service.include_launch_description(LaunchDescription([IncludeLaunchDescription(source, launch_arguments=arguments)]))
+sys.exit(service.run())
+"""
+NODE = """#!{python}
+import os, sys, time
+from pathlib import Path
+import soft_twin_ros
+name = Path(sys.argv[0]).name
+words = " ".join(sys.argv[1:])
+file = Path({folder!r}) / (name + "." + words.split("__ns:=/")[1].split()[0])
+file.write_text("\\n".join([str(os.getpid()), os.environ.get("OPENBLAS_NUM_THREADS", ""), words]))
+while not Path({folder!r}, name + ".dies").exists():
+    time.sleep(0.05)
+"""
 
 
 @pytest.fixture
-def launch(monkeypatch):
-    """Nodes that a launch file starts when it is given these arguments."""
+def launch(tmp_path, monkeypatch):
+    """Starts a launch file in a process of its own, where the package's nodes only write down who they are."""
+    prefix, told = tmp_path / "prefix", tmp_path / "told"
+    for path in (prefix / "lib" / "soft_twin", prefix / "share" / "ament_index" / "resource_index" / "packages", told):
+        path.mkdir(parents=True)
+    (prefix / "share" / "ament_index" / "resource_index" / "packages" / "soft_twin").touch()
+    for name in NODES:
+        program = prefix / "lib" / "soft_twin" / name
+        program.write_text(NODE.format(python=sys.executable, folder=str(told)))
+        program.chmod(0o700)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    started = []
 
-    def record(**options):
-        return SimpleNamespace(**options)
+    def start(name, *arguments):
+        words = [sys.executable, "-c", LAUNCH, str(folder("launch") / f"{name}.launch.py"), *arguments]
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return started[-1]
 
-    stand_ins = {
-        "launch": _module("launch", LaunchDescription=list),
-        "launch.actions": _module(
-            "actions", DeclareLaunchArgument=lambda name, **_: name, OpaqueFunction=lambda function: function
-        ),
-        "launch.substitutions": _module("substitutions", LaunchConfiguration=Configuration),
-        "launch_ros": _module("launch_ros"),
-        "launch_ros.actions": _module("actions", Node=record),
-    }
-    for name, module in stand_ins.items():
-        monkeypatch.setitem(sys.modules, name, module)
-
-    def start(name, **arguments):
-        spec = importlib.util.spec_from_file_location("launched", folder("launch") / f"{name}.launch.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        assert arguments.keys() <= module.ARGUMENTS.keys()
-        *declared, action = module.generate_launch_description()
-        assert declared == list(module.ARGUMENTS)
-        values = {key: default for key, (default, _) in module.ARGUMENTS.items()} | arguments
-        return action(values) if callable(action) else [action]
-
-    return start
+    start.told = told
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
 
 
-def _by_name(nodes):
-    return {node.executable: node for node in nodes}
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
-def test_a_real_tm40_has_a_driver_for_its_valves_when_their_board_is_named(launch):
-    nodes = _by_name(launch("tm40", emulated="false", valves="/dev/valves"))
-    assert list(nodes) == ["imus_to_inclinations", "pressures_to_valves", "struts_to_shape"]
-    parameters = nodes["pressures_to_valves"].parameters[0]
-    assert (parameters["backend"], parameters["device"]) == ("dac_board", "/dev/valves")
-    assert len(parameters["chambers"]) == 40
-    assert (parameters["lowest"], parameters["vented"], parameters["highest"]) == (0.1e6, 0.1e6, 0.6e6)
-    assert "pressures_to_valves" not in _by_name(launch("tm40", emulated="false"))
-    assert "pressures_to_valves" not in _by_name(launch("tm40"))
+def nodes_of(launch, count):
+    """Ids of the nodes' processes, when so many have started."""
+    wait_for(lambda: len([file for file in launch.told.iterdir() if file.read_text()]) == count)
+    return [int(file.read_text().split("\n")[0]) for file in launch.told.iterdir()]
 
 
-def test_the_graph_knows_the_range_of_the_valves():
-    assert DAC_RANGE == RANGE
+def has_ended(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
-def test_command_line_and_launch_start_the_same_nodes(launch):
-    arm = load_robot("tm40")
-    specs = graph(arm, devices=Devices(valves="/dev/valves"))
-    launched = launch("tm40", emulated="false", valves="/dev/valves")
-    assert [(spec.executable, dict(spec.parameters)) for spec in specs] == [
-        (node.executable, node.parameters[0]) for node in launched
-    ]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_however_the_launch_ends(launch, number):
+    process = launch("slender")
+    nodes = nodes_of(launch, 4)
+    process.send_signal(number)
+    process.wait(PATIENCE)
+    wait_for(lambda: all(has_ended(pid) for pid in nodes))
 
 
-def test_a_slender_robot_with_a_micro_ros_board_has_no_imu_device(launch):
-    nodes = _by_name(launch("slender", can="/dev/can"))
-    assert nodes["imu_to_gravity"].parameters[0]["device"] == ""
-    assert "emulated_robot" not in nodes
+def test_the_end_of_a_node_ends_the_launch(launch):
+    process = launch("slender")
+    nodes = nodes_of(launch, 4)
+    (launch.told / "imu_to_gravity.dies").touch()
+    assert "process[imu_to_gravity-2] was required" in process.communicate(timeout=PATIENCE)[0]
+    wait_for(lambda: all(has_ended(pid) for pid in nodes))
+
+
+def test_several_robots_have_namespaces_and_one_thread_each(launch):
+    process = launch("robots", "robots:={left: slender, right: slender}", "use_sim_time:=true")
+    nodes_of(launch, 8)
+    process.send_signal(signal.SIGINT)
+    told = {file.name: file.read_text().split("\n") for file in launch.told.iterdir()}
+    assert {name.rsplit(".", 1)[1] for name in told} == {"left", "right"}
+    assert {threads for _, threads, _ in told.values()} == {os.environ.get("OPENBLAS_NUM_THREADS", "1")}
 
 
 @pytest.mark.parametrize(
-    ("robot", "drivers"),
-    [("finger", ["cables_to_motors", "pressures_to_valves"]), ("arm", ["pressures_to_valves"])],
+    ("name", "argument", "message"),
+    [
+        ("slender", "use_simtime:=true", "there is no argument 'use_simtime': did you mean 'use_sim_time'?"),
+        ("arm", "rviz:=true", "the ROS package 'rviz2' is not installed: apt install"),
+        ("micro_ros_imu", "imu:=/dev/a", "no distribution releases it: build it in a workspace with"),
+        ("valves", "respawn:=maybe", "respawn:=maybe: expected true or false"),
+    ],
 )
-def test_robots_with_chambers_are_emulated_until_a_device_is_named(launch, robot, drivers):
-    chain = ["imu_to_gravity", "gravity_to_actuators", *drivers]
-    assert list(_by_name(launch(robot))) == ["emulated_robot", *chain]
-    real = _by_name(launch(robot, imu="/dev/imu", valves="/dev/valves"))
-    assert list(real) == chain
-    assert real["pressures_to_valves"].parameters[0]["device"] == "/dev/valves"
-
-
-def test_the_agent_of_a_micro_ros_board_is_started(launch):
-    (agent,) = launch("micro_ros_imu")
-    assert agent.executable == "micro_ros_agent"
-    assert agent.arguments == ["serial", "--dev", "/dev/ttyUSB0", "-b", "921600"]
+def test_what_is_wrong_is_told_in_one_line(launch, name, argument, message):
+    said = launch(name, argument).communicate(timeout=PATIENCE)[0]
+    assert [line for line in said.splitlines() if message in line]
+    assert "Traceback" not in said
 
 
 def test_valves_of_any_robot_are_started_by_themselves(launch):
-    (node,) = launch("valves", chambers="left,right", device="/dev/pneu")
-    assert node.parameters[0]["chambers"] == ["left", "right"]
-    assert node.parameters[0]["highest"] == 80e3
+    launch("valves", "chambers:=left,right", "device:=/dev/pneu")
+    nodes_of(launch, 1)
+    assert "__ns:=/valves" in (launch.told / "pressures_to_valves.valves").read_text()

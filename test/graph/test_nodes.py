@@ -121,7 +121,7 @@ def test_a_target_that_cannot_be_is_refused_with_the_reason(start, board, listen
         return answer.message
 
     assert "is it in metres" in refusal(98.0)
-    assert "target in frame 'world': expected 'base_link'" in refusal(frame="world")
+    assert "target in frame 'world': expected 'slender/base_link'" in refusal(frame="world")
     assert "there is no frame 'nail': there are tip" in refusal(of="nail")
     assert "a point has no orientation" in refusal(turned=True)
 

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
 from soft_twin_msgs.action import CalibrateStraight
 from soft_twin_msgs.msg import Inclinations, Pressures
@@ -66,7 +67,7 @@ def boards(talk, tmp_path):
 
 def test_shape_markers_faults_reset_and_calibration(talk, boards):
     shape = talk.heard["shape"][-1]
-    assert shape.names[0] == "b0" and shape.names[-1] == "t19" and shape.header.frame_id == "base_link"
+    assert shape.names[0] == "b0" and shape.names[-1] == "t19" and shape.header.frame_id == "tm40/base_link"
     assert 0.0 < shape.confidence <= 1.0 and boards.distance(talk.heard["shape"][-1]) < 1e-3
     assert 0.0 < to_seconds(shape.header.stamp) < boards.stamp + 1e-6
     talk.wait_for(lambda: talk.heard["markers"])
@@ -90,6 +91,7 @@ def test_shape_markers_faults_reset_and_calibration(talk, boards):
     assert np.abs(result.offsets).max() < 0.01
     refused = _result_of(talk, calibrations, 30.0)
     assert not refused.success and "length 30 m" in refused.message
+    _is_cancelled_while_it_averages(talk, calibrations, boards.truth.length())
 
 
 def test_silent_boards_and_missing_inclinations_leave_a_stale_shape(talk, boards):
@@ -101,6 +103,19 @@ def test_silent_boards_and_missing_inclinations_leave_a_stale_shape(talk, boards
     talk.wait_for(lambda: talk.says("struts_to_shape", "estimating"))
     boards.timer.cancel()
     talk.wait_for(lambda: talk.says("struts_to_shape", "no inclinations: the last shape is stale"))
+
+
+def _is_cancelled_while_it_averages(talk, calibrations, length):
+    told = []
+    goal = CalibrateStraight.Goal(length=length, duration=600.0)
+    sent = calibrations.send_goal_async(goal, lambda message: told.append(message.feedback))
+    talk.wait_for(lambda: any(feedback.progress > 0.0 for feedback in told))
+    assert told[-1].stage == "averaging"
+    cancelled = sent.result().cancel_goal_async()
+    talk.wait_for(cancelled.done)
+    result = sent.result().get_result_async()
+    talk.wait_for(result.done)
+    assert result.result().status == GoalStatus.STATUS_CANCELED and "cancelled" in result.result().result.message
 
 
 def _result_of(talk, calibrations, length):

@@ -9,6 +9,7 @@ from sensor_msgs.msg import JointState
 from soft_twin.errors import InputError
 from soft_twin.sensing.samples import ImuSample
 from soft_twin_ros.conversions import (
+    efforts_in_order,
     gravity_vector,
     imu_message,
     imu_sample,
@@ -63,6 +64,16 @@ def test_a_raw_sample_survives_its_message():
 def test_positions_come_in_the_robots_order():
     message = JointState(name=["c", "a", "b"], position=[3.0, 1.0, 2.0])
     np.testing.assert_array_equal(positions_in_order(message, CABLES), [1.0, 2.0, 3.0])
+
+
+def test_joints_of_ros2_control_are_read_by_the_interface_that_they_have():
+    """A system writes the interfaces that its joints have; older ones write zeros for the others."""
+    cables = JointState(name=CABLES, position=[1.0, 2.0, 3.0], velocity=[0.0] * 3, effort=[0.0] * 3)
+    np.testing.assert_array_equal(positions_in_order(cables, CABLES), [1.0, 2.0, 3.0])
+    chambers = JointState(name=["b", "a"], effort=[2e3, 1e3])
+    np.testing.assert_array_equal(efforts_in_order(chambers, ["a", "b"]), [1e3, 2e3])
+    with pytest.raises(InputError, match="0 efforts for 3 joints"):
+        efforts_in_order(JointState(name=CABLES, position=[0.0] * 3), CABLES)
 
 
 @pytest.mark.parametrize(

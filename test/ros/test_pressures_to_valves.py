@@ -8,11 +8,12 @@ import time
 import numpy as np
 import pytest
 import rclpy
-from lifecycle_msgs.msg import State
-from lifecycle_msgs.srv import GetState
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Pressures
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Header
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin_ros.conversions import pressures_message
@@ -52,9 +53,15 @@ class Client:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._commands = self.node.create_publisher(Pressures, "chambers/command", COMMAND)
-        self.state = self.stopped = None
+        self._joint_commands = self.node.create_publisher(JointState, "chambers/joint_command", COMMAND)
+        self.state = self.stopped = self.joints = None
         self.node.create_subscription(Pressures, "chambers/state", self._take, SENSOR)
         self.node.create_subscription(Bool, "stopped", self._take_stopped, LATCHED)
+
+        self.node.create_subscription(JointState, "chambers/joint_state", self._take_joints, SENSOR)
+
+    def _take_joints(self, message):
+        self.joints = message
 
     def _take(self, message):
         self.state = message
@@ -65,6 +72,11 @@ class Client:
     def command(self, pressures):
         seconds = self.node.get_clock().now().nanoseconds * 1e-9
         self._commands.publish(pressures_message(seconds, CHAMBERS, pressures))
+
+    def command_joints(self, pressures):
+        """As a system of ros2_control writes joints that have an effort interface alone: without positions."""
+        stamp = self.node.get_clock().now().to_msg()
+        self._joint_commands.publish(JointState(header=Header(stamp=stamp), name=CHAMBERS, effort=pressures))
 
     def until(self, condition, timeout=30.0, every=None):
         end = time.monotonic() + timeout
@@ -101,6 +113,10 @@ def test_a_chambers_life(emulated, node, client):
     reached = lambda: np.allclose(client.state.pressures, [30e3, 60e3], atol=2e3)  # noqa: E731
     assert client.until(reached, every=lambda: client.command([30e3, 60e3]))
 
+    reached = lambda: np.allclose(client.joints.effort, [20e3, 10e3], atol=2e3)  # noqa: E731
+    assert client.until(reached, every=lambda: client.command_joints([20e3, 10e3]))
+    assert tuple(client.joints.name) == CHAMBERS and len(client.joints.position) == len(CHAMBERS)
+
     assert client.call(Trigger, "stop", Trigger.Request()).success
     assert client.until(lambda: client.stopped is True)
     assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
@@ -108,11 +124,18 @@ def test_a_chambers_life(emulated, node, client):
     assert client.call(Trigger, "clear_stop", Trigger.Request()).success
     assert client.until(lambda: client.stopped is False)
 
+    def state():
+        return client.call(GetState, "pressures_to_valves/get_state", GetState.Request()).current_state.id
+
+    def change(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return client.call(ChangeState, "pressures_to_valves/change_state", request).success
+
+    assert change(Transition.TRANSITION_DEACTIVATE) and change(Transition.TRANSITION_CLEANUP)
+    assert {state() for _ in range(10)} == {State.PRIMARY_STATE_UNCONFIGURED}  # it looks for its device no more
+    assert change(Transition.TRANSITION_CONFIGURE) and change(Transition.TRANSITION_ACTIVATE)
+
     emulated[0].kill()
-    unconfigured = lambda: (  # noqa: E731
-        client.call(GetState, "pressures_to_valves/get_state", GetState.Request()).current_state.id
-        == State.PRIMARY_STATE_UNCONFIGURED
-    )
-    assert client.until(unconfigured)
+    assert client.until(lambda: state() == State.PRIMARY_STATE_UNCONFIGURED)
     assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
     assert node.poll() is None

@@ -1,0 +1,68 @@
+"""Gravity that comes in on a topic: the newest usable sample, and why others are refused."""
+
+from collections import Counter
+
+import numpy as np
+from geometry_msgs.msg import Vector3Stamped
+
+from soft_twin.errors import InputError
+from soft_twin_ros.conversions import gravity_vector, to_seconds
+from soft_twin_ros.node import RobotNode
+from soft_twin_ros.qos import NEWEST
+
+CLOCK_JUMP = 1.0  # [s] a stamp that lies so far back belongs to a new timeline, not to a late message
+
+
+class GravitySamples:
+    """Of a node with the parameter `stale_after`; a sample that is older than the last or not usable is refused.
+
+    Attributes:
+        waiting: stamp [s] and gravity (3,) [m/s²] of a sample that nobody has taken yet.
+        newest: gravity of the newest usable one; None: there was none.
+        heard: when that came, on the steady clock [s]; at first: when listening began.
+        refused: how many samples, by reason.
+        refusal: why the last one was refused; "" where it was not.
+    """
+
+    def __init__(self, node: RobotNode, topic: str, frame: str):
+        """`frame`: that gravity must be in."""
+        self._node, self._frame, self._stamp = node, frame, 0.0
+        self.waiting: tuple[float, np.ndarray] | None = None
+        self.newest: np.ndarray | None = None
+        self.heard = node.steady_now()
+        self.refused: Counter[str] = Counter()
+        self.refusal = ""
+        node.listen(Vector3Stamped, topic, self._take, NEWEST)
+
+    @property
+    def silence(self) -> float:
+        """Since the newest usable sample [s]."""
+        return self._node.steady_now() - self.heard
+
+    def take(self) -> tuple[float, np.ndarray]:
+        """The sample that is waiting."""
+        taken, self.waiting = self.waiting, None
+        return taken
+
+    def refuse(self, reason: str, message: str) -> None:
+        """Count what is refused."""
+        self.refused[reason] += 1
+        self.refusal = message
+
+    def _take(self, message: Vector3Stamped) -> None:
+        if not self._node.active:
+            return
+        stamp, stale_after = to_seconds(message.header.stamp), self._node.parameters.stale_after
+        try:
+            gravity = gravity_vector(message, self._frame)
+        except InputError as error:
+            self.refuse("unusable", str(error))
+            return
+        age = self._node.now() - stamp
+        if abs(age) > stale_after:
+            self.refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {stale_after:g} s")
+        elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
+            self.refuse("reordered", "gravity older than the one before it")
+        else:
+            self._stamp, self.heard, self.refusal = stamp, self._node.steady_now(), ""
+            self.waiting, self.newest = (stamp, gravity), gravity

@@ -1,0 +1,111 @@
+"""The action `move_to` of the node that holds a plate: its orientation is led along a ramp."""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+from soft_twin_msgs.action import MoveTo
+
+from soft_twin.errors import InputError
+from soft_twin.inverse.plate_holder import Held, PlateHolder
+from soft_twin.twins.constant_curvature.orientation import axis_at, axis_of, pitch_roll_of
+from soft_twin_ros.conversions import target_pose, to_pose
+from soft_twin_ros.driver_stops import DriverStops
+from soft_twin_ros.errands import Errands
+from soft_twin_ros.node import RobotNode
+
+SETTLING = 2.0  # [s] after the ramp's end in which the target must be reached
+ALIGNED = np.radians(0.5)
+LOST = 2.0  # [s] without a tick after which a motion is given up
+
+
+def target_tilt(message: Any, frame: str) -> tuple[float, float]:
+    """Pitch and roll [rad] of the plate that a PoseStamped asks for; where it is and how it is turned about its own
+    axis do not count.
+
+    Raises:
+        InputError: in another frame than `frame`, or its orientation is no unit quaternion.
+    """
+    return pitch_roll_of(target_pose(message, frame, True)[1][:, 2])
+
+
+def tilted(bend: np.ndarray) -> np.ndarray:
+    """(3, 3) how a plate at a bend (2,) [rad] is turned."""
+    return Rotation.from_rotvec([-bend[1], bend[0], 0.0]).as_matrix()
+
+
+def miss(held: Held, target: tuple[float, float]) -> float:
+    """Angle [rad] of the plate's axis to that of the target; NaN where it is not seen."""
+    if held.sight is None:
+        return float("nan")
+    return float(np.arccos(min(1.0, axis_at(held.sight.bend) @ axis_of(*target))))
+
+
+class PlateMotions(Errands):
+    """See the module's docstring. A stop of the drivers ends what runs; nothing begins until it is cleared."""
+
+    def __init__(self, node: RobotNode, holder: PlateHolder, frame: str):
+        """`frame`: of targets."""
+        super().__init__(node, {"move_to": MoveTo})
+        self._holder, self._frame = holder, frame
+        self._held: Held | None = None
+        self._heard, self._arrived = -np.inf, 0.0
+        self._duration = self._progress = 0.0
+        self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
+
+    def take(self, held: Held | None, dt: float) -> None:
+        """After a tick of `dt` [s]; None: the cables are free."""
+        self._held, self._heard = held, self.node.steady_now()
+        self._progress = 0.0 if held is None else held.tick.progress
+        if self._progress >= 1.0:
+            self._arrived += dt
+
+    def begin(self, name: str, request: MoveTo.Goal) -> None:
+        self._stops.refuse_if_stopped()
+        if self._silent():
+            raise InputError("nothing is measured: see the diagnostics for why")
+        if self._held is None:
+            raise InputError("the cables are free: call the service `compensate` with true first")
+        if request.speed or request.tolerance:
+            raise InputError("move_to: speed [m/s] and tolerance [m] are of positions: give a duration, or nothing")
+        if not request.use_orientation or request.frame not in ("", "tip"):
+            raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
+        self._holder.controller.aim(*target_tilt(request.target, self._frame), request.duration)
+        self._arrived, self._duration, self._progress = 0.0, request.duration, 0.0
+
+    def ending(self) -> tuple[bool, str] | None:
+        if self._silent():
+            return False, "nothing was measured for 2 s: see the diagnostics for why"
+        if self._held is None:
+            return False, "the cables have been set free"
+        if not self._arrived:
+            return None
+        if self._held.open_because:
+            return True, f"steered, and not held by what is seen: {self._held.open_because}"
+        away = self._miss()
+        if away <= ALIGNED:
+            return True, f"{np.degrees(away):.2f} deg from the target"
+        return (False, f"{np.degrees(away):.2f} deg from the target") if self._arrived > SETTLING else None
+
+    def cancel(self) -> str:
+        pitch, roll = pitch_roll_of(axis_at(self._holder.controller.expected))
+        self._holder.controller.aim(pitch, roll)
+        return "cancelled: the orientation that it had come to is held"
+
+    def filled(self, message: Any) -> Any:
+        held = self._held
+        if isinstance(message, MoveTo.Feedback):
+            message.progress = self._progress
+            message.time_left = (1.0 - self._progress) * self._duration
+        message.error = float("nan")
+        if held is not None and held.sight is not None:
+            message.reached = to_pose(np.full(3, np.nan), tilted(held.sight.bend))
+        if isinstance(message, MoveTo.Result):
+            message.orientation_error = float("nan") if held is None else self._miss()
+        return message
+
+    def _miss(self) -> float:
+        return miss(self._held, self._holder.controller.target)
+
+    def _silent(self) -> bool:
+        return self.node.steady_now() - self._heard > LOST

@@ -1,0 +1,391 @@
+"""Target orientation of a plate in, cable displacements out: by a model, and by what the IMUs of base and plate see.
+
+Publishes cables/command while compensating, with the stamp of the gravity sample behind it; with each tick
+solver/status, twin/tip, and payload [kg] where it is known; shape and body at most at `picture_rate`, the robot's links
+on /tf at most at `transform_rate`. The model that steers is set by the parameter `model`, also while the node runs.
+Without the base's or the plate's gravity the loop is open, and the diagnostics say so; without both the node is silent,
+and the driver's watchdog acts.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.parameter import Parameter
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from soft_twin_msgs.msg import Shape, SolverStatus
+from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool, Trigger
+from visualization_msgs.msg import Marker
+
+from soft_twin.compiling import compiled_by_one
+from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
+from soft_twin.inverse.controller import STATIONS
+from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate_holder import Held, Measured
+from soft_twin.robots.fem_robot import FemRobot
+from soft_twin.robots.links import plate_link
+from soft_twin.robots.plate_models import PLATE_MODELS
+from soft_twin.robots.skeleton import build_skeleton
+from soft_twin.twins.base import Twin
+from soft_twin.twins.plate_model import PlateModel
+from soft_twin_ros.background import Background
+from soft_twin_ros.body_marker import BodyMarker
+from soft_twin_ros.conversions import (
+    efforts_in_order,
+    joint_state,
+    pose_message,
+    positions_in_order,
+    shape_message,
+    to_array,
+    to_pose,
+)
+from soft_twin_ros.conversions import header as header_of
+from soft_twin_ros.gravity_samples import GravitySamples
+from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
+from soft_twin_ros.parameters import parameter
+from soft_twin_ros.plate_motions import PlateMotions, miss, target_tilt, tilted
+from soft_twin_ros.qos import COMMAND, NEWEST
+from soft_twin_ros.robot_frames import RobotFrames
+
+OVERTAKEN = "another target has taken its place"
+SHORTEST_TICK, LONGEST_TICK = 1e-3, 0.1  # [s] that one tick stands for
+FIRST_RAMP = 2.5  # [s] in which free cables come to the target at the soonest
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Parameters(ManagedParameters):
+    """Of this node."""
+
+    model: str = parameter("fem", f"what steers: {', '.join(PLATE_MODELS)}", settable=True)
+    closed: bool = parameter(True, "hold what the IMUs see; false: the model alone steers", settable=True)
+    compensate: bool = parameter(True, "hold the target; false: the cables are free", settable=True)
+    ramp: float = parameter(
+        0.0, "how long a target of the topic takes; 0: as its rate allows", "s", 0.0, 600.0, settable=True
+    )
+    pitch_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
+    roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
+    picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
+    stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
+    silent_after: float = parameter(
+        0.3, "without a sample for so long an IMU, or the cables, are not known", "s", 0.01, 60.0, settable=True
+    )
+
+
+class PoseToCables(ManagedNode):
+    """See the module's docstring. A tick runs between callbacks, other models are built and asked in a thread."""
+
+    computes = True
+
+    def __init__(self):
+        super().__init__("pose_to_cables", Parameters)
+        if not isinstance(self.robot, FemRobot) or self.robot.plate_imu is None:
+            raise UsageError(f"robot '{self.robot.name}' has no plate with an IMU at its tip: there is nothing to hold")
+        plate = self.robot.plate_imu.plate
+        with compiled_by_one("mechanics"):
+            self._holder = self.robot.build_plate_holder(self.parameters.model)
+            self._controller = self._holder.controller
+            self._warm_up()
+        self._models: dict[str, PlateModel] = {self.parameters.model: self._controller.model}
+        self._asked_model: FemPlate | None = None  # by `solve_ik`
+        self._controller.aim(*np.radians([self.parameters.pitch_deg, self.parameters.roll_deg]))
+        self._holder.closed = self.parameters.closed
+        self._wanted = self.parameters.model
+        self._base = GravitySamples(self, "gravity", self.base_frame)
+        self._plate = GravitySamples(self, f"{self.robot.plate_imu.name}/gravity", self.frame(plate_link(plate)))
+        self._cables: JointState | None = None
+        self._cables_heard = -np.inf
+        self._held: Held | None = None
+        self._holding, self._stamp, self._duration = False, 0.0, NAN
+        self._lost = self._refusal = ""
+        self._next_picture = self.steady_now()
+        self._background = Background(self, "models")
+        twin = self._holder.observer.plate.twin
+        self._marker = BodyMarker(self.base_frame, twin.surface)
+        self._heights = np.linspace(0.0, twin.length, STATIONS)
+        self._frames = RobotFrames(self, build_skeleton(self.robot, twin.model))
+        self._motions = PlateMotions(self, self._holder, self.base_frame)
+        self._offer_all()
+        self.listen(JointState, "cables/state", self._take_cables, NEWEST)
+        self.listen(PoseStamped, "target", self._take_target, COMMAND)
+
+    def health(self) -> Health:
+        values = self._values()
+        if self._lost:
+            return Health(ERROR, self._lost, values)
+        if self._held is None and self._base.newest is None and self._plate.newest is None:
+            return waiting(self._base.refusal or "waiting for gravity", values)
+        if min(self._base.silence, self._plate.silence) > self.parameters.silent_after:
+            return Health(ERROR, "no gravity from base and plate: the last command stands", values)
+        if self._controller.model is not self._models.get(self._wanted):
+            return Health(WARN, self._refusal or f"the model '{self._wanted}' is being built", values)
+        if self._held is None:
+            return Health(OK, "the cables are free", values)
+        return self._health_while_holding(values)
+
+    def _health_while_holding(self, values: dict) -> Health:
+        held = self._held
+        if held.open_because and self.parameters.closed:
+            return Health(WARN, f"open loop: {held.open_because}", values)
+        if not held.tick.reachable:
+            return Health(WARN, "out of the model's reach: the last command is held", values)
+        if held.tick.at_largest:
+            return Health(
+                WARN, "the plate does not come to where it should be: at a stop, or far from its model", values
+            )
+        if held.tick.limited.any():
+            names = [name for name, limited in zip(self.robot.cable_names, held.tick.limited, strict=True) if limited]
+            return Health(OK, f"limits of displacement or rate bind: {', '.join(names)}", values)
+        return Health(OK, "open loop, as it was asked for" if held.open_because else "closed loop", values)
+
+    def _values(self) -> dict:
+        values = {f"refused_{reason}": count for reason, count in (self._base.refused + self._plate.refused).items()}
+        values |= {"model": self._wanted, "tick_ms": 1e3 * self._duration}
+        if self._refusal:
+            values["refusal"] = self._refusal
+        if (held := self._held) is not None:
+            error = np.degrees(miss(held, self._controller.target))
+            values |= {"error_deg": float(error), "progress": held.tick.progress}
+            values["correction_deg"] = float(np.degrees(np.hypot(*held.tick.correction)))
+            if held.payload is not None:
+                values |= {"payload_kg": held.payload.mass, "payload_deviation_kg": held.payload.deviation}
+        return values
+
+    @property
+    def has_work(self) -> bool:
+        """A sample of each IMU; of one where the other is silent: nothing is integrated twice."""
+        both = self._base, self._plate
+        silent = [samples.silence > self.parameters.silent_after for samples in both]
+        there = [samples.waiting is not None for samples in both]
+        return any(there) and all(has or lost for has, lost in zip(there, silent, strict=True))
+
+    def work(self) -> None:
+        """One tick for the newest samples."""
+        start = self.steady_now()
+        stamp = min(samples.take()[0] for samples in (self._base, self._plate) if samples.waiting is not None)
+        dt = float(np.clip(stamp - self._stamp, SHORTEST_TICK, LONGEST_TICK))
+        self._stamp = stamp
+        try:
+            self._held, self._lost = self._tick(dt), ""
+        except (ConvergenceError, InputError) as error:
+            self._lost = f"the model has no answer, and there is no command yet that could be held: {error}"
+            return
+        self._duration = self.steady_now() - start
+        for samples in (self._base, self._plate):
+            samples.heard += self._duration  # while it computes it cannot hear, and nobody is silent
+        self._motions.take(self._held, dt)
+        self._publish(stamp)
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        if new.model not in PLATE_MODELS:
+            raise InputError(f"model '{new.model}': there are {', '.join(PLATE_MODELS)}")
+        self._holder.closed = new.closed
+        if new.model in self._models:
+            self._controller.model = self._models[new.model]
+            self._wanted = new.model
+        elif new.model != self._wanted:
+            self._wanted = new.model
+            self._background.run(lambda: self._model(new.model)).add_done_callback(self._switch)
+
+    def rest(self) -> None:
+        self._base.waiting = self._plate.waiting = self._held = None
+        self._holding = False
+
+    def close(self) -> None:
+        self._background.close()
+
+    def _warm_up(self) -> None:
+        """Compile and load what a tick needs before the first sample comes."""
+        self._controller.model.step(0.0, 0.0)
+        self._holder.observer.follow(self._holder.gravity, np.zeros(2), np.zeros(len(self.robot.cable_names)))
+        self._holder.observer.reset()
+
+    def _model(self, name: str) -> PlateModel:
+        """A model of the robot, built where nobody has asked for it yet."""
+        if name not in self._models:
+            self._models[name] = self.robot.build_twin(name)
+        return self._models[name]
+
+    def _switch(self, built: Future) -> None:
+        """A model has been built: it steers from now on, unless another one was asked for meanwhile."""
+        if (error := built.exception()) is not None:
+            self._refusal = f"the model '{self._wanted}' cannot be built: {error}"
+            self.get_logger().error(self._refusal)
+        elif self._wanted in self._models:
+            self._controller.model = self._models[self._wanted]
+
+    def _tick(self, dt: float) -> Held | None:
+        measured = self._measured()
+        if not self.parameters.compensate:
+            self._holding = False
+            self._holder.look(measured, dt)
+            return None
+        if not self._holding and measured.displacements is not None:
+            self._holder.look(measured, dt)
+            self._holder.begin_at(measured.displacements)
+            self._controller.aim(*self._controller.target, max(self.parameters.ramp, FIRST_RAMP))
+        self._holding = True
+        return self._holder.update(measured, dt)
+
+    def _measured(self) -> Measured:
+        silent_after, cables = self.parameters.silent_after, self._cables
+        base, plate = (
+            samples.newest if samples.silence <= silent_after else None for samples in (self._base, self._plate)
+        )
+        if cables is None or self.steady_now() - self._cables_heard > silent_after:
+            return Measured(base, plate)
+        names = self.robot.cable_names
+        try:
+            return Measured(base, plate, efforts_in_order(cables, names), positions_in_order(cables, names))
+        except InputError as error:
+            self._refusal = str(error)
+            return Measured(base, plate)
+
+    def _offer_all(self) -> None:
+        self._commands = self.offer(JointState, "cables/command", COMMAND)
+        self._tips = self.offer(PoseStamped, "twin/tip")
+        self._statuses = self.offer(SolverStatus, "solver/status")
+        self._payloads = self.offer(Float64, "payload")
+        self._shapes = self.offer(Shape, "shape")
+        self._bodies = self.offer(Marker, "body")
+        self.create_service(SetTarget, "set_target", self._set_target)
+        self.create_service(SolveIk, "solve_ik", self._solve_ik)
+        self.create_service(SetBool, "compensate", self._compensate)
+        self.create_service(Trigger, "tare", self._tare)
+
+    def _take_cables(self, message: JointState) -> None:
+        self._cables, self._cables_heard = message, self.steady_now()
+
+    def _take_target(self, message: PoseStamped) -> None:
+        try:
+            self._controller.aim(*target_tilt(message, self.base_frame), self.parameters.ramp)
+            self._motions.end(False, OVERTAKEN)
+        except InputError as error:
+            self._refusal = f"target refused: {error}"
+            self.get_logger().error(self._refusal)
+
+    def _publish(self, stamp: float) -> None:
+        twin, held, model = self._twin_now(), self._held, self._controller.model
+        if held is not None:
+            efforts = model.twin.efforts if isinstance(model, FemPlate) else np.full(len(self.robot.cable_names), NAN)
+            self._commands.publish(joint_state(stamp, self.robot.cable_names, held.tick.displacements, efforts))
+            self._statuses.publish(self._status(stamp, held))
+            if held.payload is not None:
+                self._payloads.publish(Float64(data=held.payload.mass))
+        frame = twin.frames["tip"]
+        self._tips.publish(pose_message(stamp, self.base_frame, frame.position(twin), frame.rotation(twin)))
+        self._frames.send(stamp, twin.points, twin.coordinates())
+        if self.steady_now() >= self._next_picture:
+            self._next_picture = self.steady_now() + 1.0 / self.parameters.picture_rate
+            line, names = twin.sections(self._heights, twin.points), [f"{1e3 * z:g}_mm" for z in self._heights]
+            self._shapes.publish(shape_message(stamp, self.base_frame, names, line, NAN, NAN))
+            self._bodies.publish(self._marker.frame(stamp, twin.points))
+
+    def _twin_now(self) -> Twin:
+        """The body as the model that steers has it, else as the observer of the payload sees it."""
+        model = self._controller.model
+        steers = self._held is not None and isinstance(model, FemPlate)
+        return model.twin if steers else self._holder.observer.plate.twin
+
+    def _status(self, stamp: float, held: Held) -> SolverStatus:
+        tick, error = held.tick, miss(held, self._controller.target)
+        limited = zip(self.robot.cable_names, tick.limited, strict=True)
+        return SolverStatus(
+            header=header_of(stamp, self.base_frame),
+            frame="tip",
+            target=to_pose(np.full(3, NAN), tilted(self._controller.target_bend)),
+            use_orientation=True,
+            reached=to_pose(np.full(3, NAN), None if held.sight is None else tilted(held.sight.bend)),
+            compensating=True,
+            holding=not tick.reachable,
+            actuators=list(self.robot.cable_names),
+            efforts=[NAN] * len(tick.displacements),
+            coordinates=[float(value) for value in tick.displacements],
+            active_limits=[f"{name} displacement or rate" for name, binds in limited if binds],
+            error=NAN,
+            orientation_error=error,
+            converged=tick.progress >= 1.0,
+            reachable=tick.reachable,
+            residual=NAN,
+            iterations=1,
+            duration=self._duration,
+        )
+
+    def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
+        try:
+            pitch, roll = self._asked(request)
+            self._controller.aim(pitch, roll, self.parameters.ramp)
+        except InputError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._motions.end(False, OVERTAKEN)
+        angles = np.degrees([pitch, roll])
+        response.success, response.message = True, f"holding pitch {angles[0]:.1f}°, roll {angles[1]:.1f}° from now on"
+        return response
+
+    def _asked(self, request: SetTarget.Request | SolveIk.Request) -> tuple[float, float]:
+        if not request.use_orientation or request.frame not in ("", "tip"):
+            raise InputError("of a plate the orientation of its frame 'tip' counts: set use_orientation")
+        return target_tilt(request.target, self.base_frame)
+
+    def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self.set_parameters([Parameter("compensate", value=request.data)])
+        response.success = True
+        response.message = "the target is held" if request.data else "the cables are free"
+        return response
+
+    def _tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._holder.tare()
+        response.success = True
+        response.message = "what hangs on the plate now counts as nothing: bend it, and wait until it is at rest"
+        return response
+
+    async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
+        try:
+            pitch, roll = self._asked(request)
+            given = to_array(request.gravity)
+            gravity = given if np.any(given) else self._holder.gravity
+            name = self._wanted
+            return await self._background.run(lambda: self._answer(response, name, gravity, pitch, roll))
+        except SoftTwinError as error:
+            response.success, response.message = False, str(error)
+            return response
+
+    def _answer(
+        self, response: SolveIk.Response, name: str, gravity: np.ndarray, pitch: float, roll: float
+    ) -> SolveIk.Response:
+        """By the model of that name; finite elements are asked for the nearest where it is out of reach."""
+        response.actuators, response.error = list(self.robot.cable_names), NAN
+        if name == "fem":
+            fem = self._asked_model = self._asked_model or self.robot.build_twin("fem")
+            fem.bear(gravity)
+            found = fem.solve(pitch, roll)
+            displacements, efforts, reached = found.coordinates, found.efforts, fem.now
+            response.reachable, response.active_limits = bool(found.reachable), list(found.active_limits)
+        else:
+            displacements = self._model(name).displacements(pitch, roll)
+            efforts, reached, response.reachable = [], (pitch, roll), True
+        angles = np.degrees(reached)
+        response.success = True
+        response.message = f"{name}: pitch {angles[0]:.2f}°, roll {angles[1]:.2f}°" + (
+            "" if response.reachable else ": as far as it goes that way"
+        )
+        response.efforts = [float(value) for value in efforts]
+        response.coordinates = [float(value) for value in displacements]
+        response.orientation_error = float(np.hypot(*(np.array(reached) - (pitch, roll))))
+        return response
+
+
+def main() -> int:
+    """Run the node; the exit status of its process."""
+    return run(PoseToCables)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
