@@ -5,23 +5,29 @@ The nodes of its robot start without an IMU device: `ros2 launch soft_twin slend
 
 from launch_ros.actions import Node
 
-from soft_twin_ros.launching import description
+from soft_twin_ros.launching import launched, require_package
+from soft_twin_ros.running.arguments import Argument
 
 ARGUMENTS = {
-    "device": ("/dev/ttyUSB0", "serial device of the board"),
-    "baud_rate": ("921600", "of the board [bit/s]"),
-    "namespace": ("", "of the agent; the topics' namespace is the board's own"),
+    "imu": Argument("/dev/ttyUSB0", "serial device of the board", ("device",)),
+    "baud_rate": Argument("921600", "of the board [bit/s]"),
+    "namespace": Argument("", "of the agent; the topics' namespace is the board's own"),
 }
+REMEDY = (
+    "no distribution releases it: build it in a workspace with github.com/micro-ROS/micro_ros_setup, or run its image: "
+    "docker run --net=host --device=DEVICE microros/micro-ros-agent:$ROS_DISTRO serial --dev DEVICE -b 921600"
+)
 
 
-def nodes(value):
+def actions(value):
     """The agent."""
+    require_package("micro_ros_agent", REMEDY)
     return [
         Node(
             package="micro_ros_agent",
             executable="micro_ros_agent",
             namespace=value["namespace"],
-            arguments=["serial", "--dev", value["device"], "-b", value["baud_rate"]],
+            arguments=["serial", "--dev", value["imu"], "-b", value["baud_rate"]],
             output="screen",
         )
     ]
@@ -29,4 +35,4 @@ def nodes(value):
 
 def generate_launch_description():
     """What `ros2 launch` asks for."""
-    return description(ARGUMENTS, nodes)
+    return launched(ARGUMENTS, actions)

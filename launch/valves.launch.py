@@ -3,39 +3,31 @@
 Chambers and limits are the node's parameters; `soft-twin emulate openpneu` is a device to try it on.
 """
 
-from launch_ros.actions import Node
-
-from soft_twin_ros.launching import description
+from soft_twin_ros.launching import launched, node_action
+from soft_twin_ros.running.arguments import SHARED, Argument, Shared
+from soft_twin_ros.running.graph import NodeSpec
 
 ARGUMENTS = {
-    "backend": ("openpneu", "kind of valves: openpneu, dac_board or modbus"),
-    "device": ("/dev/ttyUSB0", "serial device, or host:port of a Modbus terminal"),
-    "chambers": ("chamber_1", "names of the chambers in the order of the valves, with commas between them"),
-    "highest": ("80000.0", "highest gauge pressure [Pa]"),
-    "namespace": ("valves", "of the node"),
+    "backend": Argument("openpneu", "kind of valves: openpneu, dac_board or modbus"),
+    "valves": Argument("/dev/ttyUSB0", "serial device, or host:port of a Modbus terminal", ("device",)),
+    "chambers": Argument("chamber_1", "names of the chambers in the order of the valves, with commas between them"),
+    "highest": Argument("80000.0", "highest gauge pressure [Pa]"),
+    "namespace": Argument("valves", "of the node"),
 }
 
 
-def nodes(value):
+def actions(value):
     """The node with its parameters."""
     parameters = {
         "backend": value["backend"],
-        "device": value["device"],
+        "device": value["valves"],
         "chambers": value["chambers"].split(","),
         "highest": float(value["highest"]),
     }
-    return [
-        Node(
-            package="soft_twin",
-            executable="pressures_to_valves",
-            name="pressures_to_valves",
-            namespace=value["namespace"],
-            parameters=[parameters],
-            output="screen",
-        )
-    ]
+    spec = NodeSpec("pressures_to_valves", "pressures_to_valves", value["namespace"], parameters)
+    return [node_action(spec, Shared.of(value), emulated=False)]
 
 
 def generate_launch_description():
     """What `ros2 launch` asks for."""
-    return description(ARGUMENTS, nodes)
+    return launched(ARGUMENTS | {name: SHARED[name] for name in ("use_sim_time", "params_file", "respawn")}, actions)
