@@ -1,13 +1,16 @@
 """The control tick of the slender robot: assemble, factorise, sensitivities, quadratic program, update.
 
 Gravity swings through a cone and the tip target runs around a circle, so that every tick has work to do; each has a
-fresh factorisation. Numba's threads and BLAS's are one.
+fresh factorisation. Finger and arm hold their tips while gravity swings, in processor time. Numba's threads and BLAS's
+are one.
 """
 
 import os
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+import time  # noqa: E402
 
 import numpy as np  # noqa: E402
 
@@ -36,7 +39,24 @@ def measure() -> list[Figure]:
         ]
     rod = float(np.median(tick_times(robot.build_controller(robot.build_twin(backend="rod")))))
     figures.append(Figure("rod.median_ms", "control tick, rod of 10 elements: median", rod, "ms"))
-    return figures + growth(robot)
+    return [*figures, *growth(robot), *held("finger", "<= 10"), *held("arm", "<= 25")]
+
+
+def held(name: str, reach: str) -> list[Figure]:
+    """Ticks of a robot that holds its tip while gravity swings through a cone of 17°, in processor time."""
+    controller = load_robot(name).build_controller()
+    controller.enable(True)
+
+    def tick(i: int) -> None:
+        angle = 2 * np.pi * i / PERIOD
+        controller.update(9.81 * np.array([0.3 * np.cos(angle), 0.3 * np.sin(angle), -0.954]))
+
+    times = time_calls(tick, TICKS, PERIOD // 4, time.process_time)
+    what = f"control tick, {name}, {controller.twin.model.unknowns.size} unknowns"
+    return [
+        Figure(f"{name}.median_ms", f"{what}: median", float(np.median(times)), "ms", reach),
+        Figure(f"{name}.p99_ms", "  99th percentile", float(np.percentile(times, 99)), "ms"),
+    ]
 
 
 def growth(robot) -> list[Figure]:

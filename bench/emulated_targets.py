@@ -48,7 +48,7 @@ def measure(targets: int, seed: int, period: float) -> list[Figure]:
     """Steps of the slender robot's emulated body that ended before they were solved, and what all of them took."""
     robot = load_robot("slender")
     plant, twin, random = Plant(robot), robot.build_twin(), np.random.default_rng(seed)
-    outcome, before = Outcome(), np.zeros(len(robot.cables))
+    outcome, before = Outcome(), np.zeros(len(robot.cable_names))
     goals = [robot.build_inverse(twin).solve(UPRIGHT, S_SHAPE).displacements]
     ramps, missed = [0.3], []
     while len(goals) <= targets:

@@ -30,7 +30,6 @@ from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.mechanics.loads.loads import Gravity  # noqa: E402
 from soft_twin.mechanics.model import Increment, Model  # noqa: E402
 from soft_twin.robots.cable_tube import CableTube  # noqa: E402
-from soft_twin.robots.cable_tube_models import build_cable_tube_body  # noqa: E402
 from soft_twin.solvers.equilibrium import equilibrium, minimise  # noqa: E402
 from soft_twin.solvers.time.integrators import BackwardEuler  # noqa: E402
 
@@ -114,7 +113,7 @@ def _leave_standard_output() -> None:
 
 
 def _static_steps(robot: CableTube, repeats: int) -> list[Figure]:
-    cells = len(build_cable_tube_body(robot, element=ELEMENT).mesh.cells)
+    cells = len(robot.build_model(element=ELEMENT).body.mesh.cells)
     ours, theirs = _newton_step(robot), SofaBody(robot, STATIC).step
     with_cables, tick = _cable_step(robot), _control_tick(robot)
     scalars = SofaBody(robot, STATIC, matrix=SCALARS).step
@@ -164,7 +163,7 @@ def _processor_time(step: Step, i: int) -> float:
 
 def _equilibria(robot: CableTube) -> list[Figure]:
     """Under gravity sideways, from the undeformed body."""
-    body = build_cable_tube_body(robot, element=ELEMENT, material=LAW)
+    body = robot.build_model(element=ELEMENT, material=LAW).body
     own = equilibrium(Model(body, [Gravity(SIDEWAYS)]))
     figures = [
         Figure("sag.ours_mm", "tip's sag under gravity sideways: ours", _sag(robot, own.pose.points), "mm"),
@@ -192,7 +191,7 @@ def _sag(robot: CableTube, points: np.ndarray) -> float:
 def _newton_step(robot: CableTube) -> Step:
     """Ours: forces and stiffness, factorisation, one right-hand side."""
     gravity = Gravity()
-    model = Model(build_cable_tube_body(robot, element=ELEMENT, material=LAW), [gravity])
+    model = Model(robot.build_model(element=ELEMENT, material=LAW).body, [gravity])
     poses = [model.rest]
 
     def step(vector: np.ndarray) -> None:
@@ -218,7 +217,7 @@ def _control_tick(robot: CableTube) -> Step:
 
 def _euler_step(robot: CableTube) -> Step:
     gravity = Gravity()
-    model = Model(build_cable_tube_body(robot, element=ELEMENT, material=LAW), [gravity])
+    model = Model(robot.build_model(element=ELEMENT, material=LAW).body, [gravity])
     moving = BackwardEuler(model, TIME_STEP, newton_steps=1)
 
     def step(vector: np.ndarray) -> None:
@@ -241,7 +240,7 @@ class SofaBody:
         import Sofa.Core
         import Sofa.Simulation
 
-        body = build_cable_tube_body(robot, element=ELEMENT)
+        body = robot.build_model(element=ELEMENT).body
         material = robot.body.material
         self._root = Sofa.Core.Node("root", gravity=[0.0, 0.0, 0.0], dt=TIME_STEP)
         parts = {
