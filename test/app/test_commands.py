@@ -31,7 +31,7 @@ from soft_twin.mesh.mesh import Mesh
         (["mesh", "--check", "/nowhere.vtu"], "no mesh at '/nowhere.vtu'"),
         (["mesh", "slender", "--check", "/nowhere.vtu"], "either a robot"),
         (["validate", "locking", "--out", "/proc/nowhere"], "cannot write into '/proc/nowhere'"),
-        (["report", "/"], "it is a folder"),
+        (["report", "/"], "a folder without metadata.yaml, .mcap or .db3 in it"),
         (["diff", "/dev/zero", "/dev/zero"], "it is a device"),
         (["estimate", "/dev/null", "--out", "x.npz"], "ends in .mat"),
         (["validate", "nothing"], "nothing to validate is called 'nothing': there are"),
@@ -72,13 +72,14 @@ def test_meshes_are_made_as_described(tmp_path, capsys):
     assert main(["mesh", "slender", "--out", str(tmp_path)]) == 0
     assert "hex20r: 60 hex20r cells" in capsys.readouterr().out
     assert len(read_mesh(tmp_path / "slender_tet4.vtu", ELEMENTS["tet4"]).cells) > 4700
+    assert len(read_mesh(tmp_path / "slender_hex20r.vtu").cells) == 60
 
 
 def test_meshes_are_written_nowhere_but_into_the_folder_that_is_said(tmp_path, capsys):
     text = soft_twin.load_robot("slender").path.read_text(encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(text.replace("file: slender_hex20.vtu", "file: ../evil.vtu"), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text.replace("file: slender_tet4.vtu", "file: ../evil.vtu"), encoding="utf-8")
     assert main(["mesh", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out")]) == 2
-    assert "meshes.hex20r.file: expected a file's name without folders" in capsys.readouterr().err
+    assert "meshes.tet4.file: expected a file's name without folders" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "evil.vtu").exists()
 

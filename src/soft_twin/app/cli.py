@@ -7,12 +7,14 @@ import sys
 
 from soft_twin.app import COMMANDS
 from soft_twin.errors import SoftTwinError
+from soft_twin.requirements import check_requirements
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; its exit status: 0 done, 2 a clear message about what is wrong, 130 interrupted."""
     argv = sys.argv[1:] if argv is None else argv
     try:
+        check_requirements()
         arguments = _parse(argv)
         return importlib.import_module(f"soft_twin.app.{arguments.command}").run(arguments)
     except SoftTwinError as error:

@@ -11,6 +11,7 @@ import numpy as np
 from soft_twin import load_robot
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
+from soft_twin.recording.bag_metadata import write_metadata
 from soft_twin.recording.report import table, write_report
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.cable_tube import CableTube
@@ -66,6 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"interrupted; recorded until then: {path}", flush=True)
         raise
+    finally:
+        write_metadata(path)
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
     return 0

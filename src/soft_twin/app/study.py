@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from soft_twin.errors import UsageError
+from soft_twin.studies import MODULES
 
 DEFAULT_DATA = Path("../shared/data")
 
@@ -34,6 +35,7 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     except OSError as error:
         raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
-    print(importlib.import_module(f"{package}.{arguments.name}").run(folder, data))
+    module = MODULES.get((command, arguments.name), arguments.name)
+    print(importlib.import_module(f"{package}.{module}").run(folder, data))
     print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}")
     return 0

@@ -96,9 +96,10 @@ def _odd_name(name: str) -> str:
 
 
 def _odd_tube(robot) -> str:
-    body, limits = robot.body, robot.cable_limits
-    lengths = [*body.segment_lengths, body.outer_diameter, *limits.displacement, *robot.target_tip, robot.winch.radius]
-    numbers = [*lengths, *limits.tension, limits.rate, limits.acceleration, robot.cable_stiffness, robot.pretension]
+    body, drive, cables = robot.body, robot.winches, robot.description.cables
+    limits = drive.cable_limits
+    lengths = [*body.segment_lengths, body.outer_diameter, *limits.displacement, *robot.target_tip, drive.winch.radius]
+    numbers = [*lengths, *limits.tension, limits.rate, limits.acceleration, cables[0].stiffness, cables[0].pretension]
     numbers += [body.material.young_modulus, body.material.density, body.damping.rayleigh_mass]
     if not np.isfinite(numbers).all() or np.abs(lengths).max() > LONGEST:
         return f"lengths that no robot has: {lengths}"
@@ -106,7 +107,7 @@ def _odd_tube(robot) -> str:
         return f"displacements {limits.displacement} of a body of {body.length} m"
     if not body.segment_lengths or not 1e1 < body.material.young_modulus < 1e13:
         return "no body"
-    places = np.array([cable.position for cable in robot.cables])
+    places = np.array([cable.start[:2] for cable in cables])
     apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(len(places))
     if apart.min() < 1e-4 * body.outer_diameter:
         return "two cables at one place"
