@@ -25,7 +25,7 @@ from soft_twin_ros.running.arguments import (
     robots_of,
 )
 from soft_twin_ros.running.graph import NodeSpec, own_folder
-from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine
+from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
 
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
@@ -82,7 +82,7 @@ def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
 
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
-    environment = SINGLE_THREAD | (on_this_machine() if emulated else {})
+    environment = SINGLE_THREAD | outliving_each_other() | (on_this_machine() if emulated else {})
     ends = {} if shared.respawn else {"on_exit": Shutdown()}
     return Node(
         package="soft_twin",

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,13 @@ def _enable(listener):
 
 def _drives(motors):
     return not np.all(motors.bus.motors.limp)
+
+
+def test_nobody_waits_for_a_killed_node_in_shared_memory(processes, nodes, listener):
+    """Where nodes take messages through Fast DDS's ports in shared memory, a killed one halts those who send to it."""
+    _start_driver(processes, nodes, listener)
+    for pid in ("self", processes._processes["cables_to_motors"].pid):
+        assert "fastdds_port" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
 
 
 def test_motors_let_go_when_their_driver_is_killed_and_obey_the_next(

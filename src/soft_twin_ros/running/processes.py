@@ -34,15 +34,20 @@ def environment(logs: Path) -> dict[str, str]:
     own = {"ROS_LOG_DIR": str(logs), "RCUTILS_COLORIZED_OUTPUT": "0", "PYTHONUNBUFFERED": "1"}
     if "ROS_DOMAIN_ID" not in os.environ:
         own["ROS_DOMAIN_ID"] = str(claim_domain())
-    return own | SINGLE_THREAD | on_this_machine() | os.environ
+    return own | SINGLE_THREAD | on_this_machine() | outliving_each_other() | os.environ
 
 
 def on_this_machine() -> dict[str, str]:
-    """What lets nodes find those of this machine only, and soon."""
+    """What lets nodes find those of this machine only."""
     only_here = {"ROS_LOCALHOST_ONLY": "1"} if os.environ.get("ROS_DISTRO") == "humble" else {}
-    return only_here | {
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    return only_here | {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
+
+def outliving_each_other() -> dict[str, str]:
+    """What lets nodes find each other soon, and go on when one of them is killed: see config/fastdds.xml."""
+    return {
         "FASTDDS_DEFAULT_PROFILES_FILE": str(folder("config") / "fastdds.xml"),
+        "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
     }
 
 
