@@ -58,6 +58,17 @@ def test_a_replugged_adapter_does_not_move_the_cables_again(bench):
     assert _state(bench) is State.ACTIVE
 
 
+def test_why_a_device_is_away_is_said_before_the_session_has_looked(bench):
+    bench.active()
+    bench.unplug()
+    while bench.driver.running:
+        bench.clock.now += 0.01
+        bench.driver.tick()
+    assert bench.driver.lost in bench.session.status().mode
+    with pytest.raises(DeviceError, match="CAN"):
+        bench.session.enable()
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_who_connects_before_a_session_that_starts_by_itself_does_is_no_cause_to_leave_it_limp(lost):
     bench = Bench(autostart=True)

@@ -133,7 +133,7 @@ class ActuatorSession:
         """
         self._require(Command.ACTIVATE)
         if not self._is_there():
-            raise DeviceError(f"the device is away: {self._away}")
+            raise DeviceError(f"the device is away: {self._why_away()}")
         if not self._active:
             self._wants_enabling = self._enable_when_active and not self._relaxed_by_hand
         self._active = self._wants_active = True
@@ -287,11 +287,15 @@ class ActuatorSession:
         self._away = "the session is closed: connect it again"
 
     def _require(self, command: Command) -> None:
-        require(self.state, command, self._actuators, self._away)
+        require(self.state, command, self._actuators, self._why_away())
 
     def _is_there(self) -> bool:
         """Whether a driver holds the device; one that has failed of itself does, as a fault."""
         return self.driver is not None and (self.driver.running or bool(self.driver.died))
+
+    def _why_away(self) -> str:
+        """Why no device is there; `poll` may not have seen yet that it is lost."""
+        return self._away if self.driver is None else self.driver.lost or "the device is gone"
 
     def _open(self) -> None:
         try:
@@ -306,7 +310,7 @@ class ActuatorSession:
 
     def _mourn(self) -> None:
         """The device is lost: why is remembered until the actuators are enabled again."""
-        self._away = self.driver.lost or "the device is gone"
+        self._away = self._why_away()
         self._lost = f"relaxed since the device was lost, enable again ({self._away})"
         self._untold = self.driver.untold
         self._next_try = self._clock.monotonic() + self.reopen_period
@@ -345,7 +349,7 @@ class ActuatorSession:
     def _words(self, mode: str) -> str:
         """The state, and what to do."""
         words = {
-            State.AWAY: f"away: {self._away}",
+            State.AWAY: f"away: {self._why_away()}",
             State.STOPPED: "stopped: relaxed until clear_stop",
             State.LIMP: f"{mode}: the node is not active",
             State.POSITION_UNKNOWN: f"limp: position unknown, home the {self._actuators}",
