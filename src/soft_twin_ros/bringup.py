@@ -7,6 +7,7 @@ first. What cannot be done yet, such as a device that is not there, is tried aga
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -26,6 +27,7 @@ DOWN = {
     State.PRIMARY_STATE_INACTIVE: (Transition.TRANSITION_CLEANUP, "cleaning up"),
 }
 RETRY_PERIOD = 0.5  # [s]
+PATIENCE = 10.0  # [s] with an answer
 
 
 @dataclass(frozen=True)
@@ -76,27 +78,50 @@ class Bringup(RobotNode):
             while request == self._request and (step := way.get(await self._state(node))) is not None:
                 transition, word = step
                 self._doing = waiting(f"{word} {node}")
-                if not await self._change(node, transition):
-                    self._doing = waiting(f"{word} {node}: refused, its diagnostics say why; trying again")
-                    await self._pause()
+                if trouble := await self._change(node, transition):
+                    self._doing = waiting(f"{word} {node}: {trouble}; trying again")
+                    await self._pause(RETRY_PERIOD)
         if request == self._request:
             self._doing = Health(OK, done)
 
     async def _state(self, node: str) -> int:
-        client = self._clients_of[node]["get_state"]
-        while not client.service_is_ready():
+        while True:
+            answer = await self._ask(node, "get_state", GetState.Request())
+            if answer is not None:
+                return answer.current_state.id
             self._doing = waiting(f"waiting for {node}")
-            await self._pause()
-        return (await client.call_async(GetState.Request())).current_state.id
 
-    async def _change(self, node: str, transition: int) -> bool:
-        request = ChangeState.Request(transition=Transition(id=transition))
-        return (await self._clients_of[node]["change_state"].call_async(request)).success
+    async def _change(self, node: str, transition: int) -> str:
+        """What went wrong, if anything did."""
+        answer = await self._ask(node, "change_state", ChangeState.Request(transition=Transition(id=transition)))
+        if answer is None:
+            return "no answer"
+        return "" if answer.success else "refused, its diagnostics say why"
 
-    async def _pause(self) -> None:
-        passed = Future(executor=self.executor)
-        timer = self.create_timer(RETRY_PERIOD, lambda: passed.set_result(None), self._group, self.steady_clock)
-        await passed
+    async def _ask(self, node: str, service: str, request: Any) -> Any:
+        """The answer; None where the service is not there, or says nothing in time: busy machines lose answers."""
+        client = self._clients_of[node][service]
+        if not client.service_is_ready():
+            return await self._pause(RETRY_PERIOD)
+        answer = client.call_async(request)
+        await self._pause(PATIENCE, answer)
+        if answer.done():
+            return answer.result()
+        client.remove_pending_request(answer)
+        return None
+
+    async def _pause(self, longest: float, unless: Future | None = None) -> None:
+        """Until so much time has passed [s], or something is done."""
+        over = Future(executor=self.executor)
+
+        def end(*_: object) -> None:
+            if not over.done():
+                over.set_result(None)
+
+        timer = self.create_timer(longest, end, self._group, self.steady_clock)
+        if unless is not None:
+            unless.add_done_callback(end)
+        await over
         self.destroy_timer(timer)
 
 
