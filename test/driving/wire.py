@@ -40,6 +40,8 @@ class Wire(can.BusABC):
         super().shutdown()
         self.open = False
 
+    __del__ = shutdown  # a bench ends without a word; python-can would complain
+
     def _listen(self):
         if not (self.plugged and self.open):
             raise can.CanOperationError("unplugged")
