@@ -22,7 +22,7 @@ class OfDeaf(bringup.Parameters):
 
 
 class Deaf(Node):
-    """A managed node that never answers the first time that it is asked for a change, and lets itself be asked again."""
+    """A managed node that never answers the first time that it is asked for a change."""
 
     def __init__(self):
         super().__init__("deaf")
