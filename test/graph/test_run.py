@@ -185,7 +185,8 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     both = [set(stamps[(stamps >= begin) & (stamps <= end)]) for stamps in (chambers, cables)]
     assert len(both[0]) > 10
     assert len(both[0] ^ both[1]) < 0.1 * len(both[0])  # the newest counts: one may be overtaken
-    assert both[0] | both[1] <= set(series["/finger/gravity"].stamp)
+    followed = both[0] | both[1]
+    assert len(followed - set(series["/finger/gravity"].stamp)) < 0.01 * len(followed)  # of samples that were recorded
     assert {"/finger/truth/chambers", "/finger/chambers/state"} <= set(series)
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
