@@ -16,6 +16,8 @@ EXPERIMENTS = {
     "slender/static": "straight in six attitudes: sagging, then compensated; robot and twin correlated",
     "slender/bent": "a bend of 30° held through six attitudes, with and without compensation",
     "slender/long": "a distal segment of 80 mm, by one number of the description; nothing tuned again",
+    "slender/arm": "a base that is carried through five poses twice, straight and bent, with and without compensation",
+    "slender/handheld": "a base in a hand that trembles and is jerked, with and without compensation",
     "slender/speed": "how fast the base may turn and travel before the tip's error doubles; gravity looked ahead",
     "slender/heating": "yaw by the EKF while a chip warms, with and without temperature control",
     "tensegrity_arm": "the tensegrity twin on recordings of a real arm with five IMUs",

@@ -37,6 +37,9 @@ class Way:
     smoothing: float = np.inf
 
 
+HELD, LET_BE = Way("compensated"), Way("as upright", compensate=False)
+
+
 class Delayed(BaseMotion):
     """Another motion after BEFORE of rest."""
 
@@ -84,6 +87,12 @@ def carry(
 def errors_mm(course: Course, target: tuple[float, float, float]) -> np.ndarray:
     """(t,) distance of the robot's tip from its target."""
     return 1e3 * np.linalg.norm(course.tips - np.array(target), axis=1)
+
+
+def gravity_errors_deg(course: Course) -> np.ndarray:
+    """(t,) angle between gravity as the controller was told and as it was [°]."""
+    told, was = (each / np.linalg.norm(each, axis=1)[:, None] for each in (course.estimated, course.gravity))
+    return np.degrees(2.0 * np.arcsin(np.clip(0.5 * np.linalg.norm(told - was, axis=1), 0.0, 1.0)))
 
 
 def in_world(course: Course, tips: np.ndarray, places: np.ndarray) -> np.ndarray:
