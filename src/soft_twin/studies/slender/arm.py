@@ -42,7 +42,6 @@ PLACES = 1e-3 * np.array(
     [[0.0, 0.0, 0.0], [160.0, 0.0, 40.0], [200.0, 150.0, 0.0], [60.0, 220.0, -60.0], [-80.0, 100.0, 40.0]]
 )  # [m]
 LEG, ROUNDS = 18.0, 2  # [s] from pose to pose
-BEGUN = 2.0  # [s] in which the dynamic twin, which begins straight, comes to where the robot is
 TARGETS = {"straight": STRAIGHT, "30° bend": BENT}
 PAPER = {"straight": {"compensated": 0.9830, "not": 0.9653}, "30° bend": {"compensated": 0.9439, "not": 0.9394}}
 REACH = {"straight": 0.995, "30° bend": 0.98}
@@ -99,26 +98,24 @@ def carried(real: str, twin: str, case: tuple[str, Way]) -> tuple[Course, Motion
     course = carry(real, twin, TARGETS[shape], way, rounds(), 0.0)
     body = load_robot(twin).build_dynamic_twin(PERIOD)
     body.straighten()
-    return course, shadow(body, course)
+    virtual, begun = shadow(body, course), course.times >= 0.0
+    return course.after(0.0), Motion(virtual.times[begun], virtual.tips[begun], virtual.axes[begun])
 
 
 def row(shape: str, way: Way, course: Course, virtual: Motion) -> Row:
-    """A row of the table, of what is after BEGUN."""
-    begun = course.times >= BEGUN
-    tips, twins = course.tips[begun], virtual.tips[begun]
-    motion = rounds()
+    """A row of the table."""
+    motion, errors = rounds(), errors_mm(course, TARGETS[shape])
     places = np.array([motion.place(t) for t in course.times])
-    seen = [in_world(course, each, places)[begun] for each in (course.tips, virtual.tips)]
-    errors = errors_mm(course, TARGETS[shape])[begun]
+    seen = [in_world(course, tips, places) for tips in (course.tips, virtual.tips)]
     return Row(
         shape=shape,
         way=way.name,
-        correlation=correlation(tips, twins),
+        correlation=correlation(course.tips, virtual.tips),
         correlation_in_world=correlation(*seen),
         rms_mm=float(np.sqrt((errors**2).mean())),
         largest_mm=float(errors.max()),
-        apart_mm=1e3 * float(np.sqrt(((tips - twins) ** 2).sum(axis=1).mean())),
-        gravity_deg=float(gravity_errors_deg(course)[begun].max()),
+        apart_mm=1e3 * float(np.sqrt(((course.tips - virtual.tips) ** 2).sum(axis=1).mean())),
+        gravity_deg=float(gravity_errors_deg(course).max()),
     )
 
 

@@ -1,6 +1,6 @@
 """What `speed`, `arm` and `handheld` share: a robot whose base is carried, and what its tip does meanwhile."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -12,7 +12,7 @@ from soft_twin.robots import load_robot
 from soft_twin.sensing.gravity_ahead import GravityAhead
 from soft_twin.studies.slender.loop import Course, Loop
 
-BEFORE = 2.0  # [s] of rest, which do not count
+BEFORE = 2.0  # [s] of rest, in which cables are wound
 STRAIGHT = (0.0, 0.0, 0.1)  # [m]
 BEND = np.radians(30.0)
 BENT = (0.1 * (1.0 - np.cos(BEND)) / BEND, 0.0, 0.1 * np.sin(BEND) / BEND)  # [m] tip of an arc
@@ -66,8 +66,7 @@ class Delayed(BaseMotion):
 def carry(
     real: str, twin: str, target: tuple[float, float, float], way: Way, motion: BaseMotion, after: float
 ) -> Course:
-    """The course of a motion and of `after` seconds behind it; descriptions by their paths. Its times begin with the
-    motion, behind BEFORE."""
+    """The course of a motion that begins at 0 s, of BEFORE and of `after` seconds behind it; descriptions by paths."""
     robot, ours = load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     later = Delayed(motion, BEFORE)
@@ -80,8 +79,8 @@ def carry(
         upright = ours.build_inverse().solve([0.0, 0.0, -9.81], target)
         controller.aim(actuation_target(controller.inverse, upright.coordinates))
     loop.run(later.duration + after)
-    course = loop.course().after(BEFORE)
-    return Course(course.times - BEFORE, *(getattr(course, name) for name in list(course.__dataclass_fields__)[1:]))
+    course = loop.course()
+    return replace(course, times=course.times - BEFORE)
 
 
 def errors_mm(course: Course, target: tuple[float, float, float]) -> np.ndarray:

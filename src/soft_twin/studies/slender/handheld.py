@@ -79,7 +79,7 @@ def run(folder: Path, data: Path) -> str:
 
 def carried(real: str, twin: str, way: Way) -> Course:
     """The course of a way; descriptions by their paths."""
-    return carry(real, twin, STRAIGHT, way, hand(), 0.0)
+    return carry(real, twin, STRAIGHT, way, hand(), 0.0).after(0.0)
 
 
 def hand(seed: int = 0) -> SplineMotion:

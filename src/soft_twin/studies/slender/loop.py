@@ -143,11 +143,10 @@ class Loop:
 
 def shadow(body: DynamicTwin, course: Course) -> Motion:
     """What a dynamic twin does with a course's winches and with the gravity that was estimated, as it stands."""
-    rows, before = [], 0.0
-    for i, when in enumerate(course.times):
-        body.drive(course.wound[i], MovingBase(course.estimated[i]), float(when - before))
+    rows, dt = [], float(np.diff(course.times[:2])[0])
+    for when, wound, gravity in zip(course.times, course.wound, course.estimated, strict=True):
+        body.drive(wound, MovingBase(gravity), dt)
         rows.append((when, body.tip, body.tip_direction))
-        before = when
     return Motion(*(np.array(column) for column in zip(*rows, strict=True)))
 
 

@@ -73,7 +73,7 @@ def run(folder: Path, data: Path) -> str:
 def move(real: str, twin: str, case: tuple[str, float, Way]):
     """The course of a case (kind, speed, way) of robots by their descriptions' paths."""
     kind, speed, way = case
-    return carry(real, twin, STRAIGHT, way, (turn if kind == "turn" else travel)(speed), AFTER)
+    return carry(real, twin, STRAIGHT, way, (turn if kind == "turn" else travel)(speed), AFTER).after(0.0)
 
 
 def turn(peak: float) -> BaseMotion:
