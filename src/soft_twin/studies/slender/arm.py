@@ -148,9 +148,9 @@ def draw(path: Path, cases: list[tuple[str, Way]], found: list[tuple[Course, Mot
         away = 1e3 * np.linalg.norm(virtual.tips - target, axis=1)
         axes.plot(course.times, away, "--", color=line.get_color(), label=f"{way.name}: twin")
     for shape, axes in plots.items():
-        axes.set(title=shape, ylabel="tip from target [mm]", ylim=(0.0, None))
+        axes.set(title=shape, ylabel="tip from target [mm]", ylim=(0.0, 1.4 * axes.get_ylim()[1]))
         axes.set_xticks(LEG * np.arange(len(POSES) * ROUNDS + 1))
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=8, loc="upper right")
+        axes.legend(fontsize=8, loc="upper center", ncols=2)
     plots["30° bend"].set_xlabel("time [s]; a tick is a pose")
     figure.savefig(path, dpi=110)
