@@ -114,6 +114,17 @@ def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: An
     return [results[index] for index in range(len(cases))]
 
 
+def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) -> list[Any]:
+    """The results of all cases in their order, by all cores of this machine, with progress on the terminal.
+
+    Raises:
+        Exception: as `compute_each`.
+    """
+    found = compute_all(work, cases, Workers(0), None, terminal_progress, name)
+    terminal_progress("")
+    return found
+
+
 def terminal_progress(line: str) -> None:
     """Show progress on stderr: in one line that is overwritten, on a terminal only. An empty line ends it."""
     if sys.stderr.isatty():

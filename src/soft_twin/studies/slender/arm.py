@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.spline_motion import SplineMotion
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.studies.slender.carried import (
     BENT,
@@ -75,8 +75,7 @@ def run(folder: Path, data: Path) -> str:
     twin, _ = tuned_twin(folder, real)
     cases = [(shape, way) for shape in TARGETS for way in (HELD, LET_BE)]
     work = partial(carried, str(real.path), str(twin.path))
-    found = compute_all(work, cases, Workers(0), None, terminal_progress, "runs of 180 s")
-    terminal_progress("")
+    found = compute_here(work, cases, "runs of 180 s")
     rows = [row(*case, *each) for case, each in zip(cases, found, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "paper": PAPER, "reach": REACH, "loop": LOOP})
     draw(folder / "arm.png", cases, found)

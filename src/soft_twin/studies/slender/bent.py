@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.inverse.targets import actuation_target, pose_target
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.studies.slender.carried import BEND, BENT
 from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, shadow
@@ -47,8 +47,7 @@ def run(folder: Path, data: Path) -> str:
     real = emulated_robot(folder)
     twin, _ = tuned_twin(folder, real)
     work = partial(carry, str(real.path), str(twin.path))
-    courses = compute_all(work, [True, False], Workers(0), None, terminal_progress, "runs")
-    terminal_progress("")
+    courses = compute_here(work, [True, False], "runs")
     rows = [_row(i, pose, *(course for course, _ in courses)) for i, pose in enumerate(POSES)]
     carried = [(course.after(SETTLING), virtual.tips[len(virtual.tips) - len(course.after(SETTLING).times) :])
                for course, virtual in courses]  # fmt: skip

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.spline_motion import SplineMotion
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.studies.slender.carried import (
     HELD,
     LET_BE,
@@ -66,8 +66,7 @@ def run(folder: Path, data: Path) -> str:
     twin, _ = tuned_twin(folder, real)
     work = partial(carried, str(real.path), str(twin.path))
     ways = [HELD, LET_BE]
-    courses = compute_all(work, ways, Workers(0), None, terminal_progress, "runs of 24 s")
-    terminal_progress("")
+    courses = compute_here(work, ways, "runs of 24 s")
     rows = [row(phase, way, course) for phase in PHASES for way, course in zip(ways, courses, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
     draw(folder / "handheld.png", ways, courses)

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.sensing.evaluation import heading_errors, inclination_errors
 from soft_twin.studies.imu_ablation import MOTIONS, RATE, WARM_UP, filter_orientation, make_motion, record
 from soft_twin.studies.slender.shared import write_table
@@ -46,8 +46,7 @@ class Row:
 def run(folder: Path, data: Path) -> str:
     """Every trial of every motion, heated and not; `data` is not used."""
     cases = [(motion, heated, trial) for motion in MOTIONS for heated in (False, True) for trial in TRIALS]
-    found = compute_all(partial(drift, DURATION), cases, Workers(0), None, terminal_progress, "trials")
-    terminal_progress("")
+    found = compute_here(partial(drift, DURATION), cases, "trials")
     rows = [row for row, _ in found]
     write_table(folder, {"rows": [asdict(row) for row in rows], "paper": PAPER, "loop": "none: a chip and a filter"})
     draw(folder / "heating.png", found)

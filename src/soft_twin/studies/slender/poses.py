@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.inverse.targets import actuation_target, pose_target
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
@@ -103,9 +103,7 @@ def stand_all(
 ) -> list[tuple[Course, Motion]]:
     """Every pose, in parallel, with progress."""
     work = partial(stand, str(real.path), str(twin.path), target)
-    found = compute_all(work, poses, Workers(0), None, terminal_progress, "poses")
-    terminal_progress("")
-    return found
+    return compute_here(work, poses, "poses")
 
 
 def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion) -> Row:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.calibration.tune import DT
 from soft_twin.emulation.plant import Plant
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
@@ -75,8 +75,7 @@ def run(folder: Path, data: Path) -> str:
     twin, found = tuned_twin(folder, real)
     cases = [(inclination, name) for name in WINCHES for inclination in INCLINATIONS]
     work = partial(fall, str(real.path), str(twin.path), FALL)
-    motions = compute_all(work, cases, Workers(0), None, terminal_progress, "releases")
-    terminal_progress("")
+    motions = compute_here(work, cases, "releases")
     rows = [compare(twin, *case, *pair) for case, pair in zip(cases, motions, strict=True)]
     _record(folder / "real2sim.mcap", twin, cases, motions)
     draw(folder / "real2sim.png", twin, cases, motions)

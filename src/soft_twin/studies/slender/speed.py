@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.base_motion import BaseMotion, InclinationProfile
 from soft_twin.emulation.spline_motion import SplineMotion
-from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.parallel import compute_here
 from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, Way, carry, doubled_at, errors_mm
 from soft_twin.studies.slender.poses import Pose, record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
@@ -53,8 +53,7 @@ def run(folder: Path, data: Path) -> str:
     cases = [("turn", speed, way) for speed in TURNS for way in (NOW, AHEAD)]
     cases += [("travel", speed, way) for speed in TRAVELS for way in (NOW, EFFECTIVE)]
     work = partial(move, str(real.path), str(twin.path))
-    courses = compute_all(work, cases, Workers(0), None, terminal_progress, "runs")
-    terminal_progress("")
+    courses = compute_here(work, cases, "runs")
     rows = []
     for (kind, speed, way), course in zip(cases, courses, strict=True):
         errors = errors_mm(course, STRAIGHT)
