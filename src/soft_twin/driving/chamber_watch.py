@@ -20,10 +20,13 @@ class ChamberWatch:
         self._tolerance, self._response, self._patience = tolerance, response, patience
         self._told: deque[tuple[float, np.ndarray]] = deque()
         self._now = 0.0
-        self._astray = np.zeros(len(self._names))
+        self._astray = np.zeros(len(self._names))  # [s]
+        self._deviation = np.zeros(len(self._names))  # as last known [Pa]
 
     def update(self, measured: np.ndarray, told: np.ndarray, dt: float, driven: bool) -> tuple[str, str]:
         """What is at fault ("supply", "chambers", "pressed" or "") and what to say, after `dt` more seconds.
+
+        A chamber that nothing is known of is neither longer astray nor back: its sensor may be at its end.
 
         Args:
             measured: (n,) [Pa], NaN where not known.
@@ -36,9 +39,11 @@ class ChamberWatch:
         while self._told[0][0] < self._now - self._response:
             self._told.popleft()
         lately = np.array([pressures for _, pressures in self._told])
-        deviation = np.nan_to_num(measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0)))
+        known = np.isfinite(measured)
+        away = measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0))
+        self._deviation = deviation = np.where(known, away, self._deviation)
         far = np.abs(deviation) > self._tolerance
-        self._astray = np.where(far, self._astray + dt, 0.0)
+        self._astray = np.where(far, self._astray + known * dt, 0.0)
         faulty = np.flatnonzero(self._astray > self._patience)
         over = faulty[deviation[faulty] > 0.0]
         if len(over) and not driven:

@@ -68,7 +68,8 @@ class FaultsAtWork:
         judge.usable = usable
         judge.answering = self._turn() * self._world.to_host.trouble.delay
         judge.unplugged = not self._world.plugged
-        judge.mute = any(self._mutes(fault) for fault in self._going)
+        newest = {fault.what: fault for fault in self._going}.values()  # of two of a kind the newer one counts
+        judge.mute = any(self._mutes(fault) for fault in newest)
         judge.unreachable = any(self._isolates(fault) for fault in self._going)
 
     def _excuse(self, fault: Happening) -> None:
