@@ -26,7 +26,7 @@ SILENCE = 0.5  # [s] without a measurement is a fault
 DIFFERENT = 0.5  # [s] that the device's set point may differ from what it was told last
 NAMING = 0.5  # [s] until a fault is named at the latest, once its documented time is over
 REOPENING = 2.5  # [s] for finding a device that is there again
-FINDING = 0.5  # [s] after opening a device, in which the first measurements come
+FINDING = 1.0  # [s] after opening a device, in which the first measurements come, until some agree
 TICKS = 0.08  # [s] of jitter of set points
 BANG_TIME = 0.06  # [s]
 LIMIT_MARGIN = 3e3  # [Pa]
@@ -198,7 +198,7 @@ class Judge:
         if name == "stop":
             self._judge_stop(accepted, answer)
         if name in ("connect", "disconnect"):
-            self._silent.start = math.inf  # what is opened anew has its time to measure
+            self._measure_anew()
         if name in ("disconnect", "close") and accepted:
             self._connected = False
             if usable:
@@ -236,11 +236,17 @@ class Judge:
             self._judge_awake()
         if connected and not before:
             self._opened = now
+            self._measure_anew()
             for chamber in self._chambers:
                 chamber.spoken = False  # what the device holds counts, whoever told it
             self._begin_again()
         self._judge_presence(status, state, connected)
         self._judge_arrival(status)
+
+    def _measure_anew(self) -> None:
+        """What is opened anew has its time to measure, and to see which chambers are astray."""
+        for condition in (self._silent, *(chamber.off for chamber in self._chambers)):
+            condition.start = math.inf
 
     def _judge_presence(self, status, state: str, connected: bool) -> None:
         now = self.world.now
