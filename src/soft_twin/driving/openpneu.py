@@ -104,6 +104,9 @@ class OpenPneuValves(Valves):
         self._unheld_since = np.where(begins, self._clock.monotonic(), self._unheld_since)
         self._tell()
 
+    def tell_again(self) -> None:
+        self._held[: self.count] = np.nan
+
     def read(self) -> np.ndarray | None:
         self._listen()
         measured, self._measured = self._measured, None

@@ -85,6 +85,8 @@ class ValveDriver(ActuatorDriver[ValveControl]):
             pressures = self._control.update(measured, dt, valves.trouble, valves.rested, valves.pausing)
             ready, stopped = self._control.ready, self._control.condition is State.STOPPED
             driven, pressed = self._control.enabled, self._control.pressed
+        if ready and stopped and self._stop_said == np.inf:
+            self._valves.tell_again()
         self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
         self._valves.let_out(driven, pressed)
         if ready:

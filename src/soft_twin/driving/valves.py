@@ -73,6 +73,9 @@ class Valves(ABC):
         """What the device refuses, or has not confirmed for too long, in words; "" if all is well."""
         return ""
 
+    def tell_again(self) -> None:  # noqa: B027
+        """Let every chamber be told soon, whatever it is known to hold; most devices are told all at once anyway."""
+
     @abstractmethod
     def write(self, pressures: np.ndarray) -> None:
         """Tell the device the pressures (n,) [Pa] that it should hold; those beyond its range are clipped."""

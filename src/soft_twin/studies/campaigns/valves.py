@@ -64,7 +64,7 @@ from soft_twin.studies.campaigns.valve_world import Hang, World
 TICK = 1.0 / ValveParameters().rate  # [s]
 READING = 0.06  # [s] between two looks at the status
 PATIENCE = 6.0  # [s] that a call may take, besides what venting the chambers takes
-ARRIVING = 0.25  # [s] that a stop may take to the device: an OpenPneu is told one pair of channels after the other
+ARRIVING = 0.1  # [s] that a stop may take to the device
 SETTLING = 1.0  # [s] that a mended device needs to be measured again
 ATTEMPTS = 3  # of a person to enable again
 MENDING = 3.0  # [s] until a device that is there again is to be found
