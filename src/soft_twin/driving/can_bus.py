@@ -1,7 +1,8 @@
 """Opening a CAN bus through python-can, with errors that say what to do.
 
 python-can's own slcan interface takes bytes from the serial port one at a time, two system calls for each: six motors
-at 250 Hz would keep half a core busy. `SlcanBus` is that interface with reading in bulk.
+at 250 Hz would keep half a core busy; it writes without a limit to the wait. `SlcanBus` is that interface with reading
+in bulk and with a limit.
 """
 
 import collections
@@ -19,12 +20,14 @@ from can.interfaces.slcan import slcanBus
 
 from soft_twin.driving.c610 import BIT_RATE
 from soft_twin.errors import DeviceError
+from soft_twin.serial_output import write_bytes
 
 LINE_END = b"\r"
 NACK = b"\a"
 ANSWERS = (b"V", b"N", b"z", b"Z", b"T", b"r", b"R", b"F")  # and frames of kinds that no motor sends
 LONGEST_LINE = 64  # [bytes]
 READ_SIZE = 65536  # [bytes]
+OPENING_PATIENCE = 1.0  # [s] for an adapter to take what opens its channel
 
 
 class SlcanBus(slcanBus):
@@ -71,6 +74,13 @@ class SlcanBus(slcanBus):
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def _write(self, string: str) -> None:
+        """Send a line; `send` has set the port's `write_timeout` to its own."""
+        patience = self.serialPortOrig.write_timeout
+        with error_check("Could not write to serial device"):
+            line = string.encode() + self.LINE_TERMINATOR
+            write_bytes(self.fileno(), line, OPENING_PATIENCE if patience is None else patience)
 
     def _read_frames(self) -> None:
         with error_check("Could not read from serial device"):

@@ -6,6 +6,7 @@ from glob import glob
 import serial
 
 from soft_twin.errors import DeviceError
+from soft_twin.serial_output import write_bytes
 
 
 class SerialPort:
@@ -14,17 +15,17 @@ class SerialPort:
     Args:
         device: path, such as /dev/ttyUSB0.
         baud_rate: [bit/s].
-        write_timeout: a device that takes no bytes for so long is gone [s].
+        patience: a device that takes no bytes for so long is gone [s].
 
     Raises:
         DeviceError: there is no such device, or no permission to use it.
     """
 
-    def __init__(self, device: str, baud_rate: int, write_timeout: float = 0.1):
+    def __init__(self, device: str, baud_rate: int, patience: float = 0.1):
         check_device(device)
-        self._device = device
+        self._device, self._patience = device, patience
         try:
-            self._port = serial.Serial(device, baud_rate, timeout=0.0, write_timeout=write_timeout, exclusive=True)
+            self._port = serial.Serial(device, baud_rate, timeout=0.0, exclusive=True)
         except (serial.SerialException, OSError, ValueError) as error:
             raise DeviceError(f"'{device}' cannot be opened: {error}; does another program use it?") from error
 
@@ -46,7 +47,7 @@ class SerialPort:
             DeviceError: the device is gone or takes no bytes.
         """
         try:
-            self._port.write(data)
+            write_bytes(self._port.fileno(), data, self._patience)
         except (serial.SerialException, OSError) as error:
             raise DeviceError(f"'{self._device}' takes no bytes: {error}") from error
 

@@ -8,8 +8,10 @@ from soft_twin.errors import DeviceError
 from soft_twin.sensing.imu_frames import FrameErrors, encode_heater
 from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
+from soft_twin.serial_output import write_bytes
 
 _BAUD_RATE = 460_800
+_WRITE_PATIENCE = 0.02  # [s]
 
 
 class ImuBoard:
@@ -23,7 +25,7 @@ class ImuBoard:
         self._device = device
         self._receiver = ImuReceiver()
         try:
-            self._port = serial.Serial(device, _BAUD_RATE, timeout=0, write_timeout=0, exclusive=True)
+            self._port = serial.Serial(device, _BAUD_RATE, timeout=0, exclusive=True)
             self._port.reset_input_buffer()
         except BlockingIOError as error:
             raise DeviceError(f"IMU at '{device}' is in use by another driver: end that one first") from error
@@ -61,11 +63,13 @@ class ImuBoard:
 
         Raises:
             InputError: the duty is outside 0…1.
-            DeviceError: the device is gone.
+            DeviceError: the device is gone or takes no bytes.
         """
         frame = encode_heater(duty)
         try:
-            self._port.write(frame)
+            write_bytes(self._port.fileno(), frame, _WRITE_PATIENCE)
+        except TimeoutError as error:
+            raise DeviceError(f"IMU at '{self._device}' takes no bytes: {error}") from error
         except OSError as error:
             raise DeviceError(f"IMU at '{self._device}' is gone: {error}") from error
 
