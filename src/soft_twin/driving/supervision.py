@@ -6,7 +6,7 @@ import numpy as np
 
 from soft_twin.descriptions.drives import CableLimits
 
-FASTEST = 1.25  # times the limit of its rate, a cable may overshoot that
+FASTEST = 1.3  # times the limit of its rate, a cable may overshoot that
 BLOW = 0.7  # share of the time of a fault that one look stands for at the most: the motion in it may be a single blow
 
 
@@ -33,7 +33,7 @@ class SupervisionLimits:
     following_error: float = 0.0015
     following_time: float = 0.03
     contrary_share: float = 0.3
-    contrary_current: float = 0.25
+    contrary_current: float = 0.15
     contrary_time: float = 0.007
     friction: float = 30.0
     braking: float = 5.0
@@ -70,7 +70,7 @@ class Supervision:
     def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int):
         self._limits = limits
         self._tension = limits.overload * of_cables.tension[1]
-        self._braking = min(limits.braking, _harmless_braking(limits, FASTEST * of_cables.rate))
+        self._fastest = FASTEST * of_cables.rate
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.zeros(count)  # pulls of before the motors seemed to turn against their currents [A]
 
@@ -115,14 +115,15 @@ class Supervision:
         How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
         once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
         """
-        limits, sign = self._limits, np.sign(motion.currents)
+        limits, sign, strength = self._limits, np.sign(motion.currents), np.abs(motion.currents)
+        braking = np.minimum(limits.braking, _harmless_braking(limits, self._fastest, strength))
         along = sign * motion.rates
-        resisted = np.where(along > 0.0, limits.friction, self._braking) * along
+        resisted = np.where(along > 0.0, limits.friction, braking) * along
         torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
-        strong = np.abs(motion.currents) > limits.contrary_current
         self._excuse = np.where(self._contrary > 0.0, self._excuse, motion.pulls)
         pulled = np.where(sign > 0.0, self._excuse, 0.0)
-        against = strong & (torque < -limits.contrary_share * np.abs(motion.currents) - pulled)
+        strong = strength > limits.contrary_current
+        against = strong & (torque < -limits.contrary_share * strength - pulled)
         known = ~np.isnan(torque)
         seconds = min(motion.seconds, BLOW * limits.contrary_time)
         self._contrary = np.where(known, np.where(against, self._contrary + seconds, 0.0), self._contrary)
@@ -142,13 +143,13 @@ class Supervision:
         return f"does not follow: it {where}; check its cable, its load and its supply"
 
 
-def _harmless_braking(limits: SupervisionLimits, rate: float) -> float:
-    """The most friction that may be taken for sure [A s/m] at rates up to this [m/s].
+def _harmless_braking(limits: SupervisionLimits, rate: float, currents: np.ndarray) -> np.ndarray:
+    """(c,) most friction that may be taken for sure [A s/m] at rates up to this [m/s] and these currents > 0 [A].
 
     A winch without friction that turns at v against its current i has m a = |i|. It is accused where |i| − b |v| <
-    −share |i|: with b below (1 + share) |i| / v never, whatever more than the contrary current flows.
+    −share |i|: with b below (1 + share) |i| / v never.
     """
-    return (1.0 + limits.contrary_share) * limits.contrary_current / rate
+    return (1.0 + limits.contrary_share) * currents / rate
 
 
 class DirectionProbe:
