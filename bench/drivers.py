@@ -10,6 +10,7 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.measuring import Figure
+from soft_twin.driving.c610 import BIT_RATE
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import SlcanBus, open_bus
 from soft_twin.driving.pressures import ChamberLimits
@@ -52,32 +53,29 @@ def _ready(driver: CableDriver) -> CableDriver:
     return driver
 
 
-class _TimedBus:
-    """A bus that remembers when each tick began to read and when its last frame was out."""
+class _TimedBus(SlcanBus):
+    """A bus that remembers when each tick began to read and when its frames were out."""
 
-    def __init__(self, bus: SlcanBus):
-        self._bus = bus
+    def __init__(self, channel: str):
         self._tick_start = 0.0
         self._reading = False
         self.sent: list[tuple[float, float]] = []
+        super().__init__(channel, BIT_RATE)
 
     def recv(self, timeout=None):
         if not self._reading:
             self._tick_start, self._reading = time.perf_counter(), True
-        return self._bus.recv(timeout)
+        return super().recv(timeout)
 
-    def send(self, message, timeout=None):
-        self._bus.send(message, timeout)
+    def send_all(self, messages, timeout):
+        super().send_all(messages, timeout)
         self._reading = False
         self.sent.append((self._tick_start, time.perf_counter()))
-
-    def shutdown(self):
-        self._bus.shutdown()
 
 
 def _latency_and_loop() -> list[Figure]:
     with _emulated("motors") as address:
-        bus = _TimedBus(open_bus("slcan", address))
+        bus = _TimedBus(address)
         driver = _ready(CableDriver(load_robot("slender").winches, bus))
         driver.enable()
         before = driver.state().counters
@@ -88,7 +86,7 @@ def _latency_and_loop() -> list[Figure]:
             time.sleep(max(start + len(commands) * COMMAND_PERIOD - time.perf_counter(), 0.0))
         state = driver.state()
         driver.close()
-    begun, out = np.array(bus.sent[1::2]).T  # the second of a tick's two frames
+    begun, out = np.array(bus.sent).T
     first = np.searchsorted(begun, np.array(commands))
     latency = 1e3 * (out[first[first < len(out)]] - np.array(commands)[first < len(out)])
     ticks = state.counters["ticks"] - before["ticks"]
@@ -188,6 +186,7 @@ def _valves() -> list[Figure]:
 _VICTIM = """
 import sys, time, numpy as np
 from soft_twin import load_robot
+from soft_twin.driving.c610 import BIT_RATE
 from soft_twin.driving.cable_driver import CableDriver
 from soft_twin.driving.can_bus import open_bus
 driver = CableDriver(load_robot("slender").winches, open_bus("slcan", sys.argv[1]))

@@ -4,7 +4,7 @@ import can
 import pytest
 import serial
 
-from soft_twin.driving.can_bus import SlcanDecoder, open_bus
+from soft_twin.driving.can_bus import SlcanDecoder, open_bus, send_all
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError
 
@@ -51,6 +51,15 @@ def test_a_closed_adapter_may_be_opened_again(port):
 def test_sending_writes_a_line(port, bus):
     bus.send(can.Message(arbitration_id=0x1FF, data=bytes.fromhex("0102030405060708"), is_extended_id=False))
     assert _from_host(port, b"t1FF80102030405060708\r").endswith(b"O\rt1FF80102030405060708\r")
+
+
+def test_frames_that_are_sent_together_are_lines_one_after_the_other(port, bus):
+    frames = [
+        can.Message(arbitration_id=0x200, data=bytes.fromhex("fc18000003e80000"), is_extended_id=False),
+        can.Message(arbitration_id=0x1FF, data=b"\xab", is_extended_id=False),
+    ]
+    send_all(bus, frames, 1.0)
+    assert _from_host(port, b"AB\r").endswith(b"O\rt2008FC18000003E80000\rt1FF1AB\r")
 
 
 def test_frames_are_received_in_order_from_chunks_that_end_anywhere(port, bus):
@@ -111,7 +120,7 @@ def test_an_unplugged_adapter_is_a_can_error(port, bus):
 
 def test_any_interface_of_python_can_opens():
     with open_bus("virtual", "test_can_bus") as one, open_bus("virtual", "test_can_bus") as other:
-        one.send(can.Message(arbitration_id=0x201, data=b"\x01", is_extended_id=False))
+        send_all(one, [can.Message(arbitration_id=0x201, data=b"\x01", is_extended_id=False)], 1.0)
         assert other.recv(timeout=1.0).arbitration_id == 0x201
 
 

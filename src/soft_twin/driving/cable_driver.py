@@ -7,7 +7,7 @@ import can
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.c610 import BIT_RATE, Feedback, bus_load, decode_feedback, encode_currents
 from soft_twin.driving.cable_control import CableControl, CableState, DriverParameters
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.can_bus import open_bus, send_all
 from soft_twin.driving.clock import SYSTEM, Clock
 from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.errors import DeviceError
@@ -180,8 +180,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         return result
 
     def _send(self, currents: dict[int, float]) -> None:
-        for message in encode_currents(currents):
-            self._bus.send(message, timeout=SEND_TIMEOUT)
+        send_all(self._bus, encode_currents(currents), SEND_TIMEOUT)
 
 
 def open_cable_driver(drive: CableDrive, interface: str, device: str, bitrate: int = BIT_RATE) -> CableDriver:

@@ -2,7 +2,7 @@
 
 python-can's own slcan interface takes bytes from the serial port one at a time, two system calls for each: six motors
 at 250 Hz would keep half a core busy; it writes without a limit to the wait. `SlcanBus` is that interface with reading
-in bulk and with a limit.
+and writing in bulk, and with a limit.
 """
 
 import collections
@@ -31,7 +31,7 @@ OPENING_PATIENCE = 1.0  # [s] for an adapter to take what opens its channel
 
 
 class SlcanBus(slcanBus):
-    """CAN through a serial adapter that speaks slcan (Lawicel's protocol), read in bulk.
+    """CAN through a serial adapter that speaks slcan (Lawicel's protocol), read and written in bulk.
 
     Only standard data frames are passed on; the adapter's acknowledgements and other frames are skipped.
     """
@@ -53,6 +53,18 @@ class SlcanBus(slcanBus):
                 select.select([self.fileno()], [], [], timeout)
             self._read_frames()
         return (self._messages.popleft() if self._messages else None), False
+
+    def send_all(self, messages: list[can.Message], timeout: float) -> None:
+        """Send standard data frames in one write.
+
+        Args:
+            timeout: how long the adapter may leave no room for them [s].
+
+        Raises:
+            can.CanError: the adapter is gone, or takes nothing.
+        """
+        with error_check("Could not write to serial device"):
+            write_bytes(self.fileno(), b"".join(map(_line_of, messages)), timeout)
 
     @property
     def garbage(self) -> int:
@@ -132,6 +144,11 @@ class SlcanDecoder:
         return messages
 
 
+def _line_of(message: can.Message) -> bytes:
+    """The line of a standard data frame."""
+    return b"t%03X%d%s\r" % (message.arbitration_id, message.dlc, message.data.hex().upper().encode())
+
+
 def _parse(line: bytes, now: float) -> can.Message | None:
     """The standard data frame of a line `tIIILDD…`; None for anything else."""
     if line[:1] != b"t":
@@ -143,6 +160,19 @@ def _parse(line: bytes, now: float) -> can.Message | None:
     if len(data) != length or length > 8:
         return None
     return can.Message(timestamp=now, arbitration_id=can_id, is_extended_id=False, data=data)
+
+
+def send_all(bus: can.BusABC, messages: list[can.Message], timeout: float) -> None:
+    """Send standard data frames, in one write where the bus can.
+
+    Raises:
+        can.CanError: the bus is gone, or takes nothing for so long [s].
+    """
+    if isinstance(bus, SlcanBus):
+        bus.send_all(messages, timeout)
+        return
+    for message in messages:
+        bus.send(message, timeout=timeout)
 
 
 def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -> can.BusABC:

@@ -15,8 +15,8 @@ class FirstLook:
     """Where to begin from with a device that was left alone, perhaps with its chambers under pressure.
 
     A pressure that is believed too high fills a chamber that nobody has enabled. So a few measurements have to agree,
-    and the lowest of them counts; where they rise instead, a sensor drifts or something fills the chamber, and nothing is
-    known. A device that rests by itself when it hears nothing is not measured but waited for.
+    and the lowest of them counts; where they rise instead, a sensor drifts or something fills the chamber, and nothing
+    is known. A device that rests by itself when it hears nothing is not measured but waited for.
     """
 
     def __init__(self, count: int, rests_after: float):
