@@ -27,6 +27,29 @@ if __name__ == "__main__":
         print(index, int(result["square"]), flush=True)
 """
 
+# Likewise, with results that are no arrays; the fourth case comes late.
+WORDS = """
+import os, signal, sys, time
+from pathlib import Path
+from soft_twin.parallel import compute_here
+
+def word(case):
+    folder, number = case
+    if number == 3 and not Path(sys.argv[1]).exists():
+        time.sleep(1.0)
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(1)
+    with open(Path(folder) / "done", "a") as done:
+        done.write(f"{number} ")
+    return f"a{number}", {"number": number}
+
+if __name__ == "__main__":
+    folder = str(Path(sys.argv[1]).parent)
+    for name, found in compute_here(word, [(folder, number) for number in range(4)], "words"):
+        assert name == f"a{found['number']}"
+        print(name)
+"""
+
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(2)], ids=["here", "joblib"])
 def test_every_case_has_its_result(workers):
@@ -62,6 +85,22 @@ def test_who_is_killed_goes_on_where_it_was(tmp_path):
     lines = (tmp_path / "told").read_text().splitlines()
     assert {f"{case} {case**2}" for case in range(6)} <= set(lines)
     assert sum("to go" in line for line in lines) == 6 - stored
+
+
+def test_who_is_killed_finds_again_what_was_computed_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    program, second_life = tmp_path / "words.py", tmp_path / "second life"
+    program.write_text(WORDS)
+    assert _run(program, second_life) < 0
+    kept = [path for path in tmp_path.rglob("unfinished/*") if not path.name.startswith(".")]
+    assert 1 <= len(kept) < 4
+    second_life.touch()
+    assert _run(program, second_life) == 0
+    done = (tmp_path / "done").read_text().split()
+    assert (tmp_path / "told").read_text().split() == ["a0", "a1", "a2", "a3"]
+    assert set(done) == {"0", "1", "2", "3"}
+    assert len(done) == 4 + 3 - len(kept)  # what was not kept is done once more
+    assert not [path for path in tmp_path.rglob("unfinished/*") if not path.name.startswith(".")]
 
 
 def test_a_result_that_is_broken_is_computed_again(tmp_path):

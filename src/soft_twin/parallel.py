@@ -13,6 +13,7 @@ On one machine the processes are joblib's (loky); on a cluster they are Dask's.
 import argparse
 import contextlib
 import os
+import pickle
 import sys
 import time
 import zipfile
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from soft_twin.errors import InputError, RunError, UsageError
+from soft_twin.private_folder import private_folder
 
 LOCAL = "local"
 IDLE = 10.0  # [s] after which a process without work ends, and one whose parent was killed
@@ -89,7 +91,17 @@ def compute_each(
         RunError: a process was killed; what had ended is stored.
         Exception: what `work` raises.
     """
-    shelf = None if store is None else _Shelf(Path(store), work)
+    yield from _compute(work, cases, workers, None if store is None else _Shelf(Path(store), work), say, name)
+
+
+def _compute(
+    work: Callable[[Any], Any],
+    cases: Sequence[Any],
+    workers: Workers,
+    shelf: "_Shelf | _Bench | None",
+    say: Say | None,
+    name: str,
+) -> Iterator[tuple[int, Any]]:
     missing = []
     for index, case in enumerate(cases):
         known = None if shelf is None else shelf.find(case)
@@ -115,14 +127,20 @@ def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: An
 
 
 def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) -> list[Any]:
-    """The results of all cases in their order, by all cores of this machine, with progress on the terminal.
+    """The results of all cases in their order, of any kind, by all cores of this machine; with progress on terminals.
+
+    What has ended is kept in the user's private folder until all have: who is interrupted and starts the same again,
+    in the same folder and with the same program, goes on.
 
     Raises:
+        UsageError: nothing can be kept there.
         Exception: as `compute_each`.
     """
-    found = compute_all(work, cases, Workers(0), None, terminal_progress, name)
+    bench = _Bench(work)
+    found = dict(_compute(work, cases, Workers(0), bench, terminal_progress, name))
     terminal_progress("")
-    return found
+    bench.clear(cases)
+    return [found[index] for index in range(len(cases))]
 
 
 def terminal_progress(line: str) -> None:
@@ -176,6 +194,49 @@ class _Shelf:
         import joblib
 
         return self._folder / f"{joblib.hash((self._work, case))}.npz"
+
+
+class _Bench:
+    """Results of one function, of any kind, that lie about until all of them are there: a file each."""
+
+    def __init__(self, work: Callable[[Any], Any]):
+        self._key = (work, os.getcwd(), _program())
+        self._folder = private_folder() / "unfinished"
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+
+    def find(self, case: Any) -> Any | None:
+        """What is kept of a case; None where nothing is, or nothing whole."""
+        try:
+            return pickle.loads(self._path(case).read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def keep(self, case: Any, result: Any) -> Any:
+        """Keep a result, as a whole or not at all."""
+        path = self._path(case)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(pickle.dumps(result))
+            partial.replace(path)
+        except OSError as error:
+            raise UsageError(f"cannot keep a result in '{path}': {error.strerror}; set TMPDIR to another") from error
+        return result
+
+    def clear(self, cases: Sequence[Any]) -> None:
+        """Keep them no longer."""
+        for case in cases:
+            self._path(case).unlink(missing_ok=True)
+
+    def _path(self, case: Any) -> Path:
+        import joblib
+
+        return self._folder / joblib.hash((self._key, case))
+
+
+def _program() -> list[tuple[str, int]]:
+    """This package's files, and when each was written last."""
+    root = Path(__file__).parent
+    return sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*.py"))
 
 
 def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:
