@@ -7,9 +7,10 @@ from soft_twin.mechanics.constraints.prescribed import Prescribed
 from soft_twin.mechanics.constraints.rigid_plate import RigidPlate
 from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact.contact import Contact
+from soft_twin.mechanics.contact.lumen import Lumen
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
 
 __all__ = [
-    "Box", "Constraint", "Contact", "Cylinder", "Driven", "Multipliers", "Obstacle", "Plane", "Prescribed",
+    "Box", "Constraint", "Contact", "Cylinder", "Driven", "Lumen", "Multipliers", "Obstacle", "Plane", "Prescribed",
     "RigidPlate", "Rows", "Sphere",
 ]  # fmt: skip

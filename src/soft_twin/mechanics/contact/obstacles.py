@@ -105,7 +105,7 @@ class Sphere(Obstacle):
         rings = max(4, _pieces(np.pi * self.radius, apart))
         outward = []
         for angle in np.pi * (np.arange(rings) + 0.5) / rings:
-            around = _circle(self.radius * np.sin(angle), apart)
+            around = circle(self.radius * np.sin(angle), apart)
             outward.append(np.column_stack([np.sin(angle) * around, np.full(len(around), np.cos(angle))]))
         directions = np.concatenate(outward)
         return self.radius * directions, directions
@@ -144,7 +144,7 @@ class Cylinder(Obstacle):
 
     def edge_points(self, spacing):
         apart = np.sqrt(8.0 * self.radius * _sagitta(self.radius, spacing))
-        around = _circle(self.radius, min(apart, spacing))
+        around = circle(self.radius, min(apart, spacing))
         between = 1 if apart > FLAT * spacing else _pieces(2.0 * self.half_length, spacing)
         heights = np.linspace(-self.half_length, self.half_length, between + 1)
         leaning = np.zeros(len(heights))
@@ -213,7 +213,7 @@ def _sagitta(radius: float, spacing: float) -> float:
     return min(spacing * CUT, radius * CUT_OF_RADIUS)
 
 
-def _circle(radius: float, spacing: float) -> np.ndarray:
+def circle(radius: float, spacing: float) -> np.ndarray:
     """(p, 2) unit vectors to points around a circle of some radius, no further apart than `spacing`."""
     angles = np.linspace(0.0, 2.0 * np.pi, max(8, _pieces(2.0 * np.pi * radius, spacing)), endpoint=False)
     return np.column_stack([np.cos(angles), np.sin(angles)])
