@@ -6,6 +6,7 @@ import pytest
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.constraints import Contact, Lumen
+from soft_twin.mechanics.contact.surroundings import Surroundings
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
@@ -124,6 +125,38 @@ def test_a_beam_whose_end_lies_in_a_tube_rests_with_three_eighths_of_its_weight(
     force = touch.forces(solved.pose.points, solved.multipliers[0])
     assert force[1] == pytest.approx(0.375 * body.mass * 0.2, rel=0.03)
     np.testing.assert_allclose(force[[0, 2]], 0.0, atol=1e-3 * force[1])
+
+
+def test_a_base_that_moves_bends_a_beam_whose_end_is_in_a_tube_of_the_world():
+    """By d at its end: 3 E I d / L³ (and the shear of a short beam, 1 + 3 E I / (κ G A L²))."""
+    body, d, half = beam(), 1e-3, 0.003 * np.sqrt(2.0)
+    tube = Lumen(np.array([0.003, 0.003, 0.0]) + np.array([[0.0, 0.0, 0.099], [0.0, 0.0, 0.2]]), half, lip=2e-4)
+    end = np.flatnonzero(body.mesh.nodes[:, 2] > 0.1 - 1e-9)
+    touch = Contact(tube, end, spacing=np.inf)
+    model = Model(body, [Gravity([0.0, 0.0, 0.0])], [touch])
+    Surroundings(model).seen_from(np.eye(3), np.array([0.0, d, 0.0]))
+    solved = equilibrium(model)
+    second_moment = 0.006**4 / 12.0
+    shear = 1.0 + 3.0 * 1e6 * second_moment / (5.0 / 6.0 * 1e6 / 2.6 * 0.006**2 * 0.1**2)
+    force = touch.forces(solved.pose.points, solved.multipliers[0])
+    assert force[1] == pytest.approx(-3.0 * 1e6 * second_moment * d / 0.1**3 / shear, rel=0.03)
+    assert touch.pushes(solved.pose.points, solved.multipliers[0]).sum() >= abs(force[1])
+
+
+def test_what_stands_in_the_world_keeps_its_gaps_to_what_stands_there_too():
+    mesh = voxel_mesh(np.ones((2, 2, 2), dtype=bool), 0.005, "hex8")
+    body = Body(mesh, Material(energy_named("stable_neo_hookean", 1e6, 0.3), 1000.0))
+    lumen = winding()
+    points = around(lumen, 50, 0.01)
+    gaps, slopes = lumen.gap(points)
+    place = np.array([0.3, -0.2, 0.1])
+    seen = Surroundings(Model(body, [], [Contact(lumen)]))
+    seen.seen_from(TURNED, place)
+    ours, turned = lumen.gap((points - place) @ TURNED)
+    np.testing.assert_allclose(ours, gaps, atol=1e-12)
+    np.testing.assert_allclose(turned @ TURNED.T, slopes, atol=1e-9)
+    seen.seen_from(np.eye(3), np.zeros(3))
+    np.testing.assert_allclose(lumen.gap(points)[0], gaps, atol=1e-12)
 
 
 def test_a_beam_that_sags_into_a_tube_is_carried_by_wall_and_clamp():

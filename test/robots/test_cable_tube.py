@@ -107,6 +107,46 @@ def test_calibration_and_drums_are_read(content, load):
     assert robot.winches.cable_limits.acceleration == 2.0
 
 
+TUBE = {"name": "colon", "kind": "lumen", "points": [[0.0, 0.0, 0.05], [0.0, 0.0, 0.2]], "radii": [0.008]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"radii": [0.0045]},
+            "obstacles.0..radii: 'colon' is 9 mm wide where it is narrowest, the body 9 mm: it cannot",
+        ),
+        ({"radii": [0.008] * 3}, "obstacles.0..*radii: 3 radii for 2 points"),
+        ({"points": [[0.0, 0.0, 0.05]]}, "obstacles.0..*points: expected a list with at least 2 entries"),
+        ({"points": [[0.0, 0.0, 0.05]] * 2}, "obstacles.0..*points.1.: is where the point before is"),
+        (
+            {"points": [[0.0, 0.0, 0.06], [0.0, 0.0, 0.08], [0.02, 0.0, 0.08]], "radii": [0.05]},
+            "too tight for a radius",
+        ),
+        ({"points": [[0.006, 0.0, 0.05], [0.006, 0.0, 0.2]]}, "the undeformed body lies 2.5 mm deep in 'colon'"),
+    ],
+)
+def test_tubes_that_the_robot_cannot_be_in_are_named(content, load, change, message):
+    content["robot"]["obstacles"] = [TUBE | change]
+    with pytest.raises(DescriptionError, match=message):
+        load(content).build_model()
+
+
+def test_a_robot_in_a_tube_is_carried_by_it(content, load):
+    """It sags by 13 mm where nothing holds it; the twin has no friction, the emulated robot's tube has."""
+    content["robot"]["obstacles"] = [TUBE | {"friction": 0.2, "nodes": "outside"}]
+    robot = load(content)
+    twin = robot.build_twin()
+    twin.equilibrium([0.0, -9.81, 0.0])
+    assert 0.1 < twin.contact_force[1] / (9.81 * twin.body.mass) < 0.5
+    assert (np.hypot(*twin.points[twin.points[:, 2] > 0.051, :2].T) < 0.008 + 1e-6).all()
+    assert [each.friction for each in robot.build_model().constraints] == [0.0]
+    assert [each.friction for each in robot.build_emulated_model().constraints] == [0.2]
+    with pytest.raises(UsageError, match="a rod twin touches nothing"):
+        robot.build_twin(backend="rod")
+
+
 def test_missing_keys_are_named(content, load):
     del content["robot"]["winches"]
     with pytest.raises(DescriptionError, match="the key 'winches' is missing"):

@@ -25,6 +25,7 @@ from soft_twin.descriptions.kinds_of_value import (
 )
 from soft_twin.descriptions.long_form import long_form
 from soft_twin.descriptions.mistakes import first_mistake
+from soft_twin.descriptions.obstacles import AnyObstacle, check_passage
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.winches import Winches
 
@@ -170,12 +171,14 @@ class CableTube(Part):
     cables: Cables
     winches: Winches
     imu: Imu
+    obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
     target: Target
     emulated: Emulated
 
     @model_validator(mode="after")
     def _fits_together(self) -> "CableTube":
         self.cables.check_places(self.body)
+        check_passage(self.obstacles, self.body.outer_diameter)
         longest = LONGEST_PULL * self.body.length
         for end in self.cables.displacement:
             in_limits(end, -longest, longest, "cables", "displacement")

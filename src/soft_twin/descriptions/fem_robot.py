@@ -11,7 +11,7 @@ from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, 
 from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.frames import NamedFrame
 from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, mistake
-from soft_twin.descriptions.obstacles import AnyObstacle, Direction, directed
+from soft_twin.descriptions.obstacles import AnyObstacle, Direction, check_passage, directed
 from soft_twin.descriptions.part import Part
 
 SAME_SIZE = 0.02  # by which two meshes of one body may differ
@@ -138,6 +138,7 @@ class FemRobot(Part):
         self._check_drives()
         self._check_plates()
         self._check_emulated()
+        check_passage(self.obstacles, min(self.body.mesh.extent))
         reach = 2.0 * math.hypot(*self.body.mesh.extent)
         if math.hypot(*self.target.tip) > reach:
             raise mistake(

@@ -26,11 +26,18 @@ def long_form(tube: "CableTube") -> dict[str, Any]:
         "cables": [_cable(tube, cable) for cable in cables.list],
         "winches": {**winches, "rate": cables.rate, "acceleration": cables.acceleration},
         "imus": [{"name": "base", "mounting_rpy_deg": list(tube.imu.mounting_rpy_deg)}],
+        **_obstacles(tube),
         "frames": {"tip": {"section": body.length}},
         "target": {"tip": list(tube.target.tip)},
         "posture": "arc",
         "emulated": {**dict(tube.emulated), **own},
     }
+
+
+def _obstacles(tube: "CableTube") -> dict[str, Any]:
+    """The same ones, if there are any."""
+    found = [each.model_dump(mode="json", exclude_defaults=True) for each in tube.obstacles]
+    return {"obstacles": found} if found else {}
 
 
 def mesh_source(body: "Body", choice: "MeshChoice") -> dict[str, Any]:

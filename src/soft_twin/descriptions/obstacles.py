@@ -1,6 +1,8 @@
 """What a description says of rigid things that a body may press on. A new shape is a class and a line in SHAPES."""
 
+from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Annotated, Literal, TypeVar
 
@@ -74,8 +76,40 @@ class BoxObstacle(Obstacle):
     )
 
 
-SHAPES = (PlaneObstacle, SphereObstacle, CylinderObstacle, BoxObstacle)
+class LumenObstacle(Obstacle):
+    """A tube that the body is in, or is pushed into: felt from inside, open at both ends."""
+
+    kind: Literal["lumen"] = Field(description="of obstacle")
+    points: tuple[Place, ...] = Field(
+        min_length=2, max_length=200, description="that its centre line runs through, from mouth to mouth, in base_link"
+    )
+    radii: Annotated[tuple[float, ...], Several(Number(1e-5, 10.0, "m"), 1, 200)] = Field(
+        description="of the tube at each point, or one for all; wider than the body"
+    )
+    lip: Radius = Field(default=2e-3, description="radius of the mouths' edges")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "LumenObstacle":
+        if len(self.radii) not in (1, len(self.points)):
+            raise mistake(
+                f"{len(self.radii)} radii for {len(self.points)} points: one for each, or one for all", "radii"
+            )
+        for i, (one, next_one) in enumerate(pairwise(self.points)):
+            if one == next_one:
+                raise mistake("is where the point before is", "points", i + 1)
+        return self
+
+
+SHAPES = (PlaneObstacle, SphereObstacle, CylinderObstacle, BoxObstacle, LumenObstacle)
 AnyObstacle = Annotated[reduce(or_, SHAPES), Field(discriminator="kind")]
+
+
+def check_passage(obstacles: Sequence[Obstacle], thinnest: float) -> None:
+    """Raise a mistake where a tube is narrower than a body's smallest extent, `thinnest` [m]."""
+    for i, each in enumerate(obstacles):
+        if isinstance(each, LumenObstacle) and 2.0 * min(each.radii) <= thinnest:
+            width = f"{2e3 * min(each.radii):g} mm wide where it is narrowest, the body {1e3 * thinnest:g} mm"
+            raise mistake(f"'{each.name}' is {width}: it cannot be in there", "obstacles", i, "radii")
 
 
 def directed(part: P, key: str) -> P:

@@ -99,6 +99,8 @@ class CableTube(FemRobot):
         given = [name for name, value in choices.items() if value is not None]
         if given:
             raise UsageError(f"a rod twin takes no {' and no '.join(given)}: they are for backend 'fem'")
+        if self.obstacles:
+            raise UsageError(f"a rod twin touches nothing, '{self.name}' has obstacles: its twin is of backend 'fem'")
         body, law, cables = self.body, self.body.material, self.description.cables
         radii = 0.5 * body.outer_diameter, 0.5 * body.lumen_diameter
         return RodTwin(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from soft_twin.mechanics.contact.lumen import Lumen
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
 from soft_twin.robots.base import turned
 
@@ -29,5 +30,6 @@ _SHAPES: dict[str, Callable[..., Obstacle]] = {
     "plane": lambda plane: Plane(plane.point, plane.normal),
     "sphere": lambda sphere: Sphere(sphere.point, sphere.radius),
     "cylinder": _cylinder,
+    "lumen": lambda lumen: Lumen(lumen.points, lumen.radii if len(lumen.radii) > 1 else lumen.radii[0], lumen.lip),
     "box": lambda box: Box(box.point, 0.5 * np.array(box.size), turned(box.rpy_deg)),
 }

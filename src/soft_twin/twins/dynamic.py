@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.mechanics.contact.contact import Contact
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.sections import section_normal, section_weights
@@ -112,6 +113,16 @@ class DynamicTwin:
         return self._dynamics.compliance
 
     @property
+    def contact_force(self) -> np.ndarray:
+        """(3,) what all obstacles together push the body with, friction included, in base_link [N]."""
+        return sum((each.forces(self.points, known) for each, known in self._touching()), np.zeros(3))
+
+    @property
+    def contact_pushes(self) -> np.ndarray:
+        """(p,) sizes of the normal forces of all obstacles [N], one for each place that touches."""
+        return np.concatenate([np.zeros(0), *(each.pushes(self.points, known) for each, known in self._touching())])
+
+    @property
     def damped_steps(self) -> int:
         """How many steps ended before they were solved."""
         return self._dynamics.damped_steps
@@ -146,6 +157,12 @@ class DynamicTwin:
     def energy(self) -> float:
         """Kinetic, elastic, and of the stretched cables and the gas [J]."""
         return self._dynamics.energy()
+
+    def _touching(self) -> list[tuple[Contact, dict[int, float]]]:
+        """Contacts and their multipliers in the last step."""
+        solved = self._dynamics.solved
+        pairs = [] if solved is None else zip(self.model.constraints, solved.multipliers, strict=True)
+        return [(each, known) for each, known in pairs if isinstance(each, Contact)]
 
     def _weights(self, z: float) -> np.ndarray:
         """(n,) of the section at z [m]."""

@@ -151,6 +151,13 @@ class Contact(Constraint):
         values = np.array([multipliers.get(int(key), 0.0) for key in rows.keys])
         return (rows.jacobian.T @ values).reshape(-1, 3).sum(axis=0)
 
+    def pushes(self, x: np.ndarray, multipliers: dict[int, float]) -> np.ndarray:
+        """(p,) sizes of the normal forces on the body [N], one for each place that touches, without friction."""
+        touching = self._touching(x)
+        values = np.array([multipliers.get(int(key), 0.0) for key in touching.keys])
+        pressed = values > 0.0
+        return values[pressed] * np.linalg.norm(touching.directions[pressed], axis=1)
+
     def _watch_faces(self, body: Body) -> None:
         """The obstacle's edges before the faces between the nodes, and groups: the nodes, then the faces."""
         watched = np.zeros(len(body.mesh.nodes), dtype=bool)
