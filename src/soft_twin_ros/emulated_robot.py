@@ -2,8 +2,9 @@
 
 Links to its devices, `imu`, and `plate_imu`, `can` and `valves` as the robot has them, appear in the folder
 `device_folder`. What no sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables,
-truth/chambers, truth/shape, and truth/pace, how many seconds of the robot's time a second of real time was. The base
-moves with the service `play` and jumps back to its first attitude, with the body at rest, with `rewind`.
+truth/chambers, truth/shape, and truth/pace, how many seconds of the robot's time a second of real time was. With a
+`tracker_rate` an emulated tip sensor, of that noise, publishes tip/pose. The base moves with the service `play` and
+jumps back to its first attitude, with the body at rest, with `rewind`.
 """
 
 import os
@@ -11,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped, QuaternionStamped
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Pressures, Shape
@@ -48,6 +50,10 @@ class Parameters(RobotParameters):
     ambient: float = parameter(25.0, "temperature of the air", "deg C", -40.0, 60.0)
     seed: int = parameter(0, "of everything random", "", 0, 2**31 - 1)
     truth_rate: float = parameter(50.0, "rate of the truth", "Hz", 1.0, 200.0, settable=True)
+    tracker_rate: float = parameter(
+        0.0, "rate of tip/pose, by an emulated tip sensor; 0: there is none", "Hz", 0.0, 200.0
+    )
+    tracker_noise: float = parameter(2e-4, "of tip/pose, standard deviation", "m", 0.0, 0.1)
     shape_every: int = parameter(5, "truth/shape comes with every so many of the truths", "", 1, 1000, settable=True)
 
 
@@ -71,6 +77,9 @@ class EmulatedRobot(RobotNode):
             self._chambers = self.offer(Pressures, "truth/chambers")
         self._shapes = self.offer(Shape, "truth/shape")
         self._paces = self.offer(Float64, "truth/pace")
+        if self.parameters.tracker_rate > 0.0:
+            self._tracked, self._rng = self.offer(PoseStamped, "tip/pose"), np.random.default_rng(self.parameters.seed)
+            self.create_steady_timer(1.0 / self.parameters.tracker_rate, self._track)
         self._stations = [f"{1e3 * z:g}_mm" for z in self._emulated.stations]
         self._published = 0
         self._time = 0.0
@@ -148,6 +157,11 @@ class EmulatedRobot(RobotNode):
             line = self._emulated.centre_line
             self._shapes.publish(shape_message(truth.time, self.base_frame, self._stations, line, NAN, NAN))
         self._published += 1
+
+    def _track(self) -> None:
+        truth = self._emulated.truth()
+        tip = truth.tip + self._rng.normal(0.0, self.parameters.tracker_noise, 3)
+        self._tracked.publish(pose_message(truth.time, self.base_frame, tip, None, truth.tip_direction))
 
     def _publish_actuators(self, truth: Truth) -> None:
         cables, chambers = self.robot.cable_names, self.robot.chamber_names

@@ -6,7 +6,8 @@ with each solve; shape and body at most at `picture_rate`, the robot's links on 
 message has the stamp of the gravity sample, which is that of the IMU sample behind it. A sample that is older than the
 last or not usable is refused; without samples the node is silent and the drivers' watchdogs act. A solve without an
 equilibrium holds the last safe command and says so. With `lead` or `acceleration_smoothing` gravity is looked ahead by
-what `imu/data` says, see sensing.gravity_ahead; while that is silent, gravity is as measured.
+what `imu/data` says, see sensing.gravity_ahead; while that is silent, gravity is as measured. With `tip_feedback` a
+sensor's tip/pose takes off the target what the twin does not know, see inverse.tip_feedback.
 """
 
 import sys
@@ -51,6 +52,7 @@ from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.robot_frames import RobotFrames
+from soft_twin_ros.tip_sensor import TipSensor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
@@ -71,6 +73,7 @@ class Parameters(ManagedParameters):
     acceleration_smoothing: float = parameter(
         0.0, "of the base's acceleration, which gravity is less by; 0: it is left out", "s", 0.0, 10.0, settable=True
     )
+    tip_feedback: bool = parameter(False, "follow the tip sensor of tip/pose", settable=True)
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
@@ -101,6 +104,7 @@ class GravityToActuators(ManagedNode):
         self._next_picture = self.steady_now()
         self._lost = ""
         self._tick: Tick | None = None
+        self._sensor = TipSensor(self, self._controller, self.base_frame)
         self._background = Background(self, "solve_ik")
         self._ik = InverseService(self.robot, self.base_frame)
         skeleton = build_skeleton(self.robot, self._controller.twin.model)
@@ -124,14 +128,22 @@ class GravityToActuators(ManagedNode):
             "limits": ", ".join(tick.active_limits),
             "holding": tick.holding,
         }
+        values |= self._sensor.values if self._sensed else {}
         if silence > self.parameters.silent_after:
             told = gravity.refusal or "no gravity: the last command stands"
             return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
             return Health(WARN, "the twin has lost its equilibrium: the last safe command is held", values)
+        if self._sensed and self._sensor.open_because:
+            return Health(WARN, f"the tip's loop is open: {self._sensor.open_because}", values)
         if tick.active_limits:
             return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
         return Health(OK, "compensating" if tick.compensating else "following the body, actuators free", values)
+
+    @property
+    def _sensed(self) -> bool:
+        """Whether the tip's loop shall be closed now."""
+        return self.parameters.tip_feedback and self.parameters.compensate
 
     @property
     def has_work(self) -> bool:
@@ -147,6 +159,8 @@ class GravityToActuators(ManagedNode):
             self._lost = f"no equilibrium and no safe command to hold: {error}"
             return
         self._gravity.heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
+        if self._sensed:
+            self._sensor.update(stamp, self._tick)
         self._publish(stamp, self._tick)
         self._motions.take(stamp, self._tick)
 
@@ -156,6 +170,8 @@ class GravityToActuators(ManagedNode):
             self._controller.inverse.stay = new.stay
         if (old.lead, old.acceleration_smoothing) != (new.lead, new.acceleration_smoothing):
             self._ahead = ahead_of(new.lead, new.acceleration_smoothing)
+        if not (new.tip_feedback and new.compensate):
+            self._sensor.forget()
         self._controller.enable(new.compensate)
 
     def close(self) -> None:
@@ -186,6 +202,7 @@ class GravityToActuators(ManagedNode):
 
     def rest(self) -> None:
         self._gravity.waiting = self._tick = None
+        self._sensor.forget()
 
     def _take_rates(self, message: Imu) -> None:
         if self._ahead.looks and is_frame(message.header.frame_id, self.base_frame):

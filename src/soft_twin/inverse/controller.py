@@ -10,10 +10,11 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
-from soft_twin.inverse.targets import Target, goals_of, pose_target, rotation_of
+from soft_twin.inverse.targets import TIP, PoseTarget, Target, goals_of, pose_target, rotation_of
 from soft_twin.twins.base import CableWords
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
+SAME = 1e-6  # [m] by which what the tip is led by may differ
 FOUND_AGAIN = 1e-3  # [m] a twin that has started again is trusted when no node asks to move further in a tick
 
 
@@ -32,7 +33,7 @@ class Tick(CableWords):
         centre_line: (s, 3) centres of cross sections at equal distances from base to tip [m].
         energy: elastic energy [J].
         residual: 2-norm of the unbalanced forces before the tick [N].
-        error: distance of the frame that is aimed at from its target [m].
+        error: distance of the frame that is aimed at from its target, or from where it is led instead [m].
         orientation_error: angle of its orientation to the target [rad]; NaN where only its position counts.
         iterations: linearisations in this tick.
         duration: wall time of the tick [s].
@@ -79,6 +80,7 @@ class Controller:
             InputError: a target of a wrong size, not finite, or out of all reach.
         """
         self.inverse, self.twin, self.reuse = inverse, inverse.twin, reuse
+        self._offset = np.zeros(3)
         self.set_target(target)
         self.compensating = False
         self.stations = np.linspace(0.0, self.twin.length, STATIONS)
@@ -113,7 +115,21 @@ class Controller:
 
     def aim(self, target: Target) -> None:
         """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`."""
-        self.aimed_at, self._goals = target, goals_of(self.inverse, target)
+        self.aimed_at = target
+        self._lead()
+
+    def lead_by(self, offset: np.ndarray) -> None:
+        """Lead the twin's tip to another place than its target, by (3,) [m], as feedback asks. Targets of other frames,
+        and of the actuators, stay."""
+        if np.abs(offset - self._offset).max() > SAME:
+            self._offset = offset.copy()
+            self._lead()
+
+    def _lead(self) -> None:
+        target = self.aimed_at
+        if isinstance(target, PoseTarget) and target.frame == TIP and self._offset.any():
+            target = replace(target, position=target.position + self._offset)
+        self._led, self._goals = target, goals_of(self.inverse, target)
 
     def enable(self, compensate: bool) -> None:
         """Whether to solve for the target, or to let all actuators go and only follow the body."""
@@ -189,7 +205,7 @@ class Controller:
             centre_line=twin.sections(self.stations, points),
             energy=solution.energy,
             residual=solution.residual,
-            error=aimed_at.error(twin),
+            error=self._led.error(twin),
             orientation_error=aimed_at.orientation_error(twin),
             iterations=solution.iterations,
             duration=float("nan"),

@@ -22,8 +22,8 @@ def short(monkeypatch):
 
 def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, short, tmp_path):
     pose = poses.Pose(0.0, 60.0)
-    course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, pose)
-    found = poses.row(pose, STRAIGHT, course, virtual)
+    course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, (pose, False))
+    found = poses.row(pose, STRAIGHT, course, virtual, course)
     assert found.sag_mm > 2.0 and found.lateral_mm < 0.3 * found.sag_mm
     assert found.correlation > 0.998
     assert 0.0 < found.delay_s < 0.05
@@ -35,6 +35,19 @@ def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, sho
     poses.record(tmp_path / "poses.mcap", same, {str(pose): (course, virtual)})
     assert (tmp_path / "poses.png").exists() and (tmp_path / "poses.mcap").exists()
     assert str(pose) in poses.table([found])
+
+
+def test_a_tip_sensor_takes_off_what_the_twin_does_not_know(same, small, short, monkeypatch):
+    monkeypatch.setattr(poses, "HELD", 1.2)
+    softer = small(
+        "softer", emulated={"young_modulus_scale": 0.7, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02}
+    )
+    off = []
+    for sensed in (False, True):
+        course, _ = poses.stand(str(softer.path), str(same.path), STRAIGHT, (poses.Pose(0.0), sensed))
+        off.append(float(np.linalg.norm(course.tips[-5:, :2].mean(axis=0))))
+    assert off[0] > 5e-4
+    assert off[1] < 0.25 * off[0]
 
 
 def test_a_delay_is_found_between_samples_and_a_correlation_is_pearsons():

@@ -4,6 +4,7 @@ Each period (20 ms unless said otherwise) the chip is sampled at 100 Hz, the est
 gravity, a tick of the robot's controller what the cables shall do; a period later winches begin to follow that, within
 the description's rate and with the emulated motors' lag, and the emulated body moves. What is left out, beside the
 graph's jitter: bytes, motor currents, supervision. The estimator has looked at the resting base for SETTLED before.
+With a `TipFeedback` a tracker sees the tip, a period late, with TRACKER_NOISE.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from soft_twin.emulation.base_motion import BaseMotion, moving_base
 from soft_twin.emulation.imu import EmulatedImu
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.controller import Controller
+from soft_twin.inverse.tip_feedback import TipFeedback
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator
@@ -25,6 +27,7 @@ from soft_twin.twins.dynamic import DynamicTwin
 PERIOD, SAMPLE = 0.02, 0.01  # [s] of the loop, of the chip
 SETTLED = 30.0  # [s] for heater and filter
 AMBIENT = 25.0  # [°C]
+TRACKER_NOISE = 2e-4  # [m], standard deviation
 
 
 @dataclass(frozen=True)
@@ -93,14 +96,17 @@ class Loop:
         ahead: GravityAhead | None = None,
         seed: int = 0,
         period: float = PERIOD,
+        feedback: TipFeedback | None = None,
     ):
-        """`robot`: whose winches these are. `plant`: its body, which begins as it is. `seed`: of the chip."""
+        """`robot`: whose winches these are. `plant`: its body, which begins as it is. `seed`: of chip and tracker.
+        `feedback`: of a tracker that sees the tip; None: there is none."""
         drive = robot.winches
         count = len(drive.cables)
         self.plant, self.controller, self.motion, self.period, self.time = plant, controller, motion, period, 0.0
         self._winches = Winches(drive.cable_limits.rate, robot.emulated.motor_lag, np.zeros(count))
         self._ahead, self._imu, self._duty = ahead or GravityAhead(), EmulatedImu(seed=seed), 0.0
         self._estimator, self._rows, self._asked = GravityEstimator(np.eye(3)), [], np.zeros(count)
+        self._feedback, self._rng = feedback, np.random.default_rng(seed)
         for t in np.arange(-SETTLED, 0.0, SAMPLE):
             self._estimate = self._sample(t)
 
@@ -121,10 +127,14 @@ class Loop:
         tick = self.controller.update(felt)
         wound = self._winches.step(self._asked, self.period)
         self._asked = tick.coordinates if tick.compensating else self._asked
+        if self._feedback is not None:
+            self.controller.lead_by(self._feedback.update(tick.tip, self.period, tick.compensating))
         self.plant.step(self.period, wound, moving_base(self.motion, self.time))
         attitude = self.motion.attitude(self.time)
         self._rows.append((self.time, down_in_base(attitude), felt, self.plant.tip, self.plant.tip_direction, tick.tip,
                            self._asked, wound, attitude))  # fmt: skip
+        if self._feedback is not None:
+            self._feedback.measure(self.plant.tip + self._rng.normal(0.0, TRACKER_NOISE, 3))
         for t in np.arange(begin + SAMPLE, self.time + 0.5 * SAMPLE, SAMPLE):
             self._estimate = self._sample(t)
 

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.inverse.targets import actuation_target, pose_target
+from soft_twin.inverse.tip_feedback import TipFeedback
 from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
@@ -56,6 +57,7 @@ class Row:
         correlation_static: with that of the controller's twin, which knows no time.
         sag_mm: of the robot, from its target, before it was compensated.
         error_mm, lateral_mm: at rest in the end, and what of it is across the base's axis.
+        sensed_mm: likewise across, where a tip sensor is followed.
         twin_error_mm: what the controller's twin expected: how near its cables can come at all.
         apart_mm: the robot from the controller's twin in the end.
         settled_s: from the start of compensation, RAMP included, until the robot's tip stays within a millimetre of
@@ -69,19 +71,23 @@ class Row:
     sag_mm: float
     error_mm: float
     lateral_mm: float
+    sensed_mm: float
     twin_error_mm: float
     apart_mm: float
     settled_s: float
     delay_s: float
 
 
-def stand(real: str, twin: str, target: tuple[float, float, float], pose: Pose) -> tuple[Course, Motion]:
+def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[Pose, bool]) -> tuple[Course, Motion]:
     """Held straight, let go with winches at home, compensated after SAGGING, by a target that goes from where the
-    twin's tip then is to `target` in RAMP: the course, and what a dynamic twin makes of it. Descriptions by paths."""
-    robot, ours = load_robot(real), load_robot(twin)
+    twin's tip then is to `target` in RAMP: the course, and what a dynamic twin makes of it. Descriptions by paths;
+    `case`: a pose, and whether a tip sensor is followed."""
+    (pose, sensed), robot, ours = case, load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     plant.straighten()
-    loop = Loop(robot, plant, controller, SplineMotion([0.0, 1.0], Rotation.concatenate([pose.attitude] * 2)))
+    motion = SplineMotion([0.0, 1.0], Rotation.concatenate([pose.attitude] * 2))
+    feedback = TipFeedback(controller.twin.length) if sensed else None
+    loop = Loop(robot, plant, controller, motion, feedback=feedback)
     controller.enable(True)
     controller.aim(actuation_target(controller.inverse, np.zeros(len(robot.cable_names))))
     loop.run(SAGGING)
@@ -101,13 +107,13 @@ def stand(real: str, twin: str, target: tuple[float, float, float], pose: Pose) 
 def stand_all(
     real: CableTube, twin: CableTube, target: tuple[float, float, float], poses: list[Pose]
 ) -> list[tuple[Course, Motion]]:
-    """Every pose, in parallel, with progress."""
+    """Every pose, and then every pose with a tip sensor, in parallel, with progress."""
     work = partial(stand, str(real.path), str(twin.path), target)
-    return compute_here(work, poses, "poses")
+    return compute_here(work, [(pose, sensed) for sensed in (False, True) for pose in poses], "poses")
 
 
-def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion) -> Row:
-    """A row of the table."""
+def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion, sensed: Course) -> Row:
+    """A row of the table; `sensed`: the course where a tip sensor is followed."""
     end, goal = course.times[-1], np.array(target)
     last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
     miss = (last.tips - goal).mean(axis=0)
@@ -121,6 +127,7 @@ def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual:
         sag_mm=1e3 * float(np.linalg.norm((sagged.tips - goal).mean(axis=0))),
         error_mm=1e3 * float(np.linalg.norm(miss)),
         lateral_mm=1e3 * float(np.linalg.norm(miss[:2])),
+        sensed_mm=1e3 * float(np.linalg.norm((sensed.after(end - LAST).tips - goal).mean(axis=0)[:2])),
         twin_error_mm=1e3 * float(np.linalg.norm((last.twin_tips - goal).mean(axis=0))),
         apart_mm=1e3 * float(np.linalg.norm((last.tips - last.twin_tips).mean(axis=0))),
         settled_s=float(settled),
@@ -131,13 +138,14 @@ def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual:
 def table(rows: list[Row]) -> str:
     """One line a pose."""
     lines = [
-        f"{'base':26} {'r':>8} {'r, static':>9} {'sag [mm]':>8} {'error [mm]':>10} {'lateral':>7} {'reachable':>9} "
-        f"{'apart':>6} {'settled [s]':>11} {'delay [s]':>9}"
+        f"{'base':26} {'r':>8} {'r, static':>9} {'sag [mm]':>8} {'error [mm]':>10} {'lateral':>7} "
+        f"{'sensed':>6} {'reachable':>9} {'apart':>6} {'settled [s]':>11} {'delay [s]':>9}"
     ]
     lines += [
         f"{each.pose:26} {each.correlation:8.5f} {each.correlation_static:9.4f} {each.sag_mm:8.2f} "
-        f"{each.error_mm:10.2f} {each.lateral_mm:7.2f} {each.twin_error_mm:9.2f} {each.apart_mm:6.2f} "
-        f"{each.settled_s:11.2f} {each.delay_s:9.3f}"
+        f"{each.error_mm:10.2f} {each.lateral_mm:7.2f} "
+        f"{each.sensed_mm:6.2f} {each.twin_error_mm:9.2f} {each.apart_mm:6.2f} {each.settled_s:11.2f} "
+        f"{each.delay_s:9.3f}"
         for each in rows
     ]
     return "\n".join(lines)
@@ -152,8 +160,10 @@ def report(
     found: list[tuple[Course, Motion]],
     numbers: dict[str, Any],
 ) -> str:
-    """Table, table.json, picture and recording of an experiment; `numbers`: the paper's and the reach."""
-    rows = [row(pose, target, *each) for pose, each in zip(poses, found, strict=True)]
+    """Table, table.json, picture and recording of an experiment; `found` by `stand_all`; `numbers`: the paper's and
+    the reach."""
+    found, sensed = found[: len(poses)], found[len(poses) :]
+    rows = [row(pose, target, *each, other) for pose, each, (other, _) in zip(poses, found, sensed, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP, **numbers})
     draw(folder / f"{name}.png", target, poses, found)
     record(folder / f"{name}.mcap", twin, {str(pose): each for pose, each in zip(poses, found, strict=True)})

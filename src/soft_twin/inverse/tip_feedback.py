@@ -1,0 +1,124 @@
+"""What a tip sensor says that the twin does not know, taken off the target: integral action with the model inside.
+
+Robot and twin do the same, so that the measured tip m and the twin's t are apart by what the model lacks, d = m − t.
+It is estimated, and the twin led to another target than x:
+
+    ḋ̂ = ω (m − t_τ − d̂),   t → x − d̂,   t_τ: the twin's tip after a lag τ, as of drives and body.
+
+At rest d̂ = m − t, so that m = x wherever the twin comes to x − d̂. A robot that moves k times as far as its twin makes
+it ḋ̂ = ω (… − k d̂): stable for every k > 0, at k times the bandwidth. Nothing winds up: where limits keep the twin from
+its target d̂ still is what robot and twin are apart, no more. (Integral action in the form of internal model control;
+Morari and Zafiriou, *Robust Process Control*, 1989.)
+
+What is not believed does not count: a tip too far from the twin's (another frame, other units), and one that jumps,
+until it has stayed where it jumped to. While nothing counts the loop is open, and d̂ fades.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soft_twin.checks import checked_vector
+
+
+@dataclass(frozen=True)
+class TipFeedbackParameters:
+    """How a tip sensor is followed; lengths are shares of the body's.
+
+    Attributes:
+        bandwidth: ω, below that of body and drives [rad/s].
+        lag: τ, of drives and body [s].
+        largest: distance of the measured tip from the twin's; what is further is not believed.
+        jump: from one measurement to the next; what is further is not believed …
+        persistence: … unless it stays there for so long [s].
+        patience: without a measurement for so long the loop is open [s].
+        fading: time constant by which the correction of an open loop fades [s].
+    """
+
+    bandwidth: float = 2.0
+    lag: float = 0.1
+    largest: float = 0.3
+    jump: float = 0.05
+    persistence: float = 0.5
+    patience: float = 0.3
+    fading: float = 2.0
+
+
+class TipFeedback:
+    """See the module's docstring.
+
+    Attributes:
+        error: (3,) d̂, the robot's tip from the twin's [m]; the target is to be led by −d̂.
+        refusal: why the newest measurement does not count; "" where it does.
+    """
+
+    def __init__(self, length: float, parameters: TipFeedbackParameters | None = None):
+        """`length`: of the body [m]."""
+        self.parameters, self._length = parameters or TipFeedbackParameters(), length
+        self.reset()
+
+    def reset(self) -> None:
+        """Know nothing."""
+        self.error, self.refusal = np.zeros(3), ""
+        self._expected: np.ndarray | None = None
+        self._measured: np.ndarray | None = None
+        self._apart: np.ndarray | None = None  # the measured tip from the expected one, as last believed [m]
+        self._elsewhere: np.ndarray | None = None  # where it has jumped to [m]
+        self._stayed = 0.0  # there [s]
+        self._silence = np.inf
+
+    @property
+    def closed(self) -> bool:
+        """Whether measurements count now."""
+        return self._silence <= self.parameters.patience
+
+    def measure(self, tip: np.ndarray) -> None:
+        """The robot's tip (3,) in base_link [m], as it is now.
+
+        Raises:
+            InputError: wrong size or not finite; it does not count.
+        """
+        self._measured = checked_vector(tip, 3, "measured tip")
+
+    def update(self, tip: np.ndarray, dt: float, follows: bool = True) -> np.ndarray:
+        """(3,) by which to lead the target [m], after a tick of `dt` [s] that brought the twin's tip to `tip` (3,) [m].
+
+        Args:
+            follows: whether the actuators are where they were told to be; else the robot is not the twin's.
+        """
+        p = self.parameters
+        if self._expected is None:
+            self._expected = np.array(tip, dtype=float)
+        self._expected = self._expected - np.expm1(-dt / p.lag) * (tip - self._expected)
+        self._silence += dt
+        if self._measured is not None:
+            self._weigh(self._measured - self._expected, dt)
+            self._measured = None
+        if not follows:
+            self._silence, self._apart = np.inf, None
+        if self.closed:
+            self.error = self.error - np.expm1(-p.bandwidth * dt) * (self._apart - self.error)
+        else:
+            self.error = self.error * np.exp(-dt / p.fading)
+        return -self.error
+
+    def _weigh(self, apart: np.ndarray, dt: float) -> None:
+        """Believe what the robot's tip is apart from the twin's (3,) [m], or say why not."""
+        p, distance = self.parameters, float(np.linalg.norm(apart))
+        self.refusal = ""
+        if distance > p.largest * self._length:
+            self.refusal = f"the measured tip is {1e3 * distance:.0f} mm from the twin's: frame? units? blocked?"
+            return
+        jump = 0.0 if self._apart is None or not self.closed else float(np.linalg.norm(apart - self._apart))
+        if jump > p.jump * self._length and not self._has_stayed(apart, dt):
+            self.refusal = f"the measured tip has jumped by {1e3 * jump:.0f} mm"
+            return
+        self._apart, self._silence, self._elsewhere = apart, 0.0, None
+
+    def _has_stayed(self, apart: np.ndarray, dt: float) -> bool:
+        """Whether it has been where it jumped to for long enough."""
+        near = self._elsewhere is not None
+        near = near and np.linalg.norm(apart - self._elsewhere) < self.parameters.jump * self._length
+        self._stayed = self._stayed + dt if near else 0.0
+        self._elsewhere = self._elsewhere if near else apart
+        return self._stayed >= self.parameters.persistence

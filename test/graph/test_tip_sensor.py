@@ -1,0 +1,77 @@
+"""The solver follows a tip sensor, of a robot that is always aside of its twin, over real DDS."""
+
+import time
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from sensor_msgs.msg import JointState
+
+from soft_twin_ros.conversions import joint_state, pose_message
+
+ASIDE = np.array([0.0, 0.002, 0.0])  # [m]
+
+
+class Sensed:
+    """A robot whose cables are where they are told to be, and whose tip is ASIDE of its twin's; its sensor."""
+
+    def __init__(self, listener):
+        self.listener, self.frame, self.seen, self.told = listener, "base_link", True, True
+        self.twin_tip = np.full(3, np.nan)
+        node = listener.node
+        self._poses, self._states = (
+            node.create_publisher(PoseStamped, "tip/pose", 10),
+            node.create_publisher(JointState, "cables/state", 10),
+        )
+        node.create_subscription(PoseStamped, "twin/tip", self._answer, 10)
+        node.create_subscription(JointState, "cables/command", self._follow, 10)
+
+    def _follow(self, message):
+        if self.told:
+            self._states.publish(joint_state(time.time(), message.name, message.position, np.zeros(6)))
+
+    def _answer(self, message):
+        place = message.pose.position
+        self.twin_tip = np.array([place.x, place.y, place.z])
+        if self.seen:
+            self._poses.publish(pose_message(time.time(), self.frame, self.twin_tip + ASIDE, None))
+
+
+@pytest.fixture
+def robot(start, board, listener):
+    sensed = Sensed(listener)
+    start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
+    listener.wait_for(lambda: np.isfinite(sensed.twin_tip).all())
+    return sensed
+
+
+def follow(listener, yes):
+    client = AsyncParameterClient(listener.node, "gravity_to_cables")
+    listener.wait_for(client.services_are_ready)
+    answer = client.set_parameters([Parameter("tip_feedback", value=yes)])
+    listener.wait_for(answer.done)
+    assert answer.result().results[0].successful
+
+
+def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is_seen(robot, listener):
+    listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
+    listener.spin(0.5)
+    assert abs(robot.twin_tip[1]) < 5e-4  # nobody has asked for it
+    follow(listener, True)
+    listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "compensating"))
+    assert listener.heard["solver/status"][-1].target.position.y == 0.0
+    robot.frame = "tracker"
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "tip/pose in frame 'tracker'"))
+    listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
+    robot.frame, robot.told = "base_link", False
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "without cables/state the actuators"))
+    robot.told = True
+    listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
+    robot.seen = False
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "the tip's loop is open: no tip/pose"))
+    follow(listener, False)
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "compensating"))
+    listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)

@@ -1,0 +1,122 @@
+"""A tip sensor against a robot that is not its twin: by the loop's own equations, and on finite elements."""
+
+import numpy as np
+import pytest
+
+import soft_twin
+from soft_twin.errors import InputError
+from soft_twin.inverse.targets import pose_target
+from soft_twin.inverse.tip_feedback import TipFeedback, TipFeedbackParameters
+
+DT, LENGTH = 0.02, 0.1
+TARGET = np.array([0.02, -0.01, 0.09])
+LACKS = np.array([0.002, 0.003, -0.001])
+
+
+class Robot:
+    """Its twin comes to wherever it is led, at once but for `reach` [m] around the origin; the robot does `gain` times
+    as much, and `lacks` (3,), after a lag [s]."""
+
+    def __init__(self, gain=1.0, lacks=LACKS, lag=0.1, reach=np.inf):
+        self.feedback = TipFeedback(LENGTH)
+        self.twin = self.tip = TARGET
+        self._gain, self.lacks, self._lag, self._reach = gain, lacks, lag, reach
+
+    def run(self, seconds, target=TARGET, seen=True, follows=True):
+        """Let time pass."""
+        for _ in range(round(seconds / DT)):
+            led = target + self.feedback.update(self.twin, DT, follows)
+            self.twin = led * min(1.0, self._reach / np.linalg.norm(led))
+            self.tip = self.tip - np.expm1(-DT / self._lag) * (self._gain * self.twin + self.lacks - self.tip)
+            if seen:
+                self.feedback.measure(self.tip)
+        return self
+
+
+@pytest.mark.parametrize("gain", [0.85, 1.0, 1.1])
+@pytest.mark.parametrize("lag", [0.02, 0.3])
+def test_a_robot_that_is_not_its_twin_comes_to_the_target_nevertheless(gain, lag):
+    robot = Robot(gain, lag=lag).run(6.0)
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+    assert np.linalg.norm(robot.twin - TARGET) > 1e-3
+
+
+def test_a_robot_that_is_its_twin_is_left_alone_while_it_moves():
+    robot, largest = Robot(lacks=np.zeros(3)), 0.0
+    for i in range(200):
+        robot.run(DT, TARGET + 0.02 * np.sin(0.03 * i) * np.array([1.0, 0.0, 0.0]))
+        largest = max(largest, np.abs(robot.feedback.error).max())
+    assert largest < 1e-4
+
+
+def test_nothing_winds_up_while_limits_keep_the_twin_from_its_target():
+    kept, free = Robot(reach=0.08), Robot()
+    kept.run(20.0)
+    np.testing.assert_allclose(kept.feedback.error, LACKS, atol=1e-6)
+    near = np.array([0.01, 0.0, 0.05])
+    np.testing.assert_allclose(kept.run(3.0, near).tip, free.run(20.0).run(3.0, near).tip, atol=2e-5)
+
+
+def test_a_jump_counts_only_where_it_stays():
+    robot = Robot().run(5.0)
+    before = robot.feedback.error.copy()
+    robot.lacks = LACKS + [0.01, 0.0, 0.0]
+    robot.tip = robot.tip + [0.01, 0.0, 0.0]
+    robot.run(0.1)
+    assert "jumped by 10 mm" in robot.feedback.refusal
+    np.testing.assert_allclose(robot.feedback.error, before, atol=1e-5)
+    robot.run(6.0)
+    assert robot.feedback.refusal == ""
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+
+
+def test_a_single_wrong_measurement_does_nothing():
+    robot = Robot().run(5.0)
+    before = robot.feedback.error.copy()
+    for wrong in (robot.tip + 0.02, 1e3 * robot.tip, -robot.tip):
+        robot.feedback.measure(wrong)
+        robot.feedback.update(robot.twin, DT)
+        assert robot.feedback.refusal
+    np.testing.assert_allclose(robot.feedback.error, before, atol=1e-5)
+
+
+@pytest.mark.parametrize("tip", [[np.nan, 0.0, 0.0], [0.0, 0.1], [np.inf, 0.0, 0.0]])
+def test_nonsense_is_refused(tip):
+    with pytest.raises(InputError, match="measured tip"):
+        TipFeedback(LENGTH).measure(tip)
+
+
+@pytest.mark.parametrize("cause", [{"seen": False}, {"follows": False}])
+def test_a_loop_that_is_open_forgets_slowly_and_closes_by_itself(cause):
+    robot = Robot().run(5.0)
+    robot.run(0.5 + 3.0 * TipFeedbackParameters().fading, **cause)
+    assert not robot.feedback.closed
+    assert 0.02 < np.linalg.norm(robot.feedback.error) / np.linalg.norm(LACKS) < 0.1
+    robot.run(6.0)
+    assert robot.feedback.closed
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+
+
+def test_a_controller_is_led_and_its_target_stays(ringed_twin):
+    ringed_twin.reset()
+    controller = soft_twin.load_robot("slender").build_controller(ringed_twin)
+    controller.enable(True)
+    target, offset, gravity = np.array([0.01, 0.0, 0.097]), np.array([0.001, -0.002, 0.0]), [0.0, -9.81, 0.0]
+    controller.set_target(target)
+    controller.lead_by(offset)
+    tick = [controller.update(gravity) for _ in range(40)][-1]
+    np.testing.assert_array_equal(controller.target, target)
+    np.testing.assert_allclose(tick.tip, target + offset, atol=1e-4)
+    assert tick.error < 1e-4
+    controller.lead_by(np.zeros(3))
+    assert np.linalg.norm([controller.update(gravity) for _ in range(40)][-1].tip - target) < 1e-4
+
+
+def test_only_the_tip_is_led(ringed_twin):
+    ringed_twin.reset()
+    controller, ring = soft_twin.load_robot("slender").build_controller(ringed_twin), [0.004, 0.0, 0.049]
+    controller.enable(True)
+    controller.lead_by(np.array([0.001, 0.0, 0.0]))
+    controller.aim(pose_target(controller.inverse, ring, "ring"))
+    tick = [controller.update([0.0, 0.0, -9.81]) for _ in range(40)][-1]
+    np.testing.assert_allclose(tick.reached, ring, atol=1e-4)
