@@ -25,6 +25,20 @@ for name in {modules!r}:
     importlib.import_module(name)
 """
 
+# Each in a process of its own, which has what is not ours already.
+IMPORT_EACH_FIRST = """
+import importlib, os, sys
+import matplotlib, numba, numpy, pydantic, scipy.sparse.linalg, scipy.spatial
+for name in {modules!r}:
+    if os.fork() == 0:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            print(f"{{name}}: {{error}}", flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
 
 def library_modules() -> list[str]:
     paths = sorted((SOURCES / "soft_twin").rglob("*.py"))
@@ -99,6 +113,44 @@ def test_the_library_imports_without_ros():
     program = IMPORT_ALL.format(blocked=BLOCKED, modules=modules)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def imported_at_once(name: str, modules: set[str]) -> set[str]:
+    """Modules of ours that importing one runs first, their packages included, but not what functions import."""
+    path = SOURCES / name.replace(".", "/")
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    above = {each[:i] for each in found | {name} for i, letter in enumerate(each) if letter == "."}
+    return (found | above) & modules - {name}
+
+
+def modules_in_circles() -> list[str]:
+    """Modules that are imported, in the end, by what they import themselves."""
+    modules = set(library_modules())
+    direct = {name: imported_at_once(name, modules) for name in modules}
+    circles = []
+    for name in modules:
+        reached, ahead = set(), set(direct[name])
+        while ahead:
+            reached |= ahead
+            ahead = set().union(*(direct[each] for each in ahead)) - reached
+        if name in reached:
+            circles.append(name)
+    return sorted(circles)
+
+
+def test_any_module_can_be_imported_first():
+    """Only those in a circle may not be; a package that gathers what is in it makes one."""
+    modules = modules_in_circles()
+    assert "soft_twin.mechanics.contact.contact" in modules
+    program = IMPORT_EACH_FIRST.format(modules=modules)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("", 0), result.stderr
 
 
 def test_the_library_knows_the_nodes_only_in_commands_that_start_them():
