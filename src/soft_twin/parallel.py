@@ -98,7 +98,7 @@ def _compute(
     work: Callable[[Any], Any],
     cases: Sequence[Any],
     workers: Workers,
-    shelf: "_Shelf | _Bench | None",
+    shelf: "_Shelf | _Drawer | None",
     say: Say | None,
     name: str,
 ) -> Iterator[tuple[int, Any]]:
@@ -136,10 +136,10 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
         UsageError: nothing can be kept there.
         Exception: as `compute_each`.
     """
-    bench = _Bench(work)
-    found = dict(_compute(work, cases, Workers(0), bench, terminal_progress, name))
+    drawer = _Drawer(work)
+    found = dict(_compute(work, cases, Workers(0), drawer, terminal_progress, name))
     terminal_progress("")
-    bench.clear(cases)
+    drawer.clear(cases)
     return [found[index] for index in range(len(cases))]
 
 
@@ -196,7 +196,7 @@ class _Shelf:
         return self._folder / f"{joblib.hash((self._work, case))}.npz"
 
 
-class _Bench:
+class _Drawer:
     """Results of one function, of any kind, that lie about until all of them are there: a file each."""
 
     def __init__(self, work: Callable[[Any], Any]):
