@@ -1,18 +1,22 @@
 """The neck's paper done again (Lipa et al. 2025, Tables 1 and 2, Figures 5 to 7) on an emulated neck; its loop closed.
 
-An emulated neck moves in simulated time, with another modulus, density and mesh than the models have, friction in its
-cables, drives with a lag, and IMUs with noise. Targets are reached in ramps of 5 s and held for 2 s, with the signs of
-the paper's table and of its text, by each model, steered (open) and held by what the IMUs see (closed), after slack was
-taken up and with winches that were not homed. Then 70 poses as in the logs of real necks, at rest, with 0 to 1000 g.
+An emulated neck moves in simulated time (`neck_loop`), with another modulus, density and mesh than the models have,
+friction in its cables, drives with a lag, and two IMU chips behind their filters. Targets are reached in ramps of 5 s
+and held for 2 s, with the signs of the paper's table and of its text, by each model, steered (open) and held by what
+the IMUs see (closed), after slack was taken up and with winches that were not homed. Then 70 poses as in the logs of
+real necks, at rest, with 0 to 1000 g: steered by models that know of the payload, and one after the other in the closed
+loop, which finds it.
 
-IK time is processor time of one call. RMS errors are those of pitch and roll to the ramp over the whole trace, and to
-the target over its last 2 s. Files: table.json; experiment_1.png, … with traces after slack was taken up and without.
+IK time is processor time of one call along the ramp. RMS errors are those of pitch and roll to the ramp over the whole
+trace, and to the target over its last 2 s. Files: table.json; experiment_1.png, … with traces after slack was taken up
+and without; neck.mcap with all traces, each a phase.
 """
 
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -20,12 +24,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import soft_twin
-from soft_twin.emulation.plant import Plant
 from soft_twin.errors import ConvergenceError
-from soft_twin.inverse.plate_controller import PlateController
-from soft_twin.inverse.plate_sight import look
-from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.inverse.plate_holder import PlateHolder
+from soft_twin.parallel import compute_here
+from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots.fem_robot import FemRobot
+from soft_twin.studies.neck_loop import DT, Moments, NeckLoop
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.constant_curvature.orientation import axis_at
@@ -48,12 +52,14 @@ PAPER = {  # IK time [ms], RMS pitch and roll [°]
     (3, "PCC"): (0.040, 2.7107, 9.7343),
     (3, "SOFA"): (0.045, 1.5659, 6.3668),
 }
-RAMP, HOLD, DT = 5.0, 2.0, 0.02  # [s]
+RAMP, HOLD = 5.0, 2.0  # [s]
+SHARES = np.linspace(0.02, 1.0, 50)  # of the ramp, where the models are timed
 NOT_HOMED = np.array([-0.002, 0.0015, -0.003])  # [m] by which winches have wound in more than they know
 LEFT_SLACK = np.array([-0.0001, 0.0001, 0.0])  # [m] likewise after slack was taken up
-NOISE = 0.02  # [m/s^2] of gravity as the filters give it
 DOWN = np.array([0.0, 0.0, -9.81])
-INCLINATIONS, ORIENTATIONS = (15.0, 25.0), np.arange(10.0, 360.0, 10.0)  # [°] of the sweep
+POSES = [(angle, float(azimuth)) for angle in (15.0, 25.0) for azimuth in np.arange(10.0, 360.0, 10.0)]  # [°]
+EACH, LOOKED, TARE = 1.5, 0.3, 2.5  # [s]
+TARED_AT = (20.0, 15.0)  # [°]: a plate that stands straight says nothing of what it bears
 PAYLOADS = (0.0, 0.5, 1.0)  # [kg]
 COLOURS = dict(zip(MODELS, ("#d55e00", "#e69f00", "#0072b2"), strict=True))
 
@@ -75,76 +81,145 @@ class Row:
     rms_roll_last: float
 
 
+@dataclass(frozen=True)
+class Swept:
+    """A sweep: with what on the plate [kg], by what, and mean and largest error [°]."""
+
+    payload: float
+    model: str
+    closed: bool
+    mean: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A target [°] of an experiment, and how it is reached."""
+
+    experiment: int
+    target: tuple[float, float]
+    model: str
+    closed: bool
+    homed: bool
+
+
 def run(folder: Path, data: Path) -> str:
-    """Do the experiments; the tables."""
-    robot = soft_twin.load_robot("neck")
-    models = {name: robot.build_twin(name) for name in MODELS}
-    plant, rows = Plant(robot), []
-    for experiment, targets in TARGETS.items():
-        traces = {}
-        for target in targets:
-            for name, closed, homed in _cases():
-                trace, ik_ms = follow(plant, robot, models[name], target, closed, homed)
-                rows.append(row(experiment, target, name, closed, homed, trace, ik_ms))
-                traces.setdefault(target, {})[name, closed, homed] = trace
-        draw(folder / f"experiment_{experiment}.png", traces[targets[0]], targets[0])
-    poses = [(angle, azimuth) for angle in INCLINATIONS for azimuth in ORIENTATIONS]
-    swept = sweep(robot, models, poses)
+    """Do the experiments; the tables. `data` is not used."""
+    cases = [
+        Case(experiment, target, name, closed, homed)
+        for experiment, targets in TARGETS.items()
+        for target in targets
+        for name in MODELS
+        for closed in (False, True)
+        for homed in (True, False)
+    ]
+    found = compute_here(follow, cases, "traces")
+    rows = [row(case, moments.trace, ik_ms) for case, (moments, ik_ms) in zip(cases, found, strict=True)]
+    for experiment, (target, *_) in TARGETS.items():
+        traces = {
+            (case.model, case.closed, case.homed): moments.trace
+            for case, (moments, _) in zip(cases, found, strict=True)
+            if (case.experiment, case.target) == (experiment, target)
+        }
+        draw(folder / f"experiment_{experiment}.png", traces, target)
+    record(folder / "neck.mcap", cases, [moments for moments, _ in found])
+    loads = [(name, closed, payload) for payload in PAYLOADS for closed in (False, True) for name in MODELS]
+    swept = compute_here(partial(sweep, POSES), loads, "sweeps of 70 poses")
     paper = [{"experiment": number, "model": name, "row": row} for (number, name), row in PAPER.items()]
-    content = {"rows": [asdict(each) for each in rows], "paper": paper, "sweep": swept}
+    content = {"rows": [asdict(each) for each in rows], "paper": paper, "sweep": [asdict(each) for each in swept]}
     (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     return f"{table(rows)}\n\n{sweep_table(swept)}"
 
 
-def follow(
-    plant: Plant, robot: FemRobot, model: PlateModel, target: tuple[float, float], closed: bool, homed: bool
-) -> tuple[np.ndarray, float]:
-    """Pitch and roll (t, 2) [°] of an emulated neck on its way to a target [°], and the model's median time [ms]."""
-    plant.settle(DOWN)
-    controller, rng = PlateController(model), np.random.default_rng(0)
-    controller.aim(*np.radians(target), duration=RAMP)
-    driven, trace, times = LEFT_SLACK if homed else NOT_HOMED, [], []
-    zero, wound = driven, driven
-    rate, lag = robot.description.winches.rate * DT, robot.emulated.motor_lag
-    for _ in range(round((RAMP + HOLD) / DT)):
-        felt = [gravity + rng.normal(0.0, NOISE, 3) for gravity in (DOWN, plant.plates.rotations[0].T @ DOWN)]
-        sight = look(*felt, controller.expected) if closed else None
-        begun = time.process_time()
-        tick = controller.update(sight, DT)
-        times.append(time.process_time() - begun)
-        driven = driven + np.clip(tick.displacements + zero - driven, -rate, rate)
-        wound = wound - np.expm1(-DT / lag) * (driven - wound)
-        plant.step(DT, wound, MovingBase(DOWN))
-        trace.append(pitch_roll_of(plant.plates.rotations[0][:, 2]))
-    return np.degrees(trace), 1e3 * float(np.median(times))
+def follow(case: Case) -> tuple[Moments, float]:
+    """An emulated neck on its way to a target, and the model's time for one pose of the way [ms]."""
+    robot = soft_twin.load_robot("neck")
+    loop = NeckLoop(robot, _holder(robot, case.model, case.closed), LEFT_SLACK if case.homed else NOT_HOMED)
+    loop.holder.controller.aim(*np.radians(case.target), duration=RAMP)
+    loop.run(RAMP + HOLD)
+    return loop.moments, time_of(robot.build_twin(case.model), case.target)
 
 
-def row(experiment: int, target: tuple, model: str, closed: bool, homed: bool, trace: np.ndarray, ik_ms: float) -> Row:
-    """A trace's row of the table."""
+def time_of(model: PlateModel, target: tuple[float, float]) -> float:
+    """Processor time of one step of a model along the ramp to a target [°], on average [ms]."""
+    poses = [pitch_roll_of(axis_at(share * np.array(bend_of(*np.radians(target))))) for share in SHARES]
+    model.step(*poses[0])
+    begun = time.process_time()
+    for pose in poses:
+        model.step(*pose)
+    return 1e3 * (time.process_time() - begun) / len(poses)
+
+
+def row(case: Case, trace: np.ndarray, ik_ms: float) -> Row:
+    """The row of a trace (t, 2) [°]."""
     shares = np.minimum(1.0, DT / RAMP * np.arange(1, len(trace) + 1))
-    bend = np.array(bend_of(*np.radians(target)))
+    bend = np.array(bend_of(*np.radians(case.target)))
     ramp = np.degrees([pitch_roll_of(axis_at(share * bend)) for share in shares])
     whole = np.sqrt(((trace - ramp) ** 2).mean(axis=0))
-    last = np.sqrt(((trace[-round(HOLD / DT) :] - target) ** 2).mean(axis=0))
-    return Row(experiment, *target, model, closed, homed, ik_ms, *whole.tolist(), *last.tolist())
+    last = np.sqrt(((trace[-round(HOLD / DT) :] - case.target) ** 2).mean(axis=0))
+    how = (case.model, case.closed, case.homed)
+    return Row(case.experiment, *case.target, *how, ik_ms, *whole.tolist(), *last.tolist())
 
 
-def sweep(robot: FemRobot, models: dict[str, PlateModel], poses: Sequence[tuple[float, float]]) -> list[dict]:
-    """Mean and largest error [°] of each model, steered to poses (inclination, orientation) [°] at rest, payload by
-    payload; models that can know of the payload do."""
-    found = []
-    for payload in PAYLOADS:
-        body = robot.build_emulated_model()
-        body.body.attach_mass("tip", payload)
-        neck = FemTwin(body, 0.1, robot.build_frames(body.body))
-        for name, model in models.items():
-            model.bear(DOWN, payload)
-            errors = [_error(neck, model, *np.radians(pose)) for pose in poses]
-            found.append(
-                {"payload": payload, "model": name, "mean": float(np.mean(errors)), "largest": float(np.max(errors))}
-            )
-            model.bear(DOWN)
-    return found
+def sweep(poses: Sequence[tuple[float, float]], case: tuple[str, bool, float]) -> Swept:
+    """A case (model, closed, payload [kg]) at poses (inclination, orientation) [°]."""
+    name, closed, payload = case
+    robot = soft_twin.load_robot("neck")
+    errors = (_held if closed else _steered)(robot, name, payload, [np.radians(pose) for pose in poses])
+    return Swept(payload, name, closed, float(np.nanmean(errors)), float(np.max(errors)))
+
+
+def _steered(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndarray]) -> list[float]:
+    """Errors [°] at rest of a model that knows of the payload, if it can."""
+    body, model = robot.build_emulated_model(), robot.build_twin(name)
+    body.body.attach_mass("tip", payload)
+    neck = FemTwin(body, 0.1, robot.build_frames(body.body))
+    model.bear(DOWN, payload)
+    return [_error(neck, model, *pose) for pose in poses]
+
+
+def _held(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndarray]) -> list[float]:
+    """Errors [°] in closed loop, of the last LOOKED of the EACH that each pose is given, after a first motion and a
+    tare with nothing on the plate."""
+    loop = NeckLoop(robot, _holder(robot, name, True), LEFT_SLACK)
+    loop.holder.controller.aim(*np.radians(TARED_AT))
+    loop.run(EACH)
+    loop.holder.tare()
+    loop.run(TARE)
+    loop.load(payload)
+    errors = []
+    for angle, azimuth in poses:
+        asked = axis_at(angle * np.array([np.cos(azimuth), np.sin(azimuth)]))
+        loop.holder.controller.aim(*pitch_roll_of(asked))
+        loop.run(EACH)
+        axes = loop.moments.axes[-round(LOOKED / DT) :]
+        errors.append(float(np.degrees(np.arccos(np.minimum(1.0, axes @ asked))).mean()))
+    return errors
+
+
+def _holder(robot: FemRobot, model: str, closed: bool) -> PlateHolder:
+    """What the robot's node has; where the loop is open it does not look for a payload either."""
+    holder = robot.build_plate_holder(model)
+    if not closed:
+        holder.closed, holder.observer = False, None
+    return holder
+
+
+def record(path: Path, cases: Sequence[Case], found: Sequence[Moments]) -> None:
+    """Traces one behind the other, each a phase."""
+    robot, begin = soft_twin.load_robot("neck"), 0.0
+    with SimulatedRecording(path, robot) as recording:
+        for case, moments in zip(cases, found, strict=True):
+            loop, winches = "closed" if case.closed else "open", "homed" if case.homed else "not homed"
+            recording.text("run/phase", begin, f"{case.experiment}: {case.target}, {case.model}, {loop}, {winches}")
+            for i, when in enumerate(begin + DT * np.arange(1, len(moments.trace) + 1)):
+                for topic, gravity in zip(("gravity", "plate/gravity"), moments.gravities[i], strict=True):
+                    if np.isfinite(gravity).all():
+                        recording.vector(topic, when, gravity)
+                recording.pose("truth/tip", when, moments.tips[i], moments.axes[i])
+                recording.joints("cables/command", when, robot.cable_names, moments.asked[i], np.zeros(0))
+                recording.joints("cables/state", when, robot.cable_names, moments.driven[i], moments.tensions[i])
+            begin += RAMP + HOLD + DT
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -165,11 +240,13 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def sweep_table(swept: Sequence[dict]) -> str:
-    """Errors of the sweep."""
-    lines = [f"{'payload [kg]':>12} {'model':10} {'mean [°]':>9} {'largest':>8}"]
+def sweep_table(swept: Sequence[Swept]) -> str:
+    """Errors of the sweeps."""
+    lines = [f"{'payload [kg]':>12} {'model':10} {'loop':6} {'mean [°]':>9} {'largest':>8}"]
     lines += [
-        f"{each['payload']:12.1f} {each['model']:10} {each['mean']:9.2f} {each['largest']:8.2f}" for each in swept
+        f"{each.payload:12.1f} {each.model:10} {'closed' if each.closed else 'open':6} {each.mean:9.2f} "
+        f"{each.largest:8.2f}"
+        for each in swept
     ]
     return "\n".join(lines)
 
@@ -192,10 +269,6 @@ def draw(path: Path, traces: dict, target: tuple[float, float]) -> None:
         plots[i, 0].set_ylabel(f"{angle} [°]")
     plots[0, 0].legend(fontsize=8)
     figure.savefig(path, dpi=110)
-
-
-def _cases() -> list[tuple[str, bool, bool]]:
-    return [(name, closed, homed) for name in MODELS for closed in (False, True) for homed in (True, False)]
 
 
 def _error(neck: FemTwin, model: PlateModel, angle: float, azimuth: float) -> float:

@@ -73,6 +73,27 @@ class FilteredImu:
         return self._chip.sample(self._time, rate, force, AMBIENT, self._duty, IMU_PERIOD)
 
 
+@dataclass(frozen=True)
+class Moments:
+    """What was at the end of each tick.
+
+    Attributes:
+        trace: (t, 2) pitch and roll of the plate [°].
+        tips, axes: (t, 3) the plate's centre [m] and its normal.
+        asked, driven: (t, c) displacements that were commanded, and that the winches say [m].
+        tensions: (t, c) as the driver tells them [N].
+        gravities: (t, 2, 3) in the base and on the plate, as the filters give them [m/s²]; NaN: not known.
+    """
+
+    trace: np.ndarray
+    tips: np.ndarray
+    axes: np.ndarray
+    asked: np.ndarray
+    driven: np.ndarray
+    tensions: np.ndarray
+    gravities: np.ndarray
+
+
 class NeckLoop:
     """See the module's docstring.
 
@@ -117,7 +138,7 @@ class NeckLoop:
         self._wound = self._zero.copy()
         self._tensions = np.zeros_like(self.driven)
         self.silent: set[str] = set()
-        self._pitch_roll: list[tuple[float, float]] = []
+        self._moments: list[tuple] = []
         self.load(payload)
         self.plant.settle(self._base.gravity)
         for _ in range(round(SETTLED / IMU_PERIOD)):
@@ -127,7 +148,12 @@ class NeckLoop:
 
     @property
     def trace(self) -> np.ndarray:
-        return np.degrees(self._pitch_roll).reshape(-1, 2)
+        return np.array([moment[0] for moment in self._moments]).reshape(-1, 2)
+
+    @property
+    def moments(self) -> Moments:
+        """What has been so far."""
+        return Moments(*(np.array(column) for column in zip(*self._moments, strict=True)))
 
     @property
     def measured(self) -> Measured:
@@ -150,7 +176,7 @@ class NeckLoop:
             self._wind(held.tick.displacements)
             for _ in range(round(DT / IMU_PERIOD)):
                 self._sense()
-            self._pitch_roll.append(pitch_roll_of(self.plant.plates.rotations[0][:, 2]))
+            self._note(held.tick.displacements)
         return held
 
     def _wind(self, displacements: np.ndarray) -> None:
@@ -160,6 +186,12 @@ class NeckLoop:
         self.plant.step(DT, self._wound, self._base)
         felt = self.plant.efforts + TENSION_NOISE * self._rng.standard_normal(len(self.driven))
         self._tensions = self._tensions - np.expm1(-DT / SOFTLY) * (felt - self._tensions)
+
+    def _note(self, asked: np.ndarray) -> None:
+        plate, known = self.plant.plates.rotations[0][:, 2], self.measured
+        gravities = [np.full(3, np.nan) if each is None else each for each in (known.base, known.plate)]
+        trace = np.degrees(pitch_roll_of(plate))
+        self._moments.append((trace, self.plant.tip, plate, asked, self.driven, self._tensions, gravities))
 
     def _sense(self) -> None:
         """One sample of each IMU."""
