@@ -5,7 +5,7 @@ from typing import Any
 
 from soft_twin_msgs.action import CalibrateRelease
 
-from soft_twin.calibration.tune import DT, SIMULATIONS
+from soft_twin.calibration.tuned import DT, SIMULATIONS
 from soft_twin.calibration.tuning_process import Found, TuningProcess
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.errands import Errands

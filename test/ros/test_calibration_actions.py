@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from soft_twin_msgs.action import CalibrateRelease
 
-from soft_twin.calibration.tune import Tuned
+from soft_twin.calibration.tuned import Tuned
 from soft_twin.calibration.tuning_process import Found
 from soft_twin.errors import InputError, RecordingError
 from soft_twin_ros import calibration_actions

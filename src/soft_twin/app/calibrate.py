@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from soft_twin.calibration.release import read_release
-from soft_twin.calibration.tune import DT, SIMULATIONS, Tuned, search_grid, tune
+from soft_twin.calibration.tune import search_grid, tune
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
 from soft_twin.errors import UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 from soft_twin.robots import load_robot

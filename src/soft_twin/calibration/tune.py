@@ -10,7 +10,7 @@ PRIOR of it, as the standard deviation of a normal distribution. Uncertainties s
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from scipy.optimize import least_squares
 
 from soft_twin.calibration.experiments import Released
 from soft_twin.calibration.release import Release, released_twin
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
 from soft_twin.errors import ConvergenceError
 from soft_twin.parallel import Say, Workers, compute_all
 
@@ -28,9 +29,7 @@ START = {"young_modulus": 0.8e6, "mass_damping": 0.5, "stiffness_damping": 0.5} 
 PRIOR = {"young_modulus": 2.3, "mass_damping": 2.3, "stiffness_damping": 2.3, "density": 0.02}  # of logarithms
 REACH = 4.0  # of a prior: bounds
 NOISE = 2e-4  # [m] of a tracker
-DT = 0.02  # [s]
 ENOUGH = 1e-4  # relative change of the squares at which a search ends
-SIMULATIONS = 8
 
 
 @dataclass(frozen=True)
@@ -53,39 +52,6 @@ class Grid:
         """E [Pa], C and e_total [mm³] of the best trial."""
         row, column = np.unravel_index(int(np.nanargmin(self.errors)), self.errors.shape)
         return float(self.moduli[row]), float(self.dampings[column]), float(self.errors[row, column])
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What least squares found.
-
-    Attributes:
-        values: of the parameters.
-        uncertainties: their standard deviations, relative.
-        error: e_total [mm³].
-        history: e_total after each simulation.
-        seconds: processor time.
-        tips: (k, 3) of the twin with these values [m].
-    """
-
-    values: dict[str, float]
-    uncertainties: dict[str, float]
-    error: float
-    history: list[float]
-    seconds: float
-    tips: np.ndarray = field(repr=False)
-
-    def in_words(self) -> str:
-        """With what stands in the description then."""
-        values = self.values
-        spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
-        return (
-            f"e_total {self.error:.4g} mm³ after {len(self.history)} simulations; in the description's robot.body:\n"
-            f"  material.young_modulus: {values['young_modulus']:.0f}  # {spread['young_modulus']}\n"
-            f"  material.density: {values['density']:.1f}  # {spread['density']}, known beforehand\n"
-            f"  damping.rayleigh_mass: {values['mass_damping']:.4g}  # {spread['mass_damping']}\n"
-            f"  damping.rayleigh_stiffness: {values['stiffness_damping']:.4g}  # {spread['stiffness_damping']}"
-        )
 
 
 def total_error(tips: np.ndarray, measured: np.ndarray) -> float:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from soft_twin.calibration.release import read_release
-from soft_twin.calibration.tune import DT, SIMULATIONS, Tuned, tune
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
 from soft_twin.errors import DeviceError, SoftTwinError
 
 NICENESS = 5  # at least: less than the share of who asks for it, who may have to be in time
@@ -84,6 +83,9 @@ class TuningProcess:
 def _search(
     pipe: Connection, robot: Path, recording: Path, namespace: str, dt: float, simulations: int
 ) -> None:  # in the child
+    from soft_twin.calibration.release import read_release
+    from soft_twin.calibration.tune import tune
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:

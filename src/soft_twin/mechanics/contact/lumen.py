@@ -19,7 +19,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from scipy.interpolate import CubicSpline
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.contact.obstacles import Obstacle, circle
@@ -62,6 +61,8 @@ class Lumen(Obstacle):
             InputError: fewer than two points, two in one place, radii of another number or not positive, a wall thinner
                 than its lip, a bend that is narrower than the tube.
         """
+        from scipy.interpolate import CubicSpline  # here, since loading it takes as long as all of mechanics
+
         super().__init__(position, rotation)
         self.points = np.asarray(points, dtype=float)
         if self.points.ndim != 2 or self.points.shape[1] != 3 or len(self.points) < 2:

@@ -16,7 +16,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from soft_twin.calibration.tune import DT
+from soft_twin.calibration.tuned import DT
 from soft_twin.emulation.plant import Plant
 from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from scipy.interpolate import RectBivariateSpline
 
 from soft_twin.calibration.release import Release, read_release, released_twin
-from soft_twin.calibration.tune import DT, Grid, Tuned, search_grid, tune
+from soft_twin.calibration.tune import Grid, search_grid, tune
+from soft_twin.calibration.tuned import DT, Tuned
 from soft_twin.emulation.plant import Plant
 from soft_twin.parallel import Workers, terminal_progress
 from soft_twin.studies.slender.shared import (

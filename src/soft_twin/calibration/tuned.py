@@ -1,0 +1,42 @@
+"""What `tune` finds, and what it is asked for where nothing else is said; apart from what it computes with, which a
+node that only asks for it need not load."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+DT = 0.02  # [s] of a simulation's steps
+SIMULATIONS = 8  # at most
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What least squares found.
+
+    Attributes:
+        values: of the parameters.
+        uncertainties: their standard deviations, relative.
+        error: e_total [mm³].
+        history: e_total after each simulation.
+        seconds: processor time.
+        tips: (k, 3) of the twin with these values [m].
+    """
+
+    values: dict[str, float]
+    uncertainties: dict[str, float]
+    error: float
+    history: list[float]
+    seconds: float
+    tips: np.ndarray = field(repr=False)
+
+    def in_words(self) -> str:
+        """With what stands in the description then."""
+        values = self.values
+        spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
+        return (
+            f"e_total {self.error:.4g} mm³ after {len(self.history)} simulations; in the description's robot.body:\n"
+            f"  material.young_modulus: {values['young_modulus']:.0f}  # {spread['young_modulus']}\n"
+            f"  material.density: {values['density']:.1f}  # {spread['density']}, known beforehand\n"
+            f"  damping.rayleigh_mass: {values['mass_damping']:.4g}  # {spread['mass_damping']}\n"
+            f"  damping.rayleigh_stiffness: {values['stiffness_damping']:.4g}  # {spread['stiffness_damping']}"
+        )
