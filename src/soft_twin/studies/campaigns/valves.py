@@ -113,6 +113,7 @@ class Run:
         self.world = World(self._rng, case.backend, case.count, case.start)
         self.judge = Judge(case, self.world)
         self._faults = FaultsAtWork(case, self.world, self.judge)
+        self.world.looks = self._look
         self._session = open_session(case, self.world)
         self._calls = list(case.calls)
         self._sent = {stream: stream.start for stream in case.streams}
@@ -156,6 +157,12 @@ class Run:
                     self._send(stream)
             self._turn()
             self.world.advance(max(0.001, begun + TICK - self.world.now))
+
+    def _look(self) -> None:
+        """Also within a call that takes its time: its faults end, the judge looks."""
+        if self.judge.calling:
+            self._faults.end_due()
+        self.judge.look()
 
     def _halt(self, seconds: float) -> None:
         """The host does nothing for a time: no code of ours runs."""
