@@ -30,6 +30,7 @@ VERSION = "1"
 MAX_SIZE = 500_000_000  # [bytes]
 SHOWN = 1024  # points that a correction returns
 COMPARED = 900  # of a surface, with a scan
+Surface = Callable[[jax.Array], jax.Array]
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,33 @@ class ShapeModel:
         """Radius [mm] of discs that are as wide as the points are apart that are compared with a scan."""
         return 0.7 * self.size / float(np.sqrt(COMPARED))
 
+    def checked(self, pressures: np.ndarray) -> np.ndarray:
+        """(a,) pressures [Pa].
+
+        Raises:
+            InputError: another number of them, not finite, or beyond their limits.
+        """
+        pressures = checked_vector(pressures, len(self.limits), "pressures")
+        low, high = self.limits.T
+        slack = 1e-6 * (high - low)
+        wrong = np.flatnonzero((pressures < low - slack) | (pressures > high + slack))
+        if len(wrong):
+            i = wrong[0]
+            raise InputError(f"pressure {i + 1}: {pressures[i]:g} Pa is outside {low[i]:g}…{high[i]:g} Pa")
+        return pressures
+
     def control(self, pressures: jax.Array) -> jax.Array:
         """(Mu, Mv, 3) [mm] of pressures (a,) [Pa]."""
-        return self.mean + self.spread * self.network(self.inputs(pressures)).reshape(self.mean.shape)
+        return self.control_of(self.inputs(pressures))
+
+    def control_of(self, inputs: jax.Array) -> jax.Array:
+        """(Mu, Mv, 3) [mm] of shares of inflation (a,), −1…1."""
+        return self.mean + self.spread * self.network(inputs).reshape(self.mean.shape)
+
+    def surface(self, uv: np.ndarray) -> Surface:
+        """Shares of inflation (a,), −1…1 → points (p, 3) [mm] at parameters (p, 2); differentiable."""
+        layer = SurfaceLayer(uv, self.mean.shape[:2])
+        return lambda inputs: layer.points(self.control_of(inputs))
 
     def inputs(self, pressures: jax.Array) -> jax.Array:
         """(a,) shares of inflation, −1…1."""
@@ -125,11 +150,20 @@ class Correction:
 
     def function(self, uv: np.ndarray) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
         """Pressures (a,) [Pa] → points (p, 3) [mm] at parameters (p, 2), simulated and corrected; differentiable."""
+        both = self._both(uv)
+        return lambda pressures: both(self.shapes.inputs(pressures))
+
+    def surface(self, uv: np.ndarray) -> Surface:
+        """Shares of inflation (a,), −1…1 → corrected points (p, 3) [mm] at parameters (p, 2); differentiable."""
+        both = self._both(uv)
+        return lambda inputs: both(inputs)[1]
+
+    def _both(self, uv: np.ndarray) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
         shape = self.shapes.mean.shape[:2]
         layer, centres = SurfaceLayer(uv, shape), SurfaceLayer(self.kernels, shape)
 
-        def both(pressures: jax.Array) -> tuple[jax.Array, jax.Array]:
-            control = self.shapes.control(pressures)
+        def both(inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+            control = self.shapes.control_of(inputs)
             coefficients = self.warp(self.shapes.normalised(control)).reshape(-1, 3)
             points = layer.points(control)
             return points, warped(points, centres.points(control), coefficients, self.width, self.shapes.size)
@@ -137,13 +171,7 @@ class Correction:
         return both
 
     def _evaluated(self, pressures: np.ndarray, uv: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        pressures = checked_vector(pressures, len(self.shapes.limits), "pressures")
-        low, high = self.shapes.limits.T
-        slack = 1e-6 * (high - low)
-        wrong = np.flatnonzero((pressures < low - slack) | (pressures > high + slack))
-        if len(wrong):
-            i = wrong[0]
-            raise InputError(f"pressure {i + 1}: {pressures[i]:g} Pa is outside {low[i]:g}…{high[i]:g} Pa")
+        pressures = self.shapes.checked(pressures)
         function = self._compiled(grid(SHOWN) if uv is None else np.asarray(uv, float))
         return tuple(np.asarray(each, float) / MM for each in function(jnp.asarray(pressures, jnp.float32)))
 

@@ -53,6 +53,12 @@ def grid(count: int) -> np.ndarray:
     return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
+def lattice(count: int) -> np.ndarray:
+    """(n², 2) parameters on n x n equally spaced lines of the unit square, its border among them; as many as `grid`."""
+    ticks = np.linspace(0.0, 1.0, max(2, round(np.sqrt(count))))
+    return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
 def _sum(u: np.ndarray, v: np.ndarray, control: jax.Array) -> jax.Array:
     """Σ N_i(u) N_j(v) c_ij."""
     return jnp.einsum("pj,pjd->pd", v, jnp.einsum("pi,ijd->pjd", u, control))

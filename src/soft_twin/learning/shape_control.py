@@ -1,0 +1,335 @@
+"""Shape control: the pressures whose surface, as the networks say it, is nearest to a target (eq. 15).
+
+    D(a, R, t) = Σ |p*(a) − (R c* + t)|²
+
+over samples p* of the surface, c* being nearest to p* on the target, which R and t move into base_link. As in the
+paper, the target's pose is improved by ICP between steps of the pressures, and these follow the analytic gradient
+(eq. 16, Appendix A; JAX differentiates networks, B-spline, kernels and warp). Here a step is Gauss and Newton's, of
+pressures and pose together: ∂D/∂a alone does not know that the pose will follow. Its Hessian is that of distances to
+the target's discs, so that a surface may glide along the target; its gradient is D's. Pressures keep to their limits
+in each step (a quadratic program); a line search on D, with closest points found anew, decides how far it goes.
+
+Unknown are shares of inflation, −1…1, in which surfaces move more evenly than in pressures. Of a target that may have
+holes, samples that are opposite them, or beyond its border, do not count: those further beside the discs than `reach`,
+which narrows.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from soft_twin.errors import InputError
+from soft_twin.learning.correction import Correction, ShapeModel
+from soft_twin.learning.layer import lattice
+from soft_twin.learning.shape_target import ShapeTarget
+from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
+
+FREE, FIXED = "free", "fixed"
+SAMPLES = 1000  # of the surface
+MOST = 40  # iterations
+FIRST_ROUNDS, ROUNDS = 10, 1  # of ICP before the first step, and before each
+WIDEST, NARROWEST, NARROWER = 0.25, 1.0, 0.5  # reach: of the body's size, of the target's spacing, from step to step
+GLIDE = 0.001  # weight of movement along the target in the Hessian
+NEAR = 1e-3  # weight of staying, of the mean diagonal entry of the Hessian
+STEP = 1.0  # largest change of a share
+SETTLED = 1e-3  # change of a share, and relative decrease of D
+HALVINGS = 8
+LEAST_COUNTING = 0.1  # share of the samples that have to be opposite the target
+MM = 1e3
+PARTS = ("forward", "gradient", "icp", "step")
+
+
+class Pose(NamedTuple):
+    """Of a target in base_link: x = rotation c + translation [m]."""
+
+    rotation: np.ndarray
+    translation: np.ndarray
+
+
+@dataclass(frozen=True)
+class ShapeSolution:
+    """What shape control found.
+
+    Attributes:
+        pressures: (a,) [Pa].
+        points: (n, 3) of the surface that is predicted there [m], in base_link.
+        pose: of the target.
+        distances: (n,) of these points from the target [m]; NaN of those opposite a hole, or beyond its border.
+        iterations: steps.
+        converged: pressures and distances do not change any more.
+        active_limits: such as "cell_11 pressure max".
+        seconds: of each iteration: forward (networks, surface, warp), gradient, icp (closest points, pose), step
+            (quadratic program); what precedes the first is told by "start".
+    """
+
+    pressures: np.ndarray
+    points: np.ndarray
+    pose: Pose
+    distances: np.ndarray
+    iterations: int
+    converged: bool
+    active_limits: tuple[str, ...]
+    seconds: dict[str, np.ndarray]
+
+    @property
+    def mean(self) -> float:
+        """Of the distances [m]."""
+        return float(np.nanmean(self.distances))
+
+    @property
+    def largest(self) -> float:
+        """Of the distances [m]."""
+        return float(np.nanmax(self.distances))
+
+
+class _State(NamedTuple):
+    """Of the search, lengths in millimetres.
+
+    Attributes:
+        shares: (a,).
+        points: (n, 3) of the surface.
+        pose: of the target.
+        away: (n, 3) to the points from what is nearest to them, in base_link.
+        normals: (n, 3) of the target there.
+        beside: (n,) see `Feet`.
+    """
+
+    shares: np.ndarray
+    points: np.ndarray
+    pose: Pose
+    away: np.ndarray
+    normals: np.ndarray
+    beside: np.ndarray
+
+    def value(self, counts: np.ndarray) -> float:
+        """D over the number of samples that count (n,) [mm²]."""
+        return float((self.away[counts] ** 2).sum() / counts.sum())
+
+
+@dataclass
+class _Clock:
+    """Seconds of each part of each iteration."""
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.rows.append(dict.fromkeys(PARTS, 0.0))
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.rows[-1][name] += time.perf_counter() - start
+
+    def table(self) -> dict[str, np.ndarray]:
+        found = {name: np.array([row[name] for row in self.rows[1:]]) for name in PARTS}
+        return found | {"start": np.array([sum(self.rows[0].values())])}
+
+
+class ShapeControl:
+    """Finds pressures for shapes; functions are compiled once, when it is built.
+
+    Args:
+        model: what predicts the surface: a correction, or its `shapes` for the surface that is not corrected.
+        samples: of the surface; the square number next to it.
+        names: of the chambers, for messages.
+    """
+
+    def __init__(self, model: Correction | ShapeModel, samples: int = SAMPLES, names: Sequence[str] = ()):
+        self.shapes = model.shapes if isinstance(model, Correction) else model
+        self.names = tuple(names) or tuple(f"chamber {i + 1}" for i in range(len(self.shapes.limits)))
+        surface = model.surface(lattice(samples))
+        self._surface = jax.jit(surface)
+        self._slopes = jax.jit(jax.jacfwd(surface))
+        self._inputs = jax.jit(self.shapes.inputs)
+        self._low, self._high = (np.array(self._inputs(jnp.asarray(each))) for each in self.shapes.limits.T)
+        self._predict(self._low), self.derivatives(self._low)
+
+    def derivatives(self, shares: np.ndarray) -> np.ndarray:
+        """(n, 3, a) ∂p*/∂shares [mm] of the samples at shares of inflation (a,), −1…1 (eq. 17)."""
+        return np.asarray(self._slopes(jnp.asarray(shares, jnp.float32)), float)
+
+    def solve(
+        self,
+        target: ShapeTarget,
+        pose: str = FREE,
+        pressures: np.ndarray | None = None,
+        at: Pose | None = None,
+        most: int = MOST,
+    ) -> ShapeSolution:
+        """The pressures whose surface is nearest to a target.
+
+        Args:
+            target: it.
+            pose: "free": the target may be moved as a rigid body, up to some 30° from where it begins; "fixed": it is
+                where it shall be, in base_link.
+            pressures: (a,) where the search begins [Pa]; None: chambers half inflated.
+            at: where the target begins; None: in base_link; a free one with its middle in the surface's.
+            most: iterations.
+
+        Raises:
+            InputError: pressures beyond their limits, a target that is too large or too small, or nowhere near the
+                body.
+        """
+        if pose not in (FREE, FIXED):
+            raise InputError(f"pose '{pose}': expected '{FREE}' or '{FIXED}'")
+        clock = _Clock()
+        clock.begin()
+        state = self._begin(target, pose, pressures, at, clock)
+        least = np.inf if target.whole else NARROWEST * target.spacing
+        reach, converged, iterations = max(WIDEST * self.shapes.size, least), False, 0
+        while iterations < most and not converged:
+            clock.begin()
+            iterations += 1
+            counts = self._counts(state, reach)
+            for _ in range(ROUNDS if pose == FREE else 0):
+                with clock.part("icp"):
+                    state = _match(target, state.shares, state.points, _aligned(state, counts))
+            before = state.value(counts)
+            state, moved = self._stepped(state, counts, target, pose == FREE, clock)
+            settled = moved < SETTLED or before - state.value(counts) < SETTLED * before
+            converged = settled and reach == least
+            reach = least if settled else max(NARROWER * reach, least)
+        return self._solution(state, self._counts(state, least), iterations, converged, clock)
+
+    def _begin(self, target: ShapeTarget, pose: str, pressures, at: Pose | None, clock: _Clock) -> _State:
+        shares = 0.5 * (self._low + self._high)
+        if pressures is not None:
+            checked = self.shapes.checked(pressures)
+            shares = np.clip(np.asarray(self._inputs(jnp.asarray(checked, jnp.float32)), float), self._low, self._high)
+        with clock.part("forward"):
+            points = self._predict(shares)
+        place = Pose(np.eye(3), np.zeros(3)) if at is None else Pose(at.rotation, MM * np.asarray(at.translation))
+        if at is None and pose == FREE:
+            place = place._replace(translation=points.mean(axis=0) - target.points.mean(axis=0))
+        with clock.part("icp"):
+            state = _match(target, shares, points, place)
+            self._check_near(target, place, points)
+            for _ in range(FIRST_ROUNDS if pose == FREE else 0):
+                counts = self._counts(state, np.inf if target.whole else WIDEST * self.shapes.size)
+                state = _match(target, shares, points, _aligned(state, counts))
+        return state
+
+    def _predict(self, shares: np.ndarray) -> np.ndarray:
+        return np.asarray(self._surface(jnp.asarray(shares, jnp.float32)), float)
+
+    def _stepped(
+        self, state: _State, counts: np.ndarray, target: ShapeTarget, free: bool, clock: _Clock
+    ) -> tuple[_State, float]:
+        """The state after one step, and the largest change of a share; the same state where nothing is better."""
+        with clock.part("gradient"):
+            slopes = self.derivatives(state.shares)
+        with clock.part("step"):
+            change = self._change(state, counts, slopes, free)
+        before, length = state.value(counts), 1.0
+        for _ in range(HALVINGS):
+            shares = np.clip(state.shares + length * change[: len(state.shares)], self._low, self._high)
+            with clock.part("forward"):
+                points = self._predict(shares)
+            with clock.part("icp"):
+                tried = _match(target, shares, points, _turned(state, length * change[len(shares) :]))
+            if tried.value(counts) < before:
+                return tried, float(np.abs(shares - state.shares).max())
+            length *= 0.5
+        return state, 0.0
+
+    def _change(self, state: _State, counts: np.ndarray, slopes: np.ndarray, free: bool) -> np.ndarray:
+        """(a + 6,) of shares, of the pose's rotation about the feet's middle and of its translation [mm], or (a,)."""
+        A, a = slopes[counts], len(state.shares)
+        if free:
+            arms = (state.points - state.away - _middle(state))[counts]
+            A = np.concatenate([A, _cross(arms), np.broadcast_to(-np.eye(3), (len(arms), 3, 3))], axis=2)
+        along = np.where(state.beside[counts] > 0.0, 1.0, GLIDE)
+        off = (state.normals[counts][:, :, None] * A).sum(axis=1)
+        rows = (A * np.sqrt(along)[:, None, None]).reshape(-1, A.shape[2])
+        H, f = rows.T @ rows + (off.T * (1.0 - along)) @ off, np.einsum("nd,ndk->k", state.away[counts], A)
+        H += NEAR * np.diag(np.diag(H) + np.where(np.arange(len(H)) < a, np.trace(H[:a, :a]) / a, 0.0))
+        low, high = (np.clip(each - state.shares, -STEP, STEP) for each in (self._low, self._high))
+        follow = -np.linalg.solve(H[a:, a:], np.column_stack([f[a:], H[a:, :a]]))  # of the pose, after the shares
+        shares = solve_box_qp(H[:a, :a] + H[:a, a:] @ follow[:, 1:], f[:a] + H[:a, a:] @ follow[:, 0], low, high)
+        return np.concatenate([shares, follow @ [1.0, *shares]])
+
+    def _counts(self, state: _State, reach: float) -> np.ndarray:
+        """(n,) which samples are opposite the target.
+
+        Raises:
+            InputError: hardly any.
+        """
+        counts = state.beside <= reach
+        if counts.mean() < LEAST_COUNTING:
+            raise InputError(
+                f"target: it lies beside the surface: {int(counts.sum())} of {len(counts)} points of it are opposite "
+                "the target; give a pose to begin with"
+            )
+        return counts
+
+    def _check_near(self, target: ShapeTarget, place: Pose, points: np.ndarray) -> None:
+        """Refuse a target that is nowhere near the body, in base_link or where it begins."""
+        there = target.points @ place.rotation.T + place.translation
+        gap = float(np.linalg.norm(there.mean(axis=0) - points.mean(axis=0)))
+        if gap > self.shapes.size:
+            raise InputError(
+                f"target: no point of it is near the body: its middle is {gap / MM:.3g} m from the surface's, which is "
+                f"{self.shapes.size / MM:.3g} m large; expected in base_link, or with a free pose"
+            )
+
+    def _solution(
+        self, state: _State, counts: np.ndarray, iterations: int, converged: bool, clock: _Clock
+    ) -> ShapeSolution:
+        inflation = self.shapes.inflation
+        pressures = np.clip(inflation.pressures_of(0.5 * (state.shares[None] + 1.0))[0], *self.shapes.limits.T)
+        limits = zip(self.names, state.shares <= self._low + 1e-4, state.shares >= self._high - 1e-4, strict=True)
+        active = [f"{name} pressure {'max' if top else 'min'}" for name, bottom, top in limits if bottom or top]
+        distances = np.where(counts, np.linalg.norm(state.away, axis=1), np.nan) / MM
+        pose = Pose(state.pose.rotation, state.pose.translation / MM)
+        return ShapeSolution(
+            pressures, state.points / MM, pose, distances, iterations, converged, tuple(active), clock.table()
+        )
+
+
+def _match(target: ShapeTarget, shares: np.ndarray, points: np.ndarray, pose: Pose) -> _State:
+    """The target in a pose [mm], seen from a surface."""
+    feet = target.feet((points - pose.translation) @ pose.rotation)
+    turned = pose.rotation.T
+    return _State(shares, points, pose, feet.away @ turned, feet.normals @ turned, feet.beside)
+
+
+def _aligned(state: _State, counts: np.ndarray) -> Pose:
+    """The pose whose feet are nearest to the points as they are paired (Kabsch); D cannot grow by it."""
+    points = state.points[counts]
+    feet = points - state.away[counts]
+    middles = points.mean(axis=0), feet.mean(axis=0)
+    u, _, vt = np.linalg.svd((points - middles[0]).T @ (feet - middles[1]))
+    turn = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))]) @ vt
+    return _moved(state.pose, turn, middles[1], middles[0] - middles[1])
+
+
+def _turned(state: _State, change: np.ndarray) -> Pose:
+    """The pose after a rotation vector about the feet's middle and a translation [mm], (6,); the same after (0,)."""
+    if not len(change):
+        return state.pose
+    return _moved(state.pose, Rotation.from_rotvec(change[:3]).as_matrix(), _middle(state), change[3:])
+
+
+def _middle(state: _State) -> np.ndarray:
+    """(3,) of the feet."""
+    return (state.points - state.away).mean(axis=0)
+
+
+def _cross(arms: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) matrices that are v × of vectors v (n, 3)."""
+    x, y, z = arms.T
+    zero = np.zeros_like(x)
+    return np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
+
+
+def _moved(pose: Pose, turn: np.ndarray, about: np.ndarray, shift: np.ndarray) -> Pose:
+    """A pose turned about a point, then shifted."""
+    return Pose(turn @ pose.rotation, turn @ (pose.translation - about) + about + shift)
