@@ -1,0 +1,144 @@
+"""Shape control of the membrane: what one step takes, split, and how many there are, over targets of 20 000 points.
+
+Networks have the sizes of the description. They are those of `--weights`, or trained here in a minute or two on few
+simulations of the twin and fewer scans: then they err more, and take as long. Targets are not what the networks say:
+half of them are the twin's simulations, half the emulated reality's, at pressures that nothing was trained on, drawn
+evenly over the surface, without normals, moved and turned at random.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import numpy as np  # noqa: E402
+from scipy.spatial.transform import Rotation  # noqa: E402
+
+from soft_twin.app.measuring import Figure  # noqa: E402
+from soft_twin.emulation.scanner import drawn, scan  # noqa: E402
+from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
+from soft_twin.errors import UsageError  # noqa: E402
+from soft_twin.learning.frames import Recording, Scan  # noqa: E402
+from soft_twin.learning.samples import random_shares  # noqa: E402
+from soft_twin.learning.simulations import (  # noqa: E402
+    description_hash,
+    find_inflation,
+    gathered,
+    learnable,
+    pressure_limits,
+    simulate,
+    surface_of,
+)
+from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
+
+VERTICES, SAMPLES = 20_000, 1000
+SCANS, EPOCHS = 8, 30
+DWELL = 30.0  # [s] of the reality under its pressures
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--weights", type=Path, metavar="FILE", help="of the membrane; default: trained here")
+    parser.add_argument("--simulations", type=int, default=40, metavar="N", help="for training here; default 40")
+    parser.add_argument("--targets", type=int, default=10, metavar="N", help="default 10")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of pressures and movements; default 0")
+
+
+def measure(weights: Path | None = None, simulations: int = 40, targets: int = 10, seed: int = 0) -> list[Figure]:
+    """Figures of the search on all targets."""
+    try:
+        from soft_twin.learning.correction import load
+        from soft_twin.learning.shape_control import PARTS, ShapeControl
+        from soft_twin.learning.shape_target import ShapeTarget
+    except ImportError as error:
+        raise UsageError(f"learning needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
+    if simulations < 4 or targets < 1:
+        raise UsageError(f"--simulations {simulations} --targets {targets}: expected 4 and 1 or more")
+    robot, learning = learnable("membrane")
+    random, reality = np.random.default_rng(seed), SurfaceReality(robot, learning)
+    if weights is not None:
+        correction = load(weights)
+        correction.check(robot)
+        inflation = correction.shapes.inflation
+    else:
+        inflation = find_inflation(robot)
+        correction = _trained(robot, learning, reality, inflation, simulations, random)
+    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), targets, random))
+    surfaces = _surfaces(robot, learning, reality, inflation, pressures)
+    begin = time.perf_counter()
+    control = ShapeControl(correction, SAMPLES, robot.chamber_names)
+    built, prepared, found = time.perf_counter() - begin, [], []
+    for points in surfaces:
+        cloud, _ = drawn(points, reality.triangles, VERTICES, random)
+        turn = Rotation.from_rotvec(random.normal(0.0, 0.15, 3)).as_matrix()
+        begin = time.perf_counter()
+        target = ShapeTarget.of(cloud @ turn.T + random.normal(0.0, 0.05, 3), size=correction.shapes.size, whole=True)
+        prepared.append(time.perf_counter() - begin)
+        found.append(control.solve(target))
+    terminal_progress("")
+    seconds = {part: np.concatenate([each.seconds[part] for each in found]) for part in PARTS}
+    total, steps = sum(seconds.values()), [each.iterations for each in found]
+    own, others = (1e3 * np.mean([each.mean for each in found[i::2]] or [np.nan]) for i in (0, 1))
+    return [
+        Figure("simulations", "simulations trained on (0: weights from a file)", 0 if weights else simulations),
+        Figure("samples", "points of the surface", len(found[0].points)),
+        Figure("vertices", "points of a target", VERTICES),
+        Figure("targets", "targets", len(found)),
+        Figure("iteration_ms", "one iteration: median", 1e3 * np.median(total), "ms", "<= 40"),
+        Figure("iteration_p99_ms", "  99th percentile", 1e3 * np.percentile(total, 99), "ms"),
+        *(Figure(f"{part}_ms", f"  of it {part}", 1e3 * np.median(each), "ms") for part, each in seconds.items()),
+        Figure("iterations", "iterations: median", float(np.median(steps)), "", "<= 20"),
+        Figure("iterations_most", "  most", max(steps), "", "<= 20"),
+        Figure("unsettled", "  searches that did not converge", sum(not each.converged for each in found), "", "0"),
+        Figure("solve_ms", "a whole search: median", 1e3 * np.median([_whole(each) for each in found]), "ms"),
+        Figure("target_ms", "a target made ready (tree, normals): median", 1e3 * np.median(prepared), "ms"),
+        Figure("compile_s", "compiled once", built, "s"),
+        Figure("twin_mm", "prediction from target, targets by simulation: mean", own, "mm"),
+        Figure("reality_mm", "  targets of the emulated reality", others, "mm"),
+    ]
+
+
+def _whole(solution) -> float:
+    """Seconds of a search in all."""
+    return float(sum(each.sum() for each in solution.seconds.values()))
+
+
+def _trained(robot, learning, reality, inflation, simulations: int, random: np.random.Generator):
+    """A correction by so many simulations at random pressures and a few scans."""
+    from soft_twin.learning.correction import learn_shapes, learn_warp
+
+    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), simulations, random))
+    shapes, _ = learn_shapes(
+        gathered(_simulated(robot, learning, inflation, pressures)),
+        surface_of(robot.build_twin(), learning.surface),
+        pressure_limits(robot),
+        inflation,
+        learning.shape_layers,
+        say=terminal_progress,
+    )
+    seen = pressures[:SCANS]
+    scans = [Scan(*scan(reality.shape(each, DWELL), reality.triangles, learning.scanner, random)) for each in seen]
+    hidden = learning.warp_layers, learning.warp_neurons
+    return learn_warp(
+        shapes, Recording(seen, scans), robot, learning.kernels, hidden, learning.kernel_width, epochs=EPOCHS,
+        say=terminal_progress,
+    )  # fmt: skip
+
+
+def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[str, np.ndarray]]:
+    digest, results, start = description_hash(robot), [], time.monotonic()
+    for row in pressures:
+        filled = [np.interp(p, inflation.pressures, v) for p, v in zip(row, inflation.volumes.T, strict=True)]
+        results.append(simulate(str(robot.path), digest, learning.surface, np.array([row, filled])))
+        left = (time.monotonic() - start) / len(results) * (len(pressures) - len(results))
+        terminal_progress(f"simulation {len(results)} of {len(pressures)}, {time_left(left)}")
+    return results
+
+
+def _surfaces(robot, learning, reality, inflation, pressures: np.ndarray) -> list[np.ndarray]:
+    """(p, 3) [m] at each pressures, of the twin and of the reality in turn."""
+    simulated = iter(_simulated(robot, learning, inflation, pressures[::2]))
+    return [reality.shape(each, DWELL) if i % 2 else next(simulated)["points"] for i, each in enumerate(pressures)]
