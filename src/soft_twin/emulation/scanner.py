@@ -25,19 +25,26 @@ def scan(
         random: its noise.
     """
     corners = points[triangles]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    doubled = np.linalg.norm(across, axis=1)
-    chosen = random.choice(len(triangles), scanner.points, p=doubled / doubled.sum())
-    shares = random.dirichlet(np.ones(3), scanner.points)
-    x = np.einsum("ks,ksd->kd", shares, corners[chosen])
-    normals = vertex_normals(points, triangles)[triangles[chosen]]
-    normals = np.einsum("ks,ksd->kd", shares, normals)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    x, normals = drawn(points, triangles, scanner.points, random)
     seen = np.zeros(len(x), bool)
     for eye in np.array(scanner.eyes):
         seen |= _sees(eye, x, normals, corners, np.cos(np.radians(scanner.steepest_deg)))
     noisy = x + random.normal(0.0, scanner.noise, x.shape)
     return noisy[seen], normals[seen]
+
+
+def drawn(
+    points: np.ndarray, triangles: np.ndarray, count: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """(count, 3) points [m] drawn evenly over a surface (p, 3), (t, 3), and its normals there."""
+    corners = points[triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    doubled = np.linalg.norm(across, axis=1)
+    chosen = random.choice(len(triangles), count, p=doubled / doubled.sum())
+    shares = random.dirichlet(np.ones(3), count)
+    x = np.einsum("ks,ksd->kd", shares, corners[chosen])
+    normals = np.einsum("ks,ksd->kd", shares, vertex_normals(points, triangles)[triangles[chosen]])
+    return x, normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
 def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:

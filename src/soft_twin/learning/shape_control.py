@@ -41,6 +41,7 @@ NEAR = 1e-3  # weight of staying, of the mean diagonal entry of the Hessian
 STEP = 1.0  # largest change of a share
 SETTLED = 1e-3  # change of a share, and relative decrease of D
 HALVINGS = 8
+REGISTERED = 20  # rounds of ICP, of what is only compared
 LEAST_COUNTING = 0.1  # share of the samples that have to be opposite the target
 MM = 1e3
 PARTS = ("forward", "gradient", "icp", "step")
@@ -292,6 +293,17 @@ class ShapeControl:
         return ShapeSolution(
             pressures, state.points / MM, pose, distances, iterations, converged, tuple(active), clock.table()
         )
+
+
+def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED) -> tuple[Pose, np.ndarray]:
+    """The pose of a target that fits points (p, 3) [m] best, beginning where it is (ICP), and their distances from it
+    there (p,) [m]."""
+    everywhere = np.ones(len(points), bool)
+    state = _match(target, np.zeros(0), MM * points, Pose(np.eye(3), np.zeros(3)))
+    for _ in range(rounds):
+        state = _match(target, state.shares, state.points, _aligned(state, everywhere))
+    distances = np.linalg.norm(state.away, axis=1) / MM
+    return Pose(state.pose.rotation, state.pose.translation / MM), distances
 
 
 def _match(target: ShapeTarget, shares: np.ndarray, points: np.ndarray, pose: Pose) -> _State:

@@ -46,10 +46,10 @@ MM = 1e3
 def run(folder: Path, data: Path) -> str:
     """Simulate, scan, train, compare; `data` is not used."""
     robot, learning = learnable(ROBOT)
-    simulations, shapes, surrogate, seconds = _learned_shapes(robot, learning, folder)
+    simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, folder)
     truths = scanned(robot, learning, shapes.inflation, folder)
     seen, unseen = truths[: learning.frames], truths[learning.frames :]
-    recording = _recorded(robot, seen, shapes, folder / "scans")
+    recording = recorded(robot, seen, shapes, folder / "scans")
     corrections, took = _trained(robot, learning, shapes, recording)
     terminal_progress("")
     best = corrections["corrected"][0]
@@ -63,7 +63,7 @@ def run(folder: Path, data: Path) -> str:
     return table(content)
 
 
-def _learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeModel, float, float]:
+def learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeModel, float, float]:
     """The simulations, what stands for them, its error [mm], and the processor time of its training [s]."""
     surface, store = surface_of(robot.build_twin(), learning.surface), folder / "simulations"
     simulations = simulate_all(robot, learning.surface, learning.simulations, Workers(), store, terminal_progress)
@@ -74,7 +74,7 @@ def _learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeMo
     return simulations, shapes, surrogate, time.process_time() - begin
 
 
-def _recorded(robot, seen: list[dict[str, np.ndarray]], shapes: ShapeModel, folder: Path) -> Recording:
+def recorded(robot, seen: list[dict[str, np.ndarray]], shapes: ShapeModel, folder: Path) -> Recording:
     """The frames for training, written as `soft-twin train` reads them, and read."""
     names, pressures = robot.chamber_names, np.array([each["pressures"] for each in seen])
     write_recording(folder, pressures, names, [Scan(each["scan"], each["normals"]) for each in seen])
@@ -105,19 +105,24 @@ def _trained(
 
 def scanned(robot, learning, inflation, folder: Path) -> list[dict[str, np.ndarray]]:
     """The reality in all frames, those for training first: pressures, true points and triangles, scan and normals."""
-    random = np.random.default_rng([learning.seed, 1])
-    count = learning.frames + learning.unseen
-    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), count, random))
-    dwell = random.uniform(*learning.reality.dwell, count)
-    cases = [np.array([i, seconds, *row]) for i, (seconds, row) in enumerate(zip(dwell, pressures, strict=True))]
+    cases = frame_cases(robot, learning, inflation)
     digest = f"{description_hash(robot)} {learning.model_dump_json()}"
     work = partial(seen_shape, str(robot.path), digest)
     return compute_all(work, cases, Workers(), folder / "frames", terminal_progress, "scans of the reality")
 
 
+def frame_cases(robot, learning, inflation) -> list[np.ndarray]:
+    """Of each frame, those for training first: its number, seconds under load, and pressures [Pa]."""
+    random = np.random.default_rng([learning.seed, 1])
+    count = learning.frames + learning.unseen
+    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), count, random))
+    dwell = random.uniform(*learning.reality.dwell, count)
+    return [np.array([i, seconds, *row]) for i, (seconds, row) in enumerate(zip(dwell, pressures, strict=True))]
+
+
 def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:
     """One frame: number, seconds under load, and pressures. `digest` is what stored results belong to."""
-    reality, learning = _reality_of(path, digest)
+    reality, learning = reality_of(path, digest)
     number, seconds, pressures = int(case[0]), float(case[1]), case[2:]
     points = reality.shape(pressures, seconds)
     random = np.random.default_rng([learning.seed, 2, number])
@@ -128,7 +133,8 @@ def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray
 
 
 @lru_cache(maxsize=1)
-def _reality_of(path: str, digest: str):
+def reality_of(path: str, digest: str):
+    """The reality of a description, and what it says of learning; kept while the digest is the same."""
     robot, learning = learnable(path)
     return SurfaceReality(robot, learning), learning
 
