@@ -7,7 +7,7 @@ the base at the step's end; friction counts slips relative to it.
 
 import numpy as np
 
-from soft_twin.mechanics.contact.contact import Contact
+from soft_twin.mechanics.constraints import Contact
 from soft_twin.mechanics.model import Model
 
 
@@ -24,3 +24,9 @@ class Surroundings:
         for contact, (position, own) in zip(self._touching, self._described, strict=True):
             contact.obstacle.position = (position - place) @ rotation
             contact.obstacle.rotation = rotation.T @ own
+
+    def appear(self, rotation: np.ndarray, place: np.ndarray) -> None:
+        """As `seen_from`, where they have not been anywhere before: nothing has slipped along them."""
+        self.seen_from(rotation, place)
+        for contact in self._touching:
+            contact.accept()
