@@ -119,7 +119,7 @@ class CurveGoal(Goal):
         points = np.asarray(points, dtype=float)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
             raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
-        self._starts, self._spans = points[:-1], np.diff(points, axis=0)
+        self.points, self._starts, self._spans = points, points[:-1], np.diff(points, axis=0)
 
     def residual_and_jacobian(self, twin, step):
         pairs = [self._of(frame, twin, step) for frame in self.frames]

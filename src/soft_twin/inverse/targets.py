@@ -12,6 +12,7 @@ from soft_twin.inverse.goals import (
     ALIGNED,
     REACHED,
     ActuationGoal,
+    CurveGoal,
     Goal,
     OrientationGoal,
     PositionGoal,
@@ -19,8 +20,9 @@ from soft_twin.inverse.goals import (
 )
 from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.twins.base import Twin
-from soft_twin.twins.frames import Frame
+from soft_twin.twins.frames import Frame, SectionFrame
 
+ON_LINE = (0.25, 0.5, 0.75)  # of the body's length: sections that shall lie on a target's line
 TIP = "tip"  # the frame that is aimed at where nothing else is said
 
 
@@ -32,11 +34,14 @@ class PoseTarget:
         position: (3,) [m].
         frame: its name.
         rotation: (3, 3) from the undeformed body; None: it may turn as it likes.
+        line: (m, 3) points of a line that the body shall lie on, as far as the frame's place leaves it free [m]; None:
+            the robot's own posture, if it has one.
     """
 
     position: np.ndarray
     frame: str = TIP
     rotation: np.ndarray | None = None
+    line: np.ndarray | None = None
 
     def command(self, solution: Solution, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and efforts (a,) that the actuators are told for it."""
@@ -97,30 +102,42 @@ def actuation_target(inverse: Inverse, values: Sequence[float]) -> ActuationTarg
 
 
 def pose_target(
-    inverse: Inverse, position: Sequence[float], frame: str = TIP, rotation: np.ndarray | None = None
+    inverse: Inverse,
+    position: Sequence[float],
+    frame: str = TIP,
+    rotation: np.ndarray | None = None,
+    line: np.ndarray | None = None,
 ) -> PoseTarget:
     """A target that an inverse can aim at.
 
     Raises:
-        InputError: there is no such frame, a position of the wrong size, not finite, or out of all reach, or the
-            orientation of a frame that has none.
+        InputError: there is no such frame, a position of the wrong size, not finite, or out of all reach, the
+            orientation of a frame that has none, or a line of no two points.
     """
     frames = inverse.twin.frames
     if frame not in frames:
         raise InputError(f"target: there is no frame '{frame}': there are {', '.join(frames)}")
     if rotation is not None:
         frames[frame].rotation(inverse.twin)  # which says why there is none
-    return PoseTarget(inverse.checked_target(position), frame, rotation)
+    if line is not None:
+        line = CurveGoal([], line).points
+    return PoseTarget(inverse.checked_target(position), frame, rotation, line)
 
 
 def goals_of(inverse: Inverse, target: Target) -> list[Goal]:
-    """What the inverse shall reach for a target; the tip's position comes with the body's posture, if it has one."""
+    """What the inverse shall reach for a target; the tip's position comes with the body's posture, if it has one, and a
+    line with sections that shall lie on it."""
     if isinstance(target, ActuationTarget):
         return [ActuationGoal(target.values)]
-    frame = inverse.twin.frames[target.frame]
+    frame, length = inverse.twin.frames[target.frame], inverse.twin.length
+    on_line = []
+    if target.line is not None:
+        on_line = [CurveGoal([SectionFrame(share * length) for share in ON_LINE], target.line, priority=2)]
     if target.rotation is not None:
         alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]
-        return [PositionGoal(frame, target.position), OrientationGoal(frame, target.rotation, alike)]
+        return [PositionGoal(frame, target.position), OrientationGoal(frame, target.rotation, alike), *on_line]
+    if on_line:
+        return [PositionGoal(frame, target.position), *on_line]
     return inverse.goals(target.position) if target.frame == TIP else [PositionGoal(frame, target.position)]
 
 
