@@ -13,7 +13,7 @@ SIDEWAYS = [0.0, -9.81, 0.0]
 def s_shape() -> np.ndarray:
     """(61, 3) first an arc by 15° towards +x, then one back: the tip's axis is the base's again."""
     tilts = np.radians(15.0) * np.concatenate([np.linspace(0.0, 1.0, 31), np.linspace(1.0, 0.0, 31)[1:]])
-    steps = 0.098 / 60 * np.column_stack([np.sin(tilts), np.zeros(61), np.cos(tilts)])
+    steps = 0.096 / 60 * np.column_stack([np.sin(tilts), np.zeros(61), np.cos(tilts)])
     return np.vstack([np.zeros(3), np.cumsum(0.5 * (steps[1:] + steps[:-1]), axis=0)])
 
 
