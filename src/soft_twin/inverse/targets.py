@@ -22,7 +22,7 @@ from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.twins.base import Twin
 from soft_twin.twins.frames import Frame, SectionFrame
 
-ON_LINE = (0.25, 0.5, 0.75)  # of the body's length: sections that shall lie on a target's line
+ON_LINE = (0.5, 0.75)  # of the body's length: sections that shall lie on a target's line; more of them go to and fro
 TIP = "tip"  # the frame that is aimed at where nothing else is said
 
 

@@ -28,6 +28,7 @@ ITERATIONS = 30
 SETTLED = 1e-13  # [m] of the nearest point
 STEEP = 0.1  # of c'·c': the least that a step of the search is divided by
 BEND = 0.95  # the most that R κ may be: at 1 the inner side of a bend is a fold
+SHARP = 2.0  # [1/m] of the radius along the centre line: a crest that is flatter is none
 LIP_ANGLES = np.radians([0.0, 45.0])  # from the tube's wall, of rings of points on a lip
 
 
@@ -116,18 +117,33 @@ class Lumen(Obstacle):
         return gaps, slopes
 
     def edge_points(self, spacing):
-        """Rings on the lips."""
+        """Rings on the lips, and on the crests of folds."""
         places, directions = [], []
         for end, outward in ((0.0, -1.0), (self.length, 1.0)):
-            tangent = outward * self._line(end, 1) / np.linalg.norm(self._line(end, 1))
-            across = np.linalg.svd(tangent[None])[2][1:]
+            tangent, across = self._axes(end)
             radius, middle = float(self._radius(end)), self._line(end)
             for angle in LIP_ANGLES:
                 ring = circle(radius + self.lip, spacing) @ across
-                direction = np.sin(angle) * tangent - np.cos(angle) * ring
+                direction = np.sin(angle) * outward * tangent - np.cos(angle) * ring
                 places.append(middle + (radius + self.lip) * ring + self.lip * direction)
                 directions.append(direction)
+        for crest in self._crests():
+            for u in np.clip(crest + spacing * np.array([-1.0, 0.0, 1.0]), 0.0, self.length):
+                radius = float(self._radius(u))
+                places.append(self._line(u) + radius * circle(radius, spacing) @ self._axes(u)[1])
+                directions.append(self._distance(places[-1])[1])
         return np.concatenate(places), np.concatenate(directions)
+
+    def _axes(self, u: float) -> tuple[np.ndarray, np.ndarray]:
+        """Unit vector (3,) along the centre line at a parameter, and two (2, 3) across it."""
+        tangent = self._line(u, 1) / np.linalg.norm(self._line(u, 1))
+        return tangent, np.linalg.svd(tangent[None])[2][1:]
+
+    def _crests(self) -> np.ndarray:
+        """Parameters of the folds' crests: where the radius is smallest between the mouths."""
+        found = self._radius.derivative().roots(discontinuity=False, extrapolate=False)
+        inside = found[(found > 0.0) & (found < self.length)]
+        return inside[self._radius(inside, 2) > SHARP]
 
     def _nearest(self, points: np.ndarray) -> np.ndarray:
         parameters = np.empty(len(points))

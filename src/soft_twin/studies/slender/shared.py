@@ -54,10 +54,11 @@ def variant(folder: Path, name: str, changes: dict[str, Any]) -> CableTube:
     return soft_twin.load_robot(str(path))
 
 
-def emulated_robot(folder: Path) -> CableTube:
-    """The robot that the experiments take for the real one: damped by TRUE_DAMPING, else as its description says."""
+def emulated_robot(folder: Path, name: str = "slender_real", **changes: Any) -> CableTube:
+    """The robot that the experiments take for the real one: damped by TRUE_DAMPING, else as its description says, but
+    for `changes` of it."""
     damping = {"rayleigh_mass": TRUE_DAMPING, "rayleigh_stiffness": TRUE_DAMPING}
-    return variant(folder, "slender_real", {"body.damping": damping})
+    return variant(folder, name, {"body.damping": damping, **changes})
 
 
 def tuned_twin(folder: Path, real: CableTube) -> tuple[CableTube, dict[str, float]]:
