@@ -1,7 +1,7 @@
 """The robot is pushed through two tubes and a colon (the paper's Figures 17 and 19), compensated and not.
 
 The paper gives no dimensions of its phantoms; these are of our own making. "straight" and "curved" are bores of 13 and
-15 mm that lean down by 30°, the second an arc of 130 mm; "colon" is level, turns by 35° to the back and then by 40° to
+12 mm that lean down by 30°, the second an arc of 130 mm; "colon" is level, turns by 35° to the back and then by 40° to
 the left within 80 mm, and is 28 mm wide with folds of 21 mm every 25 mm. All are rigid, with friction 0.1. Seen from
 the mouth, z goes in, y is the patient's front, x the patient's right: supine, gravity pulls to the back; lying on the
 left side, to the left.
@@ -135,7 +135,7 @@ class Phantom:
 
 PHANTOMS = {
     "straight": Phantom((Piece(0.2),), 30.0, 0.0065, 0.0065),
-    "curved": Phantom((Piece(0.2, np.degrees(0.2 / 0.13)),), 30.0, 0.0075, 0.0075),
+    "curved": Phantom((Piece(0.2, np.degrees(0.2 / 0.13)),), 30.0, 0.006, 0.006),
     "colon": Phantom((Piece(0.1), Piece(0.035, 35.0, -90.0), Piece(0.045, 40.0, 180.0), Piece(0.02)), 0.0,
                      0.014, 0.0105, 0.025),
 }  # fmt: skip
