@@ -51,6 +51,8 @@ UPRIGHT = np.array([0.0, 0.0, -9.81])  # [m/s²]
 TURNING = 1.0  # [s] in which what is told turns to that; at once, and the controller goes to and fro
 NOWHERE = np.array([0.0, 0.0, -10.0])  # [m] from where no phantom is near
 KNOTS, STATIONS = 33, 21
+OUTER_RADIUS = 0.0045  # [m] of the robot, in pictures
+COLOURS = {HELD: "#0072b2", LET_BE: "#d55e00"}
 REACH = 0.5  # of the peak force without compensation
 ATTITUDES = {"supine": (0.0, -1.0, 0.0), "left lateral": (-1.0, 0.0, 0.0)}  # gravity across the level axis
 
@@ -353,39 +355,37 @@ def table(rows: list[Row]) -> str:
     return "\n".join([*lines, f"reach: passes, {REACH:g} of the peak without", f"loop: {LOOP}"])
 
 
-def draw(path: Path, found: dict[tuple[str, str, Way], Pushed]) -> None:
-    """Phantoms and robots in the end, seen across gravity; force on the wall over the way."""
+def draw(path: Path, found: dict[tuple[str, str, Way], Pushed], schedule: Schedule = Schedule()) -> None:
+    """Phantoms, the ways of tips, and robots in the end, seen across gravity; force on the wall over the push."""
     figure = Figure(figsize=(12.5, 8.5), layout="constrained")
     plots = figure.subplots(len(ATTITUDES) + 1, len(PHANTOMS))
-    colours = {HELD: "#0072b2", LET_BE: "#d55e00"}
     for column, (name, phantom) in zip(plots.T, PHANTOMS.items(), strict=True):
         *views, forces = column
         for axes, (attitude, across), line in zip(views, ATTITUDES.items(), ("-", "--"), strict=True):
-            side = int(np.abs(across).argmax())
-            _draw_walls(axes, phantom, side)
-            for way, colour in colours.items():
+            plane = [2, int(np.abs(across).argmax())]
+            points, radii = phantom.line
+            for wall in _sides(points[:, plane], radii):
+                axes.plot(*1e3 * wall.T, color="0.35", linewidth=1.5)
+            axes.plot(*1e3 * points[:, plane].T, "-.", color="0.6", linewidth=0.8)
+            for way, colour in COLOURS.items():
                 pushed = found[name, attitude, way]
-                axes.plot(*1e3 * pushed.shape[:, [2, side]].T, color=colour, linewidth=3.0, label=way.name)
-                axes.plot(*1e3 * pushed.places[:, [2, side]].T, ":", color=colour, linewidth=1.0)
+                low, high = _sides(pushed.shape[:, plane], np.full(len(pushed.shape), OUTER_RADIUS))
+                axes.fill(*1e3 * np.concatenate([low, high[::-1]]).T, color=colour, alpha=0.4)
+                axes.plot(*1e3 * pushed.places[:, plane].T, ":", color=colour, linewidth=1.0)
+                moving = pushed.course.times > schedule.waited
                 label = f"{attitude}, {way.name}"
-                forces.plot(1e3 * pushed.depths, 1e3 * pushed.forces, line, color=colour, label=label)
-            axes.set(
-                title=f"{name}, {attitude}", xlabel="in [mm]", ylabel=f"{'xy'[side]} [mm], gravity down", aspect="equal"
-            )
-            axes.legend(fontsize=7)
-        forces.set(xlabel="base pushed in by [mm]", ylabel="force on the wall [mN]", ylim=(0.0, None))
+                forces.plot(*1e3 * np.array([pushed.depths, pushed.forces])[:, moving], line, color=colour, label=label)
+            ylabel = f"{'xyz'[plane[1]]} [mm], gravity down"
+            axes.set(title=f"{name}, {attitude}", xlabel="in [mm]", ylabel=ylabel, aspect="equal")
+        forces.set(xlabel="base pushed in by [mm]", ylabel="force on the wall [mN]", ylim=(-0.5, None))
         forces.grid(alpha=0.3)
-        forces.legend(fontsize=7)
+    figure.legend(*forces.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=110)
 
 
-def _draw_walls(axes, phantom: Phantom, side: int) -> None:
-    """Its walls and centre line, seen with one side of its beginning upwards."""
-    points, radii = phantom.line
-    directions = np.gradient(points, axis=0)[:, [2, side]]
+def _sides(line: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k, 2) and (k, 2) what runs so far (k,) beside a line (k, 2), on either side."""
+    directions = np.gradient(line, axis=0)
     normals = np.column_stack([-directions[:, 1], directions[:, 0]])
-    normals /= np.linalg.norm(normals, axis=1)[:, None]
-    flat = points[:, [2, side]]
-    for sign in (1.0, -1.0):
-        axes.plot(*1e3 * (flat + sign * radii[:, None] * normals).T, color="0.35", linewidth=1.5)
-    axes.plot(*1e3 * flat.T, "-.", color="0.6", linewidth=0.8)
+    away = widths[:, None] * normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-12)[:, None]
+    return line + away, line - away
