@@ -1,0 +1,159 @@
+"""The node that takes shapes, in this process; and clouds as messages."""
+
+import dataclasses
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+
+pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import PointCloud2, PointField
+from soft_twin_msgs.msg import Pressures
+
+from soft_twin.errors import InputError
+from soft_twin.learning.correction import save
+from soft_twin.learning.simulations import description_hash
+from soft_twin_ros import shape_to_pressures
+from soft_twin_ros.clouds import cloud_arrays, cloud_message
+from soft_twin_ros.parameters import parameter
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
+from small_membrane import two_rooms
+from test_shape_control import cloud, corrected, model
+
+PATIENCE = 60.0  # [s]
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """A node for a robot of two chambers, by networks that are a closed form; and what it commands."""
+    robot = two_rooms(tmp_path)
+    weights = dataclasses.replace(corrected(model()), description=description_hash(robot))
+    save(weights, tmp_path / "mine.safetensors")
+    nodes = []
+
+    def start(**values):
+        values = {"robot": str(robot.path), "weights": str(tmp_path / "mine.safetensors")} | values
+        fields = [(name, type(value), parameter(value, name)) for name, value in values.items()]
+        mine = dataclasses.make_dataclass("Mine", fields, bases=(shape_to_pressures.Parameters,), frozen=True)
+        monkeypatch.setattr(shape_to_pressures, "Parameters", mine)
+        nodes.append(shape_to_pressures.ShapeToPressures())
+        nodes[-1].begin()
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        node.close()
+        node.destroy_node()
+
+
+class Talk:
+    """Somebody who says targets and hears commands."""
+
+    def __init__(self, node):
+        self.node, self.client, self.heard = node, rclpy.create_node("client"), []
+        self._executor = SingleThreadedExecutor()
+        for each in (node, self.client):
+            self._executor.add_node(each)
+        self._targets = self.client.create_publisher(PointCloud2, "target_shape", 1)
+        self.client.create_subscription(Pressures, "chambers/command", self.heard.append, 10)
+
+    def say(self, points, frame="scanner"):
+        self._targets.publish(cloud_message(time.time(), frame, points))
+
+    def until(self, done):
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end
+            self._executor.spin_once(timeout_sec=0.02)
+            if self.node.has_work:
+                self.node.work()
+
+
+def test_a_cloud_becomes_pressures_that_go_on_being_said(started):
+    talk = Talk(started())
+    talk.until(lambda: talk.client.count_subscribers("target_shape"))
+    assert talk.node.health().message == "waiting for a target shape" and not talk.heard
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: len(talk.heard) > 3)
+    assert list(talk.heard[-1].names) == ["left", "right"]
+    np.testing.assert_allclose(talk.heard[-1].pressures, [900.0, 1500.0], rtol=0.04)
+    assert talk.node.health().values["mean_mm"] < 0.5
+    talk.say(1e3 * cloud([900.0, 1500.0]))
+    talk.until(lambda: "in millimetres" in talk.node.health().message)
+    before = len(talk.heard)
+    talk.until(lambda: len(talk.heard) > before + 3)
+    np.testing.assert_allclose(talk.heard[-1].pressures, [900.0, 1500.0], rtol=0.04)
+    talk.say(cloud([2000.0, 500.0]))
+    talk.until(lambda: talk.heard[-1].pressures[0] > 1500.0)
+    talk.node.trigger_deactivate()
+    silent = len(talk.heard)
+    for _ in range(20):
+        talk.until(lambda: True)
+    assert len(talk.heard) <= silent + 1
+    talk.client.destroy_node()
+
+
+def test_a_fixed_target_is_in_base_link(started):
+    talk = Talk(started(pose="fixed"))
+    talk.until(lambda: talk.client.count_subscribers("target_shape"))
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: "target in frame 'scanner': expected 'base_link'" in talk.node.health().message)
+    talk.say(cloud([900.0, 1500.0]), "base_link")
+    talk.until(lambda: talk.heard)
+    talk.client.destroy_node()
+
+
+def test_who_has_no_weights_is_told():
+    command = [sys.executable, "-m", "soft_twin_ros.shape_to_pressures"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.returncode == 2 and "say which weights" in result.stderr
+
+
+def test_clouds_come_and_go_as_they_are():
+    points = np.random.default_rng(1).normal(size=(7, 3)).astype(np.float32)
+    message = cloud_message(3.5, "scanner", points)
+    found, normals = cloud_arrays(message)
+    np.testing.assert_array_equal(found, points)
+    assert normals is None and message.header.frame_id == "scanner" and message.header.stamp.sec == 3
+
+
+def test_organised_clouds_with_normals_and_gaps_are_read():
+    names = ["normal_x", "normal_y", "normal_z", "x", "y", "z"]
+    values = np.arange(24.0).reshape(4, 6)
+    values[2, 4] = np.nan
+    fields = [PointField(name=n, offset=8 * i, datatype=PointField.FLOAT64, count=1) for i, n in enumerate(names)]
+    message = PointCloud2(
+        height=2,
+        width=2,
+        fields=fields,
+        is_bigendian=True,
+        point_step=48,
+        row_step=96,
+        data=values.astype(">f8").tobytes(),
+    )
+    points, normals = cloud_arrays(message)
+    np.testing.assert_array_equal(points, values[[0, 1, 3], 3:])
+    np.testing.assert_array_equal(normals, values[[0, 1, 3], :3])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda m: m.fields.pop(), "no field z; it has x, y"),
+        (lambda m: setattr(m, "width", 9), "84 bytes for 1 rows of 84 bytes"),
+        (lambda m: setattr(m, "width", 2_000_000), "at most 1000000"),
+        (lambda m: setattr(m.fields[1], "datatype", PointField.INT32), "field y is no float32"),
+        (lambda m: setattr(m.fields[2], "offset", 10), "field z is no float32 or float64 within 12 bytes"),
+    ],
+)
+def test_clouds_that_are_broken_are_told(change, told):
+    message = cloud_message(0.0, "scanner", np.zeros((7, 3)))
+    change(message)
+    with pytest.raises(InputError, match=told):
+        cloud_arrays(message)
