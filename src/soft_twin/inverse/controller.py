@@ -9,7 +9,7 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.goals import told_by_coordinate
-from soft_twin.inverse.inverse import LARGEST_STEP, Inverse, Solution
+from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.inverse.targets import TIP, PoseTarget, Target, goals_of, pose_target, rotation_of
 from soft_twin.twins.base import CableWords
 
@@ -175,8 +175,7 @@ class Controller:
         if self.compensating:
             step, moved = self.inverse.step(gravity, self._goals, self.reuse)
         else:
-            step = self.twin.relinearise(gravity) if self.reuse else self.twin.linearise(gravity)
-            moved = self.twin.advance(step, np.zeros(self.twin.actuator_count), LARGEST_STEP)
+            step, moved = self.inverse.follow(gravity, self.reuse)
         return self.inverse.solution(self._goals, step, moved, 1)
 
     def _tick(self, solution: Solution) -> Tick:

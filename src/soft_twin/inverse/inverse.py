@@ -7,7 +7,8 @@ factorisation gives Newton's step towards the manifold and dx/de along it), and 
 Gauss–Newton, with an active set for the limits. (Lai et al. 2025 solve theirs with SOFA's plugin, a quadratic program
 with complementarity constraints by Coevoet et al. 2017; no code of it is here.) Far out of reach, Gauss–Newton steps
 may go to and fro for ever: steps that turn back on the one before make the weight of staying heavier until they settle,
-others make it lighter.
+others make it lighter. So may Newton's steps towards the manifold, which no line search shortens: a body that jumps
+back is allowed half as far with each step, one that goes on further again.
 """
 
 import math
@@ -24,7 +25,10 @@ from soft_twin.inverse.priorities import Bounds, Level, solve_levels
 from soft_twin.twins.base import CableWords, Linearisation, Twin
 from soft_twin.twins.frames import SectionFrame
 
-LARGEST_STEP = 0.005  # [m] no node moves further in one step
+LARGEST_STEP = 0.005  # [m] no node moves further in one step …
+LEAST_STEP = 2e-4  # [m] … and is always allowed so far
+SHORTER, LONGER = 0.5, 1.25  # factors of what is allowed, where the tip jumps back, and where it does not
+JUMP, ACROSS = 1e-4, 0.1  # [m] and cosine: a tip that goes back by less, or rather aside, jumps not
 SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"
 STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
 STAY = 0.03  # weight of staying near the last efforts, relative to what they move
@@ -36,6 +40,25 @@ WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first go
 PATIENCE, SLOWER = 80, 15  # iterations after which the least weight of staying doubles, and each so many again
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 HEAVIEST = 100.0  # times the least weight of staying
+
+
+class Stride:
+    """How far a body may move in a step.
+
+    Attributes:
+        length: [m] for its furthest node.
+    """
+
+    def __init__(self) -> None:
+        self.length = LARGEST_STEP
+        self._last = np.zeros(3)
+
+    def note(self, way: np.ndarray) -> None:
+        """The tip has gone (3,) in a step [m]."""
+        size, before = math.sqrt(way @ way), math.sqrt(self._last @ self._last)
+        back = way @ self._last < -ACROSS * size * before and size > max(JUMP, TURNS_BACK * before)
+        self.length = max(SHORTER * self.length, LEAST_STEP) if back else min(LONGER * self.length, LARGEST_STEP)
+        self._last = way
 
 
 @dataclass(frozen=True)
@@ -122,6 +145,7 @@ class Inverse:
         self._stay = self._least_stay = self._lightest
         self._last_change = np.zeros(self.twin.actuator_count)
         self._miss, self._strict = np.inf, False
+        self._stride = Stride()
 
     def solve(
         self,
@@ -196,7 +220,18 @@ class Inverse:
                 break
             efforts, scales = self._best(step, goals)
         self._adapt(scales * (efforts - self.twin.efforts))
-        return step, self.twin.advance(step, efforts, LARGEST_STEP)
+        return step, self._advance(step, efforts)
+
+    def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
+        """As `step`, of a body whose actuators are free."""
+        step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
+        return step, self._advance(step, np.zeros(self.twin.actuator_count))
+
+    def _advance(self, step: Linearisation, efforts: np.ndarray) -> float:
+        before = self.twin.tip
+        moved = self.twin.advance(step, efforts, self._stride.length)
+        self._stride.note(self.twin.tip - before)
+        return moved
 
     def goals(self, target: np.ndarray) -> list[Goal]:
         """The goals for a tip target (3,)."""
