@@ -15,8 +15,7 @@ class FirstLook:
     """Where to begin from with a device that was left alone, perhaps with its chambers under pressure.
 
     A pressure that is believed too high fills a chamber that nobody has enabled. So a few measurements have to agree,
-    and the lowest of them counts; where they rise instead, a sensor drifts or something fills the chamber, and nothing
-    is known. A device that rests by itself when it hears nothing is not measured but waited for.
+    and the lowest of them counts. A device that rests by itself when it hears nothing is not measured but waited for.
     """
 
     def __init__(self, count: int, rests_after: float):
@@ -45,14 +44,8 @@ class FirstLook:
             self._lowest = np.fmin(self._lowest, measured)
             self._silent = 0.0
         if self._agree() or self._age > (PATIENCE if self._seen else SILENCE):
-            return self._believed()
+            return np.where(np.isnan(self._seen[-1]), np.nan, self._lowest) if self._seen else self._lowest
         return None
-
-    def _believed(self) -> np.ndarray:
-        if not self._seen:
-            return self._lowest
-        last = self._seen[-1]
-        return np.where(last - self._lowest <= AGREEMENT, self._lowest, np.nan)  # NaN where the last is
 
     def _forget(self) -> None:
         self._seen.clear()

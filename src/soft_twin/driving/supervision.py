@@ -20,6 +20,8 @@ class SupervisionLimits:
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
         contrary_current: … while that is more than this [A] …
         contrary_time: … for so long [s], turns against its current.
+        weak_current: from this on [A] it counts as well, but for …
+        weak_weight: … so much of the time: a stiff body that stops a winch looks alike for some milliseconds.
         friction: highest plausible friction [A s/m]; what is between none and that excuses the motor.
         braking: friction [A s/m] that is taken for sure in a motor that turns against its current, so that one whose
             torque has turned round is named early; less where a winch without any friction would be accused. No data
@@ -33,8 +35,10 @@ class SupervisionLimits:
     following_error: float = 0.0015
     following_time: float = 0.03
     contrary_share: float = 0.3
-    contrary_current: float = 0.15
+    contrary_current: float = 0.25
     contrary_time: float = 0.007
+    weak_current: float = 0.15
+    weak_weight: float = 0.2
     friction: float = 30.0
     braking: float = 5.0
     inertia: float = 0.342
@@ -122,11 +126,11 @@ class Supervision:
         torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
         self._excuse = np.where(self._contrary > 0.0, self._excuse, motion.pulls)
         pulled = np.where(sign > 0.0, self._excuse, 0.0)
-        strong = strength > limits.contrary_current
-        against = strong & (torque < -limits.contrary_share * strength - pulled)
+        weight = np.where(strength > limits.contrary_current, 1.0, limits.weak_weight)
+        against = (strength > limits.weak_current) & (torque < -limits.contrary_share * strength - pulled)
         known = ~np.isnan(torque)
         seconds = min(motion.seconds, BLOW * limits.contrary_time)
-        self._contrary = np.where(known, np.where(against, self._contrary + seconds, 0.0), self._contrary)
+        self._contrary = np.where(known, np.where(against, self._contrary + weight * seconds, 0.0), self._contrary)
 
     def _why_contrary(self, motion: Motion, i: int) -> str:
         return (
