@@ -8,19 +8,11 @@ import serial
 from soft_twin import serial_output
 from soft_twin.driving.can_bus import open_bus
 from soft_twin.driving.serial_port import SerialPort
-from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.serial_output import write_bytes
 
 MORE_THAN_FITS = bytes(range(256)) * 400
-
-
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
 
 
 @pytest.fixture

@@ -5,15 +5,7 @@ import pytest
 import serial
 
 from soft_twin.driving.can_bus import SlcanDecoder, open_bus, send_all
-from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError
-
-
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
 
 
 @pytest.fixture

@@ -10,19 +10,11 @@ from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_control import ValveControl
 from soft_twin.driving.valves import open_valves
 from soft_twin.emulation.dac_board import EmulatedDacBoard
-from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError
 
 from .simulated import DT, SimulatedWinches
 
 LIMITS = ChamberLimits((0.1e6, 0.3e6), rate=1e6, vent_rate=1e6, vented=0.1e6)
-
-
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,6 @@ import serial
 from soft_twin.emulation.ports import PseudoTerminal
 
 
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
-
-
 def _read(port, count, timeout=5.0):
     data, end = b"", time.monotonic() + timeout
     while len(data) < count and time.monotonic() < end:

@@ -2,15 +2,7 @@ import can
 import pytest
 import serial
 
-from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.emulation.slcan import SlcanAdapter, decode_frame, encode_frame
-
-
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
 
 
 @pytest.fixture

@@ -5,19 +5,11 @@ import time
 import numpy as np
 import pytest
 
-from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import DeviceError, InputError
 from soft_twin.sensing.clock import BoardClock
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_frames import HeaterDecoder, encode_sample
 from soft_twin.sensing.samples import ImuSample
-
-
-@pytest.fixture
-def port():
-    port = PseudoTerminal()
-    yield port
-    port.close()
 
 
 @pytest.fixture
