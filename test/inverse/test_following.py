@@ -35,3 +35,10 @@ def test_who_stays_behind_or_is_not_known_is_named(following):
 
 def test_who_was_told_nothing_follows(following):
     assert following.laggards(np.ones(6)) == []
+
+
+def test_a_clock_that_goes_back_begins_anew(following):
+    _ramp(following, 0.02)
+    following.tell(-100.0, np.zeros(6))
+    assert following.laggards(np.zeros(6)) == []
+    assert len(following.laggards(np.full(6, 0.019))) == 6

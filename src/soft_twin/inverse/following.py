@@ -21,7 +21,10 @@ class Following:
         self._names, self._told = inverse.names, deque[tuple[float, np.ndarray]]()
 
     def tell(self, time: float, values: np.ndarray) -> None:
-        """They are told coordinates of cables [m] and efforts of others [Pa], (a,), at a time [s]."""
+        """They are told coordinates of cables [m] and efforts of others [Pa], (a,), at a time [s]; one before the last
+        begins anew."""
+        if self._told and time < self._told[-1][0]:
+            self._told.clear()
         self._told.append((time, values))
         while self._told[0][0] < time - LATE:
             self._told.popleft()
