@@ -208,7 +208,7 @@ class _Drawer:
         """What is kept of a case; None where nothing is, or nothing whole."""
         try:
             return pickle.loads(self._path(case).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (*BROKEN, pickle.UnpicklingError, ImportError, AttributeError):  # the last two: another numpy wrote it
             return None
 
     def keep(self, case: Any, result: Any) -> Any:
