@@ -35,9 +35,10 @@ class TipSensor:
         self._feedback = TipFeedback(controller.twin.length)
         self._following = Following(controller.inverse)
         self._cables, self._chambers = len(node.robot.cable_names), len(node.robot.chamber_names)
-        self._measured = np.full(self._cables + self._chambers, np.nan)
+        self._actuators = np.full(self._cables + self._chambers, np.nan)
         self._heard = {"cables/state": -np.inf, "chambers/state": -np.inf}
         self._ticked: float | None = None
+        self._newest: tuple[float, np.ndarray] | None = None  # stamp [s] and tip (3,) [m] that no tick has taken yet
         self._refusal, self.open_because = "", "no tip/pose"
         self.refused: Counter[str] = Counter()
         node.listen(PoseStamped, "tip/pose", lambda message: self._take(message.header, message.pose), NEWEST)
@@ -60,6 +61,9 @@ class TipSensor:
         if tick.holding:
             self.forget()
             return
+        if self._newest is not None:
+            self._believe(*self._newest)
+            self._newest = None
         self._following.tell(stamp, self._controller.told)
         laggards = self._laggards()
         self._controller.lead_by(self._feedback.update(tick.tip, dt, not laggards))
@@ -82,7 +86,7 @@ class TipSensor:
         for count, topic in ((self._cables, "cables/state"), (self._chambers, "chambers/state")):
             if count and now - self._heard[topic] > UNKNOWN:
                 silent.append(f"without {topic} the actuators")
-        return silent or self._following.laggards(self._measured)
+        return silent or self._following.laggards(self._actuators)
 
     def _take_with_covariance(self, message: PoseWithCovarianceStamped) -> None:
         covariance = np.array(message.pose.covariance).reshape(6, 6)[:3, :3]
@@ -95,18 +99,22 @@ class TipSensor:
         self._take(message.header, message.pose.pose)
 
     def _take(self, header, pose) -> None:
-        stamp, stale_after = to_seconds(header.stamp), self._node.parameters.stale_after
-        age = self._node.now() - stamp
+        """Keep the newest measurement until there is a tick."""
         if not is_frame(header.frame_id, self._frame):
             self._refuse("frame", f"tip/pose in frame '{header.frame_id}': expected '{self._frame}'")
-        elif abs(age) > stale_after:
-            self._refuse("stale", f"tip/pose stamped {age:.2f} s ago: expected within {stale_after:g} s")
         else:
-            try:
-                self._feedback.measure(to_array(pose.position))
-                self._refusal = ""
-            except InputError as error:
-                self._refuse("unusable", str(error))
+            self._newest = to_seconds(header.stamp), to_array(pose.position)
+
+    def _believe(self, stamp: float, tip: np.ndarray) -> None:
+        age, stale_after = self._node.now() - stamp, self._node.parameters.stale_after
+        if abs(age) > stale_after:
+            self._refuse("stale", f"tip/pose stamped {age:.2f} s ago: expected within {stale_after:g} s")
+            return
+        try:
+            self._feedback.measure(tip)
+            self._refusal = ""
+        except InputError as error:
+            self._refuse("unusable", str(error))
 
     def _refuse(self, reason: str, message: str) -> None:
         self.refused[reason] += 1
@@ -122,6 +130,6 @@ class TipSensor:
     def _note(self, topic: str, own: slice, read, message, names) -> None:
         """What drivers say of actuators; those who are not known are NaN."""
         try:
-            self._measured[own], self._heard[topic] = read(message, names), self._node.steady_now()
+            self._actuators[own], self._heard[topic] = read(message, names), self._node.steady_now()
         except InputError:
-            self._measured[own] = np.nan
+            self._actuators[own] = np.nan

@@ -75,3 +75,12 @@ def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is
     follow(listener, False)
     listener.wait_for(lambda: listener.says("gravity_to_cables", "compensating"))
     listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
+
+
+def test_what_was_measured_long_ago_does_not_count_when_it_is_asked_for(robot, listener):
+    listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
+    robot.seen = False
+    listener.spin(0.8)
+    follow(listener, True)
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "the tip's loop is open"))
+    assert abs(robot.twin_tip[1]) < 2e-4
