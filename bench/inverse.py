@@ -1,8 +1,9 @@
 """The inverse on every robot with a body: targets made from feasible efforts, its answer against the loop's, its ticks.
 
 A target is where the tip of an equilibrium is, under gravity in any direction and random efforts within their limits,
-with half of the actuators idle. None of them may be called unreachable. Also the cold equilibrium of a body with a
-rigid plate and three cables outside it, as a neck has, and steps in time that are not solved to their end.
+with half of the actuators idle. None of them may be called unreachable. The loop, settled at such a target, is given
+another gravity at once: it may not go to and fro. Also the cold equilibrium of a body with a rigid plate and three
+cables outside it, as a neck has, and steps in time that are not solved to their end.
 """
 
 import argparse
@@ -35,6 +36,7 @@ GRAVITY = 9.81  # [m/s²]
 SHARE = 0.6  # of the highest effort, at the most
 IDLE = 0.5  # of the actuators
 TICKS = 60
+SETTLING, JUDGED, AT_REST = 100, 20, 2e-5  # ticks for a jump, of which so many at the end count; [m] a tick
 ATTITUDES = (135.0, 90.0, 45.0, 0.0, -45.0)  # [°] of the base, see the paper's Figure 11
 LENGTH, WIDTH, ARM = 0.1, 0.03, 0.05  # [m] of the neck-like body, and from its axis to its cables
 
@@ -55,8 +57,9 @@ def measure(targets: int = 20, seed: int = 0) -> list[Figure]:
         "arm": load_robot("arm").build_inverse(),
     }
     figures = [figure for name, each in inverses.items() for figure in _reached(name, each, targets, seed)]
+    jumps = [figure for name in ("slender", "finger", "arm") for figure in _jumps(name, inverses[name], targets, seed)]
     ticks = [figure for name in ("finger", "arm") for figure in _ticks(name, inverses[name].twin)]
-    return [*figures, *ticks, *_same_answers(slender), *_neck(), *_single_steps(slender)]
+    return [*figures, *jumps, *ticks, *_same_answers(slender), *_neck(), *_single_steps(slender)]
 
 
 def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figure]:
@@ -74,6 +77,33 @@ def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figur
         Figure(f"{name}.unsettled", "  not converged", sum(not s.converged for s in solutions), "", "0"),
         Figure(f"{name}.worst_mm", "  worst tip error", max(missed, default=np.nan), "mm"),
         Figure(f"{name}.iterations", "  linearisations: median", _median_iterations(solutions)),
+    ]
+
+
+def _jumps(name: str, inverse: Inverse, count: int, seed: int) -> list[Figure]:
+    """How many jumps of gravity the loop, which holds a target and reuses factorisations every other time, does not
+    settle after."""
+    controller, rng = load_robot(name).build_controller(inverse.twin), np.random.default_rng(seed)
+    settled, start = [], time.monotonic()
+    controller.enable(True)
+    upright = np.array(controller.target)
+    with contextlib.suppress(KeyboardInterrupt):
+        for i, (gravity, target) in enumerate(_feasible(inverse, count, seed)):
+            controller.reset()
+            controller.reuse = i % 2 == 0
+            controller.set_target(target if i % 4 < 2 else upright)
+            for _ in range(SETTLING):
+                controller.update(gravity)
+            other = rng.normal(size=3)
+            other *= GRAVITY / np.linalg.norm(other)
+            moved = np.linalg.norm(np.diff([controller.update(other).tip for _ in range(SETTLING)], axis=0), axis=1)
+            late = np.flatnonzero(moved > AT_REST)
+            settled.append(int(late[-1]) + 2 if len(late) else 1)
+            _progress(f"{name}, jumps", len(settled), count, time.monotonic() - start)
+    return [
+        Figure(f"{name}.jumps", f"{name}: jumps of gravity", len(settled)),
+        Figure(f"{name}.restless", "  after which it goes on", sum(n > SETTLING - JUDGED for n in settled), "", "0"),
+        Figure(f"{name}.settled_ticks", "  ticks until it did: median", float(np.median(settled or [np.nan]))),
     ]
 
 
