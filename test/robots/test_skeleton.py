@@ -17,7 +17,7 @@ TURN, SHIFT = Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix(), np.array([0.3,
 def bodies():
     """Twins of bodies, bent, with their skeletons, and where their nodes are at rest."""
     made = {}
-    for name in ("slender", "finger"):
+    for name in ("slender", "finger", "membrane"):  # whose tip is one node
         robot = soft_twin.load_robot(name)
         twin = robot.build_twin()
         twin.equilibrium(SIDEWAYS)
@@ -39,7 +39,7 @@ def in_base(skeleton, points):
     return poses
 
 
-@pytest.mark.parametrize("name", ["slender", "finger"])
+@pytest.mark.parametrize("name", ["slender", "finger", "membrane"])
 def test_what_moves_rigidly_is_found_exactly(bodies, name):
     twin, skeleton = bodies[name]
     rest = twin.body.mesh.nodes

@@ -63,7 +63,8 @@ class BodySkeleton(Skeleton):
         plates = zip(robot.plate_names, model.unknowns.plates, strict=True)
         others |= {plate_link(name): NodesFrame(nodes, mesh.nodes) for name, nodes in plates}
         frames = {**sections, TIP: named["tip"], **others}
-        self._fits = RigidFits(mesh.nodes, [frame.weights(mesh) for frame in frames.values()])
+        weights, around = zip(*((each.weights(mesh), each.around(mesh)) for each in frames.values()), strict=True)
+        self._fits = RigidFits(mesh.nodes, weights, around)
         parents = [BASE, *sections, *[BASE] * len(others)]
         super().__init__(list(frames), parents, mesh.nodes, _carried(robot))
 

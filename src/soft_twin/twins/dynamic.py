@@ -48,6 +48,7 @@ class DynamicTwin:
         (*_, low), (*_, high) = model.body.mesh.bounds
         self.stations = np.linspace(low, high, STATIONS)
         self._sections: dict[float, np.ndarray] = {}
+        self._around_tip: np.ndarray | None = None
         self.settle(STANDING.gravity)
 
     def settle(self, gravity: np.ndarray) -> None:
@@ -139,11 +140,13 @@ class DynamicTwin:
 
     @property
     def tip_direction(self) -> np.ndarray:
-        """(3,) axis of the frame "tip": the normal of the end section, +z undeformed."""
-        frame = self.frames["tip"]
+        """(3,) axis of the frame "tip": the normal of the end section, or of what is around a point; +z undeformed."""
+        frame, mesh = self.frames["tip"], self.model.body.mesh
         if isinstance(frame, NodesFrame):
             return frame.rotation(self)[:, 2].copy()
-        return section_normal(self.model.body.mesh, self.points, np.flatnonzero(self._weights(frame.z)))
+        if self._around_tip is None:
+            self._around_tip = frame.around(mesh)
+        return section_normal(mesh, self.points, self._around_tip)
 
     @property
     def centre_line(self) -> np.ndarray:

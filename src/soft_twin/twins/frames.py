@@ -14,6 +14,8 @@ from soft_twin.mesh.mesh import Mesh
 if TYPE_CHECKING:
     from soft_twin.twins.base import Twin
 
+ROUNDING = 1e-9  # of a node's weight
+
 
 class Frame(ABC):
     """A place on a twin's body."""
@@ -29,6 +31,10 @@ class Frame(ABC):
     @abstractmethod
     def weights(self, mesh: Mesh) -> np.ndarray:
         """(n,) of the nodes of a finite element body whose weighted mean is its position; other nodes have none."""
+
+    def around(self, mesh: Mesh) -> np.ndarray:
+        """Numbers of the nodes of a finite element body that it turns with: of a point, those around it."""
+        return np.flatnonzero(self.weights(mesh))
 
     def rotation(self, twin: "Twin") -> np.ndarray:
         """(3, 3) from the undeformed body.
@@ -78,7 +84,8 @@ class PointFrame(Frame):
                 + " m"
             )
         self._nodes = mesh.cells[cell[0]]
-        self._weights = mesh.element.values(natural_coordinates(mesh, cell, point))[0]
+        values = mesh.element.values(natural_coordinates(mesh, cell, point))[0]
+        self._weights = np.where(np.abs(values) > ROUNDING, values, 0.0)
 
     def position(self, twin):
         return self._weights @ twin.points[self._nodes]
@@ -88,6 +95,12 @@ class PointFrame(Frame):
 
     def weights(self, mesh):
         return _spread(mesh, self._nodes, self._weights)
+
+    def around(self, mesh):
+        """Those of all cells that it is in: one node may carry it all."""
+        own = self._nodes[self._weights != 0.0]
+        within = np.isin(mesh.cells, own).sum(axis=1) == len(own)
+        return np.unique(mesh.cells[within])
 
 
 class NodesFrame(Frame):

@@ -1,8 +1,8 @@
 """Frames on a deforming body as rigid transforms, all of them at once.
 
 A frame is some nodes with weights: its place is their weighted mean, its rotation the orthogonal factor of the polar
-decomposition of Σ x Rᵀ, where R are the nodes' arms in the undeformed body, from their plain mean: the rotation that
-fits them best (Kabsch 1976). One sparse product gives all places and all sums, one batch of singular value
+decomposition of Σ x Rᵀ, where R are arms of nodes in the undeformed body, from their plain mean: the rotation that fits
+them best (Kabsch 1976). One sparse product gives all places and all sums, one batch of singular value
 decompositions all rotations.
 """
 
@@ -15,10 +15,11 @@ from scipy.sparse import csr_matrix, vstack
 class RigidFits:
     """Frames on the nodes of one body."""
 
-    def __init__(self, rest: np.ndarray, weights: Sequence[np.ndarray]):
-        """`rest`: (n, 3) undeformed [m]. `weights`: (n,) of each frame, whatever they sum up to; nodes of weight 0 are
-        not its own."""
-        arms = [_arms(rest, np.flatnonzero(each)) for each in weights]
+    def __init__(self, rest: np.ndarray, weights: Sequence[np.ndarray], around: Sequence[np.ndarray] | None = None):
+        """`rest`: (n, 3) undeformed [m]. `weights`: (n,) of each frame, whatever they sum up to. `around`: numbers of
+        the nodes that each turns with; without, those that have a weight."""
+        around = [np.flatnonzero(each) for each in weights] if around is None else around
+        arms = [_arms(rest, nodes) for nodes in around]
         means = np.array(weights).reshape(-1, len(rest))
         self._count = len(arms)
         self._sums = vstack([csr_matrix(means / means.sum(axis=1, keepdims=True)), *arms], format="csr")
