@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
-from soft_twin.driving.valve_control import ValveControl
+from soft_twin.driving.valve_control import ValveControl, ValveParameters
 from soft_twin.errors import DescriptionError, DeviceError
 
 DT = 0.02
@@ -434,3 +434,21 @@ def test_after_a_pause_chambers_are_judged_by_what_is_measured_then(control):
     control.update(None, DT)
     control.update(low, DT)
     assert control.state(0.0).mode == "active"
+
+
+def test_what_is_astray_is_judged_by_the_limits_of_weak_chambers():
+    """A membrane of 4 kPa is never 20 kPa from its command, even where a valve is stuck."""
+    weak = ChamberLimits(pressure=(0.0, 4e3), rate=4e3, vent_rate=2e3)
+    control = Prompt(NAMES, weak, ValveParameters.within(weak))
+    control.enable()
+    stuck, told = np.array([1.0, 0.0, 1.0]), np.full(3, 3.5e3)
+    measured = np.zeros(3)
+    for _ in range(round(4.0 / DT)):
+        control.command(told)
+        measured = stuck * control.update(measured, DT)
+    assert "right is -4 kPa from its command: valve stuck" in control.state(0.0).faults[0]
+
+
+def test_wide_limits_are_judged_as_before():
+    assert ValveParameters.within(LIMITS) == ValveParameters()
+    assert ValveParameters.within(ChamberLimits((0.0, 30e3), 200e3, 50e3)) == ValveParameters()

@@ -12,6 +12,7 @@ from soft_twin.driving.pressure_sensors import PressureSensors
 from soft_twin.driving.pressures import ChamberLimits, chamber_limiter
 
 VENTED = "vented"
+WIDE = 30e3  # [Pa] from the lowest to the highest pressure
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class ValveParameters:
     lag: float = 0.1
     spare: float = 5e3
     longest_step: float = 0.1
+
+    @classmethod
+    def within(cls, limits: ChamberLimits) -> "ValveParameters":
+        """For chambers of these limits: where they are closer together than WIDE, pressures that are told apart are
+        smaller in proportion."""
+        share = min((limits.pressure[1] - limits.pressure[0]) / WIDE, 1.0)
+        return cls(tolerance=share * cls.tolerance, lead=share * cls.lead, spare=share * cls.spare)
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     names = drive.names_by_channel
     valves = open_valves(drive.backend, device, len(names))
     try:
-        return ValveDriver(names, limits, valves)
+        return ValveDriver(names, limits, valves, ValveParameters.within(limits))
     except DescriptionError:
         valves.release()
         raise
