@@ -72,6 +72,21 @@ def test_thickness_varies_as_it_says_and_the_upper_side_stays():
     np.testing.assert_array_equal(again.nodes, other.nodes)
 
 
+def test_what_the_emulated_robot_is_when_it_runs_is_not_the_realitys(reality, tmp_path):
+    """Its mesh, coarse for real time, its steps and its valves."""
+    pressures = np.array([1500.0, 500.0])
+    before = reality(scale=0.8, leak=0.1).shape(pressures)
+    mine = yaml.safe_load((tmp_path / "two_rooms.yaml").read_text(encoding="utf-8"))
+    voxels = dict(mine["robot"]["body"]["mesh"]["voxels"], cells=[7, 3, 2], along_y=[0.008, 0.06, 0.008])
+    hollows = [{**hollow, "last": [hollow["last"][0], 1, 0]} for hollow in voxels["hollows"]]
+    mine["robot"]["emulated"].update(mesh={"voxels": {**voxels, "hollows": hollows}}, step=0.05, leak=0.5)
+    path = tmp_path / "runs.yaml"
+    path.write_text(yaml.safe_dump(mine), encoding="utf-8")
+    robot, learning = learnable(path)
+    assert len(robot.build_emulated_model().body.mesh.nodes) < len(robot.build_model().body.mesh.nodes)
+    np.testing.assert_array_equal(SurfaceReality(robot, learning).shape(pressures), before)
+
+
 def test_what_is_no_number_is_refused(reality):
     own = reality()
     with pytest.raises(InputError, match="pressures"):

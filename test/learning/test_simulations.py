@@ -91,6 +91,24 @@ def test_simulations_that_fail_are_told_by_number_and_left_out():
         gathered([good] * 3 + [bad] * 2 + [good] * 5)
 
 
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        (lambda robot: [chamber.update(channel=i) for i, chamber in enumerate(robot["chambers"])], True),
+        (lambda robot: robot.update(valves={"backend": "modbus", "rate": 4e3}, imus=[{"name": "base"}]), True),
+        (lambda robot: robot["emulated"].update(mesh=robot["body"]["mesh"], step=0.05, valve_lag=0.1), True),
+        (lambda robot: robot["emulated"].update(young_modulus_scale=0.7), False),
+        (lambda robot: robot["chambers"][1].update(pressure=[0.0, 2e3]), False),
+        (lambda robot: robot["body"]["materials"][0].update(poisson_ratio=0.4), False),
+    ],
+)
+def test_what_is_learned_belongs_to_the_body_whatever_valves_it_has(tmp_path, change, same):
+    before, mine = description_hash(two_rooms(tmp_path)), content()
+    change(mine["robot"])
+    (tmp_path / "two_rooms.yaml").write_text(yaml.safe_dump(mine), encoding="utf-8")
+    assert (description_hash(soft_twin.load_robot(tmp_path / "two_rooms.yaml")) == before) == same
+
+
 def test_a_robot_without_a_part_learning_is_told():
     with pytest.raises(UsageError, match="nothing of robot 'finger' is learned"):
         learnable("finger")

@@ -1,8 +1,8 @@
 """The emulated reality of a robot whose surface is learned: richer physics than its twin's, at rest under pressures.
 
-Its law is Mooney–Rivlin's; threads, errors of thickness, leaks and creep are what `learning.reality` says. Creep is a
-loss of stiffness, E (1 − g (1 − e^{−t/τ})) after the time t under load; at rest, all moduli times s are the same as all
-loads over s.
+Its mesh is the twin's: that of `emulated` is as coarse as real time asks for. Its law is Mooney–Rivlin's; threads,
+errors of thickness, leaks and creep are what `learning.reality` says. Creep is a loss of stiffness, E (1 − g (1 −
+e^{−t/τ})) after the time t under load; at rest, all moduli times s are the same as all loads over s.
 """
 
 from dataclasses import replace
@@ -44,7 +44,7 @@ class SurfaceReality:
         random, self._learning = np.random.default_rng(learning.seed), learning
         body = robot.description.body
         own = replace(robot, description=_with_fibres(robot.description, learning))
-        mesh = build_mesh(robot.description.emulated.mesh or body.mesh, robot.path.resolve().parent)
+        mesh = build_mesh(body.mesh, robot.path.resolve().parent)
         if learning.reality.thickness is not None:
             mesh = uneven(mesh, learning.reality.thickness, random)
         material = body.materials[0]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²] in base_link
 INFLATION_STEPS = 17
 MOST_FAILURES = 0.02  # share of the simulations
+RUNNING = ("motor_lag", "valve_lag", "fill_rate", "leak", "step", "mesh")  # of `emulated`: no shape at rest knows them
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,23 @@ def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
 
 
 def description_hash(robot: FemRobot) -> str:
-    """SHA-256 of what a robot's description says of the robot, as hexadecimal digits; comments do not count."""
-    return hashlib.sha256(robot.description.model_dump_json().encode()).hexdigest()
+    """SHA-256 of what a robot's description says of the robot, as hexadecimal digits.
+
+    Comments do not count, nor what moves no surface: winches, valves and their channels, IMUs, and what the emulated
+    robot is when it runs.
+    """
+    said = robot.description
+    running = {name: type(said.emulated).model_fields[name].default for name in RUNNING}
+    plain = said.model_copy(
+        update={
+            "winches": None,
+            "valves": None,
+            "imus": (),
+            "chambers": tuple(each.model_copy(update={"channel": None}) for each in said.chambers),
+            "emulated": said.emulated.model_copy(update=running),
+        }
+    )
+    return hashlib.sha256(plain.model_dump_json().encode()).hexdigest()
 
 
 def surface_of(twin: FemTwin, name: str) -> SurfaceMesh:
