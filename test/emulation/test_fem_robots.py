@@ -12,6 +12,7 @@ from soft_twin.emulation.imus import FeltMotion
 from soft_twin.emulation.plant import AIR, Plant, Plates
 from soft_twin.emulation.robot import EmulatedRobot
 from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.equilibrium import equilibrium
 
 UPRIGHT = MovingBase(np.array([0.0, 0.0, -9.81]))
@@ -60,6 +61,18 @@ def test_a_chamber_that_grows_at_once_keeps_its_gas(finger):
     now = plant._rest_volumes[2] + plant.coordinates[2]
     assert abs(now / volume - 1.0) > 1e-3
     assert (plant.efforts[2] + AIR) * now == pytest.approx((pressure + AIR) * volume, rel=2e-4)
+
+
+def test_a_tip_that_is_a_point_is_turned_as_what_is_around_it():
+    """In the middle of a sheet that air lifts it stands upright; with the body turned as one, it is turned so."""
+    plant = Plant(load_robot("membrane"))
+    for _ in range(40):
+        plant.step(0.05, 3e3 * (np.arange(9) == 4), UPRIGHT)
+    assert plant.tip[2] > 0.02
+    np.testing.assert_allclose(plant.tip_direction, [0.0, 0.0, 1.0], atol=1e-3)
+    turn, rest = Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix(), plant.model.rest
+    plant.restart(Pose(rest.points @ turn.T, rest.centres, rest.rotations))
+    np.testing.assert_allclose(plant.tip_direction, turn[:, 2], atol=1e-12)
 
 
 def test_an_imu_on_a_plate_feels_gravity_turned_with_the_plate(finger):
