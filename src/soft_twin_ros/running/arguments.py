@@ -48,6 +48,7 @@ OF_A_ROBOT = {
     "can": Argument("", "serial device of its CAN adapter, or network interface of socketcan"),
     "valves": Argument("", "serial device of its valves' board, or host:port of a Modbus terminal"),
     "plate_imu": Argument("", "serial device of the IMU board on its plate"),
+    "weights": Argument("", "file that `soft-twin train` wrote: the node shape_to_pressures takes shapes, by it"),
     "emulated": Argument("", "true: an emulated robot; false: a real one; default: emulated where no device is named"),
     "device_folder": Argument("", "where an emulated robot puts its devices; default: one for its namespace"),
     "managed": Argument("false", "true: the node `bringup` configures and activates the others, one after the other"),
@@ -111,8 +112,8 @@ class RobotRequest:
             raise UsageError(f"namespace:={namespace}: expected letters, digits and _, with / between names")
         devices = _devices(values)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
-        managed = flag("managed", values["managed"])
-        specs = graph(robot, devices, emulation, values["recording"] or None, namespace, managed)
+        managed, recording = flag("managed", values["managed"]), values["recording"] or None
+        specs = graph(robot, devices, emulation, recording, namespace, managed, weights=values["weights"])
         return cls(robot, namespace, specs, devices is None)
 
 

@@ -16,13 +16,14 @@ from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 
 POSE = "pose_to_cables"
+SHAPE = "shape_to_pressures"
 OPTIONAL = {  # nodes that are not in every graph of their robot
     *("recorder", "emulated_robot", "pressures_to_valves"),
-    *(POSE, "plate_imu_to_gravity"),
+    *(POSE, "plate_imu_to_gravity", SHAPE),
 }
 MANAGED = (  # nodes with a managed node's life cycle, in the order in which they are brought up
     *("imu_to_gravity", "plate_imu_to_gravity", "imus_to_inclinations", "cables_to_motors", "pressures_to_valves"),
-    *("struts_to_shape", "gravity_to_cables", "gravity_to_actuators", "pose_to_cables"),
+    *("struts_to_shape", "gravity_to_cables", "gravity_to_actuators", POSE, SHAPE),
 )
 PROGRAMS = {"plate_imu_to_gravity": "imu_to_gravity"}  # of nodes that are not called as their program is
 EMULATED = ("emulated_robot", "emulated_arm")  # nodes that stand in for a robot
@@ -93,6 +94,7 @@ def graph(
     namespace: str | None = None,
     managed: bool = False,
     solver: str = "",
+    weights: str | Path = "",
 ) -> list[NodeSpec]:
     """The nodes of a robot, in the order in which they are best started.
 
@@ -105,9 +107,10 @@ def graph(
         managed: nodes do not configure and activate themselves: one more, `bringup`, does.
         solver: the node that says what the actuators shall do; default: `pose_to_cables` where the description has it
             among its nodes, else the one that holds the tip, see `solver_of`.
+        weights: file that `soft-twin train` wrote: the solver is `shape_to_pressures`, which gives a surface its shape.
 
     Raises:
-        UsageError: there is no graph for this kind of robot.
+        UsageError: there is no graph for this kind of robot, or weights are of no use to it.
         DescriptionError: the description has parameters for a node that the robot has not.
     """
     kind = type(robot)
@@ -115,9 +118,11 @@ def graph(
         raise UsageError(f"no node graph for robots like '{robot.name}' ({kind.__name__})")
     namespace = (namespace or robot.name).strip("/")
     folder = str(own_folder(robot.name, namespace))
-    solver = solver or (POSE if POSE in robot.nodes else "")
+    solver = _shaping(robot, weights) if weights else solver or (POSE if POSE in robot.nodes else "")
     own = GRAPHS[kind](robot, devices, {"device_folder": folder} | dict(emulation or {}), recording, solver)
-    unknown = set(robot.nodes) - set(own) - OPTIONAL
+    if weights:
+        own[SHAPE] = {"weights": str(Path(weights).resolve())}
+    unknown = set(robot.nodes) - set(own) - OPTIONAL - ({solver_of(robot)} if solver else set())
     if unknown:
         raise DescriptionError(f"{robot.path}: nodes: there is no {', '.join(sorted(unknown))}, only {', '.join(own)}")
     if managed:
@@ -127,6 +132,19 @@ def graph(
         NodeSpec(PROGRAMS.get(name, name), name, namespace, common | robot.nodes.get(name, {}) | parameters)
         for name, parameters in own.items()
     ]
+
+
+def _shaping(robot: Robot, weights: str | Path) -> str:
+    """The solver that takes shapes.
+
+    Raises:
+        UsageError: the robot has no chambers, or there is no such file.
+    """
+    if not (isinstance(robot, DrivenRobot) and robot.chamber_names):
+        raise UsageError(f"weights {weights}: '{robot.name}' has no chambers that give a surface its shape")
+    if not Path(weights).is_file():
+        raise UsageError(f"weights {weights}: there is no such file; `soft-twin train {robot.name}` writes one")
+    return SHAPE
 
 
 def _brought_up(nodes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -155,7 +173,7 @@ def _driven(
     patience = {"stale_after": EMULATED_PATIENCE} if emulated else {}
     nodes["imu_to_gravity"] = there | robot.nodes.get("imu_to_gravity", {}) | {"device": devices.imu}
     solver = solver or solver_of(robot)
-    nodes[solver] = patience | robot.nodes.get(solver, {})
+    nodes[solver] = {} if solver == SHAPE else patience | robot.nodes.get(solver, {})
     if solver == POSE:
         own = robot.nodes.get("plate_imu_to_gravity", {})
         nodes["plate_imu_to_gravity"] = there | own | _plate_imu(robot) | {"device": devices.plate_imu}

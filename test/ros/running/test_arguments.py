@@ -137,7 +137,11 @@ def test_a_slender_robot_with_a_micro_ros_board_has_no_imu_device():
 
 @pytest.mark.parametrize(
     ("robot", "drivers"),
-    [("finger", ["cables_to_motors", "pressures_to_valves"]), ("arm", ["pressures_to_valves"])],
+    [
+        ("finger", ["cables_to_motors", "pressures_to_valves"]),
+        ("arm", ["pressures_to_valves"]),
+        ("membrane", ["pressures_to_valves"]),
+    ],
 )
 def test_robots_with_chambers_are_emulated_until_a_device_is_named(robot, drivers):
     chain = ["imu_to_gravity", "gravity_to_actuators", *drivers]
@@ -145,3 +149,10 @@ def test_robots_with_chambers_are_emulated_until_a_device_is_named(robot, driver
     real = by_name(asked(robot, imu="/dev/imu", valves="/dev/valves"))
     assert list(real) == chain
     assert real["pressures_to_valves"].parameters["device"] == "/dev/valves"
+
+
+def test_weights_are_an_argument_of_launch(tmp_path):
+    (tmp_path / "mine.safetensors").touch()
+    nodes = by_name(asked("membrane", weights=str(tmp_path / "mine.safetensors"), valves="terminal:502"))
+    assert list(nodes) == ["imu_to_gravity", "shape_to_pressures", "pressures_to_valves"]
+    assert nodes["pressures_to_valves"].parameters["device"] == "terminal:502"

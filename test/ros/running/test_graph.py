@@ -1,4 +1,5 @@
 import ast
+import dataclasses
 import importlib
 import inspect
 import json
@@ -8,13 +9,16 @@ import pytest
 import yaml
 
 from soft_twin import load_robot
-from soft_twin.errors import DescriptionError
+from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.resources import folder
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin_ros.running.graph import Devices, NodeSpec, emulated_devices, graph, own_folder
 
 DRAWN = {f"rviz_default_plugins/{name}": kind for name, kind in (("Marker", "Marker"), ("MarkerArray", "MarkerArray"))}
-DRAWN["rviz_default_plugins/Pose"] = "PoseStamped"  # what RViz's displays subscribe to
+DRAWN |= {
+    "rviz_default_plugins/Pose": "PoseStamped",
+    "rviz_default_plugins/PointCloud2": "PointCloud2",
+}  # what is drawn
 
 
 def offers(executable):
@@ -159,15 +163,53 @@ def test_a_plate_without_an_imu_cannot_be_held(tmp_path):
         graph(load_robot(tmp_path / "neck.yaml"))
 
 
-@pytest.mark.parametrize("name", ["arm", "finger", "neck", "slender", "tm40"])
-def test_a_robot_has_a_launch_file_and_a_view_of_its_own_topics(name):
+@pytest.fixture
+def weights(tmp_path):
+    """A file that is there: nobody reads it here."""
+    path = tmp_path / "membrane.safetensors"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize("name", ["arm", "finger", "membrane", "neck", "slender", "tm40"])
+def test_a_robot_has_a_launch_file_and_a_view_of_its_own_topics(name, weights):
     assert f'robot_launch("{name}")' in (folder("launch") / f"{name}.launch.py").read_text(encoding="utf-8")
     view = yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
     drawn = [display for display in view["Displays"] if "Topic" in display]
-    offered = {topic: kind for node in graph(load_robot(name)) for topic, kind in offers(node.executable).items()}
+    nodes = graph(load_robot(name)) + (graph(load_robot(name), weights=weights) if name == "membrane" else [])
+    offered = {topic: kind for node in nodes for topic, kind in offers(node.executable).items()}
     for display in drawn:
         assert offered[display["Topic"]["Value"].removeprefix(f"/{name}/")] == DRAWN[display["Class"]], display["Name"]
     links = {link.get("name") for link in ElementTree.parse(folder("urdf") / f"{name}.urdf").iter("link")}
     frames = {view["Global Options"]["Fixed Frame"]}
     frames |= {display["Reference Frame"] for display in view["Displays"] if "Reference Frame" in display}
     assert drawn and frames <= links
+
+
+def test_weights_have_shapes_taken_in_place_of_the_tip(weights):
+    membrane = load_robot("membrane")
+    plain, shaped = by_name(graph(membrane)), by_name(graph(membrane, weights=weights, managed=True))
+    chain = ["emulated_robot", "imu_to_gravity", "shape_to_pressures", "pressures_to_valves"]
+    assert list(plain) == [*chain[:2], "gravity_to_actuators", chain[3]]
+    assert list(shaped) == [*chain, "bringup"]
+    node = shaped["shape_to_pressures"].parameters
+    assert node == {"robot": str(membrane.path), "weights": str(weights), "autostart": False}
+    assert shaped["bringup"].parameters["nodes"] == ["imu_to_gravity", "pressures_to_valves", "shape_to_pressures"]
+
+
+def test_the_description_may_say_how_shapes_are_taken(weights):
+    membrane = load_robot("membrane")
+    told = dataclasses.replace(membrane, nodes=membrane.nodes | {"shape_to_pressures": {"pose": "fixed"}})
+    assert by_name(graph(told, weights=weights))["shape_to_pressures"].parameters["pose"] == "fixed"
+    assert "shape_to_pressures" not in by_name(graph(told))
+
+
+@pytest.mark.parametrize("name", ["slender", "tm40"])
+def test_weights_are_of_no_use_to_a_robot_without_chambers(name, weights):
+    with pytest.raises(UsageError, match=f"'{name}' has no chambers that give a surface its shape"):
+        graph(load_robot(name), weights=weights)
+
+
+def test_weights_that_are_not_there_are_named():
+    with pytest.raises(UsageError, match="weights /nowhere: there is no such file; `soft-twin train membrane` writes"):
+        graph(load_robot("membrane"), weights="/nowhere")

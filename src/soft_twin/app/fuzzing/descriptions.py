@@ -10,7 +10,7 @@ import yaml
 
 from soft_twin.resources import folder
 
-ROBOTS = ("slender", "finger", "arm", "neck", "tm40")
+ROBOTS = ("slender", "finger", "arm", "membrane", "neck", "tm40")
 ABSURD = (1e15, -1e15, 1e300, float("inf"), float("-inf"), float("nan"))
 WRONG = ({}, [], "text!", None, True, [[1.0]], {"a": 1}, "5", [None], {"x": {"y": {}}})
 EVIL = ("../../evil", "", "a b", "/etc/passwd", "x" * 5000, "\u202eevil", "a\nb", "-rf", "~", "${HOME}", "a/b", "é")
