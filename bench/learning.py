@@ -113,7 +113,7 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), simulations, random))
     shapes, _ = learn_shapes(
         gathered(_simulated(robot, learning, inflation, pressures)),
-        surface_of(robot.build_twin(), learning.surface),
+        surface_of(robot.build_twin(), learning.surface, learning.parts),
         pressure_limits(robot),
         inflation,
         learning.shape_layers,
@@ -132,7 +132,7 @@ def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[s
     digest, results, start = description_hash(robot), [], time.monotonic()
     for row in pressures:
         filled = [np.interp(p, inflation.pressures, v) for p, v in zip(row, inflation.volumes.T, strict=True)]
-        results.append(simulate(str(robot.path), digest, learning.surface, np.array([row, filled])))
+        results.append(simulate(str(robot.path), digest, learning.surface, np.array([row, filled]), learning.parts))
         left = (time.monotonic() - start) / len(results) * (len(pressures) - len(results))
         terminal_progress(f"simulation {len(results)} of {len(pressures)}, {time_left(left)}")
     return results

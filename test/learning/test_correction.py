@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import identity
 from small_membrane import two_rooms
 from test_flattening import sheet
 
@@ -42,7 +43,7 @@ def learned(robot):
     pressures = INFLATION.pressures_of(inflation_shares(2, 120))
     points = np.array([shape(each) for each in pressures])
     simulations = Simulations(pressures, points, np.zeros(120, bool), {})
-    shapes, error = learn_shapes(simulations, SurfaceMesh(np.arange(169), 0.1 * PLANE, TRIANGLES), LIMITS, INFLATION, 2)
+    shapes, error = learn_shapes(simulations, SurfaceMesh(identity(169), 0.1 * PLANE, TRIANGLES), LIMITS, INFLATION, 2)
     random = np.random.default_rng(0)
     seen = INFLATION.pressures_of(random_shares(2, 8, random))
     up = np.tile([0.0, 0.0, 1.0], (169, 1))

@@ -164,6 +164,11 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
         ),
         (lambda robot: robot["body"]["mesh"]["sweep"].update(inner_diameter=0.0), "a middle that is full there are no"),
         (lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][0].update(last=[1, 12, 6]), "is no cell of a body of"),
+        (
+            lambda robot: robot["body"]["mesh"]["sweep"].update(radial=[0.005, 0.005]),
+            "radial: 2 layers of 0.01 m in all",
+        ),
+        (lambda robot: robot["body"]["mesh"]["sweep"].update(along=[0.06]), "along: 1 layers of 0.06 m in all are not"),
         (lambda robot: robot["body"]["mesh"].update(stl={}), "mesh"),
         (lambda robot: robot["body"]["fibres"][0].pop("around"), "expected one of 'direction' and 'around'"),
     ],
@@ -192,6 +197,31 @@ def test_hollows_of_a_sweep_are_where_they_are_said_to_be(twin):
         x, y, z = twin.body.mesh.nodes[np.unique(room)].mean(axis=0)
         assert np.degrees(np.arctan2(y, x)) == pytest.approx(angle, abs=1e-6)
         assert z == pytest.approx(0.030, abs=1e-6)
+
+
+def test_rings_and_layers_of_a_sweep_are_as_thick_as_they_are_said_to_be():
+    hollow = {"name": "room", "first": [1, 0, 1], "last": [1, 2, 1]}
+    mesh = mesh_of(
+        sweep={
+            "outer_diameter": 0.04, "inner_diameter": 0.01, "length": 0.1, "divisions": [3, 12, 3], "element": "hex20r",
+            "radial": [0.004, 0.008, 0.003], "along": [0.01, 0.07, 0.02], "hollows": [hollow],
+        }
+    )  # fmt: skip
+    room = mesh.nodes[np.unique(mesh.surface("room"))]
+    radius = np.hypot(*room[:, :2].T)
+    np.testing.assert_allclose([radius.min(), radius.max()], [0.009, 0.017], atol=1e-12)
+    np.testing.assert_allclose([room[:, 2].min(), room[:, 2].max()], [0.01, 0.08], atol=1e-12)
+    wedge = 0.25 * np.pi * (0.017**2 - 0.009**2) * 0.07
+    assert -enclosed_volume(mesh.nodes, mesh.surface("room")) == pytest.approx(wedge, rel=0.03)
+    np.testing.assert_allclose(np.hypot(*mesh.nodes[np.unique(mesh.surface("outside")), :2].T), 0.02, atol=1e-12)
+
+
+def test_a_grading_and_lengths_contradict_each_other():
+    sweep = {"outer_diameter": 0.04, "inner_diameter": 0.01, "length": 0.1, "divisions": [1, 6, 2], "element": "hex8"}
+    with pytest.raises(ValueError, match="leave one of them out"):
+        mesh_of(sweep={**sweep, "along": [0.04, 0.06], "grading": 1.5})
+    with pytest.raises(ValueError, match="give a lumen"):
+        mesh_of(sweep={**sweep, "inner_diameter": 0.0, "divisions": [1, 8, 2], "radial": [0.02]})
 
 
 def test_a_stack_has_volumes_and_the_chamber_between_its_layers():

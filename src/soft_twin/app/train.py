@@ -30,13 +30,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.epochs < 1:
         raise UsageError(f"--epochs {arguments.epochs}: expected 1 or more")
     robot, learning = learnable(arguments.robot)
-    surface, limits = surface_of(robot.build_twin(), learning.surface), pressure_limits(robot)
+    surface, limits = surface_of(robot.build_twin(), learning.surface, learning.parts), pressure_limits(robot)
     size = float((surface.points.max(axis=0) - surface.points.min(axis=0)).max())
     recording = read_recording(arguments.data, robot.chamber_names, limits, size)
     store = arguments.store or Path("out/train") / robot.name
     count = learning.simulations if arguments.simulations is None else arguments.simulations
     workers = Workers.of(arguments)
-    simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress)
+    simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress, learning.parts)
     options = {"seed": arguments.seed, "epochs": arguments.epochs, "say": terminal_progress}
     shapes, error = learn_shapes(
         simulations, surface, limits, inflation_of(robot, store), learning.shape_layers, **options

@@ -21,6 +21,7 @@ from soft_twin.descriptions.kinds_of_value import (
 from soft_twin.descriptions.part import Part
 
 MOST_CELLS = 100_000
+SAME_SIZE = 0.02  # by which two meshes of one body may differ
 TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
 CELL = Several(Whole(0, 500), 3, 3)
 SIZE = Several(Number(1e-4, 10.0, "m"), 3, 3)
@@ -98,6 +99,8 @@ class Sweep(Part):
     grading: Annotated[float, Number(0.2, 5.0)] = Field(
         default=1.0, description="above 1: cells get shorter towards the base"
     )
+    radial: Lengths = Field(default=(), description="thickness of each ring of cells, from inside; without: all alike")
+    along: Lengths = Field(default=(), description="of each layer of cells, from the base; without: as `grading` says")
     element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
     hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
 
@@ -110,10 +113,20 @@ class Sweep(Part):
     def _fits_together(self) -> "Sweep":
         in_limits(self.inner_diameter, 0.0, 0.99 * self.outer_diameter, "inner_diameter")
         check_cells(self.divisions, "divisions")
+        self._check_lengths()
         if self.hollows and not self.inner_diameter:
             raise mistake("around a middle that is full there are no hollows: give a lumen", "inner_diameter")
         check_hollows(self.hollows, self.divisions)
         return self
+
+    def _check_lengths(self) -> None:
+        radial, _, along = self.divisions
+        _check_lengths(self.radial, radial, 0.5 * (self.outer_diameter - self.inner_diameter), "radial")
+        _check_lengths(self.along, along, self.length, "along")
+        if self.radial and not self.inner_diameter:
+            raise mistake("of a middle that is full there are no rings: give a lumen", "radial")
+        if self.along and self.grading != 1.0:
+            raise mistake("the layers' lengths are in `along`: leave one of them out", "grading")
 
 
 class StackRing(Part):
@@ -253,6 +266,13 @@ class MeshSource(Part):
         if self.file is None and self.element is not None:
             raise mistake("belongs to 'file': a generator has an element of its own", "element")
         return self
+
+
+def check_same_size(own: MeshSource, body: MeshSource, *at: str) -> None:
+    """Raise a mistake where a mesh of a body's own is not as large as the body's."""
+    if any(abs(a - b) > SAME_SIZE * b for a, b in zip(own.extent, body.extent, strict=True)):
+        found, wanted = (" x ".join(f"{length:g}" for length in each.extent) for each in (own, body))
+        raise mistake(f"measures {found} m, the body {wanted} m: it is the same body", *at)
 
 
 def _check_lengths(lengths: Sequence[float], count: int, size: float, key: str) -> None:

@@ -8,13 +8,11 @@ from pydantic import Field, model_validator
 from soft_twin.descriptions.body import Damping, Imu, Material
 from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
-from soft_twin.descriptions.fem_mesh import MeshSource
+from soft_twin.descriptions.fem_mesh import MeshSource, check_same_size
 from soft_twin.descriptions.frames import NamedFrame
 from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, mistake
 from soft_twin.descriptions.obstacles import AnyObstacle, Direction, check_passage, directed
 from soft_twin.descriptions.part import Part
-
-SAME_SIZE = 0.02  # by which two meshes of one body may differ
 
 
 class VolumeMaterial(Material):
@@ -151,12 +149,8 @@ class FemRobot(Part):
 
     def _check_emulated(self) -> None:
         """The emulated robot's body is as large as the twin's, whatever its mesh."""
-        own, body = self.emulated.mesh, self.body.mesh.extent
-        if own is None:
-            return
-        if any(abs(a - b) > SAME_SIZE * b for a, b in zip(own.extent, body, strict=True)):
-            found, wanted = (" x ".join(f"{length:g}" for length in size) for size in (own.extent, body))
-            raise mistake(f"measures {found} m, the body {wanted} m: it is the same body", "emulated", "mesh")
+        if self.emulated.mesh is not None:
+            check_same_size(self.emulated.mesh, self.body.mesh, "emulated", "mesh")
 
     def _check_plates(self) -> None:
         """IMUs and frames are on plates that there are."""

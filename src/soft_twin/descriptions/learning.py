@@ -2,22 +2,33 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from soft_twin.descriptions.fem_actuators import Place
+from soft_twin.descriptions.fem_mesh import MeshSource
 from soft_twin.descriptions.fem_robot import BodyFibres
-from soft_twin.descriptions.kinds_of_value import NAMED, Interval, Number, Whole
+from soft_twin.descriptions.kinds_of_value import NAMED, Interval, Number, Whole, mistake
 from soft_twin.descriptions.part import Part
 
 
 class Thickness(Part):
-    """Errors of a sheet's thickness: a smooth random field, the sheet's upper side being where it should be."""
+    """Errors of thickness of a sheet, or of the wall of a tube around z: a smooth random field, the sheet's upper and
+    the wall's outer side being where they should be."""
 
-    sheet: Annotated[tuple[float, float], Interval(Number(-10.0, 10.0, "m"))] = Field(
-        description="lower and upper side, z in the undeformed body"
+    sheet: Annotated[tuple[float, float] | None, Interval(Number(-10.0, 10.0, "m"))] = Field(
+        default=None, description="lower and upper side, z in the undeformed body"
+    )
+    wall: Annotated[tuple[float, float] | None, Interval(Number(0.0, 10.0, "m"))] = Field(
+        default=None, description="inner and outer radius in the undeformed body"
     )
     deviation: Annotated[float, Number(0.0, 0.3)] = Field(description="standard deviation over the thickness")
     length: Annotated[float, Number(1e-4, 10.0, "m")] = Field(description="over which it changes")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Thickness":
+        if (self.sheet is None) == (self.wall is None):
+            raise mistake("expected one of 'sheet' and 'wall'")
+        return self
 
 
 class SurfaceReality(Part):
@@ -26,7 +37,10 @@ class SurfaceReality(Part):
     second_constant: Annotated[float, Number(0.0, 0.9)] = Field(
         default=0.0, description="share of Mooney–Rivlin's c2 in c1 + c2, its law"
     )
-    thickness: Thickness | None = Field(default=None, description="errors of a sheet's thickness")
+    mesh: MeshSource | None = Field(
+        default=None, description="of its own, of the same body, with the names that the robot speaks of"
+    )
+    thickness: Thickness | None = Field(default=None, description="errors of a sheet's thickness, or a wall's")
     fibres: tuple[BodyFibres, ...] = Field(default=(), max_length=20, description="that the twin knows nothing of")
     leak: Annotated[float, Number(0.0, 0.5)] = Field(
         default=0.0, description="share of its pressure that a chamber loses on the way, on average"
@@ -55,6 +69,9 @@ class Learning(Part):
     """What is learned of a robot's surface, and from how much."""
 
     surface: Annotated[str, NAMED] = Field(description="of the mesh")
+    parts: Annotated[int, Whole(1, 20)] = Field(
+        default=1, description="of each edge of its faces: above 1, faces are as curved as their element"
+    )
     simulations: Annotated[int, Whole(2, 1_000_000)] = Field(
         default=1000, description="shapes of the twin, all corners of the pressures among them"
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from soft_twin.descriptions.cable_tube import CableTube
+from soft_twin.descriptions.fem_mesh import check_same_size
 from soft_twin.descriptions.fem_robot import FemRobot
 from soft_twin.descriptions.kinds_of_value import NAME, NodeParameters, mistake
 from soft_twin.descriptions.learning import Learning
@@ -29,4 +30,7 @@ class Description(Part):
     def _can_be_learned(self) -> "Description":
         if self.learning is not None and not (isinstance(self.robot, FemRobot) and self.robot.chambers):
             raise mistake("is of a robot of kind fem that chambers move, this one is not", "learning")
+        own = None if self.learning is None else self.learning.reality.mesh
+        if own is not None:
+            check_same_size(own, self.robot.body.mesh, "learning", "reality", "mesh")
         return self

@@ -1,8 +1,9 @@
 """The emulated reality of a robot whose surface is learned: richer physics than its twin's, at rest under pressures.
 
-Its mesh is the twin's: that of `emulated` is as coarse as real time asks for. Its law is Mooney–Rivlin's; threads,
-errors of thickness, leaks and creep are what `learning.reality` says. Creep is a loss of stiffness, E (1 − g (1 −
-e^{−t/τ})) after the time t under load; at rest, all moduli times s are the same as all loads over s.
+Its mesh is the twin's, or a finer one: that of `emulated` is as coarse as real time asks for. Its law is
+Mooney–Rivlin's; threads, errors of thickness, leaks and creep are what `learning.reality` says. Creep is a loss of
+stiffness, E (1 − g (1 − e^{−t/τ})) after the time t under load; at rest, all moduli times s are the same as all loads
+over s.
 """
 
 from dataclasses import replace
@@ -15,7 +16,8 @@ from soft_twin.errors import InputError
 from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.mesh.mesh import Mesh, split_faces
+from soft_twin.mesh.facets import facets
+from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fem_models import FemBuilder
 from soft_twin.robots.fem_robot import FemRobot
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²]
 WAVES = 60  # of the field of thickness
+TINY = 1e-12  # [m] radius of what is on the axis
 
 
 class SurfaceReality:
@@ -44,16 +47,15 @@ class SurfaceReality:
         random, self._learning = np.random.default_rng(learning.seed), learning
         body = robot.description.body
         own = replace(robot, description=_with_fibres(robot.description, learning))
-        mesh = build_mesh(body.mesh, robot.path.resolve().parent)
+        mesh = build_mesh(learning.reality.mesh or body.mesh, robot.path.resolve().parent)
         if learning.reality.thickness is not None:
             mesh = uneven(mesh, learning.reality.thickness, random)
         material = body.materials[0]
         scale = robot.description.emulated.young_modulus_scale
         law = _law(scale * material.young_modulus, material.poisson_ratio, learning.reality.second_constant)
         self._model = FemBuilder(own, emulated=True, mesh=mesh, law=law).model()
-        faces = mesh.surface(learning.surface)
-        self._nodes, numbered = np.unique(split_faces(faces), return_inverse=True)
-        self.triangles = numbered.reshape(-1, 3)
+        found = facets(mesh, mesh.surface(learning.surface), learning.parts)
+        self._weights, self.triangles = found.weights, found.triangles
         self.leaks = random.uniform(0.0, 2.0 * learning.reality.leak, len(robot.chamber_names))
 
     @property
@@ -75,27 +77,45 @@ class SurfaceReality:
         left = 1.0 - reality.creep * (1.0 - np.exp(-seconds / reality.creep_time))
         self._model.forces[0].vector = DOWN / left
         self._model.efforts = (1.0 - self.leaks) * pressures / left
-        return self._settled().points[self._nodes]
+        return self._weights @ self._settled().points
 
     def _settled(self) -> Pose:
         return equilibrium(self._model).pose
 
 
 def uneven(mesh: Mesh, thickness: "Thickness", random: np.random.Generator) -> Mesh:
-    """A mesh whose sheet is of another thickness everywhere: what is below moves with the sheet's lower side.
+    """A mesh whose sheet, or wall of a tube, is of another thickness everywhere: what is below the sheet moves with its
+    lower side, what is within the wall with its inner one.
 
     The field is a sum of waves of random directions and phases, whose lengths are spread about `length` as those of a
-    field with a Gaussian correlation.
+    field with a Gaussian correlation. Of a wall, it is that of the space at its outer side: it is closed around.
     """
-    low, high = thickness.sheet
-    waves = random.normal(0.0, 1.0 / thickness.length, (WAVES, 2))
+    if thickness.sheet is not None:
+        z = _thinned(mesh.nodes[:, 2], thickness.sheet, mesh.nodes[:, :2], thickness, random)
+        return replace(mesh, nodes=np.column_stack([mesh.nodes[:, :2], z]))
+    radius = np.maximum(np.hypot(*mesh.nodes[:, :2].T), TINY)
+    outer = np.column_stack([thickness.wall[1] / radius[:, None] * mesh.nodes[:, :2], mesh.nodes[:, 2]])
+    moved = _thinned(radius, thickness.wall, outer, thickness, random)
+    return replace(mesh, nodes=np.column_stack([(moved / radius)[:, None] * mesh.nodes[:, :2], mesh.nodes[:, 2]]))
+
+
+def _thinned(
+    height: np.ndarray,
+    layer: tuple[float, float],
+    places: np.ndarray,
+    thickness: "Thickness",
+    random: np.random.Generator,
+) -> np.ndarray:
+    """(n,) where nodes come to whose heights (n,) lie in or below a layer, which is uneven by their places (n, d)."""
+    low, high = layer
+    waves = random.normal(0.0, 1.0 / thickness.length, (WAVES, places.shape[1]))
     phases = random.uniform(0.0, 2.0 * np.pi, WAVES)
-    field = np.sqrt(2.0 / WAVES) * np.cos(mesh.nodes[:, :2] @ waves.T + phases).sum(axis=1)
+    field = np.sqrt(2.0 / WAVES) * np.cos(places @ waves.T + phases).sum(axis=1)
     lower = high - (high - low) * np.exp(thickness.deviation * field)
-    z, base = mesh.nodes[:, 2], mesh.nodes[:, 2].min()
-    below = base + (z - base) * (lower - base) / (low - base) if low > base else z
-    within = lower + (z - low) * (high - lower) / (high - low)
-    return replace(mesh, nodes=np.column_stack([mesh.nodes[:, :2], np.where(z >= low, within, below)]))
+    base = height.min()
+    below = base + (height - base) * (lower - base) / (low - base) if low > base else height
+    within = lower + (height - low) * (high - lower) / (high - low)
+    return np.where(height >= low, within, below)
 
 
 def _law(young_modulus: float, poisson_ratio: float, second: float) -> MooneyRivlin:

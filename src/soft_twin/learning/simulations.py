@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.learning.samples import Inflation, inflation_shares
-from soft_twin.mesh.mesh import split_faces
+from soft_twin.mesh.facets import facets
 from soft_twin.parallel import Say, Workers, compute_all, compute_each
 from soft_twin.robots import load_robot
 from soft_twin.robots.fem_robot import FemRobot
@@ -36,12 +37,12 @@ class SurfaceMesh:
     """The surface that is learned: of the undeformed body.
 
     Attributes:
-        nodes: (p,) numbers of its points among the mesh's nodes.
+        weights: (p, n) of the mesh's nodes in its points.
         points: (p, 3) at rest [m].
         triangles: (t, 3) numbers of points, outward.
     """
 
-    nodes: np.ndarray
+    weights: csr_matrix
     points: np.ndarray
     triangles: np.ndarray
 
@@ -98,15 +99,15 @@ def description_hash(robot: FemRobot) -> str:
     return hashlib.sha256(plain.model_dump_json().encode()).hexdigest()
 
 
-def surface_of(twin: FemTwin, name: str) -> SurfaceMesh:
-    """The twin's surface of that name.
+def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:
+    """The twin's surface of that name, each edge of its faces cut into `parts`.
 
     Raises:
         MeshError: there is none.
     """
     mesh = twin.body.mesh
-    nodes, numbered = np.unique(split_faces(mesh.surface(name)), return_inverse=True)
-    return SurfaceMesh(nodes, mesh.nodes[nodes], numbered.reshape(-1, 3))
+    found = facets(mesh, mesh.surface(name), parts)
+    return SurfaceMesh(found.weights, found.weights @ mesh.nodes, found.triangles)
 
 
 def pressure_limits(robot: FemRobot) -> np.ndarray:
@@ -139,8 +140,10 @@ def simulate_all(
     workers: Workers | None = None,
     store: Path | None = None,
     say: Say | None = None,
+    parts: int = 1,
 ) -> Simulations:
-    """`count` shapes of the robot's twin; who is killed and started again with the same `store` goes on.
+    """`count` shapes of the robot's twin, its surface as `surface_of` has it; who is killed and started again with the
+    same `store` goes on.
 
     Raises:
         ConvergenceError: more than 1 of 50 have no shape.
@@ -149,7 +152,8 @@ def simulate_all(
     digest, inflation = description_hash(robot), inflation_of(robot, store)
     shares = inflation_shares(len(robot.chamber_names), count)
     cases = [np.vstack(pair) for pair in zip(inflation.pressures_of(shares), inflation.volumes_of(shares), strict=True)]
-    work: Callable = partial(simulate, str(robot.path), digest, surface)
+    finer = {} if parts == 1 else {"parts": parts}  # results of surfaces that are not cut keep their names
+    work: Callable = partial(simulate, str(robot.path), digest, surface, **finer)
     results = dict(compute_each(work, cases, workers or Workers(), store, say, f"simulations of {robot.name}"))
     return gathered([results[i] for i in range(count)])
 
@@ -178,10 +182,10 @@ def gathered(results: list[dict]) -> Simulations:
     return Simulations(*(np.array(column) for column in columns), failed)
 
 
-def simulate(path: str, digest: str, surface: str, case: np.ndarray) -> dict[str, np.ndarray]:
+def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int = 1) -> dict[str, np.ndarray]:
     """The twin's surface under the pressures that are the first row of a case (2, a), or, where that has no shape, with
     the volumes of the second. `digest` is the description's, which stored results belong to."""
-    twin, nodes = _twin_of(path, digest, surface)
+    twin, weights = _twin_of(path, digest, surface, parts)
     pressures, volumes = case
     failure, by_volume = "", False
     try:
@@ -194,7 +198,7 @@ def simulate(path: str, digest: str, surface: str, case: np.ndarray) -> dict[str
             failure = str(error)
     return {
         "pressures": pressures,
-        "points": twin.points[nodes],
+        "points": weights @ twin.points,
         "by_volume": np.array(by_volume),
         "failure": np.array(failure),
     }
@@ -206,6 +210,6 @@ def _inflation_of(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
 
 
 @lru_cache(maxsize=2)
-def _twin_of(path: str, digest: str, surface: str) -> tuple[FemTwin, np.ndarray]:
+def _twin_of(path: str, digest: str, surface: str, parts: int) -> tuple[FemTwin, csr_matrix]:
     twin = load_robot(path).build_twin()
-    return twin, surface_of(twin, surface).nodes
+    return twin, surface_of(twin, surface, parts).weights

@@ -1,6 +1,6 @@
 """The mesh of a body of finite elements: read from the file beside its description, or generated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +52,7 @@ def _voxels(source: "descriptions.Voxels", folder: Path) -> Mesh:
         if lengths:
             start = 0.0 if axis == 2 else -0.5 * size[axis]
             equal = start + size[axis] * np.linspace(0.0, 1.0, len(lengths) + 1)
-            nodes[:, axis] = np.interp(nodes[:, axis], equal, start + np.cumsum([0.0, *lengths]))
+            nodes[:, axis] = np.interp(nodes[:, axis], equal, _ends(start, lengths))
     whole = replace(whole, nodes=nodes)
     return hollowed(whole, _taken(source, source.cells, len(whole.cells)), "voxels")
 
@@ -60,6 +60,7 @@ def _voxels(source: "descriptions.Voxels", folder: Path) -> Mesh:
 def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
     radii = 0.5 * source.inner_diameter, 0.5 * source.outer_diameter
     whole = sweep_tube(*radii, source.length, source.divisions, source.element, source.grading)
+    whole = replace(whole, nodes=_drawn_out(whole.nodes, source, *radii))
     if not source.inner_diameter:
         return whole
     radial, around, along = source.divisions
@@ -67,6 +68,22 @@ def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
     rings = {f"ring {i + 1}": np.flatnonzero(ring == i) for i in range(radial)}
     taken = _taken(source, source.divisions, len(whole.cells), (2, 0, 1))
     return hollowed(replace(whole, volumes=rings, groups={}), taken, "sweep")
+
+
+def _drawn_out(nodes: np.ndarray, source: "descriptions.Sweep", inner: float, outer: float) -> np.ndarray:
+    """Nodes of a tube of equal cells, moved to where its rings and layers are."""
+    x, y, z = nodes.T
+    if source.radial:
+        radius = np.hypot(x, y)
+        moved = np.interp(radius, np.linspace(inner, outer, len(source.radial) + 1), _ends(inner, source.radial))
+        x, y = x * moved / radius, y * moved / radius
+    if source.along:
+        z = np.interp(z, np.linspace(0.0, source.length, len(source.along) + 1), _ends(0.0, source.along))
+    return np.column_stack([x, y, z])
+
+
+def _ends(start: float, lengths: Sequence[float]) -> np.ndarray:
+    return start + np.cumsum([0.0, *lengths])
 
 
 def _taken(source, shape, count: int, order=(0, 1, 2)) -> list[tuple[str | None, np.ndarray]]:
