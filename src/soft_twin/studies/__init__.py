@@ -10,6 +10,7 @@ EXPERIMENTS = {
     "tm40": "the tensegrity arm's shape from inclinations: the paper's experiments, each estimator against the truth",
     "neck": "the soft neck's targets by each model, open and closed loop, on an emulated neck; 70 poses with 0…1000 g",
     "learning/membrane": "a membrane's surface, simulated, learned, and corrected by 40 scans: errors before and after",
+    "learning/manipulator": "the same of a manipulator of two segments, by 30 scans",
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",

@@ -23,15 +23,8 @@ from soft_twin.learning.shape_control import PARTS, ShapeControl, ShapeSolution,
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import description_hash, inflation_of, learnable
 from soft_twin.parallel import Workers, compute_all, terminal_progress
-from soft_twin.studies.learning.membrane import (
-    MM,
-    ROBOT,
-    frame_cases,
-    learned_shapes,
-    reality_of,
-    recorded,
-    scanned,
-)
+from soft_twin.studies.learning.membrane import ROBOT
+from soft_twin.studies.learning.prediction import MM, frame_cases, learned_shapes, reality_of, recorded, scanned
 
 matplotlib.use("Agg")
 
@@ -55,7 +48,7 @@ def run(folder: Path, data: Path) -> str:
     digest = f"{description_hash(robot)} {learning.model_dump_json()}"
     work = partial(reached_shape, str(robot.path), digest)
     tried = [np.array([case[1], *each]) for own in pressures.values() for case, each in zip(cases, own, strict=True)]
-    points = compute_all(work, tried, Workers(), folder / "reached", terminal_progress, "shapes of the reality")
+    points = compute_all(work, tried, Workers(0), folder / "reached", terminal_progress, "shapes of the reality")
     terminal_progress("")
     count, reached = len(frames), iter(each["points"] for each in points)
     maps = {name: [deviations(next(reached), frames[i], i) for i in range(count)] for name in pressures}

@@ -1,0 +1,230 @@
+"""A robot's warp to reality: prediction errors before and after, beside no correction and beside other losses.
+
+The twin is simulated under every corner of its pressures and a Halton sequence between; the reality of its
+description is scanned in frames for training and unseen ones. Errors are distances of the predicted surface to the
+true one, which is known here without noise and holes. All cores simulate. Everything is stored as it ends: killed and
+started again, the study goes on. Pictures: shapes.png (colour maps, as the paper's Figure 10), histograms.png;
+table.json; scans/, the recording that `soft-twin train ROBOT --data` reads; ROBOT.safetensors.
+"""
+
+import json
+import time
+from functools import lru_cache, partial
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from soft_twin.emulation.scanner import scan
+from soft_twin.emulation.surface_reality import SurfaceReality
+from soft_twin.learning.correction import Correction, ShapeModel, learn_shapes, learn_warp, save
+from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.frames import Recording, Scan, read_recording, write_recording
+from soft_twin.learning.layer import grid
+from soft_twin.learning.samples import random_shares
+from soft_twin.learning.simulations import (
+    Simulations,
+    description_hash,
+    inflation_of,
+    learnable,
+    pressure_limits,
+    simulate_all,
+    surface_of,
+)
+from soft_twin.learning.training import Weights
+from soft_twin.parallel import Workers, compute_all, terminal_progress
+
+matplotlib.use("Agg")
+
+SEEDS = 5
+TESTED = 2500  # points of a surface
+MM = 1e3
+FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
+
+
+def predict(name: str, folder: Path) -> str:
+    """Simulate a robot, scan it, train, compare; the table."""
+    robot, learning = learnable(name)
+    simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, folder)
+    truths = scanned(robot, learning, shapes.inflation, folder)
+    seen, unseen = truths[: learning.frames], truths[learning.frames :]
+    recording = recorded(robot, seen, shapes, folder / "scans")
+    corrections, took = _trained(robot, learning, shapes, recording)
+    terminal_progress("")
+    best = corrections["corrected"][0]
+    rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
+    rows |= {name: np.array([errors_of(each, unseen, True) for each in own]) for name, own in corrections.items()}
+    save(best, folder / f"{name}.safetensors")
+    seconds = {"shapes": seconds} | took
+    content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest)
+    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    draw(folder, best, unseen)
+    return table(content)
+
+
+def learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeModel, float, float]:
+    """The simulations, what stands for them, its error [mm], and the processor time of its training [s]."""
+    surface, store = surface_of(robot.build_twin(), learning.surface, learning.parts), folder / "simulations"
+    simulations = simulate_all(
+        robot, learning.surface, learning.simulations, Workers(0), store, terminal_progress, learning.parts
+    )
+    inflation, begin = inflation_of(robot, store), time.process_time()
+    shapes, surrogate = learn_shapes(
+        simulations, surface, pressure_limits(robot), inflation, learning.shape_layers, say=terminal_progress
+    )
+    return simulations, shapes, surrogate, time.process_time() - begin
+
+
+def recorded(robot, seen: list[dict[str, np.ndarray]], shapes: ShapeModel, folder: Path) -> Recording:
+    """The frames for training, written as `soft-twin train` reads them, and read."""
+    names, pressures = robot.chamber_names, np.array([each["pressures"] for each in seen])
+    write_recording(folder, pressures, names, [Scan(each["scan"], each["normals"]) for each in seen])
+    return read_recording(folder, names, shapes.limits, 1e-3 * shapes.size)
+
+
+def _trained(
+    robot, learning, shapes: ShapeModel, recording: Recording
+) -> tuple[dict[str, list[Correction]], dict[str, float]]:
+    """Corrections by name, one for each seed, and the processor time of one training [s]."""
+    corrections, seconds = {}, {}
+    for name, weights, seeds in (
+        ("corrected", None, SEEDS),
+        ("corrected, points as points", Weights(), 1),
+        ("corrected, all confidence 1", Weights(confidence=None, patch=shapes.patch), 1),
+    ):
+        begin = time.process_time()
+        corrections[name] = [
+            learn_warp(
+                shapes, recording, robot, learning.kernels, (learning.warp_layers, learning.warp_neurons),
+                learning.kernel_width, weights, seed, say=terminal_progress,
+            )
+            for seed in range(seeds)
+        ]  # fmt: skip
+        seconds[name] = (time.process_time() - begin) / seeds
+    return corrections, seconds
+
+
+def scanned(robot, learning, inflation, folder: Path) -> list[dict[str, np.ndarray]]:
+    """The reality in all frames, those for training first: pressures, true points and triangles, scan and normals."""
+    cases = frame_cases(robot, learning, inflation)
+    digest = f"{description_hash(robot)} {learning.model_dump_json()}"
+    work = partial(seen_shape, str(robot.path), digest)
+    return compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
+
+
+def frame_cases(robot, learning, inflation) -> list[np.ndarray]:
+    """Of each frame, those for training first: its number, seconds under load, and pressures [Pa]."""
+    random = np.random.default_rng([learning.seed, 1])
+    count = learning.frames + learning.unseen
+    pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), count, random))
+    dwell = random.uniform(*learning.reality.dwell, count)
+    return [np.array([i, seconds, *row]) for i, (seconds, row) in enumerate(zip(dwell, pressures, strict=True))]
+
+
+def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:
+    """One frame: number, seconds under load, and pressures. `digest` is what stored results belong to."""
+    reality, learning = reality_of(path, digest)
+    number, seconds, pressures = int(case[0]), float(case[1]), case[2:]
+    points = reality.shape(pressures, seconds)
+    random = np.random.default_rng([learning.seed, 2, number])
+    seen, normals = scan(points, reality.triangles, learning.scanner, random)
+    return {
+        "pressures": pressures, "points": points, "triangles": reality.triangles, "scan": seen, "normals": normals,
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def reality_of(path: str, digest: str):
+    """The reality of a description, and what it says of learning; kept while the digest is the same."""
+    robot, learning = learnable(path)
+    return SurfaceReality(robot, learning), learning
+
+
+def errors_of(correction: Correction, frames: list[dict[str, np.ndarray]], corrected: bool) -> np.ndarray:
+    """(f, 2) mean and largest distance [mm] to the truth in each frame."""
+    predict = correction if corrected else correction.simulated
+    found = []
+    for frame in frames:
+        points = predict(frame["pressures"], grid(TESTED))
+        distances = MM * surface_distances(points, frame["points"], frame["triangles"])
+        found.append([distances.mean(), distances.max()])
+    return np.array(found)
+
+
+def _content(rows, surrogate: float, seconds, simulations, description: str, data: str) -> dict:
+    before = rows["simulated (N_fk)"].mean(axis=(0, 1))
+    told = {}
+    for name, errors in rows.items():
+        mean, largest = errors.mean(axis=(0, 1))
+        told[name] = {
+            "mean_mm": mean, "largest_mm": largest, "spread_mm": float(errors[:, :, 0].mean(axis=1).std()),
+            "mean_change": mean / before[0] - 1.0, "largest_change": largest / before[1] - 1.0, "seeds": len(errors),
+        }  # fmt: skip
+    return {
+        "rows": told,
+        "surrogate_mm": surrogate,
+        "seconds": seconds,
+        "simulations": len(simulations.points),
+        "failed": simulations.failed,
+        "by_volume": int(simulations.by_volume.sum()),
+        "description": description,
+        "data": data,
+    }
+
+
+def table(content: dict) -> str:
+    """Errors on the unseen pressures, and what they cost."""
+    lines = [
+        f"{content['simulations']} simulations ({content['by_volume']} by volume, {len(content['failed'])} failed); "
+        f"N_fk is {content['surrogate_mm']:.2f} mm from those it was not trained on",
+        f"{'errors on unseen pressures':32} {'mean [mm]':>10} {'largest [mm]':>13} {'change':>8} {'largest':>8} "
+        f"{'seeds':>6}",
+    ]
+    for name, row in content["rows"].items():
+        spread = f" ± {row['spread_mm']:.2f}" if row["seeds"] > 1 else ""
+        lines.append(
+            f"{name:32} {row['mean_mm']:10.2f} {row['largest_mm']:13.1f} {100 * row['mean_change']:7.0f} % "
+            f"{100 * row['largest_change']:6.0f} % {row['seeds']:6d}{spread}"
+        )
+    took = ", ".join(f"{name} {value:.0f} s" for name, value in content["seconds"].items())
+    return "\n".join([*lines, f"processor time of one training: {took}"])
+
+
+def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray]]) -> None:
+    """Colour maps of three frames before and after, and the histograms of all."""
+    uv = grid(TESTED)
+    kinds = {"simulated": correction.simulated, "corrected": correction}
+    maps = {
+        name: [_errors(predict(frame["pressures"], uv), frame) for frame in frames] for name, predict in kinds.items()
+    }
+    worst = np.percentile(np.concatenate([each[1] for each in maps["simulated"]]), 98.0)
+    flat = np.ptp(correction.shapes.mean[..., 2]) < FLAT * correction.shapes.size
+    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
+    axes = figure.subplots(2, 3, subplot_kw=None if flat else {"projection": "3d"})
+    for row, (name, own) in zip(axes, maps.items(), strict=True):
+        for i, (plot, (points, distances)) in enumerate(zip(row, own, strict=False)):
+            shown = plot.scatter(
+                *(MM * points[:, : 2 if flat else 3]).T, c=distances, s=7.0, cmap="turbo", vmin=0.0, vmax=worst
+            )
+            told = f"mean {distances.mean():.2f}, largest {distances.max():.1f} mm"
+            plot.set_title(f"unseen {i + 1}, {name}: {told}", fontsize=8)
+            plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
+    figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
+    figure.savefig(folder / "shapes.png", dpi=110)
+    _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})
+
+
+def _errors(points: np.ndarray, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return points, MM * surface_distances(points, frame["points"], frame["triangles"])
+
+
+def _draw_histograms(folder: Path, errors: dict[str, np.ndarray]) -> None:
+    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    plot = figure.subplots()
+    bins = np.linspace(0.0, np.percentile(errors["simulated"], 99.5), 60)
+    for (name, values), colour in zip(errors.items(), ("#d55e00", "#0072b2"), strict=True):
+        plot.hist(values, bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.2f} mm")
+    plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title="all unseen pressures")
+    plot.legend(frameon=False)
+    figure.savefig(folder / "histograms.png", dpi=110)
