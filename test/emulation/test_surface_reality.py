@@ -1,5 +1,7 @@
 """The emulated reality of a surface: each of its differences from the twin does what its name says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -36,7 +38,7 @@ def test_without_differences_but_the_law_it_is_nearly_the_twin(reality, tmp_path
     own = reality()
     twin.equilibrium(GRAVITY, efforts=[300.0, 0.0])
     surface = surface_of(twin, "tip")
-    np.testing.assert_allclose(own.shape(np.array([300.0, 0.0])), twin.points[surface.nodes], atol=3e-4)
+    np.testing.assert_allclose(own.shape(np.array([300.0, 0.0])), surface.weights @ twin.points, atol=3e-4)
     np.testing.assert_array_equal(own.triangles, surface.triangles)
 
 
@@ -85,6 +87,34 @@ def test_what_the_emulated_robot_is_when_it_runs_is_not_the_realitys(reality, tm
     robot, learning = learnable(path)
     assert len(robot.build_emulated_model().body.mesh.nodes) < len(robot.build_model().body.mesh.nodes)
     np.testing.assert_array_equal(SurfaceReality(robot, learning).shape(pressures), before)
+
+
+def test_the_wall_of_a_tube_is_uneven_closed_around_and_its_outer_side_stays():
+    mesh = learnable("manipulator")[0].build_twin().body.mesh
+    thickness = Thickness(wall=(0.0195, 0.0225), deviation=0.1, length=0.02)
+    other = uneven(mesh, thickness, np.random.default_rng(5))
+    before, after = (np.hypot(*each.nodes[:, :2].T) for each in (mesh, other))
+    outer, inner, lumen = (np.isclose(before, radius) for radius in (0.0225, 0.0195, 0.0035))
+    np.testing.assert_allclose(other.nodes[outer], mesh.nodes[outer], atol=1e-15)
+    np.testing.assert_allclose(other.nodes[lumen], mesh.nodes[lumen], atol=1e-15)
+    np.testing.assert_array_equal(other.nodes[:, 2], mesh.nodes[:, 2])
+    np.testing.assert_allclose(np.arctan2(*other.nodes[:, :2].T), np.arctan2(*mesh.nodes[:, :2].T), atol=1e-12)
+    thick = np.log((0.0225 - after[inner]) / 0.003)
+    assert thick.std() == pytest.approx(0.1, rel=0.25)
+    turns = 1e-4 * np.arange(-1, 2)  # a step across the place where angles begin again is as small as any other
+    near = np.column_stack([0.02 * np.cos(np.pi + turns), 0.02 * np.sin(np.pi + turns), np.full(3, 0.1)])
+    around = replace(mesh, nodes=np.vstack([mesh.nodes, near]))
+    steps = np.diff(np.hypot(*uneven(around, thickness, np.random.default_rng(5)).nodes[-3:, :2].T))
+    assert np.abs(steps).max() < 1e-6
+
+
+def test_a_reality_may_have_a_mesh_of_its_own(tmp_path):
+    robot, learning = learnable("manipulator")
+    same = learning.model_copy(update={"reality": learning.reality.model_copy(update={"mesh": None})})
+    fine, coarse = SurfaceReality(robot, learning), SurfaceReality(robot, same)
+    assert len(fine.triangles) == 2 * len(coarse.triangles)
+    assert fine.model.body.mesh.nodes.shape[0] > 1.5 * coarse.model.body.mesh.nodes.shape[0]
+    assert fine.shape(np.zeros(6)).shape == (48 * 45, 3)
 
 
 def test_what_is_no_number_is_refused(reality):

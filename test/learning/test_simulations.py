@@ -8,6 +8,7 @@ from small_membrane import content, two_rooms
 import soft_twin
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
 from soft_twin.learning import simulations
+from soft_twin.learning.flattening import boundary_loops
 from soft_twin.learning.samples import Inflation, inflation_shares
 from soft_twin.learning.simulations import (
     description_hash,
@@ -79,7 +80,7 @@ def test_a_shape_that_pressure_does_not_reach_is_driven_by_volume(tmp_path, monk
     monkeypatch.undo()
     twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=found["pressures"])
     np.testing.assert_allclose(twin.body_coordinates(), volumes, atol=1e-10)
-    np.testing.assert_allclose(found["points"], twin.points[surface_of(twin, "tip").nodes], atol=1e-7)
+    np.testing.assert_allclose(found["points"], surface_of(twin, "tip").weights @ twin.points, atol=1e-7)
 
 
 def test_simulations_that_fail_are_told_by_number_and_left_out():
@@ -133,3 +134,28 @@ def test_the_membrane_is_as_large_and_thin_as_it_should_be():
     assert len(robot.chamber_names) == 9
     sides = np.ptp(twin.body.mesh.nodes[np.unique(twin.body.mesh.surface("cell_22"))], axis=0)
     np.testing.assert_allclose(sides, [0.096, 0.096, 0.010], atol=1e-9)
+
+
+def test_the_manipulator_is_a_tube_whose_segments_bend_by_more_than_a_right_angles_two_thirds():
+    robot, learning = learnable("manipulator")
+    twin = robot.build_twin()
+    surface = surface_of(twin, learning.surface, learning.parts)
+    np.testing.assert_allclose(np.ptp(surface.points, axis=0)[2], 0.260, atol=1e-12)
+    np.testing.assert_allclose(np.hypot(*surface.points[:, :2].T), 0.0225, atol=1e-4)
+    assert len(boundary_loops(surface.triangles)) == 2
+    assert robot.chamber_names == [f"{part}_{i}" for part in ("lower", "upper") for i in (1, 2, 3)]
+    for chamber, (low, high) in (("lower_1", (0.0, 0.111)), ("upper_1", (0.111, 0.260))):
+        full = [80e3 * (name == chamber) for name in robot.chamber_names]
+        twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=full)
+        ends = [twin.section_normal(z) for z in (low, high)]
+        assert 60.0 <= np.degrees(np.arccos(ends[0] @ ends[1])) <= 90.0
+
+
+def test_a_surface_in_parts_is_stored_beside_the_one_of_nodes(tmp_path):
+    robot = two_rooms(tmp_path)
+    plain = simulate_all(robot, "tip", 4, store=tmp_path / "store")
+    finer = simulate_all(robot, "tip", 4, store=tmp_path / "store", parts=3)
+    surface = surface_of(robot.build_twin(), "tip", 3)
+    assert finer.points.shape[1:] == surface.points.shape and plain.points.shape[1] < finer.points.shape[1]
+    highest = plain.points[3, :, 2].max()
+    assert finer.points[3, :, 2].max() == pytest.approx(highest, rel=2e-2)
