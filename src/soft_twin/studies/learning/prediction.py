@@ -105,21 +105,30 @@ def _trained(
     return corrections, seconds
 
 
-def scanned(robot, learning, inflation, folder: Path) -> list[dict[str, np.ndarray]]:
-    """The reality in all frames, those for training first: pressures, true points and triangles, scan and normals."""
-    cases = frame_cases(robot, learning, inflation)
-    digest = f"{description_hash(robot)} {learning.model_dump_json()}"
-    work = partial(seen_shape, str(robot.path), digest)
+def scanned(robot, learning, inflation, folder: Path, more: int = 0) -> list[dict[str, np.ndarray]]:
+    """The reality in all frames: pressures, true points and triangles, scan and normals.
+
+    Those for training are first, then the unseen ones, then as many as `more` for what learns from more frames.
+    """
+    first = learning.frames + learning.unseen
+    cases = frame_cases(robot, learning, inflation, first) + frame_cases(robot, learning, inflation, more, first, 3)
+    work = partial(seen_shape, str(robot.path), reality_digest(robot, learning))
     return compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
 
 
-def frame_cases(robot, learning, inflation) -> list[np.ndarray]:
-    """Of each frame, those for training first: its number, seconds under load, and pressures [Pa]."""
-    random = np.random.default_rng([learning.seed, 1])
-    count = learning.frames + learning.unseen
+def frame_cases(robot, learning, inflation, count: int, first: int = 0, draw: int = 1) -> list[np.ndarray]:
+    """Of each frame: its number, seconds under load, and pressures [Pa]."""
+    random = np.random.default_rng([learning.seed, draw])
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), count, random))
     dwell = random.uniform(*learning.reality.dwell, count)
-    return [np.array([i, seconds, *row]) for i, (seconds, row) in enumerate(zip(dwell, pressures, strict=True))]
+    rows = zip(range(first, first + count), dwell, pressures, strict=True)
+    return [np.array([number, seconds, *row]) for number, seconds, row in rows]
+
+
+def reality_digest(robot, learning) -> str:
+    """What a stored frame belongs to: the robot, its reality and the scanner, not how they are learned."""
+    own = learning.model_dump_json(include={"surface", "parts", "seed", "reality", "scanner"})
+    return f"{description_hash(robot)} {own}"
 
 
 def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:

@@ -21,10 +21,18 @@ from soft_twin.learning.correction import Correction, learn_warp, load, save
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.shape_control import PARTS, ShapeControl, ShapeSolution, registered
 from soft_twin.learning.shape_target import ShapeTarget
-from soft_twin.learning.simulations import description_hash, inflation_of, learnable
+from soft_twin.learning.simulations import inflation_of, learnable
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
-from soft_twin.studies.learning.prediction import MM, frame_cases, learned_shapes, reality_of, recorded, scanned
+from soft_twin.studies.learning.prediction import (
+    MM,
+    frame_cases,
+    learned_shapes,
+    reality_digest,
+    reality_of,
+    recorded,
+    scanned,
+)
 
 matplotlib.use("Agg")
 
@@ -45,7 +53,7 @@ def run(folder: Path, data: Path) -> str:
     pressures = {name: [each.pressures for each in own] for name, own in found.items()}
     half = correction.shapes.inflation.pressures_of(np.full((1, len(robot.chamber_names)), 0.5))[0]
     pressures = {BEGIN: [half] * len(frames)} | pressures
-    digest = f"{description_hash(robot)} {learning.model_dump_json()}"
+    digest = reality_digest(robot, learning)
     work = partial(reached_shape, str(robot.path), digest)
     tried = [np.array([case[1], *each]) for own in pressures.values() for case, each in zip(cases, own, strict=True)]
     points = compute_all(work, tried, Workers(0), folder / "reached", terminal_progress, "shapes of the reality")
@@ -73,7 +81,7 @@ def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, n
             shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, say=terminal_progress
         )
         save(correction, path)
-    return correction, frames, frame_cases(robot, learning, inflation)
+    return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
 
 
 def moved_targets(frames: list[dict[str, np.ndarray]], seed: int, size: float) -> list[ShapeTarget]:
