@@ -21,6 +21,8 @@ class Background:
         result = Future(executor=self._node.executor)
 
         def hand_over(done) -> None:
+            if done.cancelled():  # the node has closed: nobody awaits it any more
+                return
             error = done.exception()
             if error is None:
                 result.set_result(done.result())

@@ -4,24 +4,27 @@ Each cloud on `target_shape` is searched for once, beginning with the pressures 
 on chambers/command `command_rate` times a second from then on, so that the driver hears somebody. The surface that is
 predicted there goes to `shape/points`, in base_link. While it searches, and where a target is refused, the last command
 goes on and the diagnostics say so. With a free pose a cloud may be in any frame and moved; with a fixed one it is in
-base_link.
+base_link. The service `solve_shape` only answers; one search runs at a time.
 """
 
 import sys
 from dataclasses import dataclass
 
+from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import PointCloud2
 from soft_twin_msgs.msg import Pressures
+from soft_twin_msgs.srv import SolveShape
 
 import soft_twin.learning
-from soft_twin.errors import InputError, SoftTwinError, UsageError
+from soft_twin.errors import SoftTwinError, UsageError
 from soft_twin_ros.background import Background
-from soft_twin_ros.clouds import cloud_arrays, cloud_message
-from soft_twin_ros.conversions import is_frame, pressures_message
+from soft_twin_ros.clouds import cloud_message
+from soft_twin_ros.conversions import pressures_message
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
+from soft_twin_ros.shape_service import BUSY, ShapeService, refused
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,18 @@ class ShapeToPressures(ManagedNode):
 
         if self.parameters.pose not in (FREE, FIXED):
             raise UsageError(f"shape_to_pressures: pose '{self.parameters.pose}', expected '{FREE}' or '{FIXED}'")
-        self._fixed = self.parameters.pose == FIXED
-        self._control = ShapeControl(
-            correction if self.parameters.corrected else correction.shapes, names=self.robot.chamber_names
-        )
+        self._free = self.parameters.pose == FREE
+        model = correction if self.parameters.corrected else correction.shapes
+        self._shapes = ShapeService(ShapeControl(model, names=self.robot.chamber_names), self.base_frame)
         self._waiting: PointCloud2 | None = None
-        self._found, self._refusal, self._searching = None, "", False
+        self._found, self._refusal = None, ""
+        self._searching = self._answering = False
         self._background = Background(self, "shapes")
         self._commands = self.offer(Pressures, "chambers/command", COMMAND)
         self._points = self.offer(PointCloud2, "shape/points", LATCHED)
         self.listen(PointCloud2, "target_shape", self._take_target, COMMAND)
+        apart = ReentrantCallbackGroup()  # a call that waits for its search keeps nobody from being heard
+        self.create_service(SolveShape, "solve_shape", self._solve_shape, callback_group=apart)
         self.create_steady_timer(1.0 / self.parameters.command_rate, self._command)
 
     def health(self) -> Health:
@@ -81,7 +86,7 @@ class ShapeToPressures(ManagedNode):
 
     @property
     def has_work(self) -> bool:
-        return self._waiting is not None and not self._searching
+        return self._waiting is not None and not (self._searching or self._answering)
 
     def work(self) -> None:
         """Begin to search for the newest target."""
@@ -102,17 +107,20 @@ class ShapeToPressures(ManagedNode):
 
     def _search(self, message: PointCloud2, begin):
         """The solution, or, as a word, why there is none."""
-        from soft_twin.learning.shape_control import FIXED, FREE
-        from soft_twin.learning.shape_target import ShapeTarget
-
         try:
-            if self._fixed and not is_frame(message.header.frame_id, self.base_frame):
-                raise InputError(f"target in frame '{message.header.frame_id}': expected '{self.base_frame}'")
-            points, normals = cloud_arrays(message)
-            target = ShapeTarget.of(points, normals, self._control.shapes.size, self.parameters.whole)
-            return self._control.solve(target, FIXED if self._fixed else FREE, begin)
+            return self._shapes.solve(message, self._free, self.parameters.whole, begin)
         except SoftTwinError as error:
             return str(error)
+
+    async def _solve_shape(self, request: SolveShape.Request, response: SolveShape.Response) -> SolveShape.Response:
+        """Search beside the target that is held: behind the search that runs, before the next target."""
+        if self._answering:
+            return refused(response, BUSY)
+        self._answering = True
+        try:
+            return await self._background.run(lambda: self._shapes.answer(request, response, self.now()))
+        finally:
+            self._answering = False
 
     def _take_found(self, future) -> None:
         self._searching, found = False, future.result()

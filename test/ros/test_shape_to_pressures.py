@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,17 +15,19 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[l
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2, PointField
 from soft_twin_msgs.msg import Pressures
+from soft_twin_msgs.srv import SolveShape
 
 from soft_twin.errors import InputError
 from soft_twin.learning.correction import save
 from soft_twin.learning.simulations import description_hash
 from soft_twin_ros import shape_to_pressures
 from soft_twin_ros.clouds import cloud_arrays, cloud_message
+from soft_twin_ros.conversions import to_array, to_rotation
 from soft_twin_ros.parameters import parameter
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
 from small_membrane import two_rooms
-from test_shape_control import cloud, corrected, model
+from test_shape_control import SHIFT, TURN, cloud, corrected, model
 
 PATIENCE = 60.0  # [s]
 
@@ -62,6 +65,17 @@ class Talk:
             self._executor.add_node(each)
         self._targets = self.client.create_publisher(PointCloud2, "target_shape", 1)
         self.client.create_subscription(Pressures, "chambers/command", self.heard.append, 10)
+        self._answers = self.client.create_client(SolveShape, "solve_shape")
+
+    def ask(self, points, frame="scanner", **request):
+        """A call that has been sent."""
+        self.until(self._answers.service_is_ready)
+        return self._answers.call_async(SolveShape.Request(target=cloud_message(0.0, frame, points), **request))
+
+    def answer(self, *question, **request):
+        asked = self.ask(*question, **request)
+        self.until(asked.done)
+        return asked.result()
 
     def say(self, points, frame="scanner"):
         self._targets.publish(cloud_message(time.time(), frame, points))
@@ -106,6 +120,66 @@ def test_a_fixed_target_is_in_base_link(started):
     talk.until(lambda: "target in frame 'scanner': expected 'base_link'" in talk.node.health().message)
     talk.say(cloud([900.0, 1500.0]), "base_link")
     talk.until(lambda: talk.heard)
+    talk.client.destroy_node()
+
+
+def test_a_call_is_answered_and_commands_nothing(started):
+    talk = Talk(started())
+    moved = cloud([900.0, 1500.0]) @ TURN.T + SHIFT
+    answer = talk.answer(moved, free_pose=True)
+    assert answer.success and answer.converged and not talk.heard, answer.message
+    assert list(answer.pressures.names) == ["left", "right"] and not answer.active_limits
+    np.testing.assert_allclose(answer.pressures.pressures, [900.0, 1500.0], rtol=0.04)
+    assert 0.0 < answer.mean < 5e-4 and answer.mean < answer.largest < 5e-3 and answer.iterations > 1
+    assert "mm from the target" in answer.message and f"after {answer.iterations} steps" in answer.message
+    turn, shift = to_rotation(answer.pose.orientation, "pose"), to_array(answer.pose.position)
+    np.testing.assert_allclose(moved @ turn.T + shift, cloud([900.0, 1500.0]), atol=2e-3)
+    surface, _ = cloud_arrays(answer.points)
+    gaps = np.linalg.norm(surface[:, None] - cloud([900.0, 1500.0])[None], axis=2).min(axis=1)
+    assert answer.points.header.frame_id == "base_link" and len(surface) > 500 and np.median(gaps) < 2e-3
+    assert talk.node.health().message == "waiting for a target shape"
+    talk.client.destroy_node()
+
+
+def test_calls_go_on_beside_the_target_that_is_held(started):
+    talk = Talk(started())
+    talk.until(lambda: talk.client.count_subscribers("target_shape"))
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: talk.heard)
+    asked = talk.ask(cloud([2000.0, 500.0]), "base_link", whole=True)
+    talk.say(cloud([1500.0, 900.0]))
+    talk.until(asked.done)
+    assert asked.result().pressures.pressures[0] > 1800.0
+    talk.until(lambda: talk.heard[-1].pressures[0] > 1200.0)
+    np.testing.assert_allclose(talk.heard[-1].pressures, [1500.0, 900.0], rtol=0.04)
+    talk.client.destroy_node()
+
+
+def test_one_call_at_a_time_is_answered(started):
+    talk, free = Talk(started()), threading.Event()
+    talk.node._background.run(lambda: free.wait(0.1 * PATIENCE))  # somebody searches
+    first = talk.ask(cloud([900.0, 1500.0]), "base_link")
+    second = talk.answer(cloud([900.0, 1500.0]), "base_link")
+    assert not second.success and "ask again when that is answered" in second.message and not first.done()
+    free.set()
+    talk.until(first.done)
+    assert first.result().success
+    assert talk.answer(cloud([900.0, 1500.0]), "base_link").success
+    talk.client.destroy_node()
+
+
+@pytest.mark.parametrize(
+    ("points", "request_", "told"),
+    [
+        (1e3 * cloud([900.0, 1500.0]), {"free_pose": True}, "in millimetres"),
+        (cloud([900.0, 1500.0]), {}, "target in frame 'scanner': expected 'base_link'"),
+        (cloud([900.0, 1500.0])[:3], {"free_pose": True}, "or more points (k, 3), found (3, 3)"),
+    ],
+)
+def test_calls_that_are_refused_say_why(started, points, request_, told):
+    talk = Talk(started())
+    answer = talk.answer(points, **request_)
+    assert not answer.success and told in answer.message and not answer.pressures.names, answer.message
     talk.client.destroy_node()
 
 
