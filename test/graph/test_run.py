@@ -191,6 +191,17 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
 
+def test_a_membranes_nine_chambers_hold_the_middle_of_its_sheet(tmp_path):
+    status, output = run("membrane", "--quick", "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["tip_error_mm"]["with"]["mean"] < 0.5 * report["tip_error_mm"]["without"]["mean"]
+    series = arrays(tmp_path / "run.mcap")
+    told, truth = (series[f"/membrane/{name}"].fields["pressures"] for name in ("chambers/command", "truth/chambers"))
+    assert told.shape[1] == truth.shape[1] == 9
+    assert truth[:, 4].max() > 800.0  # below the tip, of some 1200 Pa
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
