@@ -61,7 +61,7 @@ ARROWS = {
     "emulation": {"robots", "driving", "sensing", "descriptions", "twins", "solvers", "mechanics", "mesh"},
     "recording": {"robots", "driving", "sensing", "inverse", "descriptions"},
     "calibration": {"recording", "robots", "solvers", "mechanics", "mesh"},
-    "learning": {"robots", "descriptions", "twins", "mesh", "linear_algebra"},
+    "learning": {"recording", "robots", "descriptions", "twins", "mesh", "linear_algebra"},
     "studies": {
         *("learning", "calibration", "recording", "emulation", "driving", "sensing", "robots", "inverse", "twins"),
         *("descriptions", "solvers", "mechanics", "mesh", "linear_algebra"),

@@ -7,9 +7,10 @@ from small_membrane import content
 
 import soft_twin.learning
 from soft_twin.app.cli import main
+from soft_twin.emulation.motion_capture import capture, spread_markers
 from soft_twin.emulation.scanner import scan
 from soft_twin.emulation.surface_reality import SurfaceReality
-from soft_twin.learning.frames import Scan, write_recording
+from soft_twin.learning.frames import Scan, write_markers, write_recording
 from soft_twin.learning.simulations import learnable
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
@@ -31,6 +32,14 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys):
     correction.check(robot)
     points = correction(np.array([1000.0, 1000.0]))
     assert points.shape == (1024, 3) and np.abs(points).max() < 0.1
+    at_rest = reality.shape(np.zeros(2))
+    places = spread_markers(at_rest, reality.triangles, 12, random)
+    markers = [capture(reality.shape(p), reality.triangles, places, learning.markers, random) for p in pressures]
+    write_markers(tmp_path / "markers", pressures, robot.chamber_names, np.array(markers), places.at(at_rest))
+    again = ["train", str(path), "--data", str(tmp_path / "markers"), *words[4:], "--store", str(tmp_path / "store")]
+    assert main([*again, "--simulations", "6", "--epochs", "2"]) == 0
+    assert "3 frames of 12 markers, " in capsys.readouterr().out
+    assert soft_twin.learning.load(out).data != correction.data
     assert main([*words, "--epochs", "0"]) == 2
     assert main(["train", "finger", *words[2:]]) == 2
     told = capsys.readouterr().err

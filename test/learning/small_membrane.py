@@ -48,6 +48,7 @@ def content(highest=3000.0):
             "creep": 0.06,
         },
         "scanner": {"eyes": [[0.1, -0.15, 0.2]], "points": 300},
+        "markers": {"count": 12, "eyes": [[0.1, -0.15, 0.2], [-0.1, 0.15, 0.2]], "views": 1},
     }
     return {"robot": robot, "learning": learning}
 

@@ -1,8 +1,10 @@
-"""`soft-twin train ROBOT --data DIR --out FILE`: learn a robot's surface by simulation, and its warp by scans."""
+"""`soft-twin train ROBOT --data DIR --out FILE`: a robot's surface by simulation, its warp by scans or markers."""
 
 import argparse
 import sys
 from pathlib import Path
+
+import numpy as np
 
 from soft_twin.errors import UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
@@ -10,7 +12,8 @@ from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name or description of a robot with a part `learning`")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="scans: frames.csv and PLY files")
+    recording = "frames.csv, with PLY files of scans or C3D files of markers"
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=recording)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
     parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
     parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
@@ -24,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
         from soft_twin.learning.correction import learn_shapes, learn_warp, save
     except ImportError as error:
         raise UsageError(f"training needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
-    from soft_twin.learning.frames import read_recording
+    from soft_twin.learning.frames import MarkerRecording, read_recording
+    from soft_twin.learning.markers import learn_warp_by_markers
     from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
 
     if arguments.epochs < 1:
@@ -42,13 +46,23 @@ def run(arguments: argparse.Namespace) -> int:
         simulations, surface, limits, inflation_of(robot, store), learning.shape_layers, **options
     )
     hidden = learning.warp_layers, learning.warp_neurons
-    correction = learn_warp(shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, **options)
+    marked = isinstance(recording, MarkerRecording)
+    learn = learn_warp_by_markers if marked else learn_warp
+    correction = learn(shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, **options)
     terminal_progress("")
     save(correction, arguments.out)
     for number, reason in simulations.failed.items():
         print(f"simulation {number} failed and was left out: {reason}", file=sys.stderr)
     print(
         f"{len(simulations.points)} simulations, {int(simulations.by_volume.sum())} of them by volume; those that were "
-        f"not trained on are met within {error:.2f} mm; {len(recording.scans)} scans; weights: {arguments.out}"
+        f"not trained on are met within {error:.2f} mm; {_words(recording)}; weights: {arguments.out}"
     )
     return 0
+
+
+def _words(recording) -> str:
+    """What was recorded."""
+    if hasattr(recording, "scans"):
+        return f"{len(recording.scans)} scans"
+    missed = np.isnan(recording.markers).any(axis=2).mean()
+    return f"{len(recording.markers)} frames of {len(recording.rest)} markers, {100 * missed:.1f} % missed"

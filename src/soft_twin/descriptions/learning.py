@@ -65,6 +65,24 @@ class Scanner(Part):
     )
 
 
+class Markers(Part):
+    """Emulated motion capture: markers on the surface, each known by its name."""
+
+    count: Annotated[int, Whole(4, 1000)] = Field(default=100, description="spread evenly over the surface")
+    eyes: tuple[Place, ...] = Field(min_length=1, max_length=20, description="where cameras are")
+    views: Annotated[int, Whole(1, 20)] = Field(default=2, description="cameras that have to see a marker")
+    noise: Annotated[float, Number(0.0, 0.1, "m")] = Field(default=2e-4, description="standard deviation")
+    steepest_deg: Annotated[float, Number(1.0, 90.0, "°")] = Field(
+        default=75.0, description="angle between the line of sight and the normal beyond which nothing is seen"
+    )
+
+    @model_validator(mode="after")
+    def _can_be_seen(self) -> "Markers":
+        if self.views > len(self.eyes):
+            raise mistake(f"{self.views} views of {len(self.eyes)} eyes: nothing would be seen", "views")
+        return self
+
+
 class Learning(Part):
     """What is learned of a robot's surface, and from how much."""
 
@@ -87,3 +105,4 @@ class Learning(Part):
     seed: Annotated[int, Whole(0, 2**31 - 1)] = Field(default=0, description="of all that is random in the reality")
     reality: SurfaceReality = Field(default_factory=SurfaceReality, description="that is scanned")
     scanner: Scanner = Field(description="that scans it")
+    markers: Markers | None = Field(default=None, description="motion capture of it, beside the scanner")

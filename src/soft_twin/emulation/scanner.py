@@ -28,7 +28,7 @@ def scan(
     x, normals = drawn(points, triangles, scanner.points, random)
     seen = np.zeros(len(x), bool)
     for eye in np.array(scanner.eyes):
-        seen |= _sees(eye, x, normals, corners, np.cos(np.radians(scanner.steepest_deg)))
+        seen |= sees(eye, x, normals, corners, np.cos(np.radians(scanner.steepest_deg)))
     noisy = x + random.normal(0.0, scanner.noise, x.shape)
     return noisy[seen], normals[seen]
 
@@ -37,14 +37,20 @@ def drawn(
     points: np.ndarray, triangles: np.ndarray, count: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """(count, 3) points [m] drawn evenly over a surface (p, 3), (t, 3), and its normals there."""
+    chosen, shares = drawn_places(points, triangles, count, random)
+    x = np.einsum("ks,ksd->kd", shares, points[triangles[chosen]])
+    normals = np.einsum("ks,ksd->kd", shares, vertex_normals(points, triangles)[triangles[chosen]])
+    return x, normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+def drawn_places(
+    points: np.ndarray, triangles: np.ndarray, count: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of triangles (count,) and shares of their corners (count, 3), evenly over a surface."""
     corners = points[triangles]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     doubled = np.linalg.norm(across, axis=1)
-    chosen = random.choice(len(triangles), count, p=doubled / doubled.sum())
-    shares = random.dirichlet(np.ones(3), count)
-    x = np.einsum("ks,ksd->kd", shares, corners[chosen])
-    normals = np.einsum("ks,ksd->kd", shares, vertex_normals(points, triangles)[triangles[chosen]])
-    return x, normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    return random.choice(len(triangles), count, p=doubled / doubled.sum()), random.dirichlet(np.ones(3), count)
 
 
 def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
@@ -57,7 +63,7 @@ def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
 
 
-def _sees(eye: np.ndarray, x: np.ndarray, normals: np.ndarray, corners: np.ndarray, least: float) -> np.ndarray:
+def sees(eye: np.ndarray, x: np.ndarray, normals: np.ndarray, corners: np.ndarray, least: float) -> np.ndarray:
     """(k,) which points an eye sees: Möller and Trumbore's intersection of every line of sight and triangle."""
     sight = x - eye
     facing = -(sight * normals).sum(axis=1) > least * np.linalg.norm(sight, axis=1)

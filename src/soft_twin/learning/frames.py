@@ -1,7 +1,8 @@
 """What was recorded of a robot: pressures, and scans without correspondences or markers with gaps.
 
-A recording is a folder: `frames.csv` has a line for each frame, its file's name and its pressures [Pa]; a scan is a PLY
-file of points [m] with normals, markers are rows of one `markers.npz`. `train` reads either.
+A recording is a folder: `frames.csv` has a line for each frame, its file's name and its pressures [Pa]. Files are PLY
+files of points [m] with normals, or C3D files of named markers, whose places on the body `rest.c3d` tells: the same
+markers without pressure. `train` reads either.
 """
 
 import csv
@@ -15,9 +16,11 @@ import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
 from soft_twin.files import checked_file, one_line
+from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_marker_set
 
 MAX_SIZE = 200_000_000  # [bytes]
-TABLE = "frames.csv"
+TABLE, REST = "frames.csv", "rest.c3d"
+MARKERS = ".c3d"  # suffix of a file of markers
 FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
 
 
@@ -44,21 +47,62 @@ class Recording:
     digest: str = ""
 
 
+@dataclass(frozen=True)
+class MarkerRecording:
+    """Frames of a robot with markers.
+
+    Attributes:
+        pressures: (f, a) [Pa].
+        markers: (f, k, 3) [m], in base_link; NaN for one that was not seen.
+        rest: (k, 3) of them without pressure [m].
+        digest: SHA-256 of the files.
+    """
+
+    pressures: np.ndarray
+    markers: np.ndarray
+    rest: np.ndarray
+    digest: str = ""
+
+
 def write_recording(folder: Path, pressures: np.ndarray, names: Sequence[str], scans: Sequence[Scan]) -> None:
-    """The folder of a recording; `names` are the chambers'.
+    """The folder of a recording of scans; `names` are the chambers'.
 
     Raises:
         UsageError: it cannot be written.
     """
+    files = [f"frame_{i:04d}.ply" for i in range(len(scans))]
+    _write_table(folder, files, pressures, names)
+    try:
+        for file, scan in zip(files, scans, strict=True):
+            write_scan(folder / file, scan)
+    except OSError as error:
+        raise UsageError(f"cannot write the recording '{folder}': {error.strerror}") from error
+
+
+def write_markers(
+    folder: Path, pressures: np.ndarray, names: Sequence[str], markers: np.ndarray, rest: np.ndarray
+) -> None:
+    """The folder of a recording of markers (f, k, 3), NaN where not seen, and at rest (k, 3) [m]; `names` are the
+    chambers'.
+
+    Raises:
+        UsageError: it cannot be written, or c3d is not installed.
+    """
+    labels = tuple(f"M{i:03d}" for i in range(len(rest)))
+    files = [f"frame_{i:04d}.c3d" for i in range(len(markers))]
+    _write_table(folder, files, pressures, names)
+    for file, points in zip((*files, REST), (*markers, rest), strict=True):
+        write_marker_set(folder / file, MarkerSet(labels, points))
+
+
+def _write_table(folder: Path, files: Sequence[str], pressures: np.ndarray, names: Sequence[str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for i, scan in enumerate(scans):
-            write_scan(folder / f"frame_{i:04d}.ply", scan)
         with (folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
             table = csv.writer(stream)
             table.writerow(["file", *names])
-            for i, row in enumerate(pressures):
-                table.writerow([f"frame_{i:04d}.ply", *(repr(float(each)) for each in row)])
+            for file, row in zip(files, pressures, strict=True):
+                table.writerow([file, *(repr(float(each)) for each in row)])
     except OSError as error:
         raise UsageError(f"cannot write the recording '{folder}': {error.strerror}") from error
 
@@ -69,8 +113,8 @@ def write_scan(path: Path, scan: Scan) -> None:
     meshio.Mesh(scan.points, [], point_data=data).write(path, file_format="ply", binary=True)
 
 
-def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size: float) -> Recording:
-    """A recording of a robot.
+def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size: float) -> Recording | MarkerRecording:
+    """A recording of a robot, of scans or of markers.
 
     Args:
         folder: of it.
@@ -80,18 +124,53 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
 
     Raises:
         RecordingError: files are missing or broken, of other chambers, with pressures beyond their limits, or with a
-            scan in another unit or of something else.
+            scan in another unit or of something else; or scans and markers in one.
+        UsageError: they are markers, and c3d is not installed.
     """
     table = checked_file(Path(folder) / TABLE, "table of frames", MAX_SIZE, RecordingError)
     files, rows = _read_table(table, names)
     pressures = _checked_pressures(rows, names, limits, table)
-    digest = hashlib.sha256(table.read_bytes())
-    scans = []
-    for file in files:
-        path = table.parent / file
-        scans.append(read_scan(path, size))
+    kinds = {Path(file).suffix.lower() for file in files}
+    if len(kinds) > 1:
+        raise RecordingError(f"{table}: its files are {', '.join(sorted(kinds))}: expected all .ply or all .c3d")
+    paths = [table.parent / file for file in files]
+    if kinds == {MARKERS}:
+        rest = table.parent / REST
+        markers, at_rest = _read_markers(paths, rest, size)
+        return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]))
+    scans = [read_scan(path, size) for path in paths]
+    return Recording(pressures, scans, _digest([table, *paths]))
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
         digest.update(path.read_bytes())
-    return Recording(pressures, scans, digest.hexdigest())
+    return digest.hexdigest()
+
+
+def _read_markers(paths: Sequence[Path], rest: Path, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """(f, k, 3) markers of frames, in the order of those at rest (k, 3) [m]; NaN where not seen.
+
+    Raises:
+        RecordingError: files are missing, broken, in another frame, or have other markers.
+    """
+    known = read_marker_set(rest)
+    if not np.isfinite(known.points).all():
+        missed = np.array(known.names)[~np.isfinite(known.points).all(axis=1)]
+        raise RecordingError(f"{rest}: {', '.join(missed[:5])} was not seen at rest: nobody knows where it sits")
+    check_place(known.points, size, str(rest))
+    frames = np.full((len(paths), *known.points.shape), np.nan)
+    for own, path in zip(frames, paths, strict=True):
+        found = read_marker_set(path)
+        if others := [name for name in found.names if name not in known.names]:
+            raise RecordingError(f"{path}: {', '.join(others[:5])} is no marker of {rest}")
+        own[[known.names.index(name) for name in found.names]] = found.points
+        seen = np.isfinite(own).all(axis=1)
+        if not seen.any():
+            raise RecordingError(f"{path}: not one marker was seen")
+        check_place(own[seen], size, str(path))
+    return frames, known.points
 
 
 def read_scan(path: Path, size: float) -> Scan:

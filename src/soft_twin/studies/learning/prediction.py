@@ -4,7 +4,7 @@ The twin is simulated under every corner of its pressures and a Halton sequence 
 description is scanned in frames for training and unseen ones. Errors are distances of the predicted surface to the
 true one, which is known here without noise and holes. All cores simulate. Everything is stored as it ends: killed and
 started again, the study goes on. Pictures: shapes.png (colour maps, as the paper's Figure 10), histograms.png;
-table.json; scans/, the recording that `soft-twin train ROBOT --data` reads; ROBOT.safetensors.
+table.json; scans/ and markers/, recordings that `soft-twin train ROBOT --data` reads; ROBOT.safetensors.
 """
 
 import json
@@ -20,8 +20,9 @@ from soft_twin.emulation.scanner import scan
 from soft_twin.emulation.surface_reality import SurfaceReality
 from soft_twin.learning.correction import Correction, ShapeModel, learn_shapes, learn_warp, save
 from soft_twin.learning.evaluation import surface_distances
-from soft_twin.learning.frames import Recording, Scan, read_recording, write_recording
+from soft_twin.learning.frames import MarkerRecording, Recording, Scan, read_recording, write_recording
 from soft_twin.learning.layer import grid
+from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.samples import random_shares
 from soft_twin.learning.simulations import (
     Simulations,
@@ -34,12 +35,14 @@ from soft_twin.learning.simulations import (
 )
 from soft_twin.learning.training import Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.studies.learning.captured import captured
 
 matplotlib.use("Agg")
 
 SEEDS = 5
 TESTED = 2500  # points of a surface
 MM = 1e3
+MARKED = "corrected, by markers"
 FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
 
 
@@ -51,11 +54,15 @@ def predict(name: str, folder: Path) -> str:
     seen, unseen = truths[: learning.frames], truths[learning.frames :]
     recording = recorded(robot, seen, shapes, folder / "scans")
     corrections, took = _trained(robot, learning, shapes, recording)
+    if learning.markers is not None:
+        at_rest = reality_at_rest(robot, learning, folder)
+        markers = captured(robot, learning, at_rest, seen, shapes.limits, 1e-3 * shapes.size, folder / "markers")
+        corrections[MARKED], took[MARKED] = _trained_by_markers(robot, learning, shapes, markers)
     terminal_progress("")
     best = corrections["corrected"][0]
     rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
     rows |= {name: np.array([errors_of(each, unseen, True) for each in own]) for name, own in corrections.items()}
-    save(best, folder / f"{name}.safetensors")
+    save(best, folder / f"{robot.name}.safetensors")
     seconds = {"shapes": seconds} | took
     content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest)
     (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
@@ -105,6 +112,17 @@ def _trained(
     return corrections, seconds
 
 
+def _trained_by_markers(
+    robot, learning, shapes: ShapeModel, recording: MarkerRecording
+) -> tuple[list[Correction], float]:
+    """One correction, and the processor time of its training [s]."""
+    begin, hidden = time.process_time(), (learning.warp_layers, learning.warp_neurons)
+    correction = learn_warp_by_markers(
+        shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, say=terminal_progress
+    )
+    return [correction], time.process_time() - begin
+
+
 def scanned(robot, learning, inflation, folder: Path, more: int = 0) -> list[dict[str, np.ndarray]]:
     """The reality in all frames: pressures, true points and triangles, scan and normals.
 
@@ -148,6 +166,18 @@ def reality_of(path: str, digest: str):
     """The reality of a description, and what it says of learning; kept while the digest is the same."""
     robot, learning = learnable(path)
     return SurfaceReality(robot, learning), learning
+
+
+def reality_at_rest(robot, learning, folder: Path) -> dict[str, np.ndarray]:
+    """The reality's points and triangles without pressure."""
+    work = partial(shape_at_rest, str(robot.path), reality_digest(robot, learning))
+    return compute_all(work, ["rest"], store=folder / "frames")[0]
+
+
+def shape_at_rest(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
+    """See reality_at_rest. `digest` is what stored results belong to."""
+    reality, _ = reality_of(path, digest)
+    return {"points": reality.shape(np.zeros(len(reality.leaks))), "triangles": reality.triangles}
 
 
 def errors_of(correction: Correction, frames: list[dict[str, np.ndarray]], corrected: bool) -> np.ndarray:

@@ -1,0 +1,103 @@
+"""The warp by markers: known points of the surface, some of which are not seen in a frame (Sec. III-E, eq. 13).
+
+Where a marker sits, its parameters (u, v), is found once: where the simulated surface without pressure is nearest to
+the marker without pressure.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.spatial import cKDTree
+
+from soft_twin.errors import RecordingError
+from soft_twin.learning.correction import MM, Correction, ShapeModel
+from soft_twin.learning.frames import MarkerRecording
+from soft_twin.learning.layer import SurfaceLayer, grid
+from soft_twin.learning.losses import Cloud
+from soft_twin.learning.simulations import description_hash
+from soft_twin.learning.surfaces import bases
+from soft_twin.learning.training import EPOCHS, Frames, Say, Weights, train_warp
+from soft_twin.learning.warp import WIDTH
+
+TRIED = 10_000  # points of the surface where the search for the nearest begins
+OFF = 0.1  # of the surface's size: a marker that is further away from it sits on something else
+
+
+def marker_parameters(shapes: ShapeModel, rest: np.ndarray) -> np.ndarray:
+    """(k, 2) parameters of markers that are at (k, 3) [m] without pressure.
+
+    Raises:
+        RecordingError: a marker is not on the surface.
+    """
+    none = np.clip(0.0, *shapes.limits.T)
+    control = np.asarray(shapes.control(jnp.asarray(none, jnp.float32)), float)
+    return nearest_parameters(control, MM * np.asarray(rest, float), OFF * shapes.size)
+
+
+def nearest_parameters(control: np.ndarray, points: np.ndarray, far: float) -> np.ndarray:
+    """(k, 2) parameters where a surface (Mu, Mv, 3) is nearest to points (k, 3).
+
+    Raises:
+        RecordingError: a point is further away than `far`.
+    """
+    uv, shape = grid(TRIED), control.shape[:2]
+    tried = SurfaceLayer(uv, shape, float).points(control)
+    begin = uv[cKDTree(np.asarray(tried)).query(points)[1]]
+    found = np.array([_nearest(control, point, start) for point, start in zip(points, begin, strict=True)])
+    away = np.linalg.norm(SurfaceLayer(found, shape, float).points(control) - points, axis=1)
+    if (away > far).any():
+        i = int(np.argmax(away))
+        raise RecordingError(f"marker {i + 1} of {len(points)} is {away[i]:.3g} mm away from the surface at rest")
+    return found
+
+
+def learn_warp_by_markers(
+    shapes: ShapeModel,
+    recording: MarkerRecording,
+    robot,
+    kernels: int,
+    hidden: tuple[int, int],
+    width: float = WIDTH,
+    weights: Weights | None = None,
+    seed: int = 0,
+    epochs: int = EPOCHS,
+    say: Say | None = None,
+) -> Correction:
+    """As `learn_warp`, by a recording of markers.
+
+    Raises:
+        RecordingError: a marker is not on the surface.
+        ConvergenceError: training diverges.
+    """
+    shape, centres = shapes.mean.shape[:2], grid(kernels)
+    uv = marker_parameters(shapes, recording.rest)
+    control = jax.jit(jax.vmap(shapes.control))(jnp.asarray(recording.pressures, jnp.float32))
+    there = np.isfinite(recording.markers).all(axis=2)
+    points = jnp.asarray(np.where(there[..., None], MM * recording.markers, 0.0), jnp.float32)
+    frames = Frames(
+        jax.vmap(shapes.normalised)(control),
+        control,
+        jax.vmap(SurfaceLayer(centres, shape).points)(control),
+        Cloud(points, jnp.zeros_like(points), jnp.asarray(there, jnp.float32)),
+        markers=True,
+    )
+    weights = weights or Weights()
+    warp = train_warp(frames, SurfaceLayer(uv, shape), shapes.size, width, hidden, weights, seed, epochs, say)
+    return Correction(robot.name, shapes, warp, centres, width, description_hash(robot), recording.digest)
+
+
+def _nearest(control: np.ndarray, point: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """(2,) parameters where a surface is nearest to a point (3,), by Gauss and Newton from a start."""
+
+    def at(uv: np.ndarray, *derivatives: int) -> np.ndarray:
+        u, v = (bases(uv[None], control.shape[:2], derivative)[axis][0] for axis, derivative in enumerate(derivatives))
+        return np.einsum("i,j,ijd->d", u, v, control)
+
+    return least_squares(
+        lambda uv: at(uv, 0, 0) - point,
+        np.clip(start, 1e-9, 1.0 - 1e-9),
+        jac=lambda uv: np.column_stack([at(uv, 1, 0), at(uv, 0, 1)]),
+        bounds=(0.0, 1.0),
+        xtol=1e-9,
+    ).x
