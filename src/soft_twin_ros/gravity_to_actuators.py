@@ -196,7 +196,7 @@ class GravityToActuators(ManagedNode):
         self._bodies = self.offer(Marker, "body")
         self._resets = self.offer(Empty, "twin/reset", COMMAND)
         self.create_service(SetTarget, "set_target", self._set_target)
-        self.create_service(SolveIk, "solve_ik", self._solve_ik)
+        self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
         self.create_service(Trigger, "reset", self._reset)
 

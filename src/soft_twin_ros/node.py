@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
 from rclpy.node import Node
@@ -141,6 +142,10 @@ class RobotNode(Node):
     def listen(self, kind: type, topic: str, callback, qos):
         """A subscription whose quality of service can be overridden."""
         return self.create_subscription(kind, topic, callback, qos, qos_overriding_options=OVERRIDABLE)
+
+    def offer_waiting(self, kind: type, service: str, callback):
+        """A service whose callback awaits long work: in a group of its own, where it keeps nobody from being heard."""
+        return self.create_service(kind, service, callback, callback_group=ReentrantCallbackGroup())
 
     def destroy_node(self) -> None:
         if self._tell_no_more is not None:

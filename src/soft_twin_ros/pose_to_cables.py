@@ -255,7 +255,7 @@ class PoseToCables(ManagedNode):
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
         self.create_service(SetTarget, "set_target", self._set_target)
-        self.create_service(SolveIk, "solve_ik", self._solve_ik)
+        self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
         self.create_service(Trigger, "tare", self._tare)
 

@@ -10,7 +10,6 @@ base_link. The service `solve_shape` only answers; one search runs at a time.
 import sys
 from dataclasses import dataclass
 
-from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import PointCloud2
 from soft_twin_msgs.msg import Pressures
 from soft_twin_msgs.srv import SolveShape
@@ -62,8 +61,7 @@ class ShapeToPressures(ManagedNode):
         self._commands = self.offer(Pressures, "chambers/command", COMMAND)
         self._points = self.offer(PointCloud2, "shape/points", LATCHED)
         self.listen(PointCloud2, "target_shape", self._take_target, COMMAND)
-        apart = ReentrantCallbackGroup()  # a call that waits for its search keeps nobody from being heard
-        self.create_service(SolveShape, "solve_shape", self._solve_shape, callback_group=apart)
+        self.offer_waiting(SolveShape, "solve_shape", self._solve_shape)
         self.create_steady_timer(1.0 / self.parameters.command_rate, self._command)
 
     def health(self) -> Health:
