@@ -11,7 +11,7 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[l
 import equinox as eqx
 import jax
 
-from soft_twin.learning.layer import SurfaceLayer, grid
+from soft_twin.learning.layer import SurfaceLayer, grid, highest_edge, lattice
 
 RANDOM = np.random.default_rng(3)
 
@@ -94,3 +94,12 @@ def test_points_and_normals_and_their_derivatives_are_those_of_differences():
         for h in (1e-4, -1e-4)
     ]
     assert (np.asarray(slope) * direction).sum() == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-5)
+
+
+def test_the_highest_side_of_a_lattice_is_its_rim():
+    uv = lattice(36)
+    for axis, at in ((0, 0.0), (0, 1.0), (1, 0.0), (1, 1.0)):
+        height = 1.0 - np.abs(uv[:, axis] - at) + 0.1 * np.sin(9.0 * uv[:, 1 - axis])
+        rim = highest_edge(np.column_stack([uv, height]))
+        assert len(rim) == 6
+        np.testing.assert_array_equal(uv[rim, axis], at)

@@ -59,6 +59,13 @@ def lattice(count: int) -> np.ndarray:
     return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
+def highest_edge(points: np.ndarray) -> np.ndarray:
+    """(n,) which points (n², 3) of a `lattice` are on the side of the unit square that is highest: the rim of a tip."""
+    numbers = np.arange(len(points)).reshape(2 * [round(np.sqrt(len(points)))])
+    sides = numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1]
+    return max(sides, key=lambda side: points[side, 2].mean())
+
+
 def _sum(u: np.ndarray, v: np.ndarray, control: jax.Array) -> jax.Array:
     """Σ N_i(u) N_j(v) c_ij."""
     return jnp.einsum("pj,pjd->pd", v, jnp.einsum("pi,ijd->pjd", u, control))

@@ -68,7 +68,7 @@ def run(folder: Path, data: Path) -> str:
 
 def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, np.ndarray]], list[np.ndarray]]:
     """The correction that is in the folder, or made there; frames of the reality and their cases."""
-    inflation, path = inflation_of(robot, folder / "simulations"), folder / f"{ROBOT}.safetensors"
+    inflation, path = inflation_of(robot, folder / "simulations"), folder / f"{robot.name}.safetensors"
     frames = scanned(robot, learning, inflation, folder)
     if path.is_file():
         correction = load(path)
