@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from soft_twin.learning.correction import Correction, ShapeModel
+from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.shape_control import FIXED, Pose, ShapeControl
@@ -68,7 +69,8 @@ def corrected(shapes, random=None):
     if random is not None:
         weights, constant = 0.002 * random.normal(size=weights.shape), random.normal(size=constant.shape)
     warp = Folded([jnp.asarray(weights, jnp.float32)], [jnp.asarray(constant.ravel(), jnp.float32)])
-    return Correction("two bumps", shapes, warp, kernels, 4e-3, "", "")
+    inputs = InputMap(jnp.zeros((3, 2)) if random is None else jnp.asarray([[0.02, -0.03], [0.05, 0.1], [0.04, 0.0]]))
+    return Correction("two bumps", shapes, inputs, warp, kernels, 4e-3, "", "")
 
 
 @pytest.fixture(scope="module")

@@ -16,17 +16,18 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, RecordingError, UsageError
 from soft_twin.files import checked_file, one_line
 from soft_twin.learning.frames import Recording
+from soft_twin.learning.input_map import InputMap, MarkerMatch, ScanMatch, fit_inputs
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
 from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
-from soft_twin.learning.training import EPOCHS, Frames, Say, Weights, train_shapes, train_warp
+from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, Frames, Say, Weights, train_shapes, train_warp
 from soft_twin.learning.warp import WIDTH, warped
 
 MM = 1e3
-VERSION = "1"
+VERSION = "2"
 MAX_SIZE = 500_000_000  # [bytes]
 SHOWN = 1024  # points that a correction returns
 COMPARED = 900  # of a surface, with a scan
@@ -97,6 +98,10 @@ class ShapeModel:
         shares = [jnp.interp(pressure, known, filled[:, i]) for i, pressure in enumerate(pressures)]
         return 2.0 * jnp.stack(shares) - 1.0
 
+    def inputs_of(self, pressures: np.ndarray) -> jax.Array:
+        """(f, a) shares of inflation of pressures (f, a) [Pa]."""
+        return jax.jit(jax.vmap(self.inputs))(jnp.asarray(pressures, jnp.float32))
+
     def normalised(self, control: jax.Array) -> jax.Array:
         """(Mu Mv 3,) what N_rbf and N_conf are given."""
         return ((control - self.mean) / self.spread).reshape(-1)
@@ -109,6 +114,7 @@ class Correction:
     Attributes:
         robot: its name.
         shapes: what stands for the simulations.
+        inputs: what the robot makes of its pressures.
         warp: N_rbf.
         kernels: (N, 2) parameters of the warp's kernels.
         width: c [1/mm²].
@@ -118,6 +124,7 @@ class Correction:
 
     robot: str
     shapes: ShapeModel
+    inputs: InputMap
     warp: Folded
     kernels: np.ndarray
     width: float
@@ -163,10 +170,11 @@ class Correction:
         layer, centres = SurfaceLayer(uv, shape), SurfaceLayer(self.kernels, shape)
 
         def both(inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-            control = self.shapes.control_of(inputs)
+            control = self.shapes.control_of(self.inputs(inputs))
             coefficients = self.warp(self.shapes.normalised(control)).reshape(-1, 3)
-            points = layer.points(control)
-            return points, warped(points, centres.points(control), coefficients, self.width, self.shapes.size)
+            points, kernels = layer.points(control), centres.points(control)
+            simulated = layer.points(self.shapes.control_of(inputs))
+            return simulated, warped(points, kernels, coefficients, self.width, self.shapes.size)
 
         return both
 
@@ -194,7 +202,7 @@ def learn_shapes(
     inflation: Inflation,
     layers: int,
     seed: int = 0,
-    epochs: int = EPOCHS,
+    epochs: int = SHAPE_EPOCHS,
     say: Say | None = None,
 ) -> tuple[ShapeModel, float]:
     """N_fk of simulations, and its mean error on those that it was not trained on [mm].
@@ -209,7 +217,7 @@ def learn_shapes(
     offsets = (control - mean).reshape(len(control), -1)
     spread = float(offsets.std())
     draft = ShapeModel(limits, inflation, Folded([], []), mean, spread)
-    inputs = np.asarray(jax.jit(jax.vmap(draft.inputs))(jnp.asarray(simulations.pressures, jnp.float32)))
+    inputs = np.asarray(draft.inputs_of(simulations.pressures))
     network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say)
     found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
@@ -227,6 +235,7 @@ def learn_warp(
     seed: int = 0,
     epochs: int = EPOCHS,
     say: Say | None = None,
+    inputs: InputMap | None = None,
 ) -> Correction:
     """The correction that a recording of scans teaches.
 
@@ -237,22 +246,68 @@ def learn_warp(
         kernels: of the warp.
         hidden: layers of N_rbf and neurons of each.
         width: c [1/mm²].
-        weights: of the losses; None: the paper's, with discs as wide as the samples are apart.
+        weights: of the losses; None: the paper's, with discs as wide as the samples are apart, and frames left out that
+            say when the warp is trained enough.
+        inputs: what the robot makes of its pressures; None: found by the recording, too.
 
     Raises:
         ConvergenceError: training diverges.
     """
-    shape, centres, uv = shapes.mean.shape[:2], grid(kernels), grid(COMPARED)
-    weights = weights or Weights(patch=shapes.patch)
-    control = jax.jit(jax.vmap(shapes.control))(jnp.asarray(recording.pressures, jnp.float32))
+    weights = weights or Weights(patch=shapes.patch, watched=shapes.patch)
+    seen = Seen(recording.pressures, clouds_of(recording), recording.digest)
+    match = ScanMatch(seen.clouds, shapes.patch)
+    return learn(shapes, seen, match, robot, grid(COMPARED), kernels, hidden, width, weights, seed, epochs, say, inputs)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What teaches a correction, of f frames.
+
+    Attributes:
+        pressures: (f, a) [Pa].
+        clouds: scans, or markers in the order of the parameters where they sit.
+        digest: SHA-256 of the recording.
+    """
+
+    pressures: np.ndarray
+    clouds: Cloud
+    digest: str
+
+
+def learn(
+    shapes: ShapeModel,
+    seen: Seen,
+    match: ScanMatch | MarkerMatch,
+    robot,
+    uv: np.ndarray,
+    kernels: int,
+    hidden: tuple[int, int],
+    width: float,
+    weights: Weights,
+    seed: int,
+    epochs: int,
+    say: Say | None,
+    inputs: InputMap | None,
+) -> Correction:
+    """As `learn_warp`, of what was seen, compared at parameters (p, 2) of the surface.
+
+    Raises:
+        ConvergenceError: training diverges.
+    """
+    shape, centres = shapes.mean.shape[:2], grid(kernels)
+    layer, shares = SurfaceLayer(uv, shape), shapes.inputs_of(seen.pressures)
+    if inputs is None:
+        inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, match, say)
+    control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
     frames = Frames(
         jax.vmap(shapes.normalised)(control),
         control,
         jax.vmap(SurfaceLayer(centres, shape).points)(control),
-        clouds_of(recording),
+        seen.clouds,
+        isinstance(match, MarkerMatch),
     )
-    warp = train_warp(frames, SurfaceLayer(uv, shape), shapes.size, width, hidden, weights, seed, epochs, say)
-    return Correction(robot.name, shapes, warp, centres, width, description_hash(robot), recording.digest)
+    warp = train_warp(frames, layer, shapes.size, width, hidden, weights, seed, epochs, say)
+    return Correction(robot.name, shapes, inputs, warp, centres, width, description_hash(robot), seen.digest)
 
 
 def clouds_of(recording: Recording) -> Cloud:
@@ -279,6 +334,7 @@ def save(correction: Correction, path: Path) -> None:
         "inflation.volumes": shapes.inflation.volumes,
         "mean": shapes.mean,
         "kernels": correction.kernels,
+        "inputs": np.asarray(correction.inputs.coefficients),
         **_layers("shape", shapes.network),
         **_layers("warp", correction.warp),
     }
@@ -314,10 +370,13 @@ def load(path: str | Path) -> Correction:
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
         shapes = ShapeModel(
-            arrays["limits"], inflation, _network("shape", arrays), arrays["mean"], float(numbers["spread"])
+            arrays["limits"], inflation, _network("shape", arrays, True), arrays["mean"], float(numbers["spread"])
         )
         warp, width = _network("warp", arrays), float(numbers["width"])
-        return Correction(words["robot"], shapes, warp, arrays["kernels"], width, words["description"], words["data"])
+        inputs = InputMap(jnp.asarray(arrays["inputs"]))
+        return Correction(
+            words["robot"], shapes, inputs, warp, arrays["kernels"], width, words["description"], words["data"]
+        )
     except (SafetensorError, KeyError, ValueError, TypeError, InputError) as error:
         raise RecordingError(f"{path}: not readable as weights of soft_twin: {one_line(error)}") from error
 
@@ -327,8 +386,9 @@ def _layers(name: str, network: Folded) -> dict[str, np.ndarray]:
     return arrays | {f"{name}.bias.{i}": np.asarray(each) for i, each in enumerate(network.biases)}
 
 
-def _network(name: str, arrays: dict[str, np.ndarray]) -> Folded:
+def _network(name: str, arrays: dict[str, np.ndarray], smooth: bool = False) -> Folded:
     count = sum(key.startswith(f"{name}.weight.") for key in arrays)
     if not count:
         raise KeyError(f"{name}.weight.0")
-    return Folded(*([jnp.asarray(arrays[f"{name}.{kind}.{i}"]) for i in range(count)] for kind in ("weight", "bias")))
+    layers = ([jnp.asarray(arrays[f"{name}.{kind}.{i}"]) for i in range(count)] for kind in ("weight", "bias"))
+    return Folded(*layers, smooth)

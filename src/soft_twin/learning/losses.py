@@ -28,7 +28,7 @@ class Cloud(NamedTuple):
 
 def nearest(points: jax.Array, others: jax.Array, there: jax.Array | None = None) -> jax.Array:
     """(p,) number of the nearest of others (k, 3) of points (p, 3); of those that are there, (k,)."""
-    squared = (others**2).sum(axis=1) - 2.0 * points @ others.T
+    squared = (others**2).sum(axis=1) - 2.0 * jnp.matmul(points, others.T, precision="highest")
     if there is not None:
         squared = jnp.where(there > 0.0, squared, jnp.inf)
     return jnp.argmin(jax.lax.stop_gradient(squared), axis=1)

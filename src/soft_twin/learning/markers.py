@@ -4,20 +4,19 @@ Where a marker sits, its parameters (u, v), is found once: where the simulated s
 the marker without pressure.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial import cKDTree
 
 from soft_twin.errors import RecordingError
-from soft_twin.learning.correction import MM, Correction, ShapeModel
+from soft_twin.learning.correction import MM, Correction, Seen, ShapeModel, learn
 from soft_twin.learning.frames import MarkerRecording
+from soft_twin.learning.input_map import InputMap, MarkerMatch
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
-from soft_twin.learning.simulations import description_hash
 from soft_twin.learning.surfaces import bases
-from soft_twin.learning.training import EPOCHS, Frames, Say, Weights, train_warp
+from soft_twin.learning.training import EPOCHS, Say, Weights
 from soft_twin.learning.warp import WIDTH
 
 TRIED = 10_000  # points of the surface where the search for the nearest begins
@@ -63,6 +62,7 @@ def learn_warp_by_markers(
     seed: int = 0,
     epochs: int = EPOCHS,
     say: Say | None = None,
+    inputs: InputMap | None = None,
 ) -> Correction:
     """As `learn_warp`, by a recording of markers.
 
@@ -70,21 +70,12 @@ def learn_warp_by_markers(
         RecordingError: a marker is not on the surface.
         ConvergenceError: training diverges.
     """
-    shape, centres = shapes.mean.shape[:2], grid(kernels)
-    uv = marker_parameters(shapes, recording.rest)
-    control = jax.jit(jax.vmap(shapes.control))(jnp.asarray(recording.pressures, jnp.float32))
-    there = np.isfinite(recording.markers).all(axis=2)
+    uv, there = marker_parameters(shapes, recording.rest), np.isfinite(recording.markers).all(axis=2)
     points = jnp.asarray(np.where(there[..., None], MM * recording.markers, 0.0), jnp.float32)
-    frames = Frames(
-        jax.vmap(shapes.normalised)(control),
-        control,
-        jax.vmap(SurfaceLayer(centres, shape).points)(control),
-        Cloud(points, jnp.zeros_like(points), jnp.asarray(there, jnp.float32)),
-        markers=True,
-    )
-    weights = weights or Weights()
-    warp = train_warp(frames, SurfaceLayer(uv, shape), shapes.size, width, hidden, weights, seed, epochs, say)
-    return Correction(robot.name, shapes, warp, centres, width, description_hash(robot), recording.digest)
+    clouds = Cloud(points, jnp.zeros_like(points), jnp.asarray(there, jnp.float32))
+    seen, match = Seen(recording.pressures, clouds, recording.digest), MarkerMatch(clouds)
+    weights = weights or Weights(watched=shapes.patch)
+    return learn(shapes, seen, match, robot, uv, kernels, hidden, width, weights, seed, epochs, say, inputs)
 
 
 def _nearest(control: np.ndarray, point: np.ndarray, start: np.ndarray) -> np.ndarray:

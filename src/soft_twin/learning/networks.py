@@ -1,5 +1,7 @@
 """The networks' layers: perceptrons with ReLU and batch normalisation (Sec. V-B), and what is left of them afterwards.
 
+One that stands for simulations is smooth instead: with GELU and no normalisation, see `docs/learning.md`.
+
 While it is trained, a hidden layer normalises its outputs by their mean and variance over the batch. Afterwards it does
 so by those over all training data, which is one linear map with the layer's own: `folded` networks have weights and
 biases only. Batches are rows.
@@ -35,14 +37,16 @@ class Perceptron(eqx.Module):
     Attributes:
         weights: (out, in) of each layer; the last has no normalisation.
         biases: of each layer.
-        normalisations: of the hidden layers.
+        normalisations: of the hidden layers; none where they are smooth.
+        smooth: GELU takes the place of both.
     """
 
     weights: list[jax.Array]
     biases: list[jax.Array]
     normalisations: list[Normalisation]
+    smooth: bool = eqx.field(static=True)
 
-    def __init__(self, sizes: Sequence[int], key: jax.Array, quiet: bool = False):
+    def __init__(self, sizes: Sequence[int], key: jax.Array, quiet: bool = False, smooth: bool = False):
         """`sizes`: of inputs, hidden layers and outputs; `quiet`: its outputs are 0 before it is trained."""
         random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         shapes = list(zip(sizes[1:], sizes[:-1], strict=True))
@@ -51,14 +55,19 @@ class Perceptron(eqx.Module):
         self.biases = [jnp.asarray(random.uniform(-1, 1, s[0]) / np.sqrt(s[1]), jnp.float32) for s in shapes]
         if quiet:
             self.weights[-1], self.biases[-1] = 0.0 * self.weights[-1], 0.0 * self.biases[-1]
-        self.normalisations = [Normalisation(size) for size in sizes[1:-1]]
+        self.normalisations = [] if smooth else [Normalisation(size) for size in sizes[1:-1]]
+        self.smooth = smooth
 
     def __call__(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> jax.Array:
         """(…, out) of (…, in) in training; `first` is added before the first normalisation."""
+        if self.smooth:
+            return Folded(self.weights, self.biases, True)(inputs)
         return self._outputs(inputs, first)[0]
 
     def folded(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> "Folded":
         """The network as it is used, normalised by what all training inputs make of it."""
+        if self.smooth:
+            return Folded(self.weights, self.biases, True)
         _, statistics = self._outputs(inputs, first)
         weights, biases = [], []
         for W, b, own, (mean, variance) in zip(
@@ -83,14 +92,17 @@ class Folded(eqx.Module):
     """A perceptron that is not trained any more.
 
     Attributes:
-        weights, biases: of each layer; ReLU between them.
+        weights, biases: of each layer.
+        smooth: GELU between them, otherwise ReLU.
     """
 
     weights: list[jax.Array]
     biases: list[jax.Array]
+    smooth: bool = eqx.field(static=True, default=False)
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
         """(…, out) of (…, in)."""
+        bent = jax.nn.gelu if self.smooth else jax.nn.relu
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            inputs = jax.nn.relu(inputs @ W.T + b)
+            inputs = bent(inputs @ W.T + b)
         return inputs @ self.weights[-1].T + self.biases[-1]

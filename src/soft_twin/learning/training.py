@@ -1,10 +1,12 @@
 """Training: first the network that stands for the simulations, then the warp and the confidence together (Sec. V-B).
 
-Lengths are in millimetres. Adam with the rate 1e-3, 150 epochs. An epoch is one compiled loop over its batches.
+Lengths are in millimetres. The warp: Adam with the rate 1e-3, at most 150 epochs; the simulations: from 1e-2 down to
+nothing along a cosine, 1000 epochs. An epoch is one compiled loop over its batches.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,14 +15,17 @@ import numpy as np
 import optax
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.learning.input_map import MarkerMatch, ScanMatch
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
 from soft_twin.learning.networks import Folded, Perceptron
 from soft_twin.learning.warp import incompatibility, warped
 
-RATE = 1e-3
-EPOCHS = 150
+RATE, SHAPE_RATE = 1e-3, 1e-2
+EPOCHS, SHAPE_EPOCHS = 150, 1000
 SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
+LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched, where there are so many at least
+WATCHED = 10  # epochs between looks at them
 TRAINED = 0.7  # share of the simulations
 SHAPE_NEURONS, CONFIDENCE_SIZES = 128, (128, 128, 128)
 Say = Callable[[str], None]
@@ -55,17 +60,18 @@ class Warper(eqx.Module):
 class Weights:
     """Of the losses (eq. 12), and the radius of discs [mm] of `squared_distances`.
 
-    `confidence` None: every point is believed (w_c = 1), the paper's ablation.
+    `confidence` None: every point is believed (w_c = 1), the paper's ablation. `watched`: radius of the discs [mm] by
+    which frames that are left out judge how long to train; None: all epochs, as the paper does.
     """
 
     confidence: float | None = CONFIDENCE
     normals: float = NORMALS
     geometry: float = GEOMETRY
     patch: float = 0.0
+    watched: float | None = None
 
 
-@dataclass(frozen=True)
-class Frames:
+class Frames(NamedTuple):
     """What the warp is trained on, of f frames [mm].
 
     Attributes:
@@ -82,9 +88,19 @@ class Frames:
     clouds: Cloud
     markers: bool = False
 
+    def chosen(self, rows: np.ndarray | jax.Array) -> "Frames":
+        """Some of them."""
+        clouds = jax.tree.map(lambda each: each[rows], self.clouds)
+        return Frames(self.shapes[rows], self.control[rows], self.kernels[rows], clouds, self.markers)
+
 
 def train_shapes(
-    inputs: np.ndarray, outputs: np.ndarray, layers: int, seed: int = 0, epochs: int = EPOCHS, say: Say | None = None
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    layers: int,
+    seed: int = 0,
+    epochs: int = SHAPE_EPOCHS,
+    say: Say | None = None,
 ) -> tuple[Folded, np.ndarray]:
     """N_fk on 7 of 10 of its pairs (m, a), (m, s), all of order 1, and the numbers of the others.
 
@@ -96,13 +112,14 @@ def train_shapes(
     own, unseen = np.split(order, [max(2, round(TRAINED * len(inputs)))])
     x, y = jnp.asarray(inputs[own], jnp.float32), jnp.asarray(outputs[own], jnp.float32)
     sizes = [inputs.shape[1], *[SHAPE_NEURONS] * layers, outputs.shape[1]]
-    network = Perceptron(sizes, jax.random.key(seed))
+    network = Perceptron(sizes, jax.random.key(seed), smooth=True)
 
     def loss(network: Perceptron, batch: jax.Array) -> jax.Array:
         return ((network(x[batch]) - y[batch]) ** 2).mean()
 
     batch = min(SHAPES_IN_BATCH, len(own))
-    network = _descend(network, loss, len(own), batch, epochs, random, "shapes", say)
+    rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(own) // batch))
+    network = _descend(network, loss, len(own), batch, epochs, random, "shapes", say, rate)
     return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(unseen)
 
 
@@ -119,6 +136,10 @@ def train_warp(
 ) -> Folded:
     """N_rbf, together with the confidence where the frames are scans.
 
+    A warp that is trained for long fits its own frames at the cost of others. If `weights.watched` is given, it is
+    first trained on three of four frames, and then on all for as many epochs as the others were best after; that
+    may be none, which is no warp.
+
     Args:
         frames: what was seen.
         layer: at the parameters where the surface is compared; of markers, theirs.
@@ -129,6 +150,32 @@ def train_warp(
     Raises:
         ConvergenceError: it diverges.
     """
+    if weights.watched is not None and len(frames.shapes) >= LEAST_FRAMES:
+        epochs = _best_epochs(frames, layer, size, width, hidden, weights, seed, epochs, say)
+    return _trained(frames, layer, size, width, hidden, weights, seed, epochs, say)
+
+
+def _best_epochs(frames: Frames, layer, size, width, hidden, weights: Weights, seed: int, epochs: int, say) -> int:
+    """After how many epochs on the other frames those that are left out are met best."""
+    left_out = np.arange(len(frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
+    own, other = frames.chosen(~left_out), frames.chosen(left_out)
+    match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, weights.watched)
+
+    @jax.jit
+    def distance(coefficients: Folded) -> jax.Array:
+        points, normals = _bent(other, layer, size, width, coefficients(other.shapes))
+        return match.distance(points, normals, match.matched(points))
+
+    found = {0: float(distance(_trained(own, layer, size, width, hidden, weights, seed, 0, say)))}
+    _trained(
+        own, layer, size, width, hidden, weights, seed, epochs, say,
+        lambda epoch, network: found.update({epoch: float(distance(network))}),
+    )  # fmt: skip
+    return min(found, key=found.get)
+
+
+def _trained(frames: Frames, layer, size, width, hidden, weights, seed: int, epochs: int, say, watch=None) -> Folded:
+    """N_rbf after so many epochs; every few of them `watch` is told the epoch and the network."""
     count, shape_size = frames.shapes.shape
     one, other = jax.random.split(jax.random.key(seed))
     outputs = 3 * (frames.kernels.shape[1] + 4)
@@ -137,24 +184,35 @@ def train_warp(
     )
 
     def loss(warper: Warper, batch: jax.Array) -> jax.Array:
-        shapes, control, kernels = frames.shapes[batch], frames.control[batch], frames.kernels[batch]
-        clouds = jax.tree.map(lambda each: each[batch], frames.clouds)
-        coefficients = warper.coefficients(shapes).reshape(len(batch), -1, 3)
-        points = jax.vmap(layer.points)(control)
-        bent = jax.vmap(lambda p, q, b: warped(p, q, b, width, size))(points, kernels, coefficients)
-        regular = weights.geometry * jax.vmap(incompatibility)(kernels, coefficients).mean()
+        part = frames.chosen(batch)
+        coefficients, clouds = warper.coefficients(part.shapes).reshape(len(batch), -1, 3), part.clouds
+        bent, normals = _bent(part, layer, size, width, coefficients)
+        regular = weights.geometry * jax.vmap(incompatibility)(part.kernels, coefficients).mean()
         if frames.markers:
             return jax.vmap(marker_loss)(bent, clouds.points, clouds.there).mean() + regular
-        normals = jax.vmap(lambda c, q, b: _bent_normals(layer, c, q, b, width, size))(control, kernels, coefficients)
-        believed = jnp.ones(points.shape[:2])
+        believed = jnp.ones(bent.shape[:2])
         if weights.confidence is not None:
-            believed = warper.confidence(2.0 * points / size, shapes)
+            believed = warper.confidence(2.0 * jax.vmap(layer.points)(part.control) / size, part.shapes)
         near, sure, along = jax.vmap(lambda *each: cloud_loss(*each, weights.patch))(bent, normals, believed, clouds)
         return near.mean() + (weights.confidence or 0.0) * sure.mean() + weights.normals * along.mean() + regular
 
     batch = min(FRAMES_IN_BATCH, count)
-    warper = _descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say)
-    return eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))(warper)
+    folded = eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))
+
+    def look(epoch: int, warper: Warper) -> None:
+        if watch is not None and epoch % WATCHED == 0:
+            watch(epoch, folded(warper))
+
+    return folded(_descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
+
+
+def _bent(frames: Frames, layer, size: float, width: float, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Points and normals (f, p, 3) of warped surfaces."""
+    coefficients = coefficients.reshape(len(frames.shapes), -1, 3)
+    points = jax.vmap(layer.points)(frames.control)
+    bent = jax.vmap(lambda p, q, b: warped(p, q, b, width, size))(points, frames.kernels, coefficients)
+    normals = jax.vmap(lambda c, q, b: _bent_normals(layer, c, q, b, width, size))
+    return bent, normals(frames.control, frames.kernels, coefficients)
 
 
 def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: float, size: float) -> jax.Array:
@@ -169,13 +227,15 @@ def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: fl
     return across / jnp.sqrt(jnp.maximum((across**2).sum(axis=-1, keepdims=True), 1e-12))
 
 
-def _descend(network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None):
+def _descend(
+    network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None, rate=RATE, look=None
+):
     """A network after so many epochs of Adam over `count` rows in batches.
 
     Raises:
         ConvergenceError: its loss is not finite.
     """
-    optimiser = optax.adam(RATE)
+    optimiser = optax.adam(rate)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
     parts, static = eqx.partition(network, eqx.is_array)
 
@@ -199,4 +259,6 @@ def _descend(network, loss, count: int, batch: int, epochs: int, random, name: s
             )
         if say is not None:
             say(f"training the {name}: epoch {number} of {epochs}, loss {float(value):.4g}")
+        if look is not None:
+            look(number, eqx.combine(parts, static))
     return eqx.combine(parts, static)

@@ -21,6 +21,7 @@ from soft_twin.emulation.surface_reality import SurfaceReality
 from soft_twin.learning.correction import Correction, ShapeModel, learn_shapes, learn_warp, save
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan, read_recording, write_recording
+from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.samples import random_shares
@@ -42,7 +43,7 @@ matplotlib.use("Agg")
 SEEDS = 5
 TESTED = 2500  # points of a surface
 MM = 1e3
-MARKED = "corrected, by markers"
+BEST, MARKED = "corrected", "corrected, by markers"
 FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
 
 
@@ -59,7 +60,7 @@ def predict(name: str, folder: Path) -> str:
         markers = captured(robot, learning, at_rest, seen, shapes.limits, 1e-3 * shapes.size, folder / "markers")
         corrections[MARKED], took[MARKED] = _trained_by_markers(robot, learning, shapes, markers)
     terminal_progress("")
-    best = corrections["corrected"][0]
+    best = corrections[BEST][0]
     rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
     rows |= {name: np.array([errors_of(each, unseen, True) for each in own]) for name, own in corrections.items()}
     save(best, folder / f"{robot.name}.safetensors")
@@ -95,20 +96,23 @@ def _trained(
 ) -> tuple[dict[str, list[Correction]], dict[str, float]]:
     """Corrections by name, one for each seed, and the processor time of one training [s]."""
     corrections, seconds = {}, {}
-    for name, weights, seeds in (
-        ("corrected", None, SEEDS),
-        ("corrected, points as points", Weights(), 1),
-        ("corrected, all confidence 1", Weights(confidence=None, patch=shapes.patch), 1),
-    ):
-        begin = time.process_time()
+
+    def train(name: str, seeds: int = 1, **options) -> Correction:
+        begin, hidden = time.process_time(), (learning.warp_layers, learning.warp_neurons)
+        sizes = learning.kernels, hidden, learning.kernel_width
         corrections[name] = [
-            learn_warp(
-                shapes, recording, robot, learning.kernels, (learning.warp_layers, learning.warp_neurons),
-                learning.kernel_width, weights, seed, say=terminal_progress,
-            )
+            learn_warp(shapes, recording, robot, *sizes, seed=seed, say=terminal_progress, **options)
             for seed in range(seeds)
-        ]  # fmt: skip
+        ]
         seconds[name] = (time.process_time() - begin) / seeds
+        return corrections[name][0]
+
+    none, discs = InputMap.none(len(robot.chamber_names)), Weights(patch=shapes.patch)
+    inputs = train("the inputs alone", epochs=0, weights=discs).inputs
+    train(BEST, SEEDS, inputs=inputs)
+    train("the warp alone", inputs=none, weights=discs)
+    train("the warp alone, confidence 1", inputs=none, weights=Weights(confidence=None, patch=shapes.patch))
+    train("the warp alone, points as points", inputs=none, weights=Weights())
     return corrections, seconds
 
 
