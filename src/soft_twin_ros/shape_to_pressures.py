@@ -4,7 +4,8 @@ Each cloud on `target_shape` is searched for once, beginning with the pressures 
 on chambers/command `command_rate` times a second from then on, so that the driver hears somebody. The surface that is
 predicted there goes to `shape/points`, in base_link. While it searches, and where a target is refused, the last command
 goes on and the diagnostics say so. With a free pose a cloud may be in any frame and moved; with a fixed one it is in
-base_link. The service `solve_shape` only answers; one search runs at a time.
+base_link. The service `solve_shape` only answers; one search runs at a time. The twin's body and links under these
+pressures are told for RViz, see resting_body.
 """
 
 import sys
@@ -23,6 +24,7 @@ from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
+from soft_twin_ros.resting_body import RestingBody
 from soft_twin_ros.shape_service import BUSY, ShapeService, refused
 
 
@@ -36,10 +38,14 @@ class Parameters(ManagedParameters):
     pose: str = parameter("free", "of targets: free, or fixed in base_link")
     whole: bool = parameter(False, "targets have no holes", settable=True)
     command_rate: float = parameter(20.0, "of commands", "Hz", 1.0, 100.0)
+    picture_rate: float = parameter(5.0, "rate of body and of the links", "Hz", 0.1, 100.0)
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0)
 
 
 class ShapeToPressures(ManagedNode):
-    """See the module's docstring. Searches run in a thread."""
+    """See the module's docstring. Searches run in a thread, the body's shape is found in another."""
+
+    computes = True
 
     def __init__(self):
         super().__init__("shape_to_pressures", Parameters)
@@ -58,6 +64,7 @@ class ShapeToPressures(ManagedNode):
         self._found, self._refusal = None, ""
         self._searching = self._answering = False
         self._background = Background(self, "shapes")
+        self._body = RestingBody(self)
         self._commands = self.offer(Pressures, "chambers/command", COMMAND)
         self._points = self.offer(PointCloud2, "shape/points", LATCHED)
         self.listen(PointCloud2, "target_shape", self._take_target, COMMAND)
@@ -98,6 +105,7 @@ class ShapeToPressures(ManagedNode):
 
     def close(self) -> None:
         self._background.close()
+        self._body.close()
 
     def _take_target(self, message: PointCloud2) -> None:
         if self.active:
@@ -130,6 +138,7 @@ class ShapeToPressures(ManagedNode):
         self._found, self._refusal = found, ""
         self._points.publish(cloud_message(self.now(), self.base_frame, found.points))
         self._command()
+        self._body.show(found.pressures)
 
     def _command(self) -> None:
         if self.active and self._found is not None:

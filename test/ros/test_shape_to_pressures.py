@@ -16,6 +16,8 @@ from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import PointCloud2, PointField
 from soft_twin_msgs.msg import Pressures
 from soft_twin_msgs.srv import SolveShape
+from std_msgs.msg import String
+from visualization_msgs.msg import Marker
 
 from soft_twin.errors import InputError
 from soft_twin.learning.correction import save
@@ -24,6 +26,7 @@ from soft_twin_ros import shape_to_pressures
 from soft_twin_ros.clouds import cloud_arrays, cloud_message
 from soft_twin_ros.conversions import to_array, to_rotation
 from soft_twin_ros.parameters import parameter
+from soft_twin_ros.qos import LATCHED
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "learning"))
 from small_membrane import two_rooms
@@ -110,6 +113,27 @@ def test_a_cloud_becomes_pressures_that_go_on_being_said(started):
     for _ in range(20):
         talk.until(lambda: True)
     assert len(talk.heard) <= silent + 1
+    talk.client.destroy_node()
+
+
+def heights(marker):
+    """(n,) [m] of the corners of a body's triangles."""
+    return np.array([point.z for point in marker.points])
+
+
+def test_the_robot_is_shown_as_its_twin_is_under_the_pressures(started):
+    talk = Talk(started())
+    bodies, described = [], []
+    talk.client.create_subscription(Marker, "body", bodies.append, 10)
+    talk.client.create_subscription(String, "robot_description", described.append, LATCHED)
+    talk.until(lambda: bodies and described and talk.client.count_subscribers("target_shape"))
+    assert '<robot name="two_rooms"' in described[0].data and bodies[0].header.frame_id == "base_link"
+    assert heights(bodies[-1]).max() == pytest.approx(0.012, abs=1e-4)
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: heights(bodies[-1]).max() > 0.0125)
+    twin = talk.node.robot.build_twin()
+    twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=np.array(talk.heard[-1].pressures))
+    np.testing.assert_allclose(heights(bodies[-1]), twin.points[twin.surface.ravel(), 2], atol=1e-6)
     talk.client.destroy_node()
 
 
