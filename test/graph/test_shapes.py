@@ -1,6 +1,8 @@
 """A whole robot that takes shapes, over real DDS: networks trained here, an emulated sheet, emulated valves."""
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from soft_twin_msgs.srv import SolveShape
 from std_srvs.srv import SetBool, Trigger
 
 import soft_twin.learning
+from soft_twin.app.cli import main
 from soft_twin.emulation.surface_reality import SurfaceReality
 from soft_twin.learning.correction import learn_shapes, learn_warp, save
 from soft_twin.learning.frames import Recording, Scan
@@ -29,6 +32,7 @@ from small_membrane import content
 
 NEAR = 150.0  # [Pa] the terminal's step and its sensors' noise
 SIMULATIONS, FRAMES = 40, 6
+PATIENCE = 300.0  # [s] of a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +117,39 @@ def one_of_two_is_refused(listener, asked):
     both = [client.call_async(asked) for _ in range(2)]
     listener.wait_for(lambda: all(each.done() for each in both))
     return sum("ask again" in each.result().message and not each.result().success for each in both) == 1
+
+
+def test_a_run_by_weights_holds_a_shape_and_reports_it(membrane, weights, tmp_path):
+    command = [sys.executable, "-m", "soft_twin.app.cli", "run", str(membrane[0].path), "--weights", str(weights)]
+    command += ["--pressures", "1500,700", "--quick", "--out", str(tmp_path)]
+    variables = {name: value for name, value in os.environ.items() if name not in ("ROS_DOMAIN_ID", "ROS_LOG_DIR")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {name: row["target_Pa"] for name, row in report["chambers"].items()} == {"left": 1500.0, "right": 700.0}
+    assert 0.0 < report["largest_error_Pa"]["commanded"] < 20.0 and report["largest_error_Pa"]["had"] < NEAR
+    assert 0.0 < report["surface_error_mm"]["mean"] < 0.5
+    assert "surface from its target" in done.stdout and len(np.loadtxt(tmp_path / "target.csv", delimiter=",")) > 500
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--pressures", "1500"), "expected 2 of them [Pa], of left, right"),
+        (("--pressures", "1500,much"), "expected numbers between commas [Pa]"),
+        (("--pressures", "1500,9000"), "right 9000 Pa is outside 0…3000 Pa"),
+        (("--imu", "trial.mat"), "the base stands while 'two_rooms' takes a shape"),
+    ],
+)
+def test_a_run_by_weights_that_cannot_be_says_why(membrane, weights, options, told, tmp_path, capsys):
+    run = ["run", str(membrane[0].path), "--weights", str(weights), "--out", str(tmp_path)]
+    assert main([*run, *options]) == 2
+    assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_pressures_of_a_shape_want_weights(membrane, capsys):
+    assert main(["run", str(membrane[0].path), "--pressures", "1500,700"]) == 2
+    assert "of no use without --weights" in capsys.readouterr().err
 
 
 def test_a_cloud_becomes_the_pressures_of_an_emulated_robot_until_it_is_stopped(listener, cloud, found):

@@ -1,4 +1,6 @@
-"""`soft-twin run ROBOT`: the whole loop on emulated hardware, without and with compensation, and a report."""
+"""`soft-twin run ROBOT`: the whole loop on emulated hardware, without and with compensation, and a report.
+
+With `--weights` the robot takes a shape, see `shape_run`."""
 
 import argparse
 import importlib.util
@@ -9,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin import load_robot
+from soft_twin.app import shape_run
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
 from soft_twin.recording.report import table, write_report
-from soft_twin.robots.base import DrivenRobot
+from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -40,23 +43,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--duration", type=float, metavar="S", help=f"seconds of it to play; default {RECORDING_TIME:g}"
     )
+    parser.add_argument(
+        "--weights", type=Path, metavar="FILE", help="written by `soft-twin train`: the robot takes a shape instead"
+    )
+    parser.add_argument(
+        "--pressures", metavar="PA,…", help="with --weights: whose shape it is, a chamber each; default: half of each"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go; default out/ROBOT")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer attitudes, less time at each")
 
 
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
+    if arguments.weights is not None:
+        return _take_shape(robot, arguments)
+    if arguments.pressures is not None:
+        raise UsageError(f"--pressures {arguments.pressures}: of no use without --weights, leave it out")
     make = SEQUENCES.get(type(robot))
     if make is None:
         raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
     _check_ros()
     from soft_twin_ros.running.graph import graph
-    from soft_twin_ros.running.processes import environment
-    from soft_twin_ros.running.run import run as run_robot
 
     graph(robot)
     sequence = make(robot, arguments)
     folder = _writable(arguments.out or Path("out") / robot.name)
+    path = _recorded_run(robot, sequence, folder)
+    report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
+    print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
+    return 0
+
+
+def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
+    if arguments.imu is not None:
+        raise UsageError(f"--imu {arguments.imu}: the base stands while '{robot.name}' takes a shape, leave it out")
+    _check_ros()
+    from soft_twin_ros.running.graph import graph
+
+    graph(robot, weights=arguments.weights)
+    correction = shape_run.weights_of(robot, arguments.weights)
+    pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
+    folder = _writable(arguments.out or Path("out") / f"{robot.name}_shape")
+    sequence = shape_run.shape_sequence(folder, correction, pressures, arguments.weights, arguments.quick)
+    path = _recorded_run(robot, sequence, folder)
+    report = shape_run.write_shape_report(path, folder, robot, correction, pressures)
+    print(f"\n{shape_run.shape_table(report)}\n\n{folder}: run.mcap, report.json, target.csv")
+    return 0
+
+
+def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path) -> Path:
+    """Run a sequence; where it was recorded.
+
+    Raises:
+        RunError: a node ended or stayed in error.
+        KeyboardInterrupt: it was asked to end.
+    """
+    from soft_twin_ros.running.processes import environment
+    from soft_twin_ros.running.run import run as run_robot
+
     variables = environment(folder / "log")
     path = folder / "run.mcap"
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
@@ -69,9 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise
     finally:
         write_metadata(path)
-    report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
-    print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
-    return 0
+    return path
 
 
 def _base_turns(robot: DrivenRobot, arguments: argparse.Namespace) -> "RunSequence":

@@ -6,6 +6,7 @@ This process knows nothing of ROS: whatever happens in a node's middleware, it e
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from soft_twin.errors import RunError
@@ -37,6 +38,8 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
     try:
         emulation = {**sequence.emulation, "device_folder": devices}
         nodes = graph(robot, emulation=emulation, recording=recording, solver=sequence.driven_by)
+        own = sequence.parameters
+        nodes = [replace(node, parameters={**node.parameters, **own.get(node.name, {})}) for node in nodes]
         for node in nodes:
             processes.start(node)
         _lead(processes, sequence_node(sequence, nodes), interruption)

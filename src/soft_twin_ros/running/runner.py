@@ -13,16 +13,18 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError, SoftTwinError
+from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.conversions import to_array
 from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
-from soft_twin_ros.qos import LATCHED, NEWEST, SENSOR
+from soft_twin_ros.qos import COMMAND, LATCHED, NEWEST, SENSOR
 from soft_twin_ros.running.graph import EMULATED
-from soft_twin_ros.running.health import Drivers, NodesHealth, Told
+from soft_twin_ros.running.health import FAILED, READY, WAITING, Drivers, NodesHealth, Told
 from soft_twin_ros.running.playing import Playing
 from soft_twin_ros.running.processes import Interruption, Outcome
 from soft_twin_ros.running.progress import Progress
@@ -32,6 +34,7 @@ from soft_twin_ros.running.sequences import from_text
 ERROR_PATIENCE = 3.0  # [s] of the robot's time an error may last before it ends the run
 SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the most
 LOOK_PERIOD = 0.05  # [s]
+SHOWN_AGAIN = 5.0  # [s] after which a surface is shown again that a node has not taken
 QUIET = ("starting", "end")  # phases that say nothing new to people
 MILLIMETRES = 1e3
 
@@ -94,6 +97,23 @@ class Runner(Node):
         while time.monotonic() < end:
             self._look()
             self._progress.now(self._health.message("imu_to_gravity"))
+
+    def show(self, points: np.ndarray, node: str, patience: float) -> None:
+        shown = self.create_publisher(PointCloud2, "target_shape", COMMAND)
+        frame, again = f"{self.get_namespace()}/base_link".lstrip("/"), 0.0
+
+        def found() -> bool:
+            nonlocal again
+            state = self._health.value(node, "state")
+            if state == FAILED:
+                raise RunError(f"{self.get_namespace()[1:]}/{node}: {self._health.message(node)}")
+            if state == WAITING and time.monotonic() > again:
+                again = time.monotonic() + SHOWN_AGAIN
+                shown.publish(cloud_message(time.time(), frame, points))
+            return state == READY
+
+        self._wait(found, patience, self._unready)
+        self.destroy_publisher(shown)
 
     def play(self, phase: str, motion: Motion) -> None:
         part, error = "", math.nan

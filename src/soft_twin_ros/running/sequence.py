@@ -45,6 +45,9 @@ class Leader(Protocol):
     def pass_time(self, duration: float) -> None:
         """Let so much time pass [s]."""
 
+    def show(self, points: np.ndarray, node: str, patience: float) -> None:
+        """Show a node a surface to take, points (k, 3) in base_link [m], until it has one, at most so long [s]."""
+
     def play(self, phase: str, motion: "Motion") -> None:
         """Let the emulated robot move, in that phase of the run, and tell its error when a hold ends."""
 
@@ -82,6 +85,11 @@ class RunSequence(ABC):
     def driven_by(self) -> str:
         """The node that says what the actuators shall do; "": nobody does, or it does not matter which."""
         return ""
+
+    @property
+    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """Of nodes by name, over those that they have anyway."""
+        return {}
 
     @abstractmethod
     def run(self, leader: Leader) -> None:

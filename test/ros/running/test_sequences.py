@@ -7,6 +7,7 @@ from soft_twin_ros.running.arm_bends import ArmBends
 from soft_twin_ros.running.base_turns import BaseTurns
 from soft_twin_ros.running.health import Drivers
 from soft_twin_ros.running.sequences import from_text
+from soft_twin_ros.running.takes_shape import TakesShape
 
 
 class Book:
@@ -34,6 +35,9 @@ class Book:
 
     def switch(self, service, node, on):
         self.done.append(f"{node}/{service} {'on' if on else 'off'}")
+
+    def show(self, points, node, patience):
+        self.done.append((points.tolist(), node))
 
     def pass_time(self, duration):
         self.done.append(duration)
@@ -65,6 +69,20 @@ def test_a_robot_may_have_any_drivers_and_only_cables_are_homed():
     assert chambers.count("pressures_to_valves/enable on") == 1
     both = base_turns(Book("cables_to_motors", "pressures_to_valves")).done
     assert {"cables_to_motors/enable on", "pressures_to_valves/enable on"} <= set(both)
+
+
+def test_a_shape_is_shown_before_its_pressures_are_held(tmp_path):
+    target = tmp_path / "target.csv"
+    target.write_text("0.0,0.0,0.012\n0.01,0.0,0.013\n")
+    sequence, book = TakesShape({}, str(target), "mine.safetensors", 3.0), Book("shape_to_pressures")
+    assert from_text(sequence.to_text()) == sequence and sequence.driven_by == "shape_to_pressures"
+    assert sequence.parameters == {"shape_to_pressures": {"weights": "mine.safetensors", "pose": "fixed"}}
+    sequence.run(book)
+    assert book.done == [
+        *("starting", ([[0.0, 0.0, 0.012], [0.01, 0.0, 0.013]], "shape_to_pressures"), "ready"),
+        *("pressures_to_valves/enable on", "ready", "with", 3.0, "end", "pressures_to_valves/enable off"),
+    ]
+    assert book.drivers == [Drivers.ACTIVE, Drivers.WELL]
 
 
 def test_drivers_must_drive_while_they_hold():

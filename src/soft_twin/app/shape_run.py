@@ -1,0 +1,128 @@
+"""`soft-twin run ROBOT --weights FILE`: the emulated robot takes the shape that its weights predict at some pressures,
+shown to it as a cloud; how far its chambers and its surface are from there in the end."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soft_twin.errors import RecordingError, UsageError
+from soft_twin.recording.reader import arrays
+from soft_twin.recording.robots import prefix
+from soft_twin.robots.base import DrivenRobot
+
+if TYPE_CHECKING:
+    from soft_twin.learning.correction import Correction
+    from soft_twin_ros.running.takes_shape import TakesShape
+
+HOLD, QUICK_HOLD = 10.0, 3.0  # [s]
+LAST = 1.0  # [s] of the hold, over which pressures are averaged
+MM = 1e3
+
+
+def weights_of(robot: DrivenRobot, file: Path) -> "Correction":
+    """The robot's.
+
+    Raises:
+        UsageError: JAX is missing, or they are another robot's.
+        RecordingError: the file is none of weights.
+    """
+    import soft_twin.learning
+
+    try:
+        correction = soft_twin.learning.load(file)
+    except ImportError as error:
+        raise UsageError(f"--weights needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
+    correction.check(robot)
+    return correction
+
+
+def asked_pressures(robot: DrivenRobot, limits: np.ndarray, text: str | None) -> np.ndarray:
+    """(a,) [Pa] as they are asked for, numbers between commas; without, half of what each chamber may have.
+
+    Raises:
+        UsageError: another number of them, no numbers, or beyond their limits.
+    """
+    if text is None:
+        return limits.mean(axis=1)
+    names = robot.chamber_names
+    try:
+        found = np.array([float(word) for word in text.split(",")])
+    except ValueError:
+        raise UsageError(f"--pressures {text}: expected numbers between commas [Pa]") from None
+    if len(found) != len(names):
+        raise UsageError(f"--pressures {text}: expected {len(names)} of them [Pa], of {', '.join(names)}")
+    for name, value, (low, high) in zip(names, found, limits, strict=True):
+        if not low <= value <= high:
+            raise UsageError(f"--pressures: {name} {value:g} Pa is outside {low:g}…{high:g} Pa")
+    return found
+
+
+def shape_sequence(
+    folder: Path, correction: "Correction", pressures: np.ndarray, file: Path, quick: bool
+) -> "TakesShape":
+    """How the run goes; the surface to take is written to target.csv in the folder."""
+    from soft_twin_ros.running.takes_shape import TakesShape
+
+    target = (folder / "target.csv").resolve()
+    np.savetxt(target, correction(pressures), fmt="%.7f", delimiter=",")
+    return TakesShape({}, str(target), str(file.resolve()), QUICK_HOLD if quick else HOLD)
+
+
+def write_shape_report(
+    path: Path, folder: Path, robot: DrivenRobot, correction: "Correction", pressures: np.ndarray
+) -> dict[str, Any]:
+    """What came of a recorded run, into report.json: pressures that the target is predicted at, that were commanded,
+    and that the emulated chambers had; and how far the surface that is predicted at the latter is from the target.
+
+    Raises:
+        RecordingError: the recording has no phase `with`, or no pressures then.
+    """
+    commanded, had = _last_pressures(path, robot)
+    apart = MM * np.linalg.norm(correction(np.clip(had, *correction.shapes.limits.T)) - correction(pressures), axis=1)
+    rows = np.round([pressures, commanded, had], 1).T
+    report = {
+        "robot": robot.name,
+        "chambers": {
+            name: dict(zip(("target_Pa", "commanded_Pa", "had_Pa"), values, strict=True))
+            for name, values in zip(robot.chamber_names, rows.tolist(), strict=True)
+        },
+        "largest_error_Pa": {
+            "commanded": round(float(np.abs(commanded - pressures).max()), 1),
+            "had": round(float(np.abs(had - pressures).max()), 1),
+        },
+        "surface_error_mm": {"mean": round(float(apart.mean()), 4), "max": round(float(apart.max()), 4)},
+    }
+    (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return report
+
+
+def shape_table(report: dict[str, Any]) -> str:
+    """A report as lines of text."""
+    lines = [f"{'chamber':<16} {'target [Pa]':>12} {'commanded':>10} {'had':>8}"]
+    for name, row in report["chambers"].items():
+        lines.append(f"{name:<16} {row['target_Pa']:>12.0f} {row['commanded_Pa']:>10.0f} {row['had_Pa']:>8.0f}")
+    errors, surface = report["largest_error_Pa"], report["surface_error_mm"]
+    lines.append(f"{'largest error':<16} {'':>12} {errors['commanded']:>10.0f} {errors['had']:>8.0f}")
+    lines.append(f"surface from its target, by the weights: {surface['mean']:.2f} mm, at most {surface['max']:.2f} mm")
+    return "\n".join(lines)
+
+
+def _last_pressures(path: Path, robot: DrivenRobot) -> tuple[np.ndarray, np.ndarray]:
+    """(a,) each: commanded, and of the emulated chambers, over the hold's LAST seconds [Pa]."""
+    names = [f"{prefix(robot.name)}{name}" for name in ("run/phase", "chambers/command", "truth/chambers")]
+    series = arrays(path, names)
+    phases = series.get(names[0])
+    ends = [] if phases is None else phases.log_time[phases["data"] == "end"].tolist()
+    if not ends:
+        raise RecordingError(f"{path}: no phase 'end' in it: the shape was not held to the end")
+    found = []
+    for name in names[1:]:
+        topic = series.get(name)
+        then = [] if topic is None else (topic.log_time > ends[0] - 1e9 * LAST) & (topic.log_time <= ends[0])
+        if not np.any(then):
+            raise RecordingError(f"{path}: nothing on {name} while the shape was held")
+        order = [topic.names.index(chamber) for chamber in robot.chamber_names]
+        found.append(topic["pressures"][then].mean(axis=0)[order])
+    return found[0], found[1]
