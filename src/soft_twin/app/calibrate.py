@@ -1,4 +1,4 @@
-"""`soft-twin calibrate ROBOT REC`: E and damping by a recorded release, see soft_twin.calibration.tune."""
+"""`soft-twin calibrate ROBOT REC`: E, damping, friction by a recorded motion, see soft_twin.calibration.tune."""
 
 import argparse
 import sys
@@ -21,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulations", type=int, default=SIMULATIONS, metavar="N", help=f"at most; default {SIMULATIONS}"
     )
+    parser.add_argument(
+        "--friction", action="store_true", help="of the cables alone: winches move in it, and are on cables/state"
+    )
     parser.add_argument("--grid", action="store_true", help="also the paper's 25 trials, with their heat map")
     parser.add_argument("--out", type=Path, metavar="DIR", help="for the grid; default out/calibrate/ROBOT")
     add_worker_arguments(parser)
@@ -30,8 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     if not isinstance(robot, DrivenRobot):
         raise UsageError(f"'{robot.name}' is calibrated by its nodes' action `calibrate`, not by a release")
+    if arguments.friction and arguments.grid:
+        raise UsageError("--grid is of releases with slack cables, --friction of winches that move: leave one out")
     release = read_release(arguments.recording, arguments.namespace or robot.name)
-    found = tune(robot.path, release, dt=arguments.dt, simulations=arguments.simulations, say=_tell)
+    options = {"dt": arguments.dt, "simulations": arguments.simulations, "friction": arguments.friction}
+    found = tune(robot.path, release, say=_tell, **options)
     if arguments.grid:
         print(_grid(arguments, robot, release, found))
     print(found.in_words())

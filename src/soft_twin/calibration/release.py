@@ -36,21 +36,40 @@ class Release:
         times: (t,) since the release [s].
         tips: (t, 3) in base_link [m].
         gravity: (3,) in base_link [m/s²], mean.
+        wound: displacement of each winch by its cable's name, (t,) [m]; None: not recorded.
     """
 
     times: np.ndarray
     tips: np.ndarray
     gravity: np.ndarray
+    wound: dict[str, np.ndarray] | None = None
 
     def at_steps(self, dt: float) -> np.ndarray:
         """(k, 1, 3) the tip at the ends of steps of `dt` [s], linearly between what was measured."""
+        return self._at_steps(dt, self.tips.T)[:, None]
+
+    def wound_at_steps(self, dt: float, names: list[str]) -> np.ndarray:
+        """(k, c) displacements of the winches of these cables at the ends of steps of `dt` [s].
+
+        Raises:
+            RecordingError: they were not recorded.
+        """
+        if self.wound is None:
+            raise RecordingError("no topic cables/state after the release: it says what the winches do")
+        missing = [name for name in names if name not in self.wound]
+        if missing:
+            raise RecordingError(f"cables/state: no {', '.join(missing)}, only {', '.join(self.wound) or 'nothing'}")
+        return self._at_steps(dt, [self.wound[name] for name in names])
+
+    def _at_steps(self, dt: float, columns) -> np.ndarray:
+        """(k, m) of m columns (t,)."""
         steps = dt * np.arange(1, int(self.times[-1] / dt) + 1)
-        return np.array([np.interp(steps, self.times, column) for column in self.tips.T]).T[:, None]
+        return np.array([np.interp(steps, self.times, column) for column in columns]).T
 
 
 def read_release(path: str | Path, namespace: str) -> Release:
-    """The release in a recording: topics `tip/pose` (a tracker's; else `truth/tip`) and `gravity`, from when
-    `run/phase` says "released", or from its start.
+    """The release in a recording: topics `tip/pose` (a tracker's; else `truth/tip`) and `gravity`, and `cables/state`
+    where it is there, from when `run/phase` says "released", or from its start.
 
     Raises:
         RecordingError: a topic is missing, or there is too little after the release.
@@ -69,7 +88,18 @@ def read_release(path: str | Path, namespace: str) -> Release:
     gravity = series["gravity"]["vector"].mean(axis=0)
     if not (np.isfinite(tips).all() and np.isfinite(gravity).all()):
         raise RecordingError(f"{path}: poses of the tip or gravity that are no numbers")
-    return Release(times, tips, gravity)
+    return Release(times, tips, gravity, _wound(path, series.get("cables/state"), begin, times))
+
+
+def _wound(path: str | Path, cables: Series | None, begin: int, times: np.ndarray) -> dict[str, np.ndarray] | None:
+    """Displacements by cable (t,) [m] at times [s] since `begin` [ns]."""
+    if cables is None:
+        return None
+    when, order = 1e-9 * (cables.stamp - begin), np.argsort(cables.stamp, kind="stable")
+    if not np.isfinite(cables["position"]).all():
+        raise RecordingError(f"{path}: displacements in cables/state that are no numbers")
+    columns = cables["position"][order].T
+    return {name: np.interp(times, when[order], each) for name, each in zip(cables.names, columns, strict=True)}
 
 
 def _released(phases: Series | None, otherwise: int) -> int:

@@ -6,6 +6,9 @@ ends of the twin's steps. Its grid has α = β = C, with α in 1/s and β in s.
 Least squares have the whole trajectory and its derivatives by all parameters (`solvers/derivatives/forward.py`), and
 look at logarithms. What a release does not say, as ρ beside E, or α beside a large β, stays near where it began: within
 PRIOR of it, as the standard deviation of a normal distribution. Uncertainties say which those are.
+
+With `friction` the recording has winches that move, and the friction of the cables is looked for, see `moved`; alone,
+since such a motion says less of E than a release with slack cables, from which the description has it by then.
 """
 
 import time
@@ -17,16 +20,19 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
-from soft_twin.calibration.experiments import Released
+from soft_twin.calibration.experiments import Experiment
+from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
-from soft_twin.errors import ConvergenceError
+from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.parallel import Say, Workers, compute_all
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
 DAMPINGS = (0.10, 0.30, 0.50, 0.70, 1.00)  # α [1/s] = β [s]
 START = {"young_modulus": 0.8e6, "mass_damping": 0.5, "stiffness_damping": 0.5}  # the grid's middle
-PRIOR = {"young_modulus": 2.3, "mass_damping": 2.3, "stiffness_damping": 2.3, "density": 0.02}  # of logarithms
+START_FRICTION = 0.05
+PRIOR = {"young_modulus": 2.3, "mass_damping": 2.3, "stiffness_damping": 2.3, "density": 0.02, FRICTION: 2.3}  # of ln
+SEEN = 1.0  # standard deviation of the friction's logarithm above which nothing is seen of it
 REACH = 4.0  # of a prior: bounds
 NOISE = 2e-4  # [m] of a tracker
 ENOUGH = 1e-4  # relative change of the squares at which a search ends
@@ -96,15 +102,20 @@ def tune(
     dt: float = DT,
     simulations: int = SIMULATIONS,
     say: Say | None = None,
+    friction: bool = False,
 ) -> Tuned:
     """E, α, β and ρ of the twin that moves as was recorded, from `start`, where it is not given the grid's middle and
-    the description's density, in at most so many simulations.
+    the description's density, in at most so many simulations. With `friction` μ of the cables alone, from
+    START_FRICTION, all else as the description has it; each simulation with the two more that its derivative takes.
 
     Raises:
         ConvergenceError: a simulation failed.
+        RecordingError: friction is asked for, and the recording does not say it.
     """
-    experiment, begun = released_twin(path, release, dt), time.process_time()
-    first = {"density": experiment.parameters["density"].value} | START | dict(start or {})
+    begun = time.process_time()
+    experiment = (moved_twin if friction else released_twin)(path, release, dt)
+    first = {FRICTION: START_FRICTION} if friction else {"density": experiment.parameters["density"].value} | START
+    first |= dict(start or {})
     fit = _Fit(experiment, first, say, simulations)
     reach = REACH * fit.priors
     options = {"bounds": (-reach, reach), "max_nfev": simulations, "ftol": ENOUGH, "xtol": 1e-4, "gtol": None}
@@ -121,7 +132,7 @@ def tune(
 class _Fit:
     """Differences of a release and what is known beforehand, as functions of ln(θ/θ₀)."""
 
-    def __init__(self, experiment: Released, first: Mapping[str, float], say: Say | None, most: int):
+    def __init__(self, experiment: Experiment, first: Mapping[str, float], say: Say | None, most: int):
         self.history: list[float] = []
         self._experiment, self._first, self._say, self._most = experiment, dict(first), say, most
         self.priors = np.array([PRIOR[name] for name in first])
@@ -140,9 +151,26 @@ class _Fit:
         by_logarithms = slopes.reshape(-1, len(values)) * np.array(list(values.values()))
         self._jacobian = np.vstack([by_logarithms / NOISE, np.diag(1.0 / self.priors)])
         self.history.append(total_error(tips[:, 0], measured[:, 0]))
+        if FRICTION in values and len(self.history) == 1:
+            self._check_seen()
         if self._say is not None:
             self._say(f"simulation {len(self.history)} of at most {self._most}: e_total {self.history[-1]:.4g} mm³")
         return np.concatenate([(tips - measured).ravel() / NOISE, logarithms / self.priors])
+
+    def _check_seen(self) -> None:
+        """Refuse a recording that says nothing of friction.
+
+        Raises:
+            RecordingError: it does not.
+        """
+        place = list(self._first).index(FRICTION)
+        spread = np.sqrt(np.linalg.inv(self._jacobian.T @ self._jacobian)[place, place])
+        if spread > SEEN:
+            moved = 1e3 * NOISE * np.abs(self._jacobian[: -len(self._first), place]).max()
+            raise RecordingError(
+                f"the cables' friction is not seen in it: twice as much moves the tip by {np.log(2.0) * moved:.2g} mm; "
+                "let winches bend the robot to and fro with taut cables, or leave friction out"
+            )
 
     def jacobian(self, _: np.ndarray) -> np.ndarray:
         """Where the residuals were last asked for, which is where a trust region asks for it."""

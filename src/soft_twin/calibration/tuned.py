@@ -32,9 +32,13 @@ class Tuned:
     def in_words(self) -> str:
         """With what stands in the description then."""
         values = self.values
+        told = f"e_total {self.error:.4g} mm³ after {len(self.history)} simulations; in the description's"
         spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
+        if "cable_friction" in values:
+            rubs = f"cable_friction: {values['cable_friction']:.4g}  # {spread['cable_friction']}"
+            return f"{told} robot.emulated:\n  {rubs}"
         return (
-            f"e_total {self.error:.4g} mm³ after {len(self.history)} simulations; in the description's robot.body:\n"
+            f"{told} robot.body:\n"
             f"  material.young_modulus: {values['young_modulus']:.0f}  # {spread['young_modulus']}\n"
             f"  material.density: {values['density']:.1f}  # {spread['density']}, known beforehand\n"
             f"  damping.rayleigh_mass: {values['mass_damping']:.4g}  # {spread['mass_damping']}\n"

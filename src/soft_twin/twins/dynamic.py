@@ -89,6 +89,11 @@ class DynamicTwin:
         self._dynamics.step(self.dt if dt is None else dt)
 
     @property
+    def dynamics(self) -> DrivenEuler:
+        """What steps it."""
+        return self._dynamics
+
+    @property
     def points(self) -> np.ndarray:
         """(n, 3) nodes in base_link [m]."""
         return self._dynamics.pose.points
