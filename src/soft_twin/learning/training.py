@@ -119,7 +119,7 @@ def train_shapes(
 
     batch = min(SHAPES_IN_BATCH, len(own))
     rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(own) // batch))
-    network = _descend(network, loss, len(own), batch, epochs, random, "shapes", say, rate)
+    network = descend(network, loss, len(own), batch, epochs, random, "shapes", say, rate)
     return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(unseen)
 
 
@@ -203,7 +203,7 @@ def _trained(frames: Frames, layer, size, width, hidden, weights, seed: int, epo
         if watch is not None and epoch % WATCHED == 0:
             watch(epoch, folded(warper))
 
-    return folded(_descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
+    return folded(descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
 
 
 def _bent(frames: Frames, layer, size: float, width: float, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -227,7 +227,7 @@ def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: fl
     return across / jnp.sqrt(jnp.maximum((across**2).sum(axis=-1, keepdims=True), 1e-12))
 
 
-def _descend(
+def descend(
     network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None, rate=RATE, look=None
 ):
     """A network after so many epochs of Adam over `count` rows in batches.

@@ -12,6 +12,7 @@ EXPERIMENTS = {
     "learning/membrane": "a membrane's surface, simulated, learned, and corrected by 40 scans: errors before and after",
     "learning/manipulator": "the same of a manipulator of two segments, by 30 scans",
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
+    "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",

@@ -239,7 +239,8 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
     uv = grid(TESTED)
     kinds = {"simulated": correction.simulated, "corrected": correction}
     maps = {
-        name: [_errors(predict(frame["pressures"], uv), frame) for frame in frames] for name, predict in kinds.items()
+        name: [(points, distances_to(points, frame)) for points, frame in _predicted(predict, frames, uv)]
+        for name, predict in kinds.items()
     }
     worst = np.percentile(np.concatenate([each[1] for each in maps["simulated"]]), 98.0)
     flat = np.ptp(correction.shapes.mean[..., 2]) < FLAT * correction.shapes.size
@@ -253,13 +254,19 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
             told = f"mean {distances.mean():.2f}, largest {distances.max():.1f} mm"
             plot.set_title(f"unseen {i + 1}, {name}: {told}", fontsize=8)
             plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
+            plot.locator_params(nbins=5 if flat else 3)
     figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
     figure.savefig(folder / "shapes.png", dpi=110)
     _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})
 
 
-def _errors(points: np.ndarray, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    return points, MM * surface_distances(points, frame["points"], frame["triangles"])
+def _predicted(predict, frames: list[dict[str, np.ndarray]], uv: np.ndarray):
+    return ((predict(frame["pressures"], uv), frame) for frame in frames)
+
+
+def distances_to(points: np.ndarray, frame: dict[str, np.ndarray]) -> np.ndarray:
+    """(p,) of points (p, 3) [m] to the true surface of a frame [mm]."""
+    return MM * surface_distances(points, frame["points"], frame["triangles"])
 
 
 def _draw_histograms(folder: Path, errors: dict[str, np.ndarray]) -> None:
