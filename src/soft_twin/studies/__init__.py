@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",
+    "slender/friction": "the friction of emulated cables by winches that bend the robot, and another motion predicted",
     "slender/real2sim": "releases at five inclinations: the emulated robot, its tuned twin, beam theory",
     "slender/static": "straight in six attitudes: sagging, then compensated; robot and twin correlated",
     "slender/bent": "a bend of 30° held through six attitudes, with and without compensation",
