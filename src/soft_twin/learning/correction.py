@@ -339,7 +339,8 @@ def save(correction: Correction, path: Path) -> None:
         **_layers("warp", correction.warp),
     }
     words = {"robot": correction.robot, "description": correction.description, "data": correction.data}
-    numbers = {"spread": shapes.spread, "width": correction.width}
+    smooth = {"shape": shapes.network.smooth, "warp": correction.warp.smooth}
+    numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth}
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -370,9 +371,9 @@ def load(path: str | Path) -> Correction:
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
         shapes = ShapeModel(
-            arrays["limits"], inflation, _network("shape", arrays, True), arrays["mean"], float(numbers["spread"])
+            arrays["limits"], inflation, _network("shape", arrays, numbers), arrays["mean"], float(numbers["spread"])
         )
-        warp, width = _network("warp", arrays), float(numbers["width"])
+        warp, width = _network("warp", arrays, numbers), float(numbers["width"])
         inputs = InputMap(jnp.asarray(arrays["inputs"]))
         return Correction(
             words["robot"], shapes, inputs, warp, arrays["kernels"], width, words["description"], words["data"]
@@ -386,9 +387,9 @@ def _layers(name: str, network: Folded) -> dict[str, np.ndarray]:
     return arrays | {f"{name}.bias.{i}": np.asarray(each) for i, each in enumerate(network.biases)}
 
 
-def _network(name: str, arrays: dict[str, np.ndarray], smooth: bool = False) -> Folded:
+def _network(name: str, arrays: dict[str, np.ndarray], numbers: dict) -> Folded:
     count = sum(key.startswith(f"{name}.weight.") for key in arrays)
     if not count:
         raise KeyError(f"{name}.weight.0")
     layers = ([jnp.asarray(arrays[f"{name}.{kind}.{i}"]) for i in range(count)] for kind in ("weight", "bias"))
-    return Folded(*layers, smooth)
+    return Folded(*layers, bool(numbers["smooth"][name]))
