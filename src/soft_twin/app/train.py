@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
     parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
     parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
-    parser.add_argument("--epochs", type=int, default=150, metavar="N", help="of each training; default 150")
+    parser.add_argument(
+        "--epochs", type=int, default=150, metavar="N", help="of the warp at the most; default 150; fewer shorten all"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the training; default 0")
     add_worker_arguments(parser)
 
@@ -30,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from soft_twin.learning.frames import MarkerRecording, read_recording
     from soft_twin.learning.markers import learn_warp_by_markers
     from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
+    from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS
 
     if arguments.epochs < 1:
         raise UsageError(f"--epochs {arguments.epochs}: expected 1 or more")
@@ -41,14 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
     count = learning.simulations if arguments.simulations is None else arguments.simulations
     workers = Workers.of(arguments)
     simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress, learning.parts)
-    options = {"seed": arguments.seed, "epochs": arguments.epochs, "say": terminal_progress}
+    options = {"seed": arguments.seed, "say": terminal_progress}
+    inflation, epochs = inflation_of(robot, store), max(1, SHAPE_EPOCHS * arguments.epochs // EPOCHS)
     shapes, error = learn_shapes(
-        simulations, surface, limits, inflation_of(robot, store), learning.shape_layers, **options
+        simulations, surface, limits, inflation, learning.shape_layers, epochs=epochs, **options
     )
     hidden = learning.warp_layers, learning.warp_neurons
     marked = isinstance(recording, MarkerRecording)
     learn = learn_warp_by_markers if marked else learn_warp
-    correction = learn(shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, **options)
+    sizes = learning.kernels, hidden, learning.kernel_width
+    correction = learn(shapes, recording, robot, *sizes, epochs=arguments.epochs, **options)
     terminal_progress("")
     save(correction, arguments.out)
     for number, reason in simulations.failed.items():

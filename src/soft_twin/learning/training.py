@@ -200,7 +200,7 @@ def _trained(frames: Frames, layer, size, width, hidden, weights, seed: int, epo
     folded = eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))
 
     def look(epoch: int, warper: Warper) -> None:
-        if watch is not None and epoch % WATCHED == 0:
+        if watch is not None and (epoch % WATCHED == 0 or epoch == epochs):
             watch(epoch, folded(warper))
 
     return folded(descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
