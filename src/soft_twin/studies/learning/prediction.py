@@ -186,13 +186,9 @@ def shape_at_rest(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
 
 def errors_of(correction: Correction, frames: list[dict[str, np.ndarray]], corrected: bool) -> np.ndarray:
     """(f, 2) mean and largest distance [mm] to the truth in each frame."""
-    predict = correction if corrected else correction.simulated
-    found = []
-    for frame in frames:
-        points = predict(frame["pressures"], grid(TESTED))
-        distances = MM * surface_distances(points, frame["points"], frame["triangles"])
-        found.append([distances.mean(), distances.max()])
-    return np.array(found)
+    predicted = _predicted(correction if corrected else correction.simulated, frames, grid(TESTED))
+    distances = [distances_to(points, frame) for points, frame in predicted]
+    return np.array([[each.mean(), each.max()] for each in distances])
 
 
 def _content(rows, surrogate: float, seconds, simulations, description: str, data: str) -> dict:
@@ -244,7 +240,7 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
     }
     worst = np.percentile(np.concatenate([each[1] for each in maps["simulated"]]), 98.0)
     flat = np.ptp(correction.shapes.mean[..., 2]) < FLAT * correction.shapes.size
-    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
+    figure = Figure(figsize=(11.0, 6.4 if flat else 7.6), layout="constrained")
     axes = figure.subplots(2, 3, subplot_kw=None if flat else {"projection": "3d"})
     for row, (name, own) in zip(axes, maps.items(), strict=True):
         for i, (plot, (points, distances)) in enumerate(zip(row, own, strict=False)):
@@ -261,6 +257,7 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
 
 
 def _predicted(predict, frames: list[dict[str, np.ndarray]], uv: np.ndarray):
+    """Points (p, 3) [m] at parameters (p, 2), and the frame, of each."""
     return ((predict(frame["pressures"], uv), frame) for frame in frames)
 
 

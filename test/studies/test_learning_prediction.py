@@ -1,0 +1,73 @@
+"""The study of predictions: its errors, rows and pictures, of surfaces that are a known distance away."""
+
+from types import SimpleNamespace
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+from soft_twin.learning.samples import Inflation
+from soft_twin.learning.simulations import learnable
+from soft_twin.studies.learning.prediction import _content, draw, errors_of, frame_cases, reality_digest, table
+
+PLAIN, BEST = "simulated (N_fk)", "corrected"
+
+
+class Lifted:
+    """Predicts a flat sheet of 200 mm so many metres above where it is."""
+
+    def __init__(self, simulated, corrected):
+        self._lifts = simulated, corrected
+        mean = np.zeros((4, 4, 3))
+        mean[..., 2] = 300.0 * (simulated > 0.01)  # [mm]: not flat, drawn in space
+        self.shapes = SimpleNamespace(mean=mean, size=200.0)
+
+    def simulated(self, pressures, uv):
+        return np.column_stack([0.19 * (uv - 0.5), np.full(len(uv), self._lifts[0])])
+
+    def __call__(self, pressures, uv):
+        return np.column_stack([0.19 * (uv - 0.5), np.full(len(uv), self._lifts[1])])
+
+
+def frames():
+    """Three times a sheet of 200 mm in two triangles."""
+    points = np.array([[-0.1, -0.1, 0.0], [0.1, -0.1, 0.0], [0.1, 0.1, 0.0], [-0.1, 0.1, 0.0]])
+    return 3 * [{"points": points, "triangles": np.array([[0, 1, 2], [0, 2, 3]]), "pressures": np.zeros(2)}]
+
+
+def test_errors_are_distances_to_the_true_surface_and_rows_their_changes():
+    worse, better = Lifted(0.002, 0.0005), Lifted(0.002, 0.0007)
+    rows = {
+        PLAIN: np.array([errors_of(worse, frames(), False)]),
+        BEST: np.array([errors_of(each, frames(), True) for each in (worse, better)]),
+    }
+    np.testing.assert_allclose(rows[PLAIN], 2.0, atol=1e-6)
+    simulations = SimpleNamespace(points=np.zeros((12, 1, 3)), failed={3: "why"}, by_volume=np.array([True, False]))
+    content = _content(rows, 0.4, {"shapes": 7.0}, simulations, "description", "data")
+    row = content["rows"][BEST]
+    assert row["mean_mm"] == pytest.approx(0.6) and row["spread_mm"] == pytest.approx(0.1)
+    assert row["mean_change"] == pytest.approx(-0.7) and row["largest_change"] == pytest.approx(-0.7)
+    told = table(content)
+    assert "12 simulations (1 by volume, 1 failed)" in told and "-70 %" in told and "2 ± 0.10" in told
+
+
+@pytest.mark.parametrize("lift", [0.002, 0.02])
+def test_pictures_show_flat_surfaces_from_above_and_others_in_space(lift, tmp_path):
+    draw(tmp_path, Lifted(lift, 0.0005), frames())
+    for name in ("shapes.png", "histograms.png"):
+        assert np.ptp(matplotlib.image.imread(tmp_path / name)) > 0.5
+
+
+def test_frames_stay_what_they_are_whatever_is_learned_from_them():
+    robot, learning = learnable("membrane")
+    pressures = np.linspace(0.0, 4000.0, 3)
+    inflation = Inflation(pressures, np.tile(pressures[:, None], 9))
+    first, more = (frame_cases(robot, learning, inflation, 50), frame_cases(robot, learning, inflation, 8, 50, 3))
+    assert [case[0] for case in first + more] == list(range(58))
+    assert all((case[2:] >= 0.0).all() and (case[2:] <= 4000.0).all() for case in first + more)
+    assert not np.allclose(first[0][2:], more[0][2:])
+    wider = learning.model_copy(update={"kernels": 49, "simulations": 600})
+    assert reality_digest(robot, wider) == reality_digest(robot, learning)
+    other = learning.model_copy(update={"seed": learning.seed + 1})
+    assert reality_digest(robot, other) != reality_digest(robot, learning)
