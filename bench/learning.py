@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def measure(weights: Path | None = None, simulations: int = 40, targets: int = 10, seed: int = 0) -> list[Figure]:
     """Figures of the search on all targets."""
     try:
-        from soft_twin.learning.correction import load
         from soft_twin.learning.shape_control import PARTS, ShapeControl
         from soft_twin.learning.shape_target import ShapeTarget
+        from soft_twin.learning.storage import load
     except ImportError as error:
         raise UsageError(f"learning needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
     if simulations < 4 or targets < 1:
@@ -108,7 +108,7 @@ def _whole(solution) -> float:
 
 def _trained(robot, learning, reality, inflation, simulations: int, random: np.random.Generator):
     """A correction by so many simulations at random pressures and a few scans."""
-    from soft_twin.learning.correction import learn_shapes, learn_warp
+    from soft_twin.learning.teaching import learn_shapes, learn_warp
 
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), simulations, random))
     shapes, _ = learn_shapes(

@@ -18,11 +18,12 @@ from std_srvs.srv import SetBool, Trigger
 import soft_twin.learning
 from soft_twin.app.cli import main
 from soft_twin.emulation.surface_reality import SurfaceReality
-from soft_twin.learning.correction import learn_shapes, learn_warp, save
 from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.shape_control import ShapeControl
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
+from soft_twin.learning.storage import save
+from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin_ros.clouds import cloud_arrays, cloud_message
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes

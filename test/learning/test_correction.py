@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 
 import soft_twin.learning
-from soft_twin.learning.correction import learn_shapes, learn_warp, save
+from soft_twin.learning.storage import save
+from soft_twin.learning.teaching import learn_shapes, learn_warp
 
 PLANE, TRIANGLES = sheet(13, 13)
 PRESSURES = np.linspace(0.0, 3000.0, 5)

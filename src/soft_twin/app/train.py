@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        from soft_twin.learning.correction import learn_shapes, learn_warp, save
+        from soft_twin.learning.storage import save
+        from soft_twin.learning.teaching import learn_shapes, learn_warp
     except ImportError as error:
         raise UsageError(f"training needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
     from soft_twin.learning.frames import MarkerRecording, read_recording

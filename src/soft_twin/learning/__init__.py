@@ -2,7 +2,8 @@
 
 Tian et al., "Correspondence-Free, Function-Based Sim-to-Real Learning for Deformable Surface Control" (the paper's
 equations are cited by their numbers). Read in this order: samples and simulations (a twin's shapes), flattening and
-surfaces (their B-splines), networks, warp, losses and training, correction (what is stored and used), shape_control.
+surfaces (their B-splines), networks, warp, losses and training, correction (what is used), teaching,
+storage, shape_control.
 """
 
 from pathlib import Path
@@ -22,7 +23,7 @@ def load(path: str | Path) -> "Correction":
     from soft_twin.errors import UsageError
 
     try:
-        from soft_twin.learning.correction import load as load_file
+        from soft_twin.learning.storage import load as load_file
     except ImportError as error:
         raise UsageError(f"corrections need JAX ({error.name} is missing): pip install soft_twin[learning]") from None
     return load_file(path)

@@ -13,11 +13,12 @@ import numpy as np
 import optax
 from scipy.interpolate import RBFInterpolator
 
-from soft_twin.learning.correction import MM, ShapeModel, clouds_of
+from soft_twin.learning.correction import MM, ShapeModel
 from soft_twin.learning.frames import Recording
 from soft_twin.learning.layer import SurfaceLayer, lattice
 from soft_twin.learning.losses import Cloud, nearest
 from soft_twin.learning.networks import Folded, Perceptron
+from soft_twin.learning.teaching import clouds_of
 from soft_twin.learning.training import FRAMES_IN_BATCH, RATE, Say, descend
 
 POINTS, NEURONS, LAYERS = 200, 128, 2

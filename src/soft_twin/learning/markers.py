@@ -10,12 +10,13 @@ from scipy.optimize import least_squares
 from scipy.spatial import cKDTree
 
 from soft_twin.errors import RecordingError
-from soft_twin.learning.correction import MM, Correction, Seen, ShapeModel, learn
+from soft_twin.learning.correction import MM, Correction, ShapeModel
 from soft_twin.learning.frames import MarkerRecording
 from soft_twin.learning.input_map import InputMap, MarkerMatch
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.surfaces import bases
+from soft_twin.learning.teaching import Seen, learn
 from soft_twin.learning.training import EPOCHS, Say, Weights
 from soft_twin.learning.warp import WIDTH
 

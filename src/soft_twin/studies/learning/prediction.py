@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.emulation.scanner import scan
 from soft_twin.emulation.surface_reality import SurfaceReality
-from soft_twin.learning.correction import Correction, ShapeModel, learn_shapes, learn_warp, save
+from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan, read_recording, write_recording
 from soft_twin.learning.input_map import InputMap
@@ -34,6 +34,8 @@ from soft_twin.learning.simulations import (
     simulate_all,
     surface_of,
 )
+from soft_twin.learning.storage import save
+from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.captured import captured

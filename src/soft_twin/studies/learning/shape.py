@@ -17,11 +17,13 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.scanner import drawn
-from soft_twin.learning.correction import Correction, learn_warp, load, save
+from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.shape_control import PARTS, ShapeControl, ShapeSolution, registered
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable
+from soft_twin.learning.storage import load, save
+from soft_twin.learning.teaching import learn_warp
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (

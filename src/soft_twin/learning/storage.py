@@ -1,0 +1,93 @@
+"""Corrections as files: safetensors, with what they belong to."""
+
+import json
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from soft_twin.errors import InputError, RecordingError, UsageError
+from soft_twin.files import checked_file, one_line
+from soft_twin.learning.correction import Correction, ShapeModel
+from soft_twin.learning.input_map import InputMap
+from soft_twin.learning.networks import Folded
+from soft_twin.learning.samples import Inflation
+
+VERSION = "2"
+MAX_SIZE = 500_000_000  # [bytes]
+
+
+def save(correction: Correction, path: Path) -> None:
+    """Write a correction as one safetensors file, as a whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    shapes, path = correction.shapes, Path(path)
+    arrays = {
+        "limits": shapes.limits,
+        "inflation.pressures": shapes.inflation.pressures,
+        "inflation.volumes": shapes.inflation.volumes,
+        "mean": shapes.mean,
+        "kernels": correction.kernels,
+        "inputs": np.asarray(correction.inputs.coefficients),
+        **_layers("shape", shapes.network),
+        **_layers("warp", correction.warp),
+    }
+    words = {"robot": correction.robot, "description": correction.description, "data": correction.data}
+    smooth = {"shape": shapes.network.smooth, "warp": correction.warp.smooth}
+    numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth}
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file(
+            {key: np.ascontiguousarray(each) for key, each in arrays.items()},
+            partial,
+            {"soft_twin": VERSION, **words, "numbers": json.dumps(numbers)},
+        )
+        partial.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write the weights '{path}': {error.strerror}") from error
+
+
+def load(path: str | Path) -> Correction:
+    """A stored correction.
+
+    Raises:
+        UsageError: there is no such file.
+        RecordingError: it is none of these, or broken.
+    """
+    checked_file(path, "file of weights", MAX_SIZE, UsageError)
+    try:
+        with safe_open(path, "numpy") as stream:
+            words = stream.metadata() or {}
+            arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118 (it is no mapping)
+        if words["soft_twin"] != VERSION:
+            raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}")
+        numbers = json.loads(words["numbers"])
+        inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
+        shapes = ShapeModel(
+            arrays["limits"], inflation, _network("shape", arrays, numbers), arrays["mean"], float(numbers["spread"])
+        )
+        warp, width = _network("warp", arrays, numbers), float(numbers["width"])
+        inputs = InputMap(jnp.asarray(arrays["inputs"]))
+        return Correction(
+            words["robot"], shapes, inputs, warp, arrays["kernels"], width, words["description"], words["data"]
+        )
+    except (SafetensorError, KeyError, ValueError, TypeError, InputError) as error:
+        raise RecordingError(f"{path}: not readable as weights of soft_twin: {one_line(error)}") from error
+
+
+def _layers(name: str, network: Folded) -> dict[str, np.ndarray]:
+    arrays = {f"{name}.weight.{i}": np.asarray(each) for i, each in enumerate(network.weights)}
+    return arrays | {f"{name}.bias.{i}": np.asarray(each) for i, each in enumerate(network.biases)}
+
+
+def _network(name: str, arrays: dict[str, np.ndarray], numbers: dict) -> Folded:
+    count = sum(key.startswith(f"{name}.weight.") for key in arrays)
+    if not count:
+        raise KeyError(f"{name}.weight.0")
+    layers = ([jnp.asarray(arrays[f"{name}.{kind}.{i}"]) for i in range(count)] for kind in ("weight", "bias"))
+    return Folded(*layers, bool(numbers["smooth"][name]))

@@ -1,0 +1,145 @@
+"""From simulations to what stands for them, and from what was seen of a robot to its correction."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
+from soft_twin.learning.frames import Recording
+from soft_twin.learning.input_map import InputMap, MarkerMatch, ScanMatch, fit_inputs
+from soft_twin.learning.layer import SurfaceLayer, grid
+from soft_twin.learning.losses import Cloud
+from soft_twin.learning.networks import Folded
+from soft_twin.learning.samples import Inflation
+from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
+from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
+from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, Frames, Say, Weights, train_shapes, train_warp
+from soft_twin.learning.warp import WIDTH
+
+
+def learn_shapes(
+    simulations: Simulations,
+    surface: SurfaceMesh,
+    limits: np.ndarray,
+    inflation: Inflation,
+    layers: int,
+    seed: int = 0,
+    epochs: int = SHAPE_EPOCHS,
+    say: Say | None = None,
+) -> tuple[ShapeModel, float]:
+    """N_fk of simulations, and its mean error on those that it was not trained on [mm].
+
+    Raises:
+        MeshError: the surface cannot be flattened.
+        ConvergenceError: training diverges.
+    """
+    fit = SurfaceFit.at_rest(surface.points, surface.triangles, CONTROL_POINTS)
+    control = MM * fit.fit(simulations.points)
+    mean = control.mean(axis=0).astype(np.float32)
+    offsets = (control - mean).reshape(len(control), -1)
+    spread = float(offsets.std())
+    draft = ShapeModel(limits, inflation, Folded([], []), mean, spread)
+    inputs = np.asarray(draft.inputs_of(simulations.pressures))
+    network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say)
+    found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
+    errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
+    return ShapeModel(limits, inflation, network, mean, spread), float(np.linalg.norm(errors, axis=-1).mean())
+
+
+def learn_warp(
+    shapes: ShapeModel,
+    recording: Recording,
+    robot,
+    kernels: int,
+    hidden: tuple[int, int],
+    width: float = WIDTH,
+    weights: Weights | None = None,
+    seed: int = 0,
+    epochs: int = EPOCHS,
+    say: Say | None = None,
+    inputs: InputMap | None = None,
+) -> Correction:
+    """The correction that a recording of scans teaches.
+
+    Args:
+        shapes: N_fk and what surrounds it.
+        recording: of the robot.
+        robot: whose it is.
+        kernels: of the warp.
+        hidden: layers of N_rbf and neurons of each.
+        width: c [1/mm²].
+        weights: of the losses; None: the paper's, with discs as wide as the samples are apart, and frames left out that
+            say when the warp is trained enough.
+        inputs: what the robot makes of its pressures; None: found by the recording, too.
+
+    Raises:
+        ConvergenceError: training diverges.
+    """
+    weights = weights or Weights(patch=shapes.patch, watched=shapes.patch)
+    seen = Seen(recording.pressures, clouds_of(recording), recording.digest)
+    match = ScanMatch(seen.clouds, shapes.patch)
+    return learn(shapes, seen, match, robot, grid(COMPARED), kernels, hidden, width, weights, seed, epochs, say, inputs)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What teaches a correction, of f frames.
+
+    Attributes:
+        pressures: (f, a) [Pa].
+        clouds: scans, or markers in the order of the parameters where they sit.
+        digest: SHA-256 of the recording.
+    """
+
+    pressures: np.ndarray
+    clouds: Cloud
+    digest: str
+
+
+def learn(
+    shapes: ShapeModel,
+    seen: Seen,
+    match: ScanMatch | MarkerMatch,
+    robot,
+    uv: np.ndarray,
+    kernels: int,
+    hidden: tuple[int, int],
+    width: float,
+    weights: Weights,
+    seed: int,
+    epochs: int,
+    say: Say | None,
+    inputs: InputMap | None,
+) -> Correction:
+    """As `learn_warp`, of what was seen, compared at parameters (p, 2) of the surface.
+
+    Raises:
+        ConvergenceError: training diverges.
+    """
+    shape, centres = shapes.mean.shape[:2], grid(kernels)
+    layer, shares = SurfaceLayer(uv, shape), shapes.inputs_of(seen.pressures)
+    if inputs is None:
+        inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, match, say)
+    control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
+    frames = Frames(
+        jax.vmap(shapes.normalised)(control),
+        control,
+        jax.vmap(SurfaceLayer(centres, shape).points)(control),
+        seen.clouds,
+        isinstance(match, MarkerMatch),
+    )
+    warp = train_warp(frames, layer, shapes.size, width, hidden, weights, seed, epochs, say)
+    return Correction(robot.name, shapes, inputs, warp, centres, width, description_hash(robot), seen.digest)
+
+
+def clouds_of(recording: Recording) -> Cloud:
+    """The scans of a recording as arrays (f, k, …) [mm]; shorter ones are filled up with what is not there."""
+    most = max(len(scan.points) for scan in recording.scans)
+    there = np.zeros((len(recording.scans), most), np.float32)
+    points, normals = np.zeros((2, *there.shape, 3), np.float32)
+    for i, scan in enumerate(recording.scans):
+        own = slice(len(scan.points))
+        there[i, own], points[i, own], normals[i, own] = 1.0, MM * scan.points, scan.normals
+    return Cloud(jnp.asarray(points), jnp.asarray(normals), jnp.asarray(there))
