@@ -30,6 +30,7 @@ from soft_twin.inverse.inverse import STAY
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.sensing.gravity_ahead import LONGEST_LEAD, ahead_of
+from soft_twin.twins.base import Twin
 from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker
 from soft_twin_ros.calibration_actions import CalibrationActions
@@ -62,6 +63,7 @@ OVERTAKEN = "another target has taken its place"  # what a motion is told that e
 class Parameters(ManagedParameters):
     """Of this node."""
 
+    twin: str = parameter("fem", "whose mechanics are inverted: fem, or sofa in a process of its own")
     compensate: bool = parameter(True, "hold the target; false: only follow the body, actuators free", settable=True)
     reuse: bool = parameter(False, "keep a factorisation for several solves while the body moves slowly", settable=True)
     stay: float = parameter(
@@ -93,7 +95,7 @@ class GravityToActuators(ManagedNode):
         if not isinstance(self.robot, DrivenRobot):
             raise UsageError(f"robot '{self.robot.name}' has no cables and no chambers: {self.NAME} drives nothing")
         with compiled_by_one("mechanics"):
-            self._controller = self.robot.build_controller(reuse=self.parameters.reuse)
+            self._controller = self.robot.build_controller(self._build_twin(), self.parameters.reuse)
             self._warm_up()
         self._controller.inverse.stay = self.parameters.stay
         self._ahead = ahead_of(self.parameters.lead, self.parameters.acceleration_smoothing)
@@ -106,7 +108,7 @@ class GravityToActuators(ManagedNode):
         self._tick: Tick | None = None
         self._sensor = TipSensor(self, self._controller, self.base_frame)
         self._background = Background(self, "solve_ik")
-        self._ik = InverseService(self.robot, self.base_frame)
+        self._ik = InverseService(self.robot, self.base_frame, self._build_twin)
         skeleton = build_skeleton(self.robot, self._controller.twin.model)
         self._frames = RobotFrames(self, skeleton)
         self._motions = MotionActions(self, self._controller, self.base_frame)
@@ -114,6 +116,9 @@ class GravityToActuators(ManagedNode):
         self._offer_all()
         self.listen(PoseStamped, "target", self._take_target, COMMAND)
         self.listen(Imu, "imu/data", self._take_rates, NEWEST)
+
+    def _build_twin(self) -> Twin:
+        return self.robot.build_twin(backend=self.parameters.twin)
 
     def health(self) -> Health:
         tick, gravity, silence = self._tick, self._gravity, self._gravity.silence

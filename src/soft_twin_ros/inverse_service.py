@@ -1,5 +1,7 @@
 """One-shot inverse solves, on a twin of their own, and the targets that services ask for."""
 
+from collections.abc import Callable
+
 import numpy as np
 from soft_twin_msgs.srv import SetTarget, SolveIk
 
@@ -7,6 +9,7 @@ from soft_twin.errors import InputError
 from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.inverse.targets import TIP, PoseTarget, goals_of, pose_target, rotation_of
 from soft_twin.robots.base import DrivenRobot
+from soft_twin.twins.base import Twin
 from soft_twin_ros.conversions import target_pose, to_array, to_pose
 
 
@@ -16,10 +19,11 @@ class InverseService:
     Args:
         robot: whose twin it is.
         frame: that targets are in.
+        build_twin: makes its own twin, when it is first asked; without: the robot's.
     """
 
-    def __init__(self, robot: DrivenRobot, frame: str):
-        self._robot, self._frame = robot, frame
+    def __init__(self, robot: DrivenRobot, frame: str, build_twin: Callable[[], Twin] | None = None):
+        self._robot, self._frame, self._build_twin = robot, frame, build_twin or robot.build_twin
         self._inverse: Inverse | None = None
 
     def target(self, inverse: Inverse, request: SetTarget.Request | SolveIk.Request) -> PoseTarget:
@@ -44,7 +48,7 @@ class InverseService:
         if gravity is None:
             raise InputError("no gravity measured yet: give one in the request")
         if self._inverse is None:
-            self._inverse = self._robot.build_inverse()
+            self._inverse = self._robot.build_inverse(self._build_twin())
         target = self.target(self._inverse, request)
         self._inverse.twin.reset()
         solution = self._inverse.solve(gravity, goals=goals_of(self._inverse, target))

@@ -10,7 +10,7 @@ from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
 from soft_twin.descriptions.fem_mesh import MeshSource, check_same_size
 from soft_twin.descriptions.frames import NamedFrame
-from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, mistake
+from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, Whole, mistake
 from soft_twin.descriptions.obstacles import AnyObstacle, Direction, check_passage, directed
 from soft_twin.descriptions.part import Part
 
@@ -103,6 +103,13 @@ class FemImu(Imu):
     )
 
 
+class FemSofa(Part):
+    """How the body is cut into linear tetrahedra, which SOFA's twin is of."""
+
+    mesh: MeshSource | None = Field(default=None, description="a mesh of its own; without: the body's")
+    pieces: Annotated[int, Whole(1, 8)] = Field(default=2, description="into which a hexahedron's edges are cut")
+
+
 class FemRobot(Part):
     """A body of finite elements that cables, chambers or muscles move, or several of them."""
 
@@ -125,6 +132,7 @@ class FemRobot(Part):
         description="of a slender body: arc keeps its middle on the arc to the target, if the tip allows",
     )
     emulated: FemEmulated = Field(default_factory=FemEmulated, description="robot, how it differs from the twin")
+    sofa: FemSofa = Field(default_factory=FemSofa, description="twin, how its mesh is made")
 
     @model_validator(mode="after")
     def _fits_together(self) -> "FemRobot":
@@ -135,7 +143,7 @@ class FemRobot(Part):
         self._check_names()
         self._check_drives()
         self._check_plates()
-        self._check_emulated()
+        self._check_other_meshes()
         check_passage(self.obstacles, min(self.body.mesh.extent))
         reach = 2.0 * math.hypot(*self.body.mesh.extent)
         if math.hypot(*self.target.tip) > reach:
@@ -147,10 +155,11 @@ class FemRobot(Part):
             )
         return self
 
-    def _check_emulated(self) -> None:
-        """The emulated robot's body is as large as the twin's, whatever its mesh."""
-        if self.emulated.mesh is not None:
-            check_same_size(self.emulated.mesh, self.body.mesh, "emulated", "mesh")
+    def _check_other_meshes(self) -> None:
+        """The emulated robot's body, and SOFA's, is as large as the twin's, whatever its mesh."""
+        for name in ("emulated", "sofa"):
+            if (mesh := getattr(self, name).mesh) is not None:
+                check_same_size(mesh, self.body.mesh, name, "mesh")
 
     def _check_plates(self) -> None:
         """IMUs and frames are on plates that there are."""

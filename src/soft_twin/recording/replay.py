@@ -156,7 +156,8 @@ def table(result: ReplayResult) -> str:
 
 def _controller(robot: DrivenRobot) -> Controller:
     """As the robot's node makes it, by either of its names."""
-    return robot.build_controller(reuse=_solver_choices(robot).get("reuse", False))
+    choices = _solver_choices(robot)
+    return robot.build_controller(robot.build_twin(backend=choices.get("twin", "fem")), choices.get("reuse", False))
 
 
 def _ahead(robot: DrivenRobot) -> GravityAhead:

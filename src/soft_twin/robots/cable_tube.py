@@ -37,20 +37,25 @@ class CableTube(FemRobot):
         """The robot's physical twin; what is not given comes from the description.
 
         Args:
-            backend: name of a twin, "fem" or "rod".
+            backend: name of a twin, "fem", "rod" or "sofa", whose mechanics are SOFA's.
             mesh: name of one of the description's meshes, path of a mesh file, or (nodes (n, 3), cells (m, k)).
             element: name of an element, such as "tet4" or "hex20r".
-            material: name of a material law, such as "corotational".
+            material: name of a material law, such as "corotational"; SOFA's is always that.
 
         Raises:
-            UsageError, MeshError, MaterialError: see there.
+            UsageError: no such backend, or SOFA cannot be had.
+            MeshError, MaterialError: see there.
         """
         choices = {"mesh": mesh, "element": element, "material": material}
         if backend == "fem":
             return super().build_twin(**choices)
         if backend == "rod":
             return self._build_rod(**choices)
-        raise UsageError(f"no twin '{backend}': there are fem, rod")
+        if backend == "sofa":
+            from soft_twin.robots.sofa import build_sofa_twin
+
+            return build_sofa_twin(self, self.build_mesh(mesh, element or "tet4"), material or "corotational")
+        raise UsageError(f"no twin '{backend}': there are fem, rod, sofa")
 
     def build_model(self, mesh=None, element=None, material=None) -> "Model":
         """The robot's mechanics: body, weight and cables; choices as in `build_twin`."""

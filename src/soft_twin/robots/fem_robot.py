@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, ValveDrive, WoundCable
-from soft_twin.errors import DescriptionError
+from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.robots.base import DrivenRobot, turned
 
 if TYPE_CHECKING:
@@ -162,15 +162,16 @@ class FemRobot(DrivenRobot):
 
         return FemBuilder(self, emulated=True).model()
 
-    def build_twin(self, model: str | None = None, **choices: Any) -> "Twin | PlateModel":
+    def build_twin(self, model: str | None = None, backend: str = "fem", **choices: Any) -> "Twin | PlateModel":
         """A twin of it, in contact with its obstacles, if there are any; choices as in `build_model`.
 
         Args:
             model: of PLATE_MODELS, for one that answers pitch and roll of its plate instead; see `plate_models.py`.
+            backend: "fem", or "sofa" for one whose mechanics are SOFA's, of linear tetrahedra and without obstacles.
 
         Raises:
             DescriptionError: see build_model; or what the model asks for is not so.
-            UsageError: there is no such model.
+            UsageError: there is no such model or backend; SOFA cannot be had, or has not what the robot has.
         """
         from soft_twin.robots.plate_models import build_plate_model
         from soft_twin.twins.contact import ContactTwin
@@ -178,6 +179,12 @@ class FemRobot(DrivenRobot):
 
         if model is not None:
             return build_plate_model(self, model)
+        if backend == "sofa":
+            from soft_twin.robots.sofa import build_sofa_twin
+
+            return build_sofa_twin(self, **choices)
+        if backend != "fem":
+            raise UsageError(f"no twin '{backend}' of robot '{self.name}': there are fem, sofa")
         model = self.build_model(**choices)
         length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.obstacles else FemTwin
@@ -209,12 +216,16 @@ class FemRobot(DrivenRobot):
         return FemBuilder(self).frames(body)
 
     def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
-        """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own."""
+        """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own. On a SOFA
+        twin, places of the tip are SOFA's own inverse's, where it has one."""
         from soft_twin.inverse.inverse import Inverse, arc_posture
+        from soft_twin.inverse.sofa import SofaInverse
+        from soft_twin.twins.sofa.twin import SofaTwin
 
         twin = self.build_twin() if twin is None else twin
         posture = arc_posture if self.description.posture == "arc" else None
-        return Inverse(twin, self.limits(), self.actuator_names, posture)
+        kind = SofaInverse if isinstance(twin, SofaTwin) and twin.has_inverse else Inverse
+        return kind(twin, self.limits(), self.actuator_names, posture)
 
     def limits(self) -> "list[Limit]":
         """Of tensions and pressures, of displacements and volumes."""

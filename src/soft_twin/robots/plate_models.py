@@ -45,13 +45,17 @@ def _chord(robot: "FemRobot") -> ConstantCurvature:
     return ConstantCurvature([length], places, cables="chord", overhangs=overhangs)
 
 
-def _fem(robot: "FemRobot") -> FemPlate:
+def _fem(robot: "FemRobot", backend: str = "fem") -> FemPlate:
     plate = robot.description.frames["tip"].plate
     if plate is None:
         raise robot.mistake("a model of a plate needs this frame to be one: say 'plate: …'", "frames", "tip")
     nodes = next(each.nodes for each in robot.description.body.plates if each.name == plate)
-    inverse = robot.build_inverse()
+    inverse = robot.build_inverse(robot.build_twin(backend=backend))
     return FemPlate(inverse, lambda mass: inverse.twin.body.attach_mass(nodes, mass))
+
+
+def _sofa(robot: "FemRobot") -> FemPlate:
+    return _fem(robot, "sofa")
 
 
 def _table(robot: "FemRobot") -> PlateTable:
@@ -84,4 +88,4 @@ def _ends(robot: "FemRobot", index: int, cable: "FemCable", length: float) -> tu
     return start, end
 
 
-PLATE_MODELS = {"pcc_arc": _arc, "pcc_chord": _chord, "fem": _fem, "fem_table": _table}
+PLATE_MODELS = {"pcc_arc": _arc, "pcc_chord": _chord, "fem": _fem, "fem_table": _table, "sofa": _sofa}

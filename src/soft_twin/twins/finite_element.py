@@ -8,25 +8,22 @@ relation). Rigid plates move with six unknowns, see `unknowns`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
-from soft_twin.mechanics.sections import across_section, normal_of, section_weights
 from soft_twin.mechanics.stretching import Stretching
-from soft_twin.mechanics.unknowns import Pose
-from soft_twin.mesh.mesh import surface_triangles
 from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
 from soft_twin.solvers.equilibrium import equilibrium
-from soft_twin.twins.base import Actuation, Linearisation, Twin
+from soft_twin.twins.base import Actuation, Linearisation
 from soft_twin.twins.frames import Frame
+from soft_twin.twins.mesh_twin import MeshTwin
 
 LARGEST_STRETCH = 0.25  # of the distance of two nodes of a cell: they move by no more against each other in a step
 STATICS = Increment()
@@ -56,85 +53,26 @@ class NewtonStep(NamedTuple):
     energy: float
 
 
-class FemTwin(Twin):
+class FemTwin(MeshTwin):
     """See the module's docstring and Twin."""
 
     def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
-        """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place.
+        """As MeshTwin.
 
         Raises:
             InputError: the model has no gravity, or constraints that are more than rigid plates.
         """
-        self.model, self.body, self.length = model, model.body, length
-        self._frames = {**super().frames, **(frames or {})}
+        super().__init__(model, length, frames)
         self._gravity = _gravity_of(model)
-        self.actuators = model.actuators
-        self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
-        self.effort_units = self.actuators.units
         self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
-        self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-        self._stations: dict[tuple[float, ...], csr_matrix] = {}
-        self._surface: np.ndarray | None = None
         self._stretching = Stretching(self.body.mesh)
         self.reset()
 
-    @property
-    def frames(self) -> Mapping[str, Frame]:
-        return self._frames
-
-    @property
-    def points(self) -> np.ndarray:
-        return self._pose.points
-
-    @points.setter
-    def points(self, points: np.ndarray) -> None:
-        self._pose = Pose(points, self._pose.centres, self._pose.rotations)
-
-    @property
-    def efforts(self) -> np.ndarray:
-        return self.model.efforts
-
-    @efforts.setter
-    def efforts(self, efforts: np.ndarray) -> None:
-        self.model.efforts = efforts
-
     def reset(self) -> None:
-        self._pose = self.model.rest
-        self.efforts, self._multipliers = np.zeros(self.actuator_count), self.model.idle
+        super().reset()
+        self._multipliers = self.model.idle
         self._chord: Chord | None = None
         self._moved, self._pause = 0.0, 0
-
-    def body_coordinates(self) -> np.ndarray:
-        return self.actuators.coordinates(self.points)
-
-    def section(self, z: float, field: np.ndarray) -> np.ndarray:
-        near, weights, _ = self._section(z)
-        rows = field.take(near, axis=0)
-        return (weights @ rows.reshape(len(near), -1)).reshape(rows.shape[1:])
-
-    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
-        key = tuple(heights)
-        if key not in self._stations:
-            self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
-        return self._stations[key] @ field
-
-    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes near the section at z [m], their weights, and where they lie across it (2, k)."""
-        if z not in self._sections:
-            weights = section_weights(self.body.mesh, z)
-            near = np.flatnonzero(weights)
-            self._sections[z] = near, weights[near], across_section(self.body.mesh, near)
-        return self._sections[z]
-
-    def section_normal(self, z: float) -> np.ndarray:
-        near, _, across = self._section(z)
-        return normal_of(across, self.points.take(near, axis=0))
-
-    @property
-    def surface(self) -> np.ndarray:
-        if self._surface is None:
-            self._surface = surface_triangles(self.body.mesh)
-        return self._surface
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None

@@ -1,0 +1,35 @@
+"""The inverse on a SOFA twin: SOFA's own quadratic program where it has what is asked for, else ours on its steps.
+
+SOFA's (the plugin SoftRobots.Inverse, after Coevoet et al. 2017) knows places of the tip, and limits. It leaves out
+lower priorities, and how near the efforts stay to the last ones.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from soft_twin.inverse.goals import Goal, PositionGoal
+from soft_twin.inverse.inverse import Inverse
+from soft_twin.twins.base import Linearisation
+
+FREE = 1e9  # [N], [Pa], [m] or [m³]: no limit
+
+
+class SofaInverse(Inverse):
+    """As Inverse, on a SofaTwin that has an inverse of its own."""
+
+    def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
+        """As Inverse; one of SOFA's steps where the first goal is a place of the tip alone."""
+        first = min(goal.priority for goal in goals)
+        own = [goal for goal in goals if goal.priority == first]
+        twin, tip = self.twin, self.twin.frames["tip"]
+        if not (len(own) == 1 and isinstance(own[0], PositionGoal) and own[0].frame is tip):
+            return super().step(gravity, goals, reuse)
+        lowest, highest = self._coordinate_bounds()
+        taken_up = twin.softness * twin.efforts
+        limits = np.column_stack([*self._effort_bounds(), lowest - taken_up, highest - taken_up])
+        here, move = twin.inverse_step(gravity, own[0].target, np.clip(limits, -FREE, FREE))
+        start = twin.tip
+        moved = twin.take(move, self._stride.length)
+        self._stride.note(twin.tip - start)
+        return here, moved

@@ -1,0 +1,88 @@
+"""What twins of finite elements have in common, whoever computes them: nodes, sections, surface, actuators."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from soft_twin.mechanics.model import Model
+from soft_twin.mechanics.sections import across_section, normal_of, section_weights
+from soft_twin.mechanics.unknowns import Pose
+from soft_twin.mesh.mesh import surface_triangles
+from soft_twin.twins.base import Twin
+from soft_twin.twins.frames import Frame
+
+
+class MeshTwin(Twin):
+    """A twin whose state is a model's pose and its actuators' efforts.
+
+    Attributes:
+        model, body, actuators: of which it is made.
+    """
+
+    def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
+        """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place."""
+        self.model, self.body, self.length = model, model.body, length
+        self._frames = {**super().frames, **(frames or {})}
+        self.actuators = model.actuators
+        self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
+        self.effort_units = self.actuators.units
+        self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._stations: dict[tuple[float, ...], csr_matrix] = {}
+        self._surface: np.ndarray | None = None
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        return self._frames
+
+    @property
+    def points(self) -> np.ndarray:
+        return self._pose.points
+
+    @points.setter
+    def points(self, points: np.ndarray) -> None:
+        self._pose = Pose(points, self._pose.centres, self._pose.rotations)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        return self.model.efforts
+
+    @efforts.setter
+    def efforts(self, efforts: np.ndarray) -> None:
+        self.model.efforts = efforts
+
+    def reset(self) -> None:
+        self._pose = self.model.rest
+        self.efforts = np.zeros(self.actuator_count)
+
+    def body_coordinates(self) -> np.ndarray:
+        return self.actuators.coordinates(self.points)
+
+    def section(self, z: float, field: np.ndarray) -> np.ndarray:
+        near, weights, _ = self._section(z)
+        rows = field.take(near, axis=0)
+        return (weights @ rows.reshape(len(near), -1)).reshape(rows.shape[1:])
+
+    def sections(self, heights: Sequence[float], field: np.ndarray) -> np.ndarray:
+        key = tuple(heights)
+        if key not in self._stations:
+            self._stations[key] = csr_matrix(np.array([section_weights(self.body.mesh, z) for z in heights]))
+        return self._stations[key] @ field
+
+    def _section(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes near the section at z [m], their weights, and where they lie across it (2, k)."""
+        if z not in self._sections:
+            weights = section_weights(self.body.mesh, z)
+            near = np.flatnonzero(weights)
+            self._sections[z] = near, weights[near], across_section(self.body.mesh, near)
+        return self._sections[z]
+
+    def section_normal(self, z: float) -> np.ndarray:
+        near, _, across = self._section(z)
+        return normal_of(across, self.points.take(near, axis=0))
+
+    @property
+    def surface(self) -> np.ndarray:
+        if self._surface is None:
+            self._surface = surface_triangles(self.body.mesh)
+        return self._surface

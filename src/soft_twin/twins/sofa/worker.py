@@ -1,0 +1,321 @@
+"""SOFA's side: a process that keeps scenes and steps them when it is asked. Run by SOFA's Python, which needs NumPy and
+nothing of soft_twin.
+
+A scene is SOFA's own statics: each step is Newton's, the implicit Euler solver of a body that has no inertia (first
+order, one second, in which its masses are to its stiffness as nothing). Cables and chambers are the constraints of the
+plugin SoftRobots, or, where the inverse is SOFA's too, actuators of SoftRobots.Inverse. Bodies with rigid plates have
+six unknowns for each of those, and their nodes and all others meet in one mapped state that carries the elements.
+
+A message is JSON and then the bytes of the arrays that it names.
+"""
+
+import json
+import os
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+PLUGINS = (
+    "Sofa.Component.AnimationLoop",
+    "Sofa.Component.Constraint.Lagrangian.Correction",
+    "Sofa.Component.Constraint.Lagrangian.Solver",
+    "Sofa.Component.Constraint.Projective",
+    "Sofa.Component.LinearSolver.Direct",
+    "Sofa.Component.Mapping.Linear",
+    "Sofa.Component.Mapping.NonLinear",
+    "Sofa.Component.Mass",
+    "Sofa.Component.ODESolver.Backward",
+    "Sofa.Component.SolidMechanics.FEM.Elastic",
+    "Sofa.Component.StateContainer",
+    "Sofa.Component.Topology.Container.Constant",
+    "Sofa.Component.Topology.Container.Dynamic",
+)
+ACTUATORS, INVERSE = "SoftRobots", "SoftRobots.Inverse"
+CONSTRAINT_SOLVERS = ("BlockGaussSeidelConstraintSolver", "GenericConstraintSolver")  # the first that there is
+TIME_STEP = 1.0  # [s]: impulses of constraints are forces, velocities are steps
+ROTATION = "large"  # SOFA's method of finding that of a tetrahedron
+EPSILON = 1e-3  # SOFA's weight of the energy that actuators spend, its default
+
+Arrays = dict[str, np.ndarray]
+
+
+def send(connection: Connection, values: dict[str, Any], arrays: Arrays | None = None) -> None:
+    """A message of plain values and arrays of numbers."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()}
+    heads = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+    connection.send_bytes(json.dumps([values, heads]).encode())
+    for array in arrays.values():
+        connection.send_bytes(array.tobytes())
+
+
+def receive(connection: Connection) -> tuple[dict[str, Any], Arrays]:
+    """The next message; waits for it.
+
+    Raises:
+        EOFError, OSError: the other side is gone.
+    """
+    values, heads = json.loads(connection.recv_bytes())
+    arrays = {name: np.frombuffer(connection.recv_bytes(), dtype).reshape(shape).copy() for name, dtype, shape in heads}
+    return values, arrays
+
+
+class Scene:
+    """One body in SOFA.
+
+    Attributes:
+        has_inverse: its actuators are the inverse's.
+    """
+
+    def __init__(self, values: dict[str, Any], arrays: Arrays, has_inverse: bool):
+        """See soft_twin.twins.sofa.scene for what is in a scene."""
+        import Sofa.Core
+        import Sofa.Simulation
+
+        self._simulation, self.has_inverse = Sofa.Simulation, has_inverse
+        self._values, self._arrays, self._masses = values, arrays, arrays["masses"]
+        self.root = Sofa.Core.Node("root", gravity=[0.0, 0.0, 0.0], dt=TIME_STEP)
+        self.root.addObject("FreeMotionAnimationLoop", computeBoundingBox=False)
+        if has_inverse:
+            self.root.addObject("QPInverseProblemSolver", name="solver", epsilon=EPSILON, printLog=False)
+        else:
+            _add_first(self.root, CONSTRAINT_SOLVERS, maxIterations=1000, tolerance=1e-12)
+        body = self.root.addChild("body")
+        body.addObject("EulerImplicitSolver", firstOrder=True, rayleighMass=0.0, rayleighStiffness=0.0)
+        body.addObject("SparseLDLSolver", template="CompressedRowSparseMatrixMat3x3d")
+        body.addObject("GenericConstraintCorrection")
+        self._states: list[tuple[Any, np.ndarray]] = []  # of nodes that are free to move by themselves, and which
+        self._plates = None
+        self._elements = self._add_body(body)
+        self._actuators = [self._add_actuator(i, each) for i, each in enumerate(values["actuators"])]
+        if has_inverse:
+            self._goal = self._add_effector()
+        Sofa.Simulation.initRoot(self.root)
+
+    def step(self, gravity: list[float], efforts: np.ndarray, poses: Arrays) -> Arrays:
+        """Newton's step from some poses with the actuators at efforts, or at coordinates where that is said."""
+        self._place(gravity, poses)
+        for own, given in zip(self._actuators, efforts, strict=True):
+            own.value.value = [float(given[1])]
+            own.valueType.value = self._kind(own, bool(given[0]))
+        return self._stepped()
+
+    def solve(self, gravity: list[float], goal: np.ndarray, limits: np.ndarray, poses: Arrays) -> Arrays:
+        """SOFA's own inverse step, towards a goal of the tip, with limits (a, 4) of efforts and coordinates."""
+        self._place(gravity, poses)
+        for own, (low, high, lowest, highest) in zip(self._actuators, limits, strict=True):
+            if own.getClassName() == "CableActuator":
+                own.minForce.value, own.maxForce.value = low, high
+                own.maxNegativeDisp.value, own.maxPositiveDisp.value = -lowest, highest
+            else:
+                own.minPressure.value, own.maxPressure.value = low, high
+            own.reinit()
+        self._goal.effectorGoal.value = [goal.tolist()]
+        return self._stepped()
+
+    def _place(self, gravity: list[float], poses: Arrays) -> None:
+        self.root.gravity.value = gravity
+        if not np.array_equal(poses["masses"], self._masses):
+            self._masses = poses["masses"]
+            self._mass.vertexMass.value = self._masses.tolist()
+        for state, own in self._states:
+            state.reset_position.value = poses["points"][own]
+        if self._plates is not None:
+            self._plates.reset_position.value = poses["plates"]
+        self._simulation.reset(self.root)
+
+    def _stepped(self) -> Arrays:
+        self._simulation.animate(self.root, TIME_STEP)
+        found = {
+            "forces": np.array(self._elements.force.value),
+            "steps": TIME_STEP * np.array(self._elements.velocity.value),
+            "efforts": np.array([_effort(each) for each in self._actuators]) / TIME_STEP,
+        }
+        if self._plates is not None:
+            found["plate_steps"] = TIME_STEP * np.array(self._plates.velocity.value)
+        return found
+
+    def _add_body(self, body: Any) -> Any:
+        """The elements, and what they are of; the state that has all nodes."""
+        arrays, values = self._arrays, self._values
+        plate_of = arrays["plate_of"]
+        if not values["plates"]:
+            self._add_state(body, np.arange(len(plate_of)))
+            state, node = self._states[0][0], body
+        else:
+            node, state = self._add_plated(body, plate_of)
+        node.addObject(
+            "MeshTopology", name="mesh", position=arrays["nodes"].tolist(), tetrahedra=arrays["cells"].tolist()
+        )
+        moduli = arrays["moduli"]
+        node.addObject(
+            "TetrahedronFEMForceField",
+            method=ROTATION,
+            youngModulus=moduli.tolist() if np.ptp(moduli) > 0.0 else float(moduli[0]),
+            poissonRatio=values["poisson_ratio"],
+        )
+        self._mass = node.addObject("DiagonalMass", vertexMass=arrays["masses"].tolist())
+        self._node = node
+        return state
+
+    def _add_state(self, node: Any, own: np.ndarray) -> Any:
+        arrays = self._arrays
+        state = node.addObject("MechanicalObject", template="Vec3d", position=arrays["nodes"][own].tolist())
+        clamped = np.flatnonzero(np.isin(own, arrays["clamped"]))
+        if len(clamped):
+            node.addObject("FixedProjectiveConstraint", indices=clamped.tolist())
+        self._states.append((state, own))
+        return state
+
+    def _add_plated(self, body: Any, plate_of: np.ndarray) -> tuple[Any, Any]:
+        """Free nodes, rigid plates, and the node of the graph where both meet."""
+        nodes = self._arrays["nodes"]
+        free = np.flatnonzero(plate_of < 0)
+        soft = body.addChild("soft")
+        soft_state = self._add_state(soft, free)
+        rigid = body.addChild("plates")
+        count = len(self._values["plates"])
+        centres = self._arrays["centres"]
+        frames = np.hstack([centres, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))])
+        self._plates = rigid.addObject("MechanicalObject", template="Rigid3d", position=frames.tolist())
+        on = np.flatnonzero(plate_of >= 0)
+        carried = rigid.addChild("carried")
+        carried_state = carried.addObject("MechanicalObject", template="Vec3d", position=nodes[on].tolist())
+        carried.addObject(
+            "RigidMapping", rigidIndexPerPoint=plate_of[on].tolist(), globalToLocalCoords=True, geometricStiffness=1
+        )
+        elements = soft.addChild("elements")
+        carried.addChild(elements)
+        pairs = np.zeros((len(nodes), 2), dtype=int)
+        pairs[free, 1], pairs[on, 1] = np.arange(len(free)), np.arange(len(on))
+        pairs[on, 0] = 1
+        state = elements.addObject("MechanicalObject", template="Vec3d", position=nodes.tolist())
+        elements.addObject(
+            "SubsetMultiMapping",
+            template="Vec3d,Vec3d",
+            input=[soft_state.getLinkPath(), carried_state.getLinkPath()],
+            output=state.getLinkPath(),
+            indexPairs=pairs.ravel().tolist(),
+        )
+        return elements, state
+
+    def _add_actuator(self, index: int, values: dict[str, Any]) -> Any:
+        given = self._arrays[f"actuator_{index}"]
+        role = "Actuator" if self.has_inverse else "Constraint"
+        if values["kind"] == "chamber":
+            extra = {} if self.has_inverse else {"valueType": "pressure", "value": [0.0]}
+            name = f"SurfacePressure{role}"
+            return self._node.addObject(name, name=f"chamber_{index}", triangles=given.tolist(), **extra)
+        if values["plate"] is None:
+            way = self._node.addChild(f"cable_{index}")
+            way.addObject("MechanicalObject", template="Vec3d", position=given.tolist())
+            way.addObject("BarycentricMapping", mapForces=False, mapMasses=False)
+            pulled = {"hasPullPoint": False, "indices": list(range(len(given)))}
+        else:
+            way = self._plates.getContext().addChild(f"cable_{index}")
+            local = (given[1:] - self._arrays["centres"][values["plate"]]).tolist()
+            way.addObject("MechanicalObject", template="Vec3d", position=local)
+            way.addObject("RigidMapping", index=values["plate"], globalToLocalCoords=False, geometricStiffness=1)
+            pulled = {"pullPoint": given[0].tolist(), "indices": [0]}
+        extra = {"minForce": 0.0} if self.has_inverse else {"valueType": "force", "value": [0.0], "minForce": 0.0}
+        return way.addObject(f"Cable{role}", name=f"cable_{index}", **pulled, **extra)
+
+    def _add_effector(self) -> Any:
+        """The mean of the tip's nodes."""
+        tip = self._node.addChild("tip")
+        own = self._arrays["tip"]
+        tip.addObject("MechanicalObject", template="Vec3d", position=self._arrays["nodes"][own].tolist())
+        tip.addObject("SubsetMapping", indices=own.tolist())
+        middle = self._arrays["nodes"][own].mean(axis=0).tolist()
+        return tip.addObject("BarycentricCenterEffector", effectorGoal=[middle], limitShiftToTarget=False)
+
+    @staticmethod
+    def _kind(actuator: Any, by_coordinate: bool) -> str:
+        """SOFA's word for what an actuator is told."""
+        if actuator.getClassName() == "CableConstraint":
+            return "displacement" if by_coordinate else "force"
+        return "volumeGrowth" if by_coordinate else "pressure"
+
+
+def _effort(actuator: Any) -> float:
+    """Impulse of a cable [N s], or of a chamber [Pa s], in the last step."""
+    return float((actuator.force if "Cable" in actuator.getClassName() else actuator.pressure).value)
+
+
+def _add_first(node: Any, names: tuple[str, ...], **settings: Any) -> None:
+    """The first of the components that this SOFA has."""
+    for name in names:
+        try:
+            node.addObject(name, **settings)
+            return
+        except ValueError:
+            if name == names[-1]:
+                raise
+
+
+def _load(plugins: list[str]) -> None:
+    import SofaRuntime
+
+    for plugin in plugins:
+        if not SofaRuntime.importPlugin(plugin):
+            raise ImportError(f"SOFA has no plugin {plugin}")
+
+
+class Worker:
+    """Answers messages until the other side is gone."""
+
+    def __init__(self, connection: Connection):
+        self._connection = connection
+        self._scenes: dict[bool, Scene] = {}
+
+    def serve(self) -> None:
+        """Answer, one message after the other."""
+        while True:
+            try:
+                values, arrays = receive(self._connection)
+            except (EOFError, OSError):
+                return
+            try:
+                answer = getattr(self, f"_{values.pop('ask')}")(values, arrays)
+            except Exception as error:  # whatever goes wrong in SOFA is told to those who asked
+                send(self._connection, {"error": f"{type(error).__name__}: {error}"})
+            else:
+                send(self._connection, *answer)
+
+    def _start(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+        """A scene; whether SOFA's own inverse can be asked for it."""
+        import Sofa
+
+        _load([*PLUGINS, ACTUATORS] if values["actuators"] else list(PLUGINS))
+        try:
+            _load([INVERSE])
+            inverse = bool(values["actuators"])
+        except (ImportError, RuntimeError):
+            inverse = False
+        self._given = values, arrays
+        self._scenes = {False: Scene(values, arrays, False)}
+        return {"inverse": inverse, "version": str(getattr(Sofa, "__version__", "unknown"))}, {}
+
+    def _step(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+        """A Newton step for each set of efforts (s, a, 2)."""
+        sets = arrays.pop("efforts")
+        found = [self._scenes[False].step(values["gravity"], each, arrays) for each in sets]
+        return {}, {name: np.array([each[name] for each in found]) for name in found[0]}
+
+    def _solve(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+        """A step of SOFA's own inverse."""
+        if True not in self._scenes:
+            self._scenes[True] = Scene(*self._given, True)
+        goal, limits = arrays.pop("goal"), arrays.pop("limits")
+        return {}, self._scenes[True].solve(values["gravity"], goal, limits, arrays)
+
+
+def main() -> None:
+    """The descriptor of the connection is the only argument."""
+    os.dup2(2, 1)  # what SOFA says goes to standard error
+    Worker(Connection(int(sys.argv[1]))).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""SOFA's twin, with our own finite elements in its process's place: what is asked, and what is made of the answers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
+from soft_twin.inverse.goals import OrientationGoal
+from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.sofa import SofaInverse
+from soft_twin.robots.sofa import sofa_mesh
+from soft_twin.twins.sofa import process
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+SIDEWAYS = np.array([0.0, -9.81, 0.0])
+COARSE = (1, 6, 8)
+
+
+@pytest.fixture(autouse=True)
+def no_sofa_but_the_stand_in(monkeypatch):
+    monkeypatch.setattr(process, "WORKER", STAND_IN)
+
+
+def tube():
+    """The slender robot of few tetrahedra, and their twin of ours."""
+    robot = load_robot("slender")
+    mesh = coarse(robot)
+    return robot, mesh, robot.build_twin(mesh=mesh, element="tet4", material="corotational")
+
+
+def coarse(robot):
+    from soft_twin.mesh.generate.sweep import sweep_tube
+    from soft_twin.mesh.tetrahedra import linear_tetrahedra
+
+    body = robot.body
+    whole = sweep_tube(0.5 * body.lumen_diameter, 0.5 * body.outer_diameter, body.length, COARSE, "hex8")
+    mesh = linear_tetrahedra(whole, 1)
+    return mesh.nodes, mesh.cells
+
+
+def sofa_tube():
+    robot, mesh, ours = tube()
+    return robot, robot.build_twin(backend="sofa", mesh=mesh), ours
+
+
+def test_equilibria_are_those_of_the_same_mechanics():
+    _, theirs, ours = sofa_tube()
+    for given in ({"efforts": [0.5, 0.0, 0.2, 0.0, 0.8, 0.1]}, {"coordinates": [0.002, 0.0, None, None, 0.003, 0.0]}):
+        expected, found = (twin.equilibrium(SIDEWAYS, **given) for twin in (ours, theirs))
+        assert np.abs(found.points - expected.points).max() < 2e-8
+        assert np.allclose(found.efforts, expected.efforts, atol=1e-5)
+        assert np.allclose(found.coordinates, expected.coordinates, atol=1e-8)
+        assert found.residual < 1e-6
+
+
+def test_a_step_is_newtons_own():
+    _, theirs, ours = sofa_tube()
+    for twin in (theirs, ours):
+        twin.equilibrium(SIDEWAYS, efforts=[0.5, 0.0, 0.2, 0.0, 0.8, 0.1])
+    found, expected = (twin.linearise(np.array([3.0, 0.0, -9.0])) for twin in (theirs, ours))
+    scale = np.abs(expected.step_per_effort).max()
+    assert np.allclose(found.step_per_effort, expected.step_per_effort, atol=2e-2 * scale)  # without cables' stiffness
+    assert np.allclose(found.compliance, expected.compliance, rtol=0.05, atol=1e-5)
+    assert found.residual == pytest.approx(expected.residual, rel=1e-3)
+    assert found.energy == pytest.approx(expected.energy, rel=1e-4)
+
+
+def test_our_inverse_works_on_its_steps():
+    robot, theirs, ours = sofa_tube()
+    target = [0.01, 0.004, 0.096]
+    found, expected = (robot.build_inverse(twin).solve(SIDEWAYS, target) for twin in (theirs, ours))
+    assert type(robot.build_inverse(theirs)) is Inverse
+    assert found.reachable and found.converged
+    assert np.allclose(found.coordinates, expected.coordinates, atol=1e-5)
+
+
+def test_sofas_own_inverse_is_asked_for_places_of_the_tip(monkeypatch):
+    monkeypatch.setenv("OWN_INVERSE", "1")
+    robot, theirs, _ = sofa_tube()
+    inverse = robot.build_inverse(theirs)
+    assert type(inverse) is SofaInverse
+    asked = []
+    ask = theirs._process.ask
+    monkeypatch.setattr(theirs._process, "ask", lambda what, *rest: asked.append(what) or ask(what, *rest))
+    found = inverse.solve(SIDEWAYS, [0.01, 0.004, 0.096], settled=1e-6)
+    assert found.error < 1e-4 and set(asked) == {"solve"}
+    inverse.solve(SIDEWAYS, goals=[OrientationGoal(load_frame(theirs), np.eye(3))], max_iterations=2)
+    assert "step" in asked
+
+
+def load_frame(twin):
+    from soft_twin.twins.frames import NodesFrame
+
+    return NodesFrame(twin.body.mesh.group("tip"), twin.body.mesh.nodes)
+
+
+def test_plates_turn_and_stay_rigid():
+    robot = load_robot("neck")
+    theirs = robot.build_twin(backend="sofa")
+    found = theirs.equilibrium(SIDEWAYS, coordinates=[0.01, 0.0, -0.004])
+    own = theirs.model.unknowns.plates[0]
+    rest = theirs.body.mesh.nodes
+    pairs = [np.linalg.norm(points[own][:, None] - points[own], axis=2) for points in (found.points, rest)]
+    assert np.abs(pairs[0] - pairs[1]).max() < 1e-12
+    assert np.degrees(np.arccos(theirs.frames["tip"].rotation(theirs)[2, 2])) > 5.0
+    assert np.allclose(found.coordinates, [0.01, 0.0, -0.004], atol=1e-8)
+    assert found.residual < 1e-4
+
+
+def test_it_models_a_neck():
+    model = load_robot("neck").build_twin("sofa")
+    pulled = model.displacements(0.1, 0.05)
+    assert np.allclose(model.orientation(pulled), (0.1, 0.05), atol=2e-3)
+
+
+def test_a_payload_reaches_it():
+    model = load_robot("neck").build_twin("sofa")
+    model.bear(SIDEWAYS)
+    before = model.orientation(np.zeros(3))
+    model.bear(SIDEWAYS, 0.5)
+    after = model.orientation(np.zeros(3))
+    assert np.abs(np.degrees(np.subtract(after, before))).max() > 1.0
+
+
+def chamber_side(twin) -> np.ndarray:
+    """(2,) unit vector from the axis to the first chamber."""
+    place = twin.body.mesh.nodes[np.unique(twin.body.mesh.surface("chamber 1"))].mean(axis=0)[:2]
+    return place / np.linalg.norm(place)
+
+
+def test_chambers_push(tmp_path):
+    file = tmp_path / "arm.yaml"
+    text = load_robot("arm").path.read_text()
+    file.write_text(text.replace("  name: arm\n", "  name: arm\n  sofa: {pieces: 1}\n", 1))
+    twin = load_robot(str(file)).build_twin(backend="sofa")
+    found = twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=[6e4, 0, 0, 0, 0, 0])
+    assert found.coordinates[0] > 0.0 and np.abs(found.coordinates[1:]).max() < found.coordinates[0]
+    assert found.tip[:2] @ chamber_side(twin) < -5e-4  # it bends away from what swells
+    assert found.residual < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("dies", "ended by signal 6: a component was not where it was thought to be"),
+        ("nan", "SOFA's step is not finite"),
+        ("error", "SOFA: ValueError: no such thing"),
+        ("hangs", "SOFA does not answer within 0.5 s"),
+    ],
+)
+def test_what_goes_wrong_is_told(fault, said, monkeypatch):
+    monkeypatch.setenv("FAULT", fault)
+    _, twin, _ = sofa_tube()
+    twin.linearise(SIDEWAYS)
+    twin.linearise(SIDEWAYS)
+    monkeypatch.setattr(process, "ANSWERING", 0.5)
+    with pytest.raises(ConvergenceError, match=said):
+        twin.linearise(SIDEWAYS)
+
+
+def test_a_process_that_has_ended_is_started_again(monkeypatch):
+    monkeypatch.setenv("FAULT", "dies")
+    robot, twin, _ = sofa_tube()
+    monkeypatch.setenv("FAULT", "")
+    controller = robot.build_controller(twin)
+    controller.enable(True)
+    controller.update(SIDEWAYS)
+    before = controller.update(SIDEWAYS)
+    held = controller.update(SIDEWAYS)  # it dies here, and the tick starts again from the undeformed body
+    assert held.holding and np.array_equal(held.coordinates, before.coordinates)
+    ticks = [controller.update(SIDEWAYS) for _ in range(60)]
+    assert not ticks[-1].holding and ticks[-1].converged
+    assert np.allclose(ticks[-1].coordinates, controller.update(SIDEWAYS).coordinates, atol=1e-6)
+
+
+def test_without_sofa_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setenv("FAULT", "no_sofa")
+    with pytest.raises(UsageError, match="No module named 'Sofa'.*SOFA_ROOT.*docs/twin.md"):
+        sofa_tube()
+    monkeypatch.setenv(process.PYTHON, "no/such/python")
+    with pytest.raises(UsageError, match="there is no no/such/python"):
+        sofa_tube()
+
+
+def test_gravity_is_checked():
+    _, twin, _ = sofa_tube()
+    with pytest.raises(InputError, match="gravity"):
+        twin.linearise(np.array([np.nan, 0.0, 0.0]))
+
+
+def test_what_has_no_place_in_a_scene_is_named(tmp_path):
+    with pytest.raises(UsageError, match="'finger' has obstacles"):
+        load_robot("finger").build_twin(backend="sofa")
+    with pytest.raises(UsageError, match="no twin 'abaqus'"):
+        load_robot("neck").build_twin(backend="abaqus")
+    with pytest.raises(UsageError, match="linear tetrahedra, not of cells of 20"):
+        load_robot("slender").build_twin(backend="sofa", mesh="hex20r", element="hex20r")
+    round_cells = Path(load_robot("neck").path).read_text().replace("pieces: 1", "pieces: 1\n    #").split("  sofa:")[0]
+    robot = tmp_path / "neck.yaml"
+    robot.write_text(round_cells)
+    with pytest.raises(DescriptionError, match=r"neck.yaml.*linear tetrahedra: .* inverted or flat"):
+        sofa_mesh(load_robot(str(robot)))
