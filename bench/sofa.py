@@ -30,8 +30,10 @@ from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.mechanics.loads.loads import Gravity  # noqa: E402
 from soft_twin.mechanics.model import Increment, Model  # noqa: E402
 from soft_twin.robots.cable_tube import CableTube  # noqa: E402
+from soft_twin.robots.sofa import build_sofa_scene  # noqa: E402
 from soft_twin.solvers.equilibrium import equilibrium, minimise  # noqa: E402
 from soft_twin.solvers.time.integrators import BackwardEuler  # noqa: E402
+from soft_twin.twins.sofa.worker import ACTUATORS, INVERSE, PLUGINS, Scene, load  # noqa: E402
 
 ELEMENT, LAW = "tet4", "corotational"
 TIME_STEP = 0.01  # [s]
@@ -41,6 +43,7 @@ SWING = 400  # steps in which gravity turns from along the body to against it an
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 AT_REST = 1e-9  # [m] movement of a node in a Newton step, below which SOFA's body is in equilibrium
 MOST_STEPS = 1000
+PRETENSION = 0.05  # [N] of each cable, in SOFA's forward steps
 TARGET, LARGEST_STEP = (0.0, 0.0, 0.097), 0.005  # of the tip, of a node in a step with cables [m]
 MODULES = (
     "Constraint.Projective",
@@ -118,6 +121,7 @@ def _static_steps(robot: CableTube, repeats: int) -> list[Figure]:
     with_cables, tick = _cable_step(robot), _control_tick(robot)
     scalars = SofaBody(robot, STATIC, matrix=SCALARS).step
     steps = {"ours": ours, "sofa": theirs, "cables": with_cables, "scalars": scalars, "tick": tick}
+    steps |= {"reuse": _control_tick(robot, reuse=True), **_their_ticks(robot)}
     times, cold = alternately(steps, repeats), alternately({"ours": ours, "sofa": theirs}, repeats // 2, run=1)
     return [
         Figure("newton.ours_ms", f"static Newton step, {cells} {ELEMENT}: ours", times["ours"], "ms", "<= 8"),
@@ -130,7 +134,33 @@ def _static_steps(robot: CableTube, repeats: int) -> list[Figure]:
         Figure("newton.cold_sofa_ms", "    SOFA's, blocks", cold["sofa"], "ms"),
         Figure("newton.cold_ratio", "    over ours", cold["sofa"] / cold["ours"]),
         Figure("tick.ours_ms", "control tick, ours, inverse", times["tick"], "ms", "<= 8"),
-        Figure("tick.ratio", "  SOFA's static step, without cables, over it", times["sofa"] / times["tick"]),
+        Figure("tick.reuse_ms", "  with reuse, mean", times["reuse"], "ms", "<= 1.4"),
+        *_ticks_beside(times),
+    ]
+
+
+def _ticks_beside(times: dict[str, float]) -> list[Figure]:
+    """SOFA's ticks with cables over ours, where it has the plugins."""
+    figures = []
+    if "forward" in times:
+        figures += [
+            Figure("forward.sofa_ms", "  SOFA's step with six cables of given tensions", times["forward"], "ms"),
+            Figure(
+                "forward.ratio",
+                "    over ours with their sensitivities",
+                times["forward"] / times["cables"],
+                "",
+                ">= 5",
+            ),
+        ]
+    if "inverse" in times:
+        figures += [
+            Figure("inverse.sofa_ms", "  SOFA's own inverse, QPInverseProblemSolver", times["inverse"], "ms"),
+            Figure("inverse.ratio", "    over ours", times["inverse"] / times["tick"], "", ">= 6"),
+            Figure("inverse.reuse_ratio", "    over ours with reuse", times["inverse"] / times["reuse"], "", ">= 24"),
+        ]
+    return figures or [
+        Figure("tick.ratio", "  SOFA's static step, without cables, over it", times["sofa"] / times["tick"])
     ]
 
 
@@ -207,9 +237,29 @@ def _cable_step(robot: CableTube) -> Step:
     return lambda gravity: twin.advance(twin.linearise(gravity), twin.tensions, LARGEST_STEP)
 
 
-def _control_tick(robot: CableTube) -> Step:
+def _their_ticks(robot: CableTube) -> dict[str, Step]:
+    """SOFA's steps with six cables, forward and inverse, where it has the plugins SoftRobots and SoftRobots.Inverse."""
+    model, scene = build_sofa_scene(robot, robot.build_mesh(element=ELEMENT), LAW)
+    tensions, coordinates = (np.column_stack([each.low, each.high]) for each in robot.limits())
+    poses = {"points": model.body.mesh.nodes, "masses": scene.arrays["masses"]}
+    ticks: dict[str, Step] = {}
+    try:
+        load([*PLUGINS, ACTUATORS])
+        forward = Scene(scene.values, scene.arrays, has_inverse=False)
+        forward.step([0.0, 0.0, 0.0], np.tile([0.0, PRETENSION], (len(tensions), 1)), poses)
+        ticks["forward"] = forward.go_on
+        load([INVERSE])
+        inverse = Scene(scene.values, scene.arrays, has_inverse=True)
+        inverse.solve([0.0, 0.0, 0.0], np.array(TARGET), np.hstack([tensions, coordinates]), poses)
+        ticks["inverse"] = inverse.go_on
+    except ImportError as error:
+        print(f"bench sofa: SOFA's steps with cables are left out: {error}", file=sys.stderr)
+    return ticks
+
+
+def _control_tick(robot: CableTube, reuse: bool = False) -> Step:
     """Ours: the cables hold the tip."""
-    controller = robot.build_controller(robot.build_twin(element=ELEMENT, material=LAW))
+    controller = robot.build_controller(robot.build_twin(element=ELEMENT, material=LAW), reuse)
     controller.enable(True)
     controller.set_target(TARGET)
     return controller.update

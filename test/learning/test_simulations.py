@@ -1,5 +1,7 @@
 """Simulated shapes: which actuations, stored and resumed, by volume where pressure has no shape."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import yaml
@@ -62,6 +64,13 @@ def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
     np.testing.assert_array_equal(first.points, second.points)
     assert len(known) <= 2
     assert description_hash(robot) != description_hash(two_rooms(tmp_path, highest=2500.0))
+
+
+def test_what_moves_no_surface_leaves_the_hash(tmp_path):
+    robot = two_rooms(tmp_path)
+    asked = robot.description.sofa.model_copy(update={"pieces": 3})
+    other = dataclasses.replace(robot, description=robot.description.model_copy(update={"sofa": asked}))
+    assert description_hash(robot) == description_hash(other)
 
 
 def test_a_shape_that_pressure_does_not_reach_is_driven_by_volume(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from soft_twin.mesh.mesh import Mesh, split_faces
 from soft_twin.mesh.tetrahedra import linear_tetrahedra
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fem_models import FemBuilder
-from soft_twin.twins.sofa.scene import SofaCable, SofaChamber, scene_of
+from soft_twin.twins.sofa.scene import SofaCable, SofaChamber, SofaScene, scene_of
 from soft_twin.twins.sofa.twin import SofaTwin
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ def build_sofa_twin(robot: "FemRobot", mesh: Mesh | None = None, law: str | None
         UsageError: SOFA cannot be had, or something of the robot has no place in its scene: it is named.
         DescriptionError: see FemRobot.build_model.
     """
+    model, scene = build_sofa_scene(robot, mesh, law)
+    return SofaTwin(model, scene, float(model.body.mesh.size.max()), robot.build_frames(model.body))
+
+
+def build_sofa_scene(robot: "FemRobot", mesh: Mesh | None = None, law: str | None = None) -> tuple[Model, SofaScene]:
+    """The model and the scene of such a twin; arguments and errors as there."""
     if robot.obstacles:
         raise UsageError(f"a SOFA twin touches nothing, '{robot.name}' has obstacles: its twin is of backend 'fem'")
     if robot.muscle_names:
@@ -38,9 +44,8 @@ def build_sofa_twin(robot: "FemRobot", mesh: Mesh | None = None, law: str | None
     description, body = robot.description, model.body.mesh
     cables = [_cable(robot, model, cable) for cable in description.cables]
     chambers = [SofaChamber(split_faces(body.surface(chamber.surface))) for chamber in description.chambers]
-    frames = robot.build_frames(model.body)
-    tip = np.flatnonzero(frames["tip"].weights(body))
-    return SofaTwin(model, scene_of(model, [*cables, *chambers], tip), float(body.size.max()), frames)
+    tip = np.flatnonzero(robot.build_frames(model.body)["tip"].weights(body))
+    return model, scene_of(model, [*cables, *chambers], tip)
 
 
 def sofa_mesh(robot: "FemRobot") -> Mesh:

@@ -12,6 +12,7 @@ A message is JSON and then the bytes of the arrays that it names.
 import json
 import os
 import sys
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -113,6 +114,11 @@ class Scene:
             own.reinit()
         self._goal.effectorGoal.value = [goal.tolist()]
         return self._stepped()
+
+    def go_on(self, gravity: Sequence[float]) -> None:
+        """A further step as the last one, from where it led, under another gravity."""
+        self.root.gravity.value = gravity
+        self._simulation.animate(self.root, TIME_STEP)
 
     def _place(self, gravity: list[float], poses: Arrays) -> None:
         self.root.gravity.value = gravity
@@ -254,7 +260,12 @@ def _add_first(node: Any, names: tuple[str, ...], **settings: Any) -> None:
                 raise
 
 
-def _load(plugins: list[str]) -> None:
+def load(plugins: Sequence[str]) -> None:
+    """Load plugins of SOFA.
+
+    Raises:
+        ImportError: SOFA's Python, or one of the plugins, is not there.
+    """
     import SofaRuntime
 
     for plugin in plugins:
@@ -287,9 +298,9 @@ class Worker:
         """A scene; whether SOFA's own inverse can be asked for it."""
         import Sofa
 
-        _load([*PLUGINS, ACTUATORS] if values["actuators"] else list(PLUGINS))
+        load([*PLUGINS, ACTUATORS] if values["actuators"] else PLUGINS)
         try:
-            _load([INVERSE])
+            load([INVERSE])
             inverse = bool(values["actuators"])
         except (ImportError, RuntimeError):
             inverse = False
