@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.inverse import LARGEST_STEP, LEAST_STEP, Stride
 from soft_twin.inverse.targets import PoseTarget, pose_target
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
@@ -130,3 +131,41 @@ def test_gravity_that_jumps_leaves_no_to_and_fro(reuse, target):
         for gravity in (np.array(before), DOWN):
             tips = [controller.update(gravity).tip for _ in range(60)]
             assert np.abs(np.diff(tips[-10:], axis=0)).max() < 2e-5
+
+
+def ends_at(stride, asked):
+    """Where a tip is in the end that asks (t,) to go along one way, and may go as far as a stride says [m]."""
+    place = 0.0
+    for step in asked:
+        way = np.clip(step(place), -stride.length, stride.length)
+        stride.note(np.array([way, 0.0, 0.0]))
+        place += way
+    return place
+
+
+@pytest.mark.parametrize("between", [0, 1, 2])
+def test_a_tip_that_jumps_to_and_fro_is_allowed_less_whatever_it_does_between(between):
+    """From either side it asks to go ten millimetres beyond its place; after a jump it creeps back a little."""
+
+    def jump(place):
+        return -place - 0.01 * np.sign(place or 1.0)
+
+    stride = Stride()
+    place = ends_at(stride, ([jump] + [lambda place: -0.05 * place] * between) * 40)
+    assert abs(place) < 2.0 * LEAST_STEP
+    assert ends_at(stride, [lambda place: 0.01] * 30) > 10.0 * LARGEST_STEP  # who goes on may go further again
+
+
+def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_kept():
+    """With the sensitivities of where it was factorised last the tip crept away from its best place, was fetched back
+    by the next factorisation, and so on, for more than 200 ticks."""
+    controller = soft_twin.load_robot("slender").build_controller(reuse=True)
+    controller.enable(True)
+    controller.set_target([-0.02869, 0.02539, 0.08769])
+    gravity = np.array([-2.0, -5.36, 7.969])
+    settled(controller, np.array([1.103, 8.21, -5.255]), 60)
+    tips = [controller.update(gravity).tip for _ in range(85)]
+    assert np.linalg.norm(np.diff(tips[-10:], axis=0), axis=1).max() < 2e-5
+    found = soft_twin.load_robot("slender").build_inverse().solve(gravity, controller.target)
+    assert not found.reachable
+    assert np.linalg.norm(tips[-1] - found.tip) < 5e-6

@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.inverse.controller import Controller
-from soft_twin.solvers.chord import is_good
+from soft_twin.solvers.chord import Chord, is_good
 
 DOWN = np.array([0.0, 0.0, -9.81])
 
@@ -106,3 +106,34 @@ def test_a_reset_forgets_the_factorisation():
 )
 def test_what_a_step_may_leave_undone(left, moved, good):
     assert is_good(left, moved, length=1.0) is good
+
+
+@pytest.fixture
+def chord():
+    rng = np.random.default_rng(0)
+    moves = rng.normal(size=(5, 3, 2))
+    return Chord(
+        moves, moves.reshape(15, 2), 1e-3 * moves[:, :, [0, 1, 0]], 1e-3 * moves.reshape(15, 2)[:, [0, 1, 0]], DOWN
+    )
+
+
+def test_what_a_change_of_efforts_has_moved_beyond_what_was_expected_is_learnt_along_it(chord):
+    """Broyden's condition: the new sensitivities say what has happened, and the old ones across the change."""
+    expected, change = chord.step_per_effort, np.array([0.3, -0.2])
+    beyond = np.random.default_rng(1).normal(size=(5, 3))
+    chord.use(DOWN)
+    chord.taken(change, 1e-3 * (expected @ change), whole=True)
+    chord.learn(beyond, beyond.ravel(), DOWN)
+    np.testing.assert_allclose(chord.step_per_effort @ change, expected @ change + beyond, rtol=1e-12)
+    np.testing.assert_allclose(chord.steps @ change, (chord.step_per_effort @ change).ravel(), rtol=1e-12)
+    across = np.array([0.2, 0.3]) / (expected**2).sum(axis=(0, 1))
+    np.testing.assert_allclose(chord.step_per_effort @ across, expected @ across, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("gravity", "whole"), [(DOWN, False), (-DOWN, True)])
+def test_nothing_is_learnt_where_gravity_or_a_shortened_step_had_a_hand_in_it(chord, gravity, whole):
+    expected, change = chord.step_per_effort, np.array([0.01, 0.0])
+    chord.use(gravity)
+    chord.taken(change, expected @ change, whole)
+    chord.learn(np.ones((5, 3)), np.ones(15), gravity)
+    np.testing.assert_array_equal(chord.step_per_effort, expected)

@@ -21,12 +21,13 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
 from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
-from soft_twin.inverse.priorities import Bounds, Level, solve_levels
+from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.twins.base import CableWords, Linearisation, Twin
 from soft_twin.twins.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step …
 LEAST_STEP = 2e-4  # [m] … and is always allowed so far
+FADING = 0.5  # of the last long way, with every short one since
 SHORTER, LONGER = 0.5, 1.25  # factors of what is allowed, where the tip jumps back, and where it does not
 JUMP, ACROSS = 1e-4, 0.1  # [m] and cosine: a tip that goes back by less, or rather aside, jumps not
 SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"
@@ -56,9 +57,10 @@ class Stride:
     def note(self, way: np.ndarray) -> None:
         """The tip has gone (3,) in a step [m]."""
         size, before = math.sqrt(way @ way), math.sqrt(self._last @ self._last)
-        back = way @ self._last < -ACROSS * size * before and size > max(JUMP, TURNS_BACK * before)
+        long = size > TURNS_BACK * before
+        back = long and size > JUMP and way @ self._last < -ACROSS * size * before
         self.length = max(SHORTER * self.length, LEAST_STEP) if back else min(LONGER * self.length, LARGEST_STEP)
-        self._last = way
+        self._last = way if long else FADING * self._last
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Inverse:
         """Forget the steps so far, which only decide on how careful the next one is."""
         self._stay = self._least_stay = self._lightest
         self._last_change = np.zeros(self.twin.actuator_count)
-        self._miss, self._strict = np.inf, False
+        self._miss, self._short, self._strict = np.inf, False, False
         self._stride = Stride()
 
     def solve(
@@ -212,7 +214,7 @@ class Inverse:
         Returns:
             The linearisation before the step and the largest node movement that was asked for [m].
         """
-        step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
+        step = self.twin.relinearise(gravity, learn=self._short) if reuse else self.twin.linearise(gravity)
         efforts, scales = self._best(step, goals)
         for _ in range(REVISIONS):
             before, step = step, self.twin.revised(step, efforts)
@@ -298,6 +300,7 @@ class Inverse:
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         levels = [_level(r, J, *stay, tolerance, unit) for r, J, tolerance in asked]
         efforts = solve_levels(levels, self._bounds(step, unit), self._strict)
+        self._short = levels[0].missed_by(efforts) > NEARLY
         return efforts if unit is None else unit * efforts, scales
 
     def _asked(self, step: Linearisation, goals: Sequence[Goal]) -> list[tuple[np.ndarray, np.ndarray, float]]:

@@ -34,6 +34,10 @@ class Level:
     J: np.ndarray
     tolerance: float
 
+    def missed_by(self, efforts: np.ndarray) -> float:
+        """How many tolerances efforts (a,) miss it by."""
+        return math.sqrt(((self.r + self.J @ efforts) ** 2).sum()) / self.tolerance
+
 
 def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) -> np.ndarray:
     """The efforts (a,) that are best for the first level; of these, those that are best for the second; and so on.
@@ -47,16 +51,11 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
         ConvergenceError: the first level has no solution.
     """
     first = _best(levels[0].H, levels[0].f, bounds)
-    if len(levels) > 1 and not strict and _missed(levels[0], first) > NEARLY:
+    if len(levels) > 1 and not strict and levels[0].missed_by(first) > NEARLY:
         weight = LATER * _out_of_reach(levels[0], bounds)
         if weight > 0.0:
             return _solve_weighed(levels, bounds, weight)
     return _solve_in_order(levels, bounds, first)
-
-
-def _missed(level: Level, efforts: np.ndarray) -> float:
-    """How far a level is missed, in tolerances."""
-    return math.sqrt(((level.r + level.J @ efforts) ** 2).sum()) / level.tolerance
 
 
 def _out_of_reach(level: Level, bounds: Bounds) -> float:
@@ -64,7 +63,7 @@ def _out_of_reach(level: Level, bounds: Bounds) -> float:
     H = level.J.T @ level.J
     H[np.diag_indices_from(H)] += REGULARISATION * max(np.trace(H), 1e-300) / len(H)
     best = _best(H, level.J.T @ level.r, bounds)
-    return min(max((_missed(level, best) - NEARLY) / (WELL - NEARLY), 0.0), 1.0)
+    return min(max((level.missed_by(best) - NEARLY) / (WELL - NEARLY), 0.0), 1.0)
 
 
 def _solve_weighed(levels: Sequence[Level], bounds: Bounds, weight: float) -> np.ndarray:

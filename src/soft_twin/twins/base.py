@@ -162,9 +162,10 @@ class Twin(ABC):
     def linearise(self, gravity: np.ndarray) -> Linearisation:
         """The Newton step from the current state under gravity (3,) in base_link [m/s²]."""
 
-    def relinearise(self, gravity: np.ndarray) -> Linearisation:
+    def relinearise(self, gravity: np.ndarray, learn: bool = False) -> Linearisation:
         """As `linearise`, but with what an earlier one has factorised, where that saves time and still is good:
-        the residual and the coordinates are exact, steps and sensitivities are those of the earlier state."""
+        the residual and the coordinates are exact, steps and sensitivities are those of the earlier state. To `learn`
+        is to put the sensitivities right by what the last step has shown of them, as goals out of reach ask for."""
         return self.linearise(gravity)
 
     def revised(self, step: Linearisation, efforts: np.ndarray) -> Linearisation:

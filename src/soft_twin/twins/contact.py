@@ -130,10 +130,10 @@ class ContactTwin(FemTwin):
         pushing = pressing.multipliers(self.efforts) > 0.0
         return self._projected(newton, pressing, pushing, assembled.rows)
 
-    def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
+    def relinearise(self, gravity: np.ndarray, learn: bool = False) -> FemLinearisation:
         """As `linearise` where an obstacle is near: which rows push may change with every step."""
         near = any(own is not None and len(own.keys) for own in self.model.rows(self.points, self._multipliers))
-        return self.linearise(gravity) if near else super().relinearise(gravity)
+        return self.linearise(gravity) if near else super().relinearise(gravity, learn)
 
     def revised(self, step: Linearisation, efforts: np.ndarray) -> Linearisation:
         if not isinstance(step, ContactLinearisation):

@@ -19,7 +19,7 @@ from soft_twin.errors import InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.stretching import Stretching
-from soft_twin.solvers.chord import PAUSE, Chord, is_good, largest_movement, product
+from soft_twin.solvers.chord import PAUSE, SETTLED, SLOW, Chord, is_good, largest_movement, product
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.twins.base import Actuation, Linearisation
 from soft_twin.twins.frames import Frame
@@ -79,12 +79,12 @@ class FemTwin(MeshTwin):
         gravity = checked_vector(gravity, 3, "gravity")
         return self._linearisation(self._newton_step(gravity, self._assemble(gravity, with_matrix=True))[0])
 
-    def relinearise(self, gravity: np.ndarray) -> FemLinearisation:
+    def relinearise(self, gravity: np.ndarray, learn: bool = False) -> FemLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
         chord = self._chord
-        step = None if chord is None else self._chord_step(chord, gravity)
+        step = None if chord is None else self._chord_step(chord, gravity, learn)
         if step is not None:
-            chord.used, chord.gravity = True, gravity
+            chord.use(gravity)
             return step
         self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
         if self._pause > 0:
@@ -92,7 +92,7 @@ class FemTwin(MeshTwin):
         masses = self._reduced(np.multiply.outer(self.body.node_masses, np.eye(3)))
         newton, per_gravity = self._newton_step(gravity, self._assemble(gravity, with_matrix=True), masses)
         step = self._linearisation(newton)
-        self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), gravity)
+        self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), per_gravity, gravity)
         return step
 
     def _newton_step(
@@ -123,14 +123,17 @@ class FemTwin(MeshTwin):
             steps=newton.steps,
         )
 
-    def _chord_step(self, chord: Chord, gravity: np.ndarray) -> FemLinearisation | None:
+    def _chord_step(self, chord: Chord, gravity: np.ndarray, learn: bool) -> FemLinearisation | None:
         """The step with what was factorised before, or None where that is too old."""
         assembled = self._assemble(gravity)
         unbalanced = self._reduced(-assembled.gradient)
         corrected = self.model.unknowns.matrix.solve(unbalanced)
         correction = self._spread(corrected)
-        if not is_good(chord.left_undone(correction, gravity), self._moved, self.length):  # not a number too
+        left = largest_movement(chord.left_undone(correction, gravity))
+        if not is_good(left, self._moved, self.length):  # not a number too
             return None
+        if learn and SETTLED * self.length < self._moved < SLOW * self.length:
+            chord.learn(correction, corrected, gravity)
         free_step = correction - product(chord.step_per_effort, self.efforts)
         changes = self.actuators.changes(self.points, free_step[:, :, None], chord.step_per_effort)
         return FemLinearisation(
@@ -154,6 +157,8 @@ class FemTwin(MeshTwin):
             self._pose = self.model.unknowns.move(self._pose, fraction * unknowns)
         else:
             self.points = self.points + fraction * move
+        if self._chord is not None:
+            self._chord.taken(efforts - self.efforts, move, whole=fraction == 1.0)
         self.efforts = self.efforts + fraction * (efforts - self.efforts)
         self._moved = fraction * largest
         return largest
