@@ -109,6 +109,7 @@ def _whole(solution) -> float:
 def _trained(robot, learning, reality, inflation, simulations: int, random: np.random.Generator):
     """A correction by so many simulations at random pressures and a few scans."""
     from soft_twin.learning.teaching import learn_shapes, learn_warp
+    from soft_twin.learning.training import WarpTraining
 
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), simulations, random))
     shapes, _ = learn_shapes(
@@ -121,11 +122,8 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
     )
     seen = pressures[:SCANS]
     scans = [Scan(*scan(reality.shape(each, DWELL), reality.triangles, learning.scanner, random)) for each in seen]
-    hidden = learning.warp_layers, learning.warp_neurons
-    return learn_warp(
-        shapes, Recording(seen, scans), robot, learning.kernels, hidden, learning.kernel_width, epochs=EPOCHS,
-        say=terminal_progress,
-    )  # fmt: skip
+    training = WarpTraining.described(learning, epochs=EPOCHS)
+    return learn_warp(shapes, Recording(seen, scans), robot, training, say=terminal_progress)
 
 
 def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[str, np.ndarray]]:

@@ -24,6 +24,7 @@ from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
+from soft_twin.learning.training import WarpTraining
 from soft_twin_ros.clouds import cloud_arrays, cloud_message
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
@@ -70,7 +71,7 @@ def weights(membrane, reality, tmp_path_factory):
     seen = inflation.pressures_of(np.random.default_rng(0).uniform(0.1, 0.9, (FRAMES, 2)))
     scans = [Scan(*seen_at(reality, pressures)) for pressures in seen]
     path = tmp_path_factory.mktemp("weights") / "two_rooms.safetensors"
-    save(learn_warp(shapes, Recording(seen, scans, "here"), robot, 25, (2, 24), 1e-3, epochs=40), path)
+    save(learn_warp(shapes, Recording(seen, scans, "here"), robot, WarpTraining(25, 2, 24, 1e-3, epochs=40)), path)
     return path
 
 

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import soft_twin.learning
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
+from soft_twin.learning.training import WarpTraining
 
 PLANE, TRIANGLES = sheet(13, 13)
 PRESSURES = np.linspace(0.0, 3000.0, 5)
@@ -50,7 +51,7 @@ def learned(robot):
     up = np.tile([0.0, 0.0, 1.0], (169, 1))
     scans = [Scan(shape(each, 1.25)[random.permutation(169)[:160]], up[:160]) for each in seen]
     recording = Recording(seen, scans, "digest")
-    return error, learn_warp(shapes, recording, robot, 25, (2, 24), 1e-3, epochs=60)
+    return error, learn_warp(shapes, recording, robot, WarpTraining(25, 2, 24, 1e-3, epochs=60))
 
 
 def distances(points, pressures):

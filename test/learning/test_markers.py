@@ -15,6 +15,7 @@ from test_shape_control import PLANE, model
 
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.markers import learn_warp_by_markers, marker_parameters, nearest_parameters
+from soft_twin.learning.training import WarpTraining
 
 LIMITS = np.array([[0.0, 3000.0]] * 2)
 NAMES = ["left", "right"]
@@ -138,7 +139,7 @@ def test_a_warp_is_taught_by_markers_with_gaps(tmp_path):
     markers[random.uniform(size=markers.shape[:2]) < 0.2] = np.nan
     markers[3, 5] = np.nan
     recording = MarkerRecording(pressures, markers, rest)
-    correction = learn_warp_by_markers(shapes, recording, robot, 16, (2, 24), 4e-4, epochs=150)
+    correction = learn_warp_by_markers(shapes, recording, robot, WarpTraining(16, 2, 24, 4e-4, epochs=150))
     unseen = np.random.default_rng(1).uniform(0.0, 3000.0, (5, 2))
     before = np.mean([np.linalg.norm(correction.simulated(each, uv) - real(each), axis=1).mean() for each in unseen])
     after = np.mean([np.linalg.norm(correction(each, uv) - real(each), axis=1).mean() for each in unseen])

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     from soft_twin.learning.frames import MarkerRecording, read_recording
     from soft_twin.learning.markers import learn_warp_by_markers
     from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
-    from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS
+    from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, WarpTraining
 
     if arguments.epochs < 1:
         raise UsageError(f"--epochs {arguments.epochs}: expected 1 or more")
@@ -45,16 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     count = learning.simulations if arguments.simulations is None else arguments.simulations
     workers = Workers.of(arguments)
     simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress, learning.parts)
-    options = {"seed": arguments.seed, "say": terminal_progress}
     inflation, epochs = inflation_of(robot, store), max(1, SHAPE_EPOCHS * arguments.epochs // EPOCHS)
-    shapes, error = learn_shapes(
-        simulations, surface, limits, inflation, learning.shape_layers, epochs=epochs, **options
-    )
-    hidden = learning.warp_layers, learning.warp_neurons
-    marked = isinstance(recording, MarkerRecording)
-    learn = learn_warp_by_markers if marked else learn_warp
-    sizes = learning.kernels, hidden, learning.kernel_width
-    correction = learn(shapes, recording, robot, *sizes, epochs=arguments.epochs, **options)
+    sizes = learning.shape_layers, arguments.seed, epochs
+    shapes, error = learn_shapes(simulations, surface, limits, inflation, *sizes, terminal_progress)
+    learn = learn_warp_by_markers if isinstance(recording, MarkerRecording) else learn_warp
+    training = WarpTraining.described(learning, seed=arguments.seed, epochs=arguments.epochs)
+    correction = learn(shapes, recording, robot, training, say=terminal_progress)
     terminal_progress("")
     save(correction, arguments.out)
     for number, reason in simulations.failed.items():

@@ -4,6 +4,8 @@ Where a marker sits, its parameters (u, v), is found once: where the simulated s
 the marker without pressure.
 """
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import least_squares
@@ -12,13 +14,12 @@ from scipy.spatial import cKDTree
 from soft_twin.errors import RecordingError
 from soft_twin.learning.correction import MM, Correction, ShapeModel
 from soft_twin.learning.frames import MarkerRecording
-from soft_twin.learning.input_map import InputMap, MarkerMatch
+from soft_twin.learning.input_map import MarkerMatch
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.surfaces import bases
-from soft_twin.learning.teaching import Seen, learn
-from soft_twin.learning.training import EPOCHS, Say, Weights
-from soft_twin.learning.warp import WIDTH
+from soft_twin.learning.teaching import Lesson, Seen
+from soft_twin.learning.training import Say, WarpTraining, Weights
 
 TRIED = 10_000  # points of the surface where the search for the nearest begins
 OFF = 0.1  # of the surface's size: a marker that is further away from it sits on something else
@@ -53,17 +54,7 @@ def nearest_parameters(control: np.ndarray, points: np.ndarray, far: float) -> n
 
 
 def learn_warp_by_markers(
-    shapes: ShapeModel,
-    recording: MarkerRecording,
-    robot,
-    kernels: int,
-    hidden: tuple[int, int],
-    width: float = WIDTH,
-    weights: Weights | None = None,
-    seed: int = 0,
-    epochs: int = EPOCHS,
-    say: Say | None = None,
-    inputs: InputMap | None = None,
+    shapes: ShapeModel, recording: MarkerRecording, robot, training: WarpTraining, say: Say | None = None
 ) -> Correction:
     """As `learn_warp`, by a recording of markers.
 
@@ -74,9 +65,9 @@ def learn_warp_by_markers(
     uv, there = marker_parameters(shapes, recording.rest), np.isfinite(recording.markers).all(axis=2)
     points = jnp.asarray(np.where(there[..., None], MM * recording.markers, 0.0), jnp.float32)
     clouds = Cloud(points, jnp.zeros_like(points), jnp.asarray(there, jnp.float32))
-    seen, match = Seen(recording.pressures, clouds, recording.digest), MarkerMatch(clouds)
-    weights = weights or Weights(watched=shapes.patch)
-    return learn(shapes, seen, match, robot, uv, kernels, hidden, width, weights, seed, epochs, say, inputs)
+    lesson = Lesson(Seen(recording.pressures, clouds, recording.digest), MarkerMatch(clouds), uv)
+    weights = training.weights or Weights(watched=shapes.patch)
+    return lesson.learn(shapes, robot, replace(training, weights=weights), None, say)
 
 
 def _nearest(control: np.ndarray, point: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """From simulations to what stands for them, and from what was seen of a robot to its correction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,7 @@ from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
 from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
-from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, Frames, Say, Weights, train_shapes, train_warp
-from soft_twin.learning.warp import WIDTH
+from soft_twin.learning.training import SHAPE_EPOCHS, Frames, Say, WarpTraining, Weights, train_shapes, train_warp
 
 
 def learn_shapes(
@@ -52,14 +51,9 @@ def learn_warp(
     shapes: ShapeModel,
     recording: Recording,
     robot,
-    kernels: int,
-    hidden: tuple[int, int],
-    width: float = WIDTH,
-    weights: Weights | None = None,
-    seed: int = 0,
-    epochs: int = EPOCHS,
-    say: Say | None = None,
+    training: WarpTraining,
     inputs: InputMap | None = None,
+    say: Say | None = None,
 ) -> Correction:
     """The correction that a recording of scans teaches.
 
@@ -67,20 +61,16 @@ def learn_warp(
         shapes: N_fk and what surrounds it.
         recording: of the robot.
         robot: whose it is.
-        kernels: of the warp.
-        hidden: layers of N_rbf and neurons of each.
-        width: c [1/mm²].
-        weights: of the losses; None: the paper's, with discs as wide as the samples are apart, and frames left out that
-            say when the warp is trained enough.
+        training: of the warp.
         inputs: what the robot makes of its pressures; None: found by the recording, too.
 
     Raises:
         ConvergenceError: training diverges.
     """
-    weights = weights or Weights(patch=shapes.patch, watched=shapes.patch)
+    weights = training.weights or Weights(patch=shapes.patch, watched=shapes.patch)
     seen = Seen(recording.pressures, clouds_of(recording), recording.digest)
-    match = ScanMatch(seen.clouds, shapes.patch)
-    return learn(shapes, seen, match, robot, grid(COMPARED), kernels, hidden, width, weights, seed, epochs, say, inputs)
+    lesson = Lesson(seen, ScanMatch(seen.clouds, shapes.patch), grid(COMPARED))
+    return lesson.learn(shapes, robot, replace(training, weights=weights), inputs, say)
 
 
 @dataclass(frozen=True)
@@ -98,40 +88,43 @@ class Seen:
     digest: str
 
 
-def learn(
-    shapes: ShapeModel,
-    seen: Seen,
-    match: ScanMatch | MarkerMatch,
-    robot,
-    uv: np.ndarray,
-    kernels: int,
-    hidden: tuple[int, int],
-    width: float,
-    weights: Weights,
-    seed: int,
-    epochs: int,
-    say: Say | None,
-    inputs: InputMap | None,
-) -> Correction:
-    """As `learn_warp`, of what was seen, compared at parameters (p, 2) of the surface.
+@dataclass(frozen=True)
+class Lesson:
+    """What was seen, and how surfaces are compared with it.
 
-    Raises:
-        ConvergenceError: training diverges.
+    Attributes:
+        seen: of f frames.
+        match: its distance from surfaces.
+        uv: parameters (p, 2) where they are compared.
     """
-    shape, centres = shapes.mean.shape[:2], grid(kernels)
-    layer, shares = SurfaceLayer(uv, shape), shapes.inputs_of(seen.pressures)
-    if inputs is None:
-        inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, match, say)
-    control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
-    frames = Frames(
-        jax.vmap(shapes.normalised)(control),
-        control,
-        jax.vmap(SurfaceLayer(centres, shape).points)(control),
-        seen.clouds,
-        isinstance(match, MarkerMatch),
-    )
-    warp = train_warp(frames, layer, shapes.size, width, hidden, weights, seed, epochs, say)
-    return Correction(robot.name, shapes, inputs, warp, centres, width, description_hash(robot), seen.digest)
+
+    seen: Seen
+    match: ScanMatch | MarkerMatch
+    uv: np.ndarray
+
+    def learn(
+        self, shapes: ShapeModel, robot, training: WarpTraining, inputs: InputMap | None, say: Say | None
+    ) -> Correction:
+        """As `learn_warp`.
+
+        Raises:
+            ConvergenceError: training diverges.
+        """
+        shape, centres, seen = shapes.mean.shape[:2], grid(training.kernels), self.seen
+        layer, shares = SurfaceLayer(self.uv, shape), shapes.inputs_of(seen.pressures)
+        if inputs is None:
+            inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, self.match, say)
+        control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
+        frames = Frames(
+            jax.vmap(shapes.normalised)(control),
+            control,
+            jax.vmap(SurfaceLayer(centres, shape).points)(control),
+            seen.clouds,
+            isinstance(self.match, MarkerMatch),
+        )
+        warp = train_warp(frames, layer, shapes.size, training, say)
+        description = description_hash(robot)
+        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, seen.digest)
 
 
 def clouds_of(recording: Recording) -> Cloud:

@@ -5,8 +5,8 @@ nothing along a cosine, 1000 epochs. An epoch is one compiled loop over its batc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,7 +19,10 @@ from soft_twin.learning.input_map import MarkerMatch, ScanMatch
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
 from soft_twin.learning.networks import Folded, Perceptron
-from soft_twin.learning.warp import incompatibility, warped
+from soft_twin.learning.warp import WIDTH, incompatibility, warped
+
+if TYPE_CHECKING:
+    from soft_twin.descriptions.learning import Learning
 
 RATE, SHAPE_RATE = 1e-3, 1e-2
 EPOCHS, SHAPE_EPOCHS = 150, 1000
@@ -69,6 +72,34 @@ class Weights:
     geometry: float = GEOMETRY
     patch: float = 0.0
     watched: float | None = None
+
+
+@dataclass(frozen=True)
+class WarpTraining:
+    """How a warp is trained, and how large its network is.
+
+    Attributes:
+        kernels: of the warp, a square number.
+        layers, neurons: hidden ones of N_rbf, and of each.
+        width: c of the kernels [1/mm²].
+        weights: of the losses; None: the paper's, with discs as wide as the samples are apart where there are scans,
+            and frames left out that say when the warp is trained enough.
+        seed: of networks and batches.
+        epochs: at the most.
+    """
+
+    kernels: int
+    layers: int
+    neurons: int
+    width: float = WIDTH
+    weights: Weights | None = None
+    seed: int = 0
+    epochs: int = EPOCHS
+
+    @classmethod
+    def described(cls, learning: "Learning", **others) -> "WarpTraining":
+        """With the sizes of a description."""
+        return cls(learning.kernels, learning.warp_layers, learning.warp_neurons, learning.kernel_width, **others)
 
 
 class Frames(NamedTuple):
@@ -124,15 +155,7 @@ def train_shapes(
 
 
 def train_warp(
-    frames: Frames,
-    layer: SurfaceLayer,
-    size: float,
-    width: float,
-    hidden: tuple[int, int],
-    weights: Weights = Weights(),
-    seed: int = 0,
-    epochs: int = EPOCHS,
-    say: Say | None = None,
+    frames: Frames, layer: SurfaceLayer, size: float, training: WarpTraining, say: Say | None = None
 ) -> Folded:
     """N_rbf, together with the confidence where the frames are scans.
 
@@ -144,44 +167,42 @@ def train_warp(
         frames: what was seen.
         layer: at the parameters where the surface is compared; of markers, theirs.
         size: of the surface [mm].
-        width: c of the kernels [1/mm²].
-        hidden: layers of N_rbf, and neurons of each.
+        training: its sizes, weights and seed.
 
     Raises:
         ConvergenceError: it diverges.
     """
+    weights = training.weights or Weights()
+    training = replace(training, weights=weights)
     if weights.watched is not None and len(frames.shapes) >= LEAST_FRAMES:
-        epochs = _best_epochs(frames, layer, size, width, hidden, weights, seed, epochs, say)
-    return _trained(frames, layer, size, width, hidden, weights, seed, epochs, say)
+        training = replace(training, epochs=_best_epochs(frames, layer, size, training, say))
+    return _trained(frames, layer, size, training, say)
 
 
-def _best_epochs(frames: Frames, layer, size, width, hidden, weights: Weights, seed: int, epochs: int, say) -> int:
+def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say) -> int:
     """After how many epochs on the other frames those that are left out are met best."""
     left_out = np.arange(len(frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
     own, other = frames.chosen(~left_out), frames.chosen(left_out)
-    match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, weights.watched)
+    match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, training.weights.watched)
 
     @jax.jit
     def distance(coefficients: Folded) -> jax.Array:
-        points, normals = _bent(other, layer, size, width, coefficients(other.shapes))
+        points, normals = _bent(other, layer, size, training.width, coefficients(other.shapes))
         return match.distance(points, normals, match.matched(points))
 
-    found = {0: float(distance(_trained(own, layer, size, width, hidden, weights, seed, 0, say)))}
-    _trained(
-        own, layer, size, width, hidden, weights, seed, epochs, say,
-        lambda epoch, network: found.update({epoch: float(distance(network))}),
-    )  # fmt: skip
+    found = {0: float(distance(_trained(own, layer, size, replace(training, epochs=0), say)))}
+    _trained(own, layer, size, training, say, lambda epoch, network: found.update({epoch: float(distance(network))}))
     return min(found, key=found.get)
 
 
-def _trained(frames: Frames, layer, size, width, hidden, weights, seed: int, epochs: int, say, watch=None) -> Folded:
+def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Folded:
     """N_rbf after so many epochs; every few of them `watch` is told the epoch and the network."""
+    weights, width, epochs, seed = training.weights, training.width, training.epochs, training.seed
     count, shape_size = frames.shapes.shape
     one, other = jax.random.split(jax.random.key(seed))
     outputs = 3 * (frames.kernels.shape[1] + 4)
-    warper = Warper(
-        Perceptron([shape_size, *[hidden[1]] * hidden[0], outputs], one, quiet=True), Confidence(shape_size, other)
-    )
+    sizes = [shape_size, *[training.neurons] * training.layers, outputs]
+    warper = Warper(Perceptron(sizes, one, quiet=True), Confidence(shape_size, other))
 
     def loss(warper: Warper, batch: jax.Array) -> jax.Array:
         part = frames.chosen(batch)

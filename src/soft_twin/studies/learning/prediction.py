@@ -36,7 +36,7 @@ from soft_twin.learning.simulations import (
 )
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
-from soft_twin.learning.training import Weights
+from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.captured import captured
 
@@ -99,12 +99,11 @@ def _trained(
     """Corrections by name, one for each seed, and the processor time of one training [s]."""
     corrections, seconds = {}, {}
 
-    def train(name: str, seeds: int = 1, **options) -> Correction:
-        begin, hidden = time.process_time(), (learning.warp_layers, learning.warp_neurons)
-        sizes = learning.kernels, hidden, learning.kernel_width
+    def train(name: str, seeds: int = 1, inputs: InputMap | None = None, **options) -> Correction:
+        begin = time.process_time()
+        trainings = [WarpTraining.described(learning, seed=seed, **options) for seed in range(seeds)]
         corrections[name] = [
-            learn_warp(shapes, recording, robot, *sizes, seed=seed, say=terminal_progress, **options)
-            for seed in range(seeds)
+            learn_warp(shapes, recording, robot, training, inputs, terminal_progress) for training in trainings
         ]
         seconds[name] = (time.process_time() - begin) / seeds
         return corrections[name][0]
@@ -122,10 +121,8 @@ def _trained_by_markers(
     robot, learning, shapes: ShapeModel, recording: MarkerRecording
 ) -> tuple[list[Correction], float]:
     """One correction, and the processor time of its training [s]."""
-    begin, hidden = time.process_time(), (learning.warp_layers, learning.warp_neurons)
-    correction = learn_warp_by_markers(
-        shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, say=terminal_progress
-    )
+    begin = time.process_time()
+    correction = learn_warp_by_markers(shapes, recording, robot, WarpTraining.described(learning), terminal_progress)
     return [correction], time.process_time() - begin
 
 

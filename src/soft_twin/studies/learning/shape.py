@@ -24,6 +24,7 @@ from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable
 from soft_twin.learning.storage import load, save
 from soft_twin.learning.teaching import learn_warp
+from soft_twin.learning.training import WarpTraining
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (
@@ -78,10 +79,7 @@ def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, n
     else:
         _, shapes, _, _ = learned_shapes(robot, learning, folder)
         recording = recorded(robot, frames[: learning.frames], shapes, folder / "scans")
-        hidden = learning.warp_layers, learning.warp_neurons
-        correction = learn_warp(
-            shapes, recording, robot, learning.kernels, hidden, learning.kernel_width, say=terminal_progress
-        )
+        correction = learn_warp(shapes, recording, robot, WarpTraining.described(learning), say=terminal_progress)
         save(correction, path)
     return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
 
