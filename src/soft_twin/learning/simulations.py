@@ -82,8 +82,8 @@ def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
 def description_hash(robot: FemRobot) -> str:
     """SHA-256 of what a robot's description says of the robot, as hexadecimal digits.
 
-    Comments do not count, nor what moves no surface: winches, valves and their channels, IMUs, what the emulated
-    robot is when it runs, and how SOFA's mesh is made.
+    Comments do not count, nor what moves no surface (winches, valves and their channels, IMUs, what the emulated robot
+    is when it runs, and how SOFA's mesh is made), nor what is as it is where nothing is said.
     """
     said = robot.description
     running = {name: type(said.emulated).model_fields[name].default for name in RUNNING}
@@ -96,7 +96,7 @@ def description_hash(robot: FemRobot) -> str:
             "emulated": said.emulated.model_copy(update=running),
         }
     )
-    return hashlib.sha256(plain.model_dump_json(exclude={"sofa"}).encode()).hexdigest()
+    return hashlib.sha256(plain.model_dump_json(exclude={"sofa"}, exclude_defaults=True).encode()).hexdigest()
 
 
 def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:

@@ -148,7 +148,7 @@ def frame_cases(robot, learning, inflation, count: int, first: int = 0, draw: in
 
 def reality_digest(robot, learning) -> str:
     """What a stored frame belongs to: the robot, its reality and the scanner, not how they are learned."""
-    own = learning.model_dump_json(include={"surface", "parts", "seed", "reality", "scanner"})
+    own = learning.model_dump_json(include={"surface", "parts", "seed", "reality", "scanner"}, exclude_defaults=True)
     return f"{description_hash(robot)} {own}"
 
 
