@@ -330,6 +330,45 @@ def test_wound_fibres_run_around_their_axis_half_each_way(block):
     np.testing.assert_allclose((one * centres)[:, :2].sum(axis=1), 0.0, atol=1e-12)
 
 
+def test_rods_carry_compression_threads_do_not(load):
+    """A block's worth of parallel ones beside its matrix: pressed together along them, and pulled."""
+    for rods in (True, False):
+        fibres = [{"direction": [0.0, 0.0, 1.0], "modulus": 1e6, "carry": "both" if rods else "tension"}]
+        body = load(lambda robot, fibres=fibres: robot["body"].update(fibres=fibres)).build_model().body
+        threads, count = body.parts[-1].material.energy, len(body.mesh.cells)
+        pressed, pulled = (np.tile(np.diag([1.0, 1.0, 1.0 + strain]), (count, 1, 1)) for strain in (-0.1, 0.1))
+        assert threads.stress(pressed)[0, 2, 2] == pytest.approx(-1e5 if rods else 0.0, abs=1e-6)
+        assert threads.stress(pulled)[0, 2, 2] == pytest.approx(1e5)
+
+
+def test_a_relief_lifts_a_block_layers_and_all():
+    block = {"cells": [4, 4, 2], "size": [0.1, 0.1, 0.02], "along": [0.015, 0.005], "element": "hex20r"}
+    block["hollows"] = [{"name": "room", "first": [1, 1, 0], "last": [2, 2, 0]}]
+    bumps = [
+        {"height": 0.03, "at": [0.01, 0.0], "widths": [0.04, 0.05]},
+        {"height": -0.01, "at": [0, 0], "widths": [1, 1]},
+    ]
+    flat, lifted = mesh_of(voxels=block), mesh_of(voxels={**block, "relief": bumps})
+    x, y = flat.nodes[:, 0], flat.nodes[:, 1]
+    expected = 0.03 * np.exp(-((x - 0.01) ** 2) / 0.0032 - y**2 / 0.005) - 0.01 * np.exp(-(x**2 + y**2) / 2.0)
+    np.testing.assert_allclose(lifted.nodes - flat.nodes, np.column_stack([0 * x, 0 * x, expected]), atol=1e-15)
+    for name in ("base", "tip", "room"):
+        np.testing.assert_array_equal(lifted.surface(name), flat.surface(name))
+
+
+def test_layers_of_a_sweep_are_volumes():
+    mesh = mesh_of(
+        sweep={
+            "outer_diameter": 0.04, "inner_diameter": 0.01, "length": 0.1, "divisions": [3, 12, 3], "element": "hex20r",
+            "along": [0.01, 0.07, 0.02], "hollows": [{"first": [1, 0, 1], "last": [1, 2, 1]}],
+        }
+    )  # fmt: skip
+    for name, (low, high) in {"layer 1": (0.0, 0.01), "layer 2": (0.01, 0.08), "layer 3": (0.08, 0.1)}.items():
+        z = mesh.nodes[mesh.cells[mesh.volume(name)]][..., 2]
+        assert z.min() == pytest.approx(low, abs=1e-12) and z.max() == pytest.approx(high)
+    assert len(mesh.volume("layer 2")) == 3 * 12 - 3
+
+
 def test_a_cable_ends_wherever_its_rigid_plate_reaches(tmp_path):
     """Lugs above and below the neck's plate: what is wound in is its movement and the cable's stretch."""
     content = yaml.safe_load((folder("config") / "neck.yaml").read_text(encoding="utf-8"))

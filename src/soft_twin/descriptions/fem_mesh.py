@@ -48,11 +48,21 @@ class Hollow(Part):
         return self
 
 
+class Bump(Part):
+    """A bell of Gauss in x and y."""
+
+    height: Annotated[float, Number(-10.0, 10.0, "m")] = Field(description="of its middle; negative: a dent")
+    at: Annotated[tuple[float, float], Several(Number(-10.0, 10.0, "m"), 2, 2)] = Field(description="x and y of it")
+    widths: Annotated[tuple[float, float], Several(Number(1e-4, 100.0, "m"), 2, 2)] = Field(
+        description="standard deviations along x and y"
+    )
+
+
 class Voxels(Part):
     """A block of cells with hollows: the middle of its lowest face is the origin.
 
     Its surfaces are "base" and "tip" (lowest and highest z), "outside", and "chamber 1", … (closed hollows, the largest
-    first).
+    first). `relief` lifts it, layers and all, as onto a core of that form.
     """
 
     cells: Annotated[tuple[int, int, int], Several(Whole(1, 500), 3, 3)] = Field(description="along x, y and z")
@@ -62,10 +72,11 @@ class Voxels(Part):
     along_y: Lengths = Field(default=(), description="of each row of cells along y; without: all are alike")
     element: Element = Field(description="element, see meshes.md, such as `hex20r`")
     hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
+    relief: tuple[Bump, ...] = Field(default=(), max_length=50, description="by whose sum every node is lifted along z")
 
     @property
     def extent(self) -> Size:
-        """Along x, y and z [m]."""
+        """Along x, y and z [m], without its relief."""
         return self.size
 
     @property

@@ -52,10 +52,13 @@ class Fibrous(Part):
 
 
 class BodyFibres(Fibrous):
-    """Threads in a volume, beside its material: straight along `direction`, or wound around an axis. They carry tension
-    only, and are taut at rest."""
+    """Threads in a volume, beside its material: straight along `direction`, or wound around an axis. They are taut at
+    rest, and carry tension only if nothing else is said."""
 
     modulus: Annotated[float, Number(1.0, 1e12, "Pa")] = Field(description="of the threads, times their share of space")
+    carry: Literal["tension", "both"] = Field(
+        default="tension", description="what they do; both: they are rods, which carry compression, too"
+    )
 
 
 class Muscle(Fibrous):

@@ -16,7 +16,7 @@ class Thickness(Part):
     the wall's outer side being where they should be."""
 
     sheet: Annotated[tuple[float, float] | None, Interval(Number(-10.0, 10.0, "m"))] = Field(
-        default=None, description="lower and upper side, z in the undeformed body"
+        default=None, description="lower and upper side, z in the undeformed body without its relief"
     )
     wall: Annotated[tuple[float, float] | None, Interval(Number(0.0, 10.0, "m"))] = Field(
         default=None, description="inner and outer radius in the undeformed body"
@@ -91,7 +91,7 @@ class Learning(Part):
         default=1, description="of each edge of its faces: above 1, faces are as curved as their element"
     )
     simulations: Annotated[int, Whole(2, 1_000_000)] = Field(
-        default=1000, description="shapes of the twin, all corners of the pressures among them"
+        default=1000, description="shapes of the twin, corners of the pressures among them, all if they are fewer"
     )
     kernels: Annotated[int, Whole(1, 2500)] = Field(default=100, description="of the warp, a square number")
     kernel_width: Annotated[float, Number(1e-7, 1.0, "1/mm²")] = Field(

@@ -7,6 +7,7 @@ over s.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.facets import facets
 from soft_twin.mesh.mesh import Mesh
-from soft_twin.robots.fem_meshes import build_mesh
+from soft_twin.robots.fem_meshes import build_mesh, relief
 from soft_twin.robots.fem_models import FemBuilder
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.solvers.equilibrium import equilibrium
@@ -47,12 +48,13 @@ class SurfaceReality:
         random, self._learning = np.random.default_rng(learning.seed), learning
         body = robot.description.body
         own = replace(robot, description=_with_fibres(robot.description, learning))
-        mesh = build_mesh(learning.reality.mesh or body.mesh, robot.path.resolve().parent)
+        source = learning.reality.mesh or body.mesh
+        mesh = build_mesh(source, robot.path.resolve().parent)
         if learning.reality.thickness is not None:
-            mesh = uneven(mesh, learning.reality.thickness, random)
-        material = body.materials[0]
-        scale = robot.description.emulated.young_modulus_scale
-        law = _law(scale * material.young_modulus, material.poisson_ratio, learning.reality.second_constant)
+            lift = 0.0 if source.voxels is None else relief(source.voxels, mesh.nodes)
+            flat = uneven(replace(mesh, nodes=mesh.nodes - lift), learning.reality.thickness, random)
+            mesh = replace(mesh, nodes=flat.nodes + lift)
+        law = partial(_law, second=learning.reality.second_constant)
         self._model = FemBuilder(own, emulated=True, mesh=mesh, law=law).model()
         found = facets(mesh, mesh.surface(learning.surface), learning.parts)
         self._weights, self.triangles = found.weights, found.triangles

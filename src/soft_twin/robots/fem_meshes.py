@@ -53,8 +53,16 @@ def _voxels(source: "descriptions.Voxels", folder: Path) -> Mesh:
             start = 0.0 if axis == 2 else -0.5 * size[axis]
             equal = start + size[axis] * np.linspace(0.0, 1.0, len(lengths) + 1)
             nodes[:, axis] = np.interp(nodes[:, axis], equal, _ends(start, lengths))
-    whole = replace(whole, nodes=nodes)
+    whole = replace(whole, nodes=nodes + relief(source, nodes))
     return hollowed(whole, _taken(source, source.cells, len(whole.cells)), "voxels")
+
+
+def relief(source: "descriptions.Voxels", nodes: np.ndarray) -> np.ndarray:
+    """(n, 3) [m] by which the relief of a block lifts nodes (n, 3), whose z does not count."""
+    lift = np.zeros_like(nodes)
+    for bump in source.relief:
+        lift[:, 2] += bump.height * np.exp(-0.5 * (((nodes[:, :2] - bump.at) / bump.widths) ** 2).sum(axis=1))
+    return lift
 
 
 def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
@@ -65,7 +73,9 @@ def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
         return whole
     radial, around, along = source.divisions
     ring = np.broadcast_to(np.arange(radial)[:, None], (along, radial, around)).ravel()
+    layer = np.repeat(np.arange(along), radial * around)
     rings = {f"ring {i + 1}": np.flatnonzero(ring == i) for i in range(radial)}
+    rings |= {f"layer {i + 1}": np.flatnonzero(layer == i) for i in range(along)}
     taken = _taken(source, source.divisions, len(whole.cells), (2, 0, 1))
     return hollowed(replace(whole, volumes=rings, groups={}), taken, "sweep")
 

@@ -18,7 +18,9 @@ from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
 from soft_twin.mechanics.materials import energy_named
+from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.fibres import Fibres
+from soft_twin.mechanics.materials.muscle import Muscle
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
@@ -39,8 +41,15 @@ NEAR = 1e-6  # [m] the end of a body, to a section
 class FemBuilder:
     """Builds the parts of one robot; what cannot be built is told with its place in the robot's file."""
 
-    def __init__(self, robot: "FemRobot", emulated: bool = False, mesh: Mesh | None = None, law: str | None = None):
-        """`emulated`: with all that the emulated robot differs by. `mesh`, `law`: instead of the description's."""
+    def __init__(
+        self,
+        robot: "FemRobot",
+        emulated: bool = False,
+        mesh: Mesh | None = None,
+        law: str | Callable[[float, float], Energy] | None = None,
+    ):
+        """`emulated`: with all that the emulated robot differs by. `mesh`, `law`: instead of the description's; a law's
+        name, or what makes it of E [Pa] and ν."""
         self.robot, self.description = robot, robot.description
         own = self.description.emulated
         self._emulated, self._chosen, self._law = emulated, mesh, law
@@ -143,7 +152,8 @@ class FemBuilder:
         return NodesFrame(nodes_of(body, name, name), body.mesh.nodes)
 
     def _material(self, part: "descriptions.VolumeMaterial") -> Material:
-        law = energy_named(self._law or part.model, self._scale_e * part.young_modulus, part.poisson_ratio)
+        law, constants = self._law or part.model, (self._scale_e * part.young_modulus, part.poisson_ratio)
+        law = law(*constants) if callable(law) else energy_named(law, *constants)
         return Material(law, self._scale_rho * part.density, part.volume)
 
     def _fibres(self, mesh: Mesh) -> list[Material]:
@@ -152,7 +162,8 @@ class FemBuilder:
         for part in self.description.body.fibres:
             families = fibre_directions(mesh, part)
             stiffness = self._scale_e * part.modulus / len(families)
-            made += [Material(Fibres(stiffness, family), 0.0, part.volume) for family in families]
+            kind = Muscle if part.carry == "both" else Fibres  # one that is never active
+            made += [Material(kind(stiffness, family), 0.0, part.volume) for family in families]
         return made
 
     def _actuators(self, body: Body, friction: float) -> list[Actuators]:
