@@ -1,6 +1,7 @@
 """Simulated shapes: which actuations, stored and resumed, by volume where pressure has no shape."""
 
 import dataclasses
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import soft_twin
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
 from soft_twin.learning import simulations
 from soft_twin.learning.flattening import boundary_loops
-from soft_twin.learning.samples import Inflation, inflation_shares
+from soft_twin.learning.samples import Inflation, fraction, inflation_shares
 from soft_twin.learning.simulations import (
     description_hash,
     gathered,
@@ -22,6 +23,8 @@ from soft_twin.learning.simulations import (
 )
 from soft_twin.twins.finite_element import FemTwin
 
+DOWN = np.array([0.0, 0.0, -9.81])
+
 
 def test_corners_come_first_and_halton_between_them():
     shares = inflation_shares(3, 20)
@@ -30,10 +33,22 @@ def test_corners_come_first_and_halton_between_them():
     assert ((inner > 0.0) & (inner < 1.0)).all()
     np.testing.assert_allclose(inner[0], [1 / 2, 1 / 3, 1 / 5])  # the sequence's second: van der Corput's in 2, 3, 5
     np.testing.assert_allclose(inner[1], [1 / 4, 2 / 3, 2 / 5])
-    with pytest.raises(InputError, match="fewer than the 8 corners"):
-        inflation_shares(3, 7)
+    with pytest.raises(InputError, match=r"3 simulations are too few for 3 pressures, of 2\^3 corners"):
+        inflation_shares(3, 3)
     with pytest.raises(InputError, match="1…16"):
         inflation_shares(20, 10)
+
+
+def test_fewer_samples_have_fewer_corners_that_are_even_in_every_pair_of_pressures():
+    shares = inflation_shares(9, 300)
+    corners = shares[(shares % 1.0 == 0.0).all(axis=1)]
+    assert len(corners) == 128 and len(np.unique(corners, axis=0)) == 128
+    np.testing.assert_array_equal(shares[:128], corners)
+    signs = 2.0 * corners - 1.0
+    np.testing.assert_array_equal(signs.T @ signs, 128.0 * np.eye(9))
+    of_three = [signs[:, list(chosen)].prod(axis=1).sum() for chosen in combinations(range(9), 3)]
+    assert not np.any(of_three)
+    assert len(fraction(9, 0)) == 512
 
 
 def test_shares_are_of_volume():

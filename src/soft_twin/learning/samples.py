@@ -1,4 +1,4 @@
-"""Actuations for which a twin is simulated: every corner of their limits, and a Halton sequence between.
+"""Actuations for which a twin is simulated: corners of their limits, and a Halton sequence between.
 
 As the paper does (Sec. V-B1), the sequence is even in how far the chambers are inflated, not in their pressures: an
 `Inflation` says which pressure blows a chamber up by which share of its largest volume.
@@ -52,18 +52,32 @@ class Inflation:
 
 
 def inflation_shares(actuators: int, count: int) -> np.ndarray:
-    """(count, a) shares 0…1: all 2^a corners first, then a Halton sequence (not scrambled: the same every time).
+    """(count, a) shares 0…1: corners first, all 2^a if there are as many samples, else a `fraction` of them that is
+    at most half of the samples; then a Halton sequence (not scrambled: the same every time).
 
     Raises:
-        InputError: more actuators than corners can be simulated of, or fewer samples than corners.
+        InputError: more actuators than corners can be simulated of, or too few samples for their corners.
     """
     if not 1 <= actuators <= MOST_CORNERS:
         raise InputError(f"{actuators} actuators have 2^{actuators} corners: 1…{MOST_CORNERS} can be sampled")
-    corners = (np.arange(2**actuators)[:, None] >> np.arange(actuators)) & 1
-    if count < len(corners):
-        raise InputError(f"{count} simulations are fewer than the {len(corners)} corners of {actuators} pressures")
+    left_out = 0 if count >= 2**actuators else actuators + 1 - int(np.log2(max(count, 1)))
+    if 2 ** (actuators - left_out) <= max(actuators, left_out):
+        raise InputError(f"{count} simulations are too few for {actuators} pressures, of 2^{actuators} corners")
+    corners = fraction(actuators, left_out)
     inner = qmc.Halton(actuators, scramble=False).random(count - len(corners) + 1)[1:]  # the first is a corner
-    return np.vstack([corners.astype(float), inner])
+    return np.vstack([corners, inner])
+
+
+def fraction(actuators: int, left_out: int) -> np.ndarray:
+    """(2^(a − q), a) corners of a fractional factorial design: the last q of an actuation are parities of the first
+    a − q, each of all but every (q + 1)-th of them. Every pair of actuators has its four corners equally often.
+
+    Box, Hunter: The 2^(k−p) fractional factorial designs, Technometrics 3, 1961.
+    """
+    free = actuators - left_out
+    bits = (np.arange(2**free)[:, None] >> np.arange(free)) & 1
+    taken = np.arange(free)[:, None] % (left_out + 1) != np.arange(left_out)
+    return np.hstack([bits, bits @ taken % 2]).astype(float)
 
 
 def random_shares(actuators: int, count: int, random: np.random.Generator) -> np.ndarray:
