@@ -12,6 +12,8 @@ from soft_twin.descriptions.learning import Thickness
 from soft_twin.emulation.surface_reality import SurfaceReality, uneven
 from soft_twin.errors import InputError
 from soft_twin.learning.simulations import learnable, surface_of
+from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
+from soft_twin.robots.fem_meshes import relief
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 
@@ -72,6 +74,26 @@ def test_thickness_varies_as_it_says_and_the_upper_side_stays():
     assert found.std() == pytest.approx(0.1, rel=0.25)
     again = uneven(mesh, thickness, np.random.default_rng(5))
     np.testing.assert_array_equal(again.nodes, other.nodes)
+
+
+def test_on_a_relief_thickness_varies_as_without_it_and_the_upper_side_stays():
+    robot, learning = learnable("mannequin")
+    plain = learning.model_copy(update={"reality": learning.reality.model_copy(update={"thickness": None})})
+    before, after = (SurfaceReality(robot, each).model.body.mesh for each in (plain, learning))
+    upper = np.unique(before.surface("tip"))
+    np.testing.assert_allclose(after.nodes[upper], before.nodes[upper], atol=1e-15)
+    np.testing.assert_array_equal(after.nodes[:, :2], before.nodes[:, :2])
+    lift = relief(robot.description.body.mesh.voxels, before.nodes)[:, 2]
+    lower = np.isclose(before.nodes[:, 2] - lift, 0.018)
+    skin = 0.020 - (after.nodes[lower, 2] - lift[lower])
+    assert np.log(skin / 0.002).std() == pytest.approx(0.12, rel=0.3)
+
+
+def test_every_material_of_a_reality_has_its_own_stiffness():
+    robot, learning = learnable("bellows")
+    laws = [part.material.energy for part in SurfaceReality(robot, learning).model.body.parts]
+    soft, *plates = [law.c1 for law in laws if isinstance(law, MooneyRivlin)]
+    assert len(plates) == 4 and min(plates) > 10.0 * soft
 
 
 def test_what_the_emulated_robot_is_when_it_runs_is_not_the_realitys(reality, tmp_path):

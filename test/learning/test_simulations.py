@@ -170,9 +170,50 @@ def test_the_manipulator_is_a_tube_whose_segments_bend_by_more_than_a_right_angl
     assert robot.chamber_names == [f"{part}_{i}" for part in ("lower", "upper") for i in (1, 2, 3)]
     for chamber, (low, high) in (("lower_1", (0.0, 0.111)), ("upper_1", (0.111, 0.260))):
         full = [80e3 * (name == chamber) for name in robot.chamber_names]
-        twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=full)
+        twin.equilibrium(DOWN, efforts=full)
         ends = [twin.section_normal(z) for z in (low, high)]
         assert 60.0 <= np.degrees(np.arccos(ends[0] @ ends[1])) <= 90.0
+
+
+def test_the_mannequin_is_a_layered_front_whose_layers_do_not_meet():
+    robot, learning = learnable("mannequin")
+    twin = robot.build_twin()
+    mesh, surface = twin.body.mesh, surface_of(robot.build_twin(), learning.surface)
+    np.testing.assert_allclose(np.ptp(surface.points, axis=0)[:2], [0.200, 0.315], atol=1e-12)
+    assert 0.035 <= np.ptp(surface.points[:, 2]) <= 0.060 and len(robot.chamber_names) == 9
+    highest = robot.description.chambers[0].pressure[1]
+    opposite = {name: floors_and_roofs(mesh, mesh.surface(name)) for name in robot.chamber_names}
+    for full in ("belly", "upper_belly", "flanks", "breasts"):
+        twin.equilibrium(DOWN, efforts=[highest * (name == full) for name in robot.chamber_names])
+        lift = np.linalg.norm(surface.weights @ twin.points - surface.points, axis=1)
+        assert 0.005 <= lift.max() <= 0.040
+        for floor, roof in opposite.values():
+            assert (twin.points[roof, 2] > twin.points[floor, 2]).all()
+
+
+def floors_and_roofs(mesh, faces):
+    """Of each place of a chamber, the lowest node and the highest."""
+    nodes = np.unique(faces)
+    places = np.unique(np.round(mesh.nodes[nodes, :2], 6), axis=0, return_inverse=True)[1].ravel()
+    order = np.lexsort((mesh.nodes[nodes, 2], places))
+    first = np.flatnonzero(np.diff(places[order], prepend=-1))
+    last = np.append(first[1:], len(order)) - 1
+    return nodes[order[first]], nodes[order[last]]
+
+
+def test_the_bellows_manipulator_is_compressed_as_far_as_the_papers_and_bends():
+    robot, learning = learnable("bellows")
+    twin = robot.build_twin()
+    surface = surface_of(twin, learning.surface, learning.parts)
+    assert len(boundary_loops(surface.triangles)) == 2
+    tip, (low, high) = np.unique(twin.body.mesh.surface("tip")), robot.description.chambers[0].pressure
+    assert twin.body.mesh.nodes[tip, 2] == pytest.approx(0.920) and low < 0.0 < high
+    twin.equilibrium(DOWN, efforts=np.full(9, low))
+    np.testing.assert_allclose(twin.points[tip].mean(axis=0), [0.0, 0.0, 0.650], atol=0.01)
+    twin.equilibrium(DOWN, efforts=np.full(9, high))
+    assert twin.points[tip, 2].mean() > 0.950
+    twin.equilibrium(DOWN, efforts=[low, high, high, *np.zeros(6)])
+    assert np.degrees(np.arccos(twin.section_normal(0.9)[2])) > 45.0 and twin.points[tip, 0].mean() > 0.3
 
 
 def test_a_surface_in_parts_is_stored_beside_the_one_of_nodes(tmp_path):

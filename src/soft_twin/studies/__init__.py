@@ -11,6 +11,8 @@ EXPERIMENTS = {
     "neck": "the soft neck's targets by each model, open and closed loop, on an emulated neck; 70 poses with 0…1000 g",
     "learning/membrane": "a membrane's surface, simulated, learned, and corrected by 40 scans: errors before and after",
     "learning/manipulator": "the same of a manipulator of two segments, by 30 scans",
+    "learning/mannequin": "the same of a mannequin's front of nine pressures, by 40 scans",
+    "learning/bellows": "the same of a manipulator of three times three bellows that is compressed, by 40 scans",
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",

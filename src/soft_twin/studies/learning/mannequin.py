@@ -1,0 +1,12 @@
+"""The mannequin's warp to reality: see `prediction.py`."""
+
+from pathlib import Path
+
+from soft_twin.studies.learning.prediction import predict
+
+ROBOT = "mannequin"
+
+
+def run(folder: Path, data: Path) -> str:
+    """Simulate, scan, train, compare; `data` is not used."""
+    return predict(ROBOT, folder)
