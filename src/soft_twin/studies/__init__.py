@@ -14,6 +14,7 @@ EXPERIMENTS = {
     "learning/mannequin": "the same of a mannequin's front of nine pressures, by 40 scans",
     "learning/bellows": "the same of a manipulator of three times three bellows that is compressed, by 40 scans",
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
+    "learning/mould": "the membrane takes drawn moulds and one that air cannot make, with and without correction",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
