@@ -29,6 +29,7 @@ from soft_twin.errors import DescriptionError, DeviceError, SoftTwinError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.links import BASE, Link, imu_link, plate_link
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
+from soft_twin.sensing.heater import TemperatureControl
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
 from soft_twin.sensing.warm_up import warm_up
@@ -233,7 +234,8 @@ class ImuToGravity(ManagedNode):
         return self._calibrate(CalibrationDesk.take_pose, response)
 
     def _calibrate(self, take: Callable[[CalibrationDesk], str], response: Trigger.Response) -> Trigger.Response:
-        """One position or pose; when it completes a calibration, the estimator starts over with it."""
+        """One position or pose; when it completes a calibration, the estimator starts over with it, on a board as
+        warm as before."""
         if self._desk is None:
             response.message = "nowhere to write to: start the node with the parameter calibration:=FILE.yaml"
             return response
@@ -244,12 +246,13 @@ class ImuToGravity(ManagedNode):
             except SoftTwinError as error:
                 response.message = str(error)
             if self._desk.stored is not before:
-                self._estimator = self._build_estimator()
+                self._estimator = self._build_estimator(self._estimator.heater)
                 self._resets.publish(Empty())
         return response
 
-    def _build_estimator(self) -> GravityEstimator:
-        return build_estimator(self._place.mounting, self.parameters.estimator, self.parameters.calibration)
+    def _build_estimator(self, heater: TemperatureControl | None = None) -> GravityEstimator:
+        own = self.parameters
+        return build_estimator(self._place.mounting, own.estimator, own.calibration, heater)
 
 
 def _place_of(robot: Robot, name: str) -> ImuPlace:

@@ -100,6 +100,19 @@ def test_heater_brings_the_chip_to_a_steady_temperature_and_confidence_rises():
     assert np.diag(before.orientation_covariance)[0] > 3.5 * np.diag(after.orientation_covariance)[0]
 
 
+def test_an_estimator_that_takes_over_holds_the_temperature_that_was_held():
+    chip, estimator = EmulatedImu(seed=1), GravityEstimator(np.eye(3))
+    duty = 0.0
+    for k in range(9000):
+        if k == 6000:
+            before, held = chip.temperature, estimator.heater.state
+            estimator = GravityEstimator(np.eye(3), heater=estimator.heater)
+        sample = chip.sample(0.01 * k, np.zeros(3), np.array([0.0, 0.0, 9.81]), 25.0, duty, 0.01)
+        duty = estimator.update(sample).heater_duty
+    assert held == estimator.heater.state == "steady"
+    assert chip.temperature == pytest.approx(before, abs=0.3)
+
+
 def test_a_board_without_heater_is_left_alone(still_samples):
     estimates = feed(GravityEstimator(np.eye(3), GravityParameters(heated=False)), still_samples(1.0))
     assert {e.temperature_state for e in estimates} == {"off"}

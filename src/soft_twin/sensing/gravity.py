@@ -78,28 +78,40 @@ class GravityEstimator:
 
     A sensor that repeats itself exactly for 0.2 s counts as stuck: samples made by hand need noise.
 
+    Attributes:
+        heater: the temperature control.
+
     Args:
         mounting: (3, 3) rotation from the board's frame to base_link.
         parameters: settings.
         estimator: name of the orientation filter, "ekf" or "vqf".
+        heater: what holds the board's temperature already, which it goes on with; None: one of its own, which reads the
+            temperature of a board that was not heated yet.
 
     Raises:
         InputError: the mounting is not a rotation.
         UsageError: there is no such filter, or its package is missing.
     """
 
-    def __init__(self, mounting: np.ndarray, parameters: GravityParameters | None = None, estimator: str = "ekf"):
+    def __init__(
+        self,
+        mounting: np.ndarray,
+        parameters: GravityParameters | None = None,
+        estimator: str = "ekf",
+        heater: TemperatureControl | None = None,
+    ):
         self.parameters = parameters or GravityParameters()
         self._mounting = checked_rotation(mounting)
         self._board_from_base = quaternion_from_matrix(self._mounting.T)
         self._make_filter = _filter_factory(estimator, self.parameters)
         self.reset()
+        self.heater = self.heater if heater is None else heater
 
     def reset(self) -> None:
         """Start over: tilt, heading, bias, and the temperature to hold."""
         p = self.parameters
         self._orientation = WatchedOrientation(self._make_filter(), p.watch, p.calibration)
-        self._heater = TemperatureControl(p.heater)
+        self.heater = TemperatureControl(p.heater)
         self._temperature_change = TemperatureChange()
         self._last_time = math.nan
 
@@ -107,7 +119,7 @@ class GravityEstimator:
         """Gravity after the next sample of the board. Never raises for what a sensor may say."""
         self._control_temperature(sample)
         p = self.parameters
-        state = self._heater.state if p.heated else "off"
+        state = self.heater.state if p.heated else "off"
         unsteady = 1.0 if state == "steady" else p.unsteady_factor
         verdict = self._orientation.update(sample, unsteady)
         return self._estimate(verdict, state, unsteady)
@@ -118,7 +130,7 @@ class GravityEstimator:
         dt = max(sample.time - self._last_time, 0.0) if math.isfinite(self._last_time) else 0.0
         self._last_time = sample.time
         if self.parameters.heated:
-            self._heater.update(sample.time, sample.temperature)
+            self.heater.update(sample.time, sample.temperature)
         change = self._temperature_change.update(sample.temperature, dt)
         if change:
             self._orientation.filter.warm(change)
@@ -128,7 +140,7 @@ class GravityEstimator:
         quaternion = watched.filter.quaternion_wxyz if watched.started else np.full(4, np.nan)
         usable = verdict.trust is not Trust.BAD
         rates = sample.angular_velocity - watched.filter.gyroscope_bias if usable else sample.angular_velocity
-        broken = (f"temperature control: {self._heater.fault}",) if self._heater.fault else ()
+        broken = (f"temperature control: {self.heater.fault}",) if self.heater.fault else ()
         return GravityEstimate(
             time=sample.time,
             gravity_in_base=-STANDARD_GRAVITY * self._mounting @ rotation_matrix(quaternion)[2],
@@ -136,20 +148,26 @@ class GravityEstimator:
             orientation_covariance=watched.filter.covariance * unsteady**2,
             angular_velocity=self._mounting @ rates,
             specific_force=self._mounting @ sample.specific_force,
-            heater_duty=self._heater.duty if self.parameters.heated else 0.0,
+            heater_duty=self.heater.duty if self.parameters.heated else 0.0,
             temperature_state=state,
             valid=watched.valid,
             faults=watched.faults + broken,
         )
 
 
-def build_estimator(mounting: np.ndarray, estimator: str = "ekf", calibration: str | Path = "") -> GravityEstimator:
+def build_estimator(
+    mounting: np.ndarray,
+    estimator: str = "ekf",
+    calibration: str | Path = "",
+    heater: TemperatureControl | None = None,
+) -> GravityEstimator:
     """The estimator of a node or a replay, with what is in a calibration file.
 
     Args:
         mounting: (3, 3) board → base_link by the robot's description; a calibrated one takes its place.
         estimator: "ekf" or "vqf".
         calibration: path of the file; empty, or not there yet: nothing is corrected.
+        heater: as GravityEstimator.
 
     Raises:
         DescriptionError, InputError, UsageError: the file is malformed, the mounting no rotation, no such filter.
@@ -158,7 +176,7 @@ def build_estimator(mounting: np.ndarray, estimator: str = "ekf", calibration: s
     if calibration and Path(calibration).is_file():
         stored = read_calibration(calibration)
     used = mounting if stored.mounting is None else stored.mounting
-    return GravityEstimator(used, GravityParameters(calibration=stored.imu), estimator)
+    return GravityEstimator(used, GravityParameters(calibration=stored.imu), estimator, heater)
 
 
 def _filter_factory(estimator: str, parameters: GravityParameters) -> Callable[[], OrientationFilter]:
