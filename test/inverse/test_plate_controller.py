@@ -101,6 +101,27 @@ def test_a_ramp_takes_its_time_and_tells_its_progress(chord):
     np.testing.assert_allclose(told, np.linspace(0.002, 1.0, 500), atol=1e-9)
 
 
+@pytest.mark.parametrize("turn", [False, True])
+def test_the_reference_gathers_speed_as_it_may_and_stops_at_the_target(chord, turn):
+    gains = PlateGains()
+    controller = PlateController(chord, gains)
+    controller.aim(0.5, 0.0)
+    bends = []
+    for k in range(150):
+        if turn and k == 15:
+            controller.aim(-0.1, 0.3)
+        controller.update(None, DT)
+        bends.append(controller.expected)
+    lag = -np.expm1(-DT / gains.lag)  # `expected` is the reference after this
+    expected = np.vstack([[0.0, 0.0], bends])
+    reference = expected[:-1] + np.diff(expected, axis=0) / lag
+    velocity = np.diff(np.vstack([[0.0, 0.0], reference]), axis=0) / DT
+    gained = np.diff(np.vstack([[0.0, 0.0], velocity]), axis=0) / DT
+    assert np.hypot(*velocity.T).max() <= gains.speed * (1.0 + 1e-9)
+    assert np.hypot(*gained.T).max() <= gains.acceleration * (1.0 + 1e-6)
+    np.testing.assert_allclose(reference[-1], controller.target_bend, atol=1e-6)
+
+
 def test_the_integral_never_exceeds_its_largest_and_comes_back_at_once(chord):
     controller = PlateController(chord, PlateGains(largest=0.1))
     for _ in range(500):

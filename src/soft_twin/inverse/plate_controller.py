@@ -5,7 +5,8 @@ integrated in the bend, so that the model's own inverse carries it to the cables
 
     asked = reference + c,   ċ = ω (expected − seen),   expected: the reference after a lag τ, as of body and drives.
 
-The reference goes straight from one target to the next, no faster than the winches can follow. So nothing is wound up
+The reference goes straight from one target to the next, no faster than the winches can follow, and gathers speed no
+faster than leaves the plate's IMU believed. So nothing is wound up
 while the plate is on its way, and a model that is right is left alone. Whatever the model says, cables are told no more
 than their limits of displacement and rate allow. The integral stands still where these bind, where the cables can do no
 more, and where nothing is seen; it is never more than `largest`.
@@ -27,12 +28,13 @@ NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 
 @dataclass(frozen=True)
 class PlateGains:
-    """bandwidth ω [rad/s] below that of body and drives; lag τ [s]; speed of the reference [rad/s]; largest correction
-    [rad]."""
+    """bandwidth ω [rad/s] below that of body and drives; lag τ [s]; speed [rad/s] and acceleration [rad/s²] of the
+    reference; largest correction [rad]."""
 
     bandwidth: float = 4.0
     lag: float = 0.1
-    speed: float = 1.5
+    speed: float = 1.8
+    acceleration: float = 15.0
     largest: float = 0.3
 
 
@@ -81,7 +83,7 @@ class PlateController:
     def __init__(self, model: PlateModel, gains: PlateGains | None = None, limits: CommandLimits | None = None):
         """`limits`: None: none."""
         self.model, self.gains, self._limits = model, gains or PlateGains(), limits
-        self.expected, self.correction, self._reference = np.zeros(2), np.zeros(2), np.zeros(2)
+        self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
         self.aim(0.0, 0.0)
 
@@ -106,7 +108,7 @@ class PlateController:
         """
         self._reference = self.expected = checked_vector(bend, 2, "bend")
         self._command = checked_vector(displacements, len(displacements), "displacements")
-        self.correction = np.zeros(2)
+        self.correction = self._velocity = np.zeros(2)
         self._way = float(np.hypot(*(self._target - self._reference)))
 
     @property
@@ -154,13 +156,23 @@ class PlateController:
         )
 
     def _advance(self, dt: float) -> float:
-        """Move reference and what is expected; how far it is still to the target [rad]."""
+        """Move reference and what is expected; how far it is still to the target [rad].
+
+        The fastest speed from which the reference still comes to rest at the target, in steps of dt that each take off
+        a dt, is √((a dt/2)² + 2 a left) − a dt/2.
+        """
         away = self._target - self._reference
-        left = float(np.hypot(*away))
+        left, change = float(np.hypot(*away)), self.gains.acceleration * dt
         if left > 0.0:
-            self._reference = self._reference + min(1.0, self._speed * dt / left) * away
+            stopping = np.sqrt(0.25 * change**2 + 2.0 * self.gains.acceleration * left) - 0.5 * change
+            wanted = min(self._speed, stopping, left / dt) / left * away
+            turned = wanted - self._velocity
+            self._velocity = self._velocity + min(1.0, change / max(np.hypot(*turned), 1e-300)) * turned
+            self._reference = self._reference + dt * self._velocity
+            if np.hypot(*(self._target - self._reference)) < 1e-9:
+                self._reference, self._velocity = self._target.copy(), np.zeros(2)
         self.expected = self.expected - np.expm1(-dt / self.gains.lag) * (self._reference - self.expected)
-        return max(0.0, left - self._speed * dt)
+        return float(np.hypot(*(self._target - self._reference)))
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
         """What is added to the correction (2,), so that it stays within its largest size."""
