@@ -74,10 +74,11 @@ def _table(table: PlateTable, fem: FemPlate) -> list[Figure]:
 
 
 def _held(robot: FemRobot) -> list[Figure]:
-    """The worst of the loops: a step with nothing on the plate, a tare, and a step with the payload."""
+    """The worst of the loops: IMUs aligned, a step with nothing on the plate, a tare, and a step with the payload."""
     steps, off = [], []
     for inclination, payload in HELD:
         loop = NeckLoop(robot, robot.build_plate_holder("fem"), LEFT_SLACK, inclination)
+        loop.align()
         steps.append(step_to(loop, *FIRST))
         loop.holder.tare()
         loop.run(TARE)

@@ -3,12 +3,15 @@
 Publishes cables/command while compensating, with the stamp of the gravity sample behind it; with each tick
 solver/status, twin/tip, and payload [kg] where it is known; shape and body at most at `picture_rate`, the robot's links
 on /tf at most at `transform_rate`. The model that steers is set by the parameter `model`, also while the node runs.
+The service `align`, called while cables that are homed hold the plate straight, finds by how much the two IMUs are
+turned against each other, and corrects them from then on; the parameter `alignment` names the file that keeps it.
 Without the base's or the plate's gravity the loop is open, and the diagnostics say so; without both the node is silent,
 and the driver's watchdog acts.
 """
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -25,7 +28,9 @@ from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import STATIONS
 from soft_twin.inverse.plate import FemPlate
-from soft_twin.inverse.plate_holder import Held, Measured
+from soft_twin.inverse.plate_holder import Held
+from soft_twin.inverse.plate_rest import Measured, straight_rest
+from soft_twin.robots.alignment_file import read_alignment, write_alignment
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.links import plate_link
 from soft_twin.robots.plate_models import PLATE_MODELS
@@ -70,6 +75,7 @@ class Parameters(ManagedParameters):
     )
     pitch_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
+    alignment: str = parameter("", "file of the alignment of the plate's IMUs (YAML), written by the service align")
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
@@ -93,9 +99,11 @@ class PoseToCables(ManagedNode):
             self._controller = self._holder.controller
             self._warm_up()
         self._models: dict[str, PlateModel] = {self.parameters.model: self._controller.model}
-        self._asked_model: FemPlate | None = None  # by `solve_ik`
+        self._asked_model: FemPlate | None = None
         self._controller.aim(*np.radians([self.parameters.pitch_deg, self.parameters.roll_deg]))
         self._holder.closed = self.parameters.closed
+        if self.parameters.alignment and Path(self.parameters.alignment).is_file():
+            self._holder.adopt(read_alignment(self.parameters.alignment))
         self._wanted = self.parameters.model
         self._base = GravitySamples(self, "gravity", self.base_frame)
         self._plate = GravitySamples(self, f"{self.robot.plate_imu.name}/gravity", self.frame(plate_link(plate)))
@@ -149,6 +157,8 @@ class PoseToCables(ManagedNode):
         values |= {"model": self._wanted, "tick_ms": 1e3 * self._duration}
         if self._refusal:
             values["refusal"] = self._refusal
+        if rests := self._holder.alignment.rests:
+            values |= {"alignment_deg": float(np.degrees(self._holder.alignment.apart)), "alignment_rests": len(rests)}
         if (held := self._held) is not None:
             error = np.degrees(miss(held, self._controller.target))
             values |= {"error_deg": float(error), "progress": held.tick.progress}
@@ -258,6 +268,7 @@ class PoseToCables(ManagedNode):
         self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
         self.create_service(Trigger, "tare", self._tare)
+        self.offer_waiting(Trigger, "align", self._align)
 
     def _take_cables(self, message: JointState) -> None:
         self._cables, self._cables_heard = message, self.steady_now()
@@ -346,6 +357,39 @@ class PoseToCables(ManagedNode):
         response.message = "what hangs on the plate now counts as nothing: bend it, and wait until it is at rest"
         return response
 
+    async def _align(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            if self._held is None:
+                raise InputError("the cables are free: let them hold the plate straight, and call again")
+            measured, payload = self._holder.at_rest.mean(), self._holder.payload
+            rest = await self._background.run(lambda: straight_rest(self._fem(), measured, payload))
+            alignment = self._holder.alignment.with_rest(rest)
+            if self.parameters.alignment:
+                write_alignment(self.parameters.alignment, alignment)
+        except SoftTwinError as error:
+            response.message = str(error)
+            return response
+        self._holder.adopt(alignment)
+        kept = self.parameters.alignment
+        response.success, response.message = (
+            True,
+            (
+                f"aligned: the IMUs are turned by {np.degrees(alignment.apart):.2f}° against each other, by "
+                f"{len(alignment.rests)} attitudes of the base; tare again; "
+                + (
+                    f"written to {kept}"
+                    if kept
+                    else "to keep it, start the node with the parameter alignment:=FILE.yaml"
+                )
+            ),
+        )
+        return response
+
+    def _fem(self) -> FemPlate:
+        """A model of its own, which services ask; in the background."""
+        self._asked_model = self._asked_model or self.robot.build_twin("fem")
+        return self._asked_model
+
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
         try:
             pitch, roll = self._asked(request)
@@ -363,7 +407,7 @@ class PoseToCables(ManagedNode):
         """By the model of that name; finite elements are asked for the nearest where it is out of reach."""
         response.actuators, response.error = list(self.robot.cable_names), NAN
         if name == "fem":
-            fem = self._asked_model = self._asked_model or self.robot.build_twin("fem")
+            fem = self._fem()
             fem.bear(gravity)
             found = fem.solve(pitch, roll)
             displacements, efforts, reached = found.coordinates, found.efforts, fem.now

@@ -13,10 +13,11 @@ from rclpy.parameter_client import AsyncParameterClient
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.action import MoveTo
-from soft_twin_msgs.srv import SolveIk
-from std_srvs.srv import SetBool
+from soft_twin_msgs.srv import SetTarget, SolveIk
+from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
+from soft_twin.robots.alignment_file import read_alignment
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin_ros.conversions import joint_state, to_pose, vector_message
@@ -26,6 +27,7 @@ from soft_twin_ros.running.processes import Processes
 
 DOWN = np.array([0.0, 0.0, -9.81])
 PERIOD = 0.02  # [s]
+PULL = np.full(3, 2.0)  # [N]
 STRETCH = 0.9  # the plate bends by so much less than constant curvature says
 
 
@@ -41,6 +43,7 @@ class Neck:
         self.node, self.names = listener.node, robot.cable_names
         self.chord = robot.build_twin("pcc_chord")
         self.told, self.base_speaks, self.plate_speaks = np.zeros(3), True, True
+        self.askew = np.eye(3)  # how the plate's IMU is turned
         self._gravities = [
             self.node.create_publisher(Vector3Stamped, topic, SENSOR) for topic in ("gravity", "plate/gravity")
         ]
@@ -59,8 +62,8 @@ class Neck:
         if self.base_speaks:
             self._gravities[0].publish(vector_message(now, "neck/base_link", DOWN))
         if self.plate_speaks:
-            self._gravities[1].publish(vector_message(now, "neck/plate_plate", turned.T @ DOWN))
-        self._cables.publish(joint_state(now, self.names, self.told, np.zeros(3)))
+            self._gravities[1].publish(vector_message(now, "neck/plate_plate", self.askew.T @ turned.T @ DOWN))
+        self._cables.publish(joint_state(now, self.names, self.told, PULL))
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +83,11 @@ def neck(listener, robot, tmp_path_factory):
     """The node runs, steered by chords."""
     processes = Processes(tmp_path_factory.mktemp("log"), os.environ)
     spec = next(spec for spec in graph(robot) if spec.name == "pose_to_cables")
-    spec = type(spec)(spec.executable, spec.name, spec.namespace, spec.parameters | {"model": "pcc_chord"})
-    processes.start(spec)
     result = Neck(listener, robot)
+    result.alignment = tmp_path_factory.mktemp("alignment") / "alignment.yaml"
+    own = {"model": "pcc_chord", "alignment": str(result.alignment)}
+    spec = type(spec)(spec.executable, spec.name, spec.namespace, spec.parameters | own)
+    processes.start(spec)
     listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop"))
     yield result
     processes.stop()
@@ -118,6 +123,27 @@ def test_a_motion_takes_its_time_and_tells_its_progress(neck, listener):
     assert result.result().result.success, result.result().result.message
     assert len(told) > 3 and np.all(np.diff(told) >= 0.0) and 0.0 < told[1] < 1.0
     np.testing.assert_allclose(neck.tilt, [10.0, -15.0], atol=0.6)
+
+
+def test_imus_are_aligned_on_a_straight_plate_and_a_file_keeps_it(neck, listener):
+    neck.askew = Rotation.from_rotvec([0.02, 0.0, 0.0]).as_matrix()
+    listener.wait_for(
+        lambda: (
+            not (refused := listener.call(Trigger, "align", Trigger.Request())).success and "bend" in refused.message
+        )
+    )
+    request = SetTarget.Request(use_orientation=True)
+    request.target.pose = to_pose(np.zeros(3), np.eye(3))
+    assert listener.call(SetTarget, "set_target", request).success
+    assert listener.call(Trigger, "tare", Trigger.Request()).success
+    listener.wait_for(lambda: np.hypot(*neck.tilt) > 1.0)
+    listener.wait_for(
+        lambda: (answer := listener.call(Trigger, "align", Trigger.Request())).success and "1.1" in answer.message
+    )
+    listener.wait_for(lambda: np.hypot(*neck.tilt) < 0.1)
+    listener.wait_for(lambda: value(listener, "alignment_deg").startswith("1.1"))
+    assert np.degrees(read_alignment(neck.alignment).apart) == pytest.approx(np.degrees(0.02), rel=0.05)
+    neck.askew = np.eye(3)
 
 
 def test_a_motion_without_an_orientation_is_refused(neck, listener):

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_controller import PlateController, PlateTick
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
+from soft_twin.inverse.plate_rest import Measured, RestWatch, finite, straight_rest
 from soft_twin.inverse.plate_sight import Sight, look
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
@@ -21,22 +24,6 @@ APART = 0.002  # [m] by which cables may be away from what they were told, and �
 LATE = 0.15  # [s] … by as much as was told within that time: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload
 UPRIGHT = np.array([0.0, 0.0, -9.81])  # [m/s^2] what is assumed before the base's IMU has said anything
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What is measured; None: not known now.
-
-    Attributes:
-        base, plate: (3,) gravity in base_link, and in the plate's frame [m/s²].
-        tensions: (c,) of the cables [N].
-        displacements: (c,) cable pulled in [m].
-    """
-
-    base: np.ndarray | None
-    plate: np.ndarray | None
-    tensions: np.ndarray | None = None
-    displacements: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +50,9 @@ class PlateHolder:
         controller: what it is held by.
         observer: of the payload; None: nobody looks.
         closed: whether what is seen shall count.
+        alignment: of the IMUs, which what they say is corrected by.
+        payload: what hangs on the plate, as of the last look; None: nobody looked yet.
+        at_rest: what was measured last, for an alignment.
         gravity: (3,) in base_link, as it was last known [m/s²].
     """
 
@@ -70,7 +60,8 @@ class PlateHolder:
         """`observer`: of the payload; None: the model is told of none."""
         self.controller, self.observer = controller, observer
         self.closed, self.gravity = True, UPRIGHT
-        self._payload: Payload | None = None
+        self.alignment, self.at_rest = Alignment(), RestWatch()
+        self.payload: Payload | None = None
         self._sight: Sight | None = None
         self._since = self._speed = 0.0
 
@@ -90,25 +81,21 @@ class PlateHolder:
         Raises:
             InputError, ConvergenceError: as PlateController.update.
         """
-        base = _finite(measured.base)
-        self.gravity = self.gravity if base is None else base
-        sight, wrong = self._look(base, _finite(measured.plate))
-        self._sight = sight
-        wrong = wrong or self._away(_finite(measured.displacements))
-        self._observe(sight, _finite(measured.tensions), dt)
-        self.controller.model.bear(self.gravity, 0.0 if self._payload is None else self._payload.mass)
+        self._sight, wrong = self._look(measured, dt)
+        sight = self._sight
+        wrong = wrong or self._away(finite(measured.displacements))
+        self._observe(sight, finite(measured.tensions), dt)
+        self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
         closed = self.closed and not wrong
         before = self.controller.command
         tick = self.controller.update(sight if closed else None, dt)
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
-        return Held(tick, sight, self._payload, wrong or ("" if self.closed else "as it was asked for"))
+        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"))
 
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
         observer's twin follows, and learns nothing."""
-        base = _finite(measured.base)
-        self.gravity = self.gravity if base is None else base
-        self._sight, _ = self._look(base, _finite(measured.plate))
+        self._sight, _ = self._look(measured, dt)
         self._since += dt
         if self.observer is not None and self._sight is not None and self._since >= OBSERVED_EVERY:
             self._since, tensions = 0.0, np.zeros(self.observer.plate.twin.actuator_count)
@@ -121,13 +108,34 @@ class PlateHolder:
             self.observer.tare()
         return self.observer is not None
 
-    def _look(self, base: np.ndarray | None, plate: np.ndarray | None) -> tuple[Sight | None, str]:
+    def align(self, plate: FemPlate) -> None:
+        """Correct the IMUs by a rest in which homed cables hold the plate straight; see plate_alignment.
+
+        Args:
+            plate: of its own, which nobody else moves.
+
+        Raises:
+            InputError: it was no rest, no straight one, or the IMUs are too far apart.
+            ConvergenceError: the model found no equilibrium.
+        """
+        rest = straight_rest(plate, self.at_rest.mean(), self.payload)
+        self.adopt(self.alignment.with_rest(rest))
+
+    def adopt(self, alignment: Alignment) -> None:
+        """Another alignment from now on; what the observer has learnt by the last one is forgotten."""
+        self.alignment, self.payload = alignment, None
+        if self.observer is not None:
+            self.observer.forget()
+
+    def _look(self, measured: Measured, dt: float) -> tuple[Sight | None, str]:
         """How the plate stands, and why that does not count."""
-        lost = [name for name, gravity in (("base", base), ("plate", plate)) if gravity is None]
-        if lost:
-            return None, f"no gravity from the IMU of the {' and of the '.join(lost)}"
+        self.at_rest.add(measured, dt)
+        base = finite(measured.base)
+        self.gravity = self.gravity if base is None else self.alignment.base(base)
+        if lost := measured.lost:
+            return None, lost
         try:
-            sight = look(base, plate, self.controller.expected)
+            sight = look(self.gravity, self.alignment.plate(measured.plate), self.controller.expected)
         except InputError as error:
             return None, str(error)
         if sight.mismatch > CONTRADICTION:
@@ -147,7 +155,7 @@ class PlateHolder:
         if self.observer is None or sight is None or tensions is None or self._since < OBSERVED_EVERY:
             return
         found = self._or_reset(lambda: self.observer.update(self.gravity, sight, tensions, self._since))
-        self._payload, self._since = found or self._payload, 0.0
+        self.payload, self._since = found or self.payload, 0.0
 
     def _or_reset(self, call: Callable[[], Any]) -> Any:
         """What the observer says; None, and its twin starts again, where that broke down."""
@@ -156,8 +164,3 @@ class PlateHolder:
         except ConvergenceError:
             self.observer.reset()
             return None
-
-
-def _finite(values: np.ndarray | None) -> np.ndarray | None:
-    """The values; None where one of them is not finite."""
-    return None if values is None or not np.isfinite(values).all() else np.asarray(values, dtype=float)

@@ -81,17 +81,18 @@ class PayloadObserver:
         """`plate`: of its own, which nobody else moves."""
         self.plate, self.parameters = plate, parameters or PayloadParameters()
         self._seen: np.ndarray | None = None
-        self._taring = 0.0
-        self._begin()
+        self.forget()
 
-    def _begin(self) -> None:
+    def forget(self) -> None:
+        """Nothing is known of payload and stiffness."""
+        self._taring = 0.0
         self._state = np.array([1.0, 0.0])  # s, m
         self._covariance = np.diag([self.parameters.stiffness_spread, self.parameters.largest]) ** 2
 
     def tare(self) -> None:
         """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
         stiffness."""
-        self._begin()
+        self.forget()
         self._taring = self.parameters.tare_time
 
     def reset(self) -> None:

@@ -35,7 +35,7 @@ class Sight:
     @property
     def orientation(self) -> tuple[float, float]:
         """Pitch and roll [rad]."""
-        return pitch_roll_of(_rotation(self.bend)[:, 2])
+        return pitch_roll_of(rotation_of(self.bend)[:, 2])
 
 
 def look(gravity_in_base: np.ndarray, gravity_in_plate: np.ndarray, expected: np.ndarray) -> Sight:
@@ -50,22 +50,23 @@ def look(gravity_in_base: np.ndarray, gravity_in_plate: np.ndarray, expected: np
         left, sizes, right = np.linalg.svd(_slopes(bend, plate), full_matrices=False)
         seen = sizes > BLIND
         unseen = None if seen.all() else right[~seen][0]
-        step = right[seen].T @ ((left[:, seen].T @ (base - _rotation(bend) @ plate)) / sizes[seen])
+        step = right[seen].T @ ((left[:, seen].T @ (base - rotation_of(bend) @ plate)) / sizes[seen])
         bend += step
         if np.abs(step).max() < ENOUGH:
             break
-    off = base - _rotation(bend) @ plate
+    off = base - rotation_of(bend) @ plate
     return Sight(bend, unseen, float(2.0 * np.arcsin(min(1.0, 0.5 * np.linalg.norm(off)))))
 
 
-def _rotation(bend: np.ndarray) -> np.ndarray:
+def rotation_of(bend: np.ndarray) -> np.ndarray:
+    """(3, 3) of a plate at a bend (2,) [rad]."""
     return Rotation.from_rotvec([-bend[1], bend[0], 0.0]).as_matrix()
 
 
 def _slopes(bend: np.ndarray, plate: np.ndarray) -> np.ndarray:
     """(3, 2) of R(b) p by b."""
     h = 1e-6
-    return np.column_stack([(_rotation(bend + d) - _rotation(bend - d)) @ plate / (2.0 * h) for d in h * np.eye(2)])
+    return np.column_stack([(rotation_of(bend + d) - rotation_of(bend - d)) @ plate / (2.0 * h) for d in h * np.eye(2)])
 
 
 def _unit(gravity: np.ndarray, what: str) -> np.ndarray:

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 
 import soft_twin
 from soft_twin.errors import ConvergenceError
+from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_holder import PlateHolder
 from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
@@ -60,6 +61,7 @@ DOWN = np.array([0.0, 0.0, -9.81])
 POSES = [(angle, float(azimuth)) for angle in (15.0, 25.0) for azimuth in np.arange(10.0, 360.0, 10.0)]  # [°]
 EACH, LOOKED, TARE = 1.5, 0.3, 2.5  # [s]
 TARED_AT = (20.0, 15.0)  # [°]: a plate that stands straight says nothing of what it bears
+SEED, ASKEW = 40, np.radians(0.5)  # of IMUs, noise and mounting; how far boards are from where they should be
 PAYLOADS = (0.0, 0.5, 1.0)  # [kg]
 COLOURS = dict(zip(MODELS, ("#d55e00", "#e69f00", "#0072b2"), strict=True))
 
@@ -134,10 +136,21 @@ def run(folder: Path, data: Path) -> str:
 def follow(case: Case) -> tuple[Moments, float]:
     """An emulated neck on its way to a target, and the model's time for one pose of the way [ms]."""
     robot = soft_twin.load_robot("neck")
-    loop = NeckLoop(robot, _holder(robot, case.model, case.closed), LEFT_SLACK if case.homed else NOT_HOMED)
+    zero = LEFT_SLACK if case.homed else NOT_HOMED
+    loop = NeckLoop(robot, _holder(robot, case.model, case.closed), zero, seed=SEED, askew=ASKEW)
+    if case.closed:
+        loop.holder.adopt(aligned())
     loop.holder.controller.aim(*np.radians(case.target), duration=RAMP)
     loop.run(RAMP + HOLD)
     return loop.moments, time_of(robot.build_twin(case.model), case.target)
+
+
+def aligned() -> Alignment:
+    """Of the IMUs, with finite elements and homed cables; it is kept while cables lose their homing."""
+    robot = soft_twin.load_robot("neck")
+    loop = NeckLoop(robot, _holder(robot, "fem", True), LEFT_SLACK, seed=SEED, askew=ASKEW)
+    loop.align()
+    return loop.holder.alignment
 
 
 def time_of(model: PlateModel, target: tuple[float, float]) -> float:
@@ -179,9 +192,10 @@ def _steered(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndar
 
 
 def _held(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndarray]) -> list[float]:
-    """Errors [°] in closed loop, of the last LOOKED of the EACH that each pose is given, after a first motion and a
-    tare with nothing on the plate."""
-    loop = NeckLoop(robot, _holder(robot, name, True), LEFT_SLACK)
+    """Errors [°] in closed loop, of the last LOOKED of the EACH that each pose is given, after the IMUs were aligned on
+    the straight plate, a first motion, and a tare with nothing on the plate."""
+    loop = NeckLoop(robot, _holder(robot, name, True), LEFT_SLACK, seed=SEED, askew=ASKEW)
+    loop.align()
     loop.holder.controller.aim(*np.radians(TARED_AT))
     loop.run(EACH)
     loop.holder.tare()

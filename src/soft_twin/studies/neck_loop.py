@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
 from soft_twin.emulation.imu import STANDARD_GRAVITY as GRAVITY
-from soft_twin.emulation.imu import EmulatedImu
+from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.emulation.imus import FeltMotion
 from soft_twin.emulation.plant import Plant
-from soft_twin.inverse.plate_holder import Held, Measured, PlateHolder
+from soft_twin.inverse.plate_holder import Held, PlateHolder
+from soft_twin.inverse.plate_rest import Measured
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
@@ -26,11 +28,13 @@ from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.orientation import axis_of
 
 DT, IMU_PERIOD = 0.02, 0.01  # [s]
-AMBIENT, STEADY, SETTLED = 25.0, 12.0, 3.0  # [°C], how long chips are warmed up, and filters run before all [s]
+AMBIENT = 25.0  # [°C]
+TAUT, SETTLED = 1.0, 10.0  # [s] for which the body is held before all, and for which the filters run then
 FACES = np.vstack([np.eye(3), -np.eye(3)])
 LEANING = np.vstack([FACES, FACES + 0.45 * np.roll(FACES, 1, axis=1), FACES + 0.45 * np.roll(FACES, 2, axis=1)])
 POSITIONS = LEANING / np.linalg.norm(LEANING, axis=1, keepdims=True)  # what points up on the board
 FILTER = "vqf"  # the EKF, which learns the errors of its chip as well, is misled by a plate that jerks: up to 1°
+ALIGNED_AFTER = 1.5  # [s] that a plate is given to come to rest, and to be tared
 EACH_POSITION = 1.0  # [s]
 HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
 UPRIGHT = 90.0  # [°] inclination of a base that stands
@@ -46,31 +50,37 @@ class FilteredImu:
         gravity: (3,) in the frame that the board is mounted in [m/s²]; None: not known.
     """
 
-    def __init__(self, mounting: np.ndarray, seed: int):
-        """Calibrated; `mounting`: (3, 3) from the board's frame."""
-        self._chip, self._duty, self._time = EmulatedImu(None, seed), 0.0, 0.0
+    def __init__(self, mounting: np.ndarray, seed: int, errors: EmulatedImuParameters | None = None):
+        """Calibrated, and warm; `mounting`: (3, 3) from the board's frame; `errors`: of the chip."""
+        self._chip, self._time = EmulatedImu(errors, seed), 0.0
         self.gravity: np.ndarray | None = None
         self._estimator = GravityEstimator(mounting)
-        for _ in range(round(STEADY / IMU_PERIOD)):
+        while self._estimator.heater.state != "steady":
             self.sense(np.zeros(3), np.array([0.0, 0.0, GRAVITY]))
         fit = calibrate_accelerometer(np.array([self._mean_force(GRAVITY * up) for up in POSITIONS]))
         matrix, offset = tuple(map(tuple, fit.matrix.tolist())), tuple(fit.offset.tolist())
-        calibration = ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)
-        self._estimator = GravityEstimator(mounting, GravityParameters(calibration=calibration), FILTER)
+        parameters = GravityParameters(
+            calibration=ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)
+        )
+        self._estimator = GravityEstimator(mounting, parameters, FILTER, self._estimator.heater)
 
     def sense(self, rate: np.ndarray, force: np.ndarray) -> None:
         """One sample, through its filter."""
         estimate = self._estimator.update(self._sample(rate, force))
-        self._duty = estimate.heater_duty
         self.gravity = estimate.gravity_in_base if estimate.valid else None
 
     def _mean_force(self, force: np.ndarray) -> np.ndarray:
-        count = round(EACH_POSITION / IMU_PERIOD)
-        return np.mean([self._sample(np.zeros(3), force).specific_force for _ in range(count)], axis=0)
+        samples = []
+        for _ in range(round(EACH_POSITION / IMU_PERIOD)):
+            samples.append(self._sample(np.zeros(3), force))
+            self._estimator.update(samples[-1])
+        return np.mean([sample.specific_force for sample in samples], axis=0)
 
     def _sample(self, rate: np.ndarray, force: np.ndarray) -> ImuSample:
+        """The chip's next one, its heater on."""
         self._time += IMU_PERIOD
-        return self._chip.sample(self._time, rate, force, AMBIENT, self._duty, IMU_PERIOD)
+        duty = self._estimator.heater.duty
+        return self._chip.sample(self._time, rate, force, AMBIENT, duty, IMU_PERIOD)
 
 
 @dataclass(frozen=True)
@@ -112,8 +122,9 @@ class NeckLoop:
         inclination: float = UPRIGHT,
         payload: float = 0.0,
         seed: int = 0,
+        askew: float = 0.0,
     ):
-        """Rest, IMUs warm.
+        """Rest, held by the cables, IMUs warm.
 
         Args:
             robot: the neck.
@@ -122,8 +133,10 @@ class NeckLoop:
             inclination: of the base to the ground [°], 90: upright.
             payload: on the plate [kg].
             seed: of IMUs and noise.
+            askew: standard deviation of the angles about each axis by which boards are turned from where the robot's
+                description has them [rad].
         """
-        self.plant, self.holder = Plant(robot), holder
+        self.plant, self.holder, self._robot = Plant(robot), holder, robot
         self._zero, self._payload = np.asarray(zero, dtype=float), 0.0
         self._motion: BaseMotion = inclinations([inclination], 1.0, 1.0)
         self._base = moving_base(self._motion, HOLDING)
@@ -133,6 +146,8 @@ class NeckLoop:
         self._plate_at = next(i for i, place in enumerate(robot.imus) if place.plate is not None)
         self._base_at = next(i for i, place in enumerate(robot.imus) if place.plate is None)
         self._rng = np.random.default_rng(seed)
+        turns = askew * np.random.default_rng([seed, 1]).standard_normal((len(self._imus), 3))
+        self._askew = Rotation.from_rotvec(turns).as_matrix()
         self._rate, self._lag = robot.winches.cable_limits.rate, robot.emulated.motor_lag
         self.driven = np.zeros(len(robot.cable_names))  # what the winches say
         self._wound = self._zero.copy()
@@ -141,6 +156,8 @@ class NeckLoop:
         self._moments: list[tuple] = []
         self.load(payload)
         self.plant.settle(self._base.gravity)
+        for _ in range(round(TAUT / DT)):  # from where it hangs freely to where its cables hold it
+            self.plant.step(DT, self._wound, self._base)
         for _ in range(round(SETTLED / IMU_PERIOD)):
             self._sense()
         holder.look(self.measured, DT)
@@ -162,6 +179,19 @@ class NeckLoop:
             None if self._names[i] in self.silent else self._imus[i].gravity for i in (self._base_at, self._plate_at)
         )
         return Measured(base, plate, self._tensions, self.driven)
+
+    def align(self) -> None:
+        """Let the plate stand straight with nothing on it, and correct its IMUs by that, as the services `tare` and
+        `align` do.
+
+        Raises:
+            InputError: as PlateHolder.align.
+        """
+        self.holder.controller.aim(0.0, 0.0)
+        self.run(ALIGNED_AFTER)
+        self.holder.tare()
+        self.run(ALIGNED_AFTER)
+        self.holder.align(self._robot.build_twin("fem"))
 
     def load(self, payload: float) -> None:
         """What hangs on the plate from now on [kg]."""
@@ -195,8 +225,9 @@ class NeckLoop:
 
     def _sense(self) -> None:
         """One sample of each IMU."""
-        for imu, felt in zip(self._imus, self._felt.at(HOLDING, self.plant.plates), strict=True):
-            imu.sense(*felt)
+        felt = self._felt.at(HOLDING, self.plant.plates)
+        for imu, turned, (rate, force) in zip(self._imus, self._askew, felt, strict=True):
+            imu.sense(turned.T @ rate, turned.T @ force)
 
 
 @dataclass(frozen=True)
