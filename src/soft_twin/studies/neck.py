@@ -3,9 +3,9 @@
 An emulated neck moves in simulated time (`neck_loop`), with another modulus, density and mesh than the models have,
 friction in its cables, drives with a lag, and two IMU chips behind their filters. Targets are reached in ramps of 5 s
 and held for 2 s, with the signs of the paper's table and of its text, by each model, steered (open) and held by what
-the IMUs see (closed), after slack was taken up and with winches that were not homed. Then 70 poses as in the logs of
-real necks, at rest, with 0 to 1000 g: steered by models that know of the payload, and one after the other in the closed
-loop, which finds it.
+the IMUs see (closed), after slack was taken up and with winches that were not homed. IMU boards are mounted askew, and
+aligned on a straight plate before the loop is closed. Then 70 poses as in the logs of real necks, at rest, with 0 to
+1000 g: steered by models that know of the payload, and one after the other in the closed loop, which finds it.
 
 IK time is processor time of one call along the ramp. RMS errors are those of pitch and roll to the ramp over the whole
 trace, and to the target over its last 2 s. Files: table.json; experiment_1.png, … with traces after slack was taken up
@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import matplotlib
@@ -145,6 +145,7 @@ def follow(case: Case) -> tuple[Moments, float]:
     return loop.moments, time_of(robot.build_twin(case.model), case.target)
 
 
+@cache
 def aligned() -> Alignment:
     """Of the IMUs, with finite elements and homed cables; it is kept while cables lose their homing."""
     robot = soft_twin.load_robot("neck")
