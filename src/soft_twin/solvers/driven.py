@@ -30,14 +30,13 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.equilibrium import REGULARISATION, broken_by, first_penalty, merit_of
+from soft_twin.solvers.equilibrium import REGULARISATION, Touch, broken_by, first_penalty, longest_fraction
 
 TOLERANCE = 1.5e-4  # of the body's weight on earth, of the residual's norm at which a step is accepted
 ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken
 DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewise
 WEIGHT = 9.81  # [N/kg]
 MAX_ITERATIONS = 50
-LARGEST_STEP = 0.1  # of the body's size, per iteration
 SLOW = 0.3  # of a residual that is left after an iteration: with more, the tangent is made anew
 FAR = 1000.0  # of the tolerance, of a residual that asks for a tangent of its own where the last step needed one, too
 SHORTENINGS = 12  # halvings of an iteration's step
@@ -115,27 +114,6 @@ class Balance:
         )
 
 
-@dataclass(frozen=True)
-class Touch:
-    """What rows do in an iteration: `multipliers` and `penalty` [N/m] of the augmented Lagrangian; `friction` keeps its
-    directions and bounds as at `origin` (n, 3)."""
-
-    multipliers: Multipliers
-    penalty: float
-    friction: list[Rows | None]
-    origin: np.ndarray
-
-    def merit(self, place: Place) -> float:
-        """Of the rows at a place [J]."""
-        total, moved = 0.0, (place.pose.points - self.origin).ravel()
-        for own, rubbing, known in zip(place.assembled.rows, self.friction, self.multipliers, strict=True):
-            if own is not None:
-                total += merit_of(own, known, self.penalty, np.isinf(own.upper))
-            if rubbing is not None:
-                total += merit_of(rubbing.moved(moved), known, self.penalty)
-        return total
-
-
 class Potential:
     """A step's potential, and its derivatives.
 
@@ -172,7 +150,7 @@ class Potential:
         stretch = shift - place.actuators.effective
         efforts = self._law(stretch)
         driven = efforts @ (stretch - 0.5 * self.drive.softness * efforts) - self._damped @ place.actuators.effective
-        return float(driven) + self._without_drives(place) + touch.merit(place)
+        return float(driven) + self._without_drives(place) + touch.merit(place.pose, place.assembled.rows)
 
     def efforts(self, place: Place) -> np.ndarray:
         """(a,) that the drives make there."""
@@ -325,8 +303,8 @@ def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:
 
 def _is_lower(potential: Potential, place: Place, other: Place, multipliers: Multipliers) -> bool:
     """Whether Φ is lower at a place than at the other, friction left out, which depends on how either is reached."""
-    shift = potential.shift(other)
-    touch = Touch(multipliers, first_penalty(potential.model), [None] * len(multipliers), place.pose.points)
+    shift, none = potential.shift(other), [None] * len(multipliers)
+    touch = Touch.at(place.pose, none, multipliers, first_penalty(potential.model))
     return not potential.value(other, shift, touch) <= potential.value(place, shift, touch)
 
 
@@ -386,8 +364,7 @@ def _program(
     tangent.compliance = np.diagonal(W)[:count].copy()
     values, penalty = potential.goal(place, balance, W, sensitivities[:, 0])
     multipliers = Multipliers.of(balance.separate, values[count:])
-    friction = [own and own.take(np.isfinite(own.upper)) for own in balance.separate]
-    touch = Touch(multipliers, penalty, friction, place.pose.points)
+    touch = Touch.at(place.pose, balance.separate, multipliers, penalty)
     return solution[:, 0] + solution[:, 1:] @ values, Pushes(values[:count], multipliers), touch
 
 
@@ -397,8 +374,7 @@ def _search(
     """As much of a step (size,), with efforts on the way to its `goal`, as lowers Φ; None after `tries`."""
     model = potential.model
     whole = model.unknowns.move(place.pose, step)
-    largest = float(np.abs(whole.points - place.pose.points).max())
-    fraction = min(1.0, LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size)) / max(largest, 1e-300))
+    fraction = longest_fraction(model, place.pose, whole)
     shift = potential.shift(place)
     highest = potential.value(place, shift, touch) + NOISE * (place.assembled.energy + QUIET)
     for _ in range(tries):

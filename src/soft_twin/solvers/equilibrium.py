@@ -294,23 +294,15 @@ def _search(
     Friction, which has no potential, keeps its directions and its bounds during the step.
     """
     frozen = [force.force(pose.points) for force in model.forces]
-    friction = [own and own.take(np.isfinite(own.upper)) for own in model.rows(pose.points, multipliers)]
+    touch = Touch.at(pose, model.rows(pose.points, multipliers), multipliers, penalty)
 
     def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
         value = model.potential(trial.points, increment, frozen, elastic)
         if not np.isfinite(value):
             return np.inf
-        rows = model.rows(trial.points, multipliers) if rows is None else rows
-        moved = (trial.points - pose.points).ravel()
-        for own, frozen_friction, of in zip(rows, friction, multipliers, strict=True):
-            if own is not None:
-                value += merit_of(own, of, penalty, np.isinf(own.upper))
-                value += merit_of(frozen_friction.moved(moved), of, penalty)
-        return value
+        return value + touch.merit(trial, model.rows(trial.points, multipliers) if rows is None else rows)
 
-    whole = model.unknowns.move(pose, step)
-    longest = LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size))
-    fraction = min(1.0, longest / max(_moved(pose, whole), 1e-300))
+    fraction = longest_fraction(model, pose, model.unknowns.move(pose, step))
     before = merit(pose, now.energy)
     noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
     trial = model.unknowns.move(pose, fraction * step)
@@ -338,16 +330,48 @@ def merit_of(rows: Rows, multipliers: dict, penalty: float, which: np.ndarray | 
     return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty)[which].sum())
 
 
+@dataclass(frozen=True)
+class Touch:
+    """What rows do during a step: `multipliers` and `penalty` [N/m] of the augmented Lagrangian; `friction` keeps its
+    directions and bounds as at `origin` (n, 3)."""
+
+    multipliers: Multipliers
+    penalty: float
+    friction: list[Rows | None]
+    origin: np.ndarray
+
+    @classmethod
+    def at(cls, pose: Pose, rows: list[Rows | None], multipliers: Multipliers, penalty: float) -> "Touch":
+        """With friction as it is at a pose with its rows; None for those without."""
+        friction = [own and own.take(np.isfinite(own.upper)) for own in rows]
+        return cls(multipliers, penalty, friction, pose.points)
+
+    def merit(self, pose: Pose, rows: list[Rows | None]) -> float:
+        """Of the rows at a pose [J]."""
+        total = 0.0
+        for own, rubbing, known in zip(rows, self.friction, self.multipliers, strict=True):
+            if own is not None:
+                total += merit_of(own, known, self.penalty, np.isinf(own.upper))
+            if rubbing is not None:
+                total += merit_of(rubbing.moved((pose.points - self.origin).ravel()), known, self.penalty)
+        return total
+
+
+def longest_fraction(model: Model, pose: Pose, whole: Pose) -> float:
+    """How much of the way to a whole step's end is not too far for any node."""
+    return min(1.0, LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size)) / max(_moved(pose, whole), 1e-300))
+
+
 def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: Multipliers | None) -> Pose:
     """The pose where the merit function is lowest, with the penalty of broken rows that is taken as long as none is
     known; friction, which depends on how it is reached, left out."""
     multipliers = model.idle if multipliers is None else multipliers
     frozen = [force.force(poses[0].points) for force in model.forces]
+    touch = Touch.at(poses[0], [None] * len(multipliers), multipliers, first_penalty(model))
 
     def merit(pose: Pose) -> float:
-        rows = zip(model.rows(pose.points, multipliers), multipliers, strict=True)
-        broken = [merit_of(own, of, first_penalty(model), np.isinf(own.upper)) for own, of in rows if own is not None]
-        value = model.potential(pose.points, increment, frozen) + sum(broken)
+        rows = model.rows(pose.points, multipliers)
+        value = model.potential(pose.points, increment, frozen) + touch.merit(pose, rows)
         return value if np.isfinite(value) else np.inf
 
     return min(poses, key=merit)
