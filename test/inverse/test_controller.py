@@ -151,9 +151,9 @@ def test_a_tip_that_jumps_to_and_fro_is_allowed_less_whatever_it_does_between(be
         return -place - 0.01 * np.sign(place or 1.0)
 
     stride = Stride()
-    place = ends_at(stride, ([jump] + [lambda place: -0.05 * place] * between) * 40)
+    place = ends_at(stride, ([jump] + [lambda place: -0.05 * place] * between) * 80)
     assert abs(place) < 2.0 * LEAST_STEP
-    assert ends_at(stride, [lambda place: 0.01] * 30) > 10.0 * LARGEST_STEP  # who goes on may go further again
+    assert ends_at(stride, [lambda place: 0.01] * 60) > 10.0 * LARGEST_STEP  # who goes on may go further again
 
 
 def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_kept():
@@ -168,4 +168,4 @@ def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_k
     assert np.linalg.norm(np.diff(tips[-10:], axis=0), axis=1).max() < 2e-5
     found = soft_twin.load_robot("slender").build_inverse().solve(gravity, controller.target)
     assert not found.reachable
-    assert np.linalg.norm(tips[-1] - found.tip) < 5e-6
+    assert np.linalg.norm(tips[-1] - found.tip) < 1e-5

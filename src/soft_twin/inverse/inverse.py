@@ -26,10 +26,10 @@ from soft_twin.twins.base import CableWords, Linearisation, Twin
 from soft_twin.twins.frames import SectionFrame
 
 LARGEST_STEP = 0.005  # [m] no node moves further in one step …
-LEAST_STEP = 2e-4  # [m] … and is always allowed so far
+LEAST_STEP = 2e-5  # [m] … and is always allowed so far
 FADING = 0.5  # of the last long way, with every short one since
 SHORTER, LONGER = 0.5, 1.25  # factors of what is allowed, where the tip jumps back, and where it does not
-JUMP, ACROSS = 1e-4, 0.1  # [m] and cosine: a tip that goes back by less, or rather aside, jumps not
+JUMP, ACROSS = 1e-5, 0.1  # [m] and cosine: a tip that goes back by less, or rather aside, jumps not
 SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"
 STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
 STAY = 0.03  # weight of staying near the last efforts, relative to what they move
