@@ -12,6 +12,7 @@ A message is JSON and then the bytes of the arrays that it names.
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -76,7 +77,8 @@ class Scene:
 
         self._simulation, self.has_inverse = Sofa.Simulation, has_inverse
         self._values, self._arrays, self._masses = values, arrays, arrays["masses"]
-        self.root = Sofa.Core.Node("root", gravity=[0.0, 0.0, 0.0], dt=TIME_STEP)
+        self.root = Sofa.Core.Node("root")
+        self.root.dt.value = TIME_STEP
         self.root.addObject("FreeMotionAnimationLoop", computeBoundingBox=False)
         if has_inverse:
             self.root.addObject("QPInverseProblemSolver", name="solver", epsilon=EPSILON, printLog=False)
@@ -181,16 +183,13 @@ class Scene:
         soft = body.addChild("soft")
         soft_state = self._add_state(soft, free)
         rigid = body.addChild("plates")
-        count = len(self._values["plates"])
         centres = self._arrays["centres"]
-        frames = np.hstack([centres, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))])
+        frames = np.hstack([centres, np.tile([0.0, 0.0, 0.0, 1.0], (len(centres), 1))])
         self._plates = rigid.addObject("MechanicalObject", template="Rigid3d", position=frames.tolist())
         on = np.flatnonzero(plate_of >= 0)
         carried = rigid.addChild("carried")
         carried_state = carried.addObject("MechanicalObject", template="Vec3d", position=nodes[on].tolist())
-        carried.addObject(
-            "RigidMapping", rigidIndexPerPoint=plate_of[on].tolist(), globalToLocalCoords=True, geometricStiffness=1
-        )
+        carried.addObject("RigidMapping", rigidIndexPerPoint=plate_of[on].tolist(), globalToLocalCoords=True)
         elements = soft.addChild("elements")
         carried.addChild(elements)
         pairs = np.zeros((len(nodes), 2), dtype=int)
@@ -222,7 +221,7 @@ class Scene:
             way = self._plates.getContext().addChild(f"cable_{index}")
             local = (given[1:] - self._arrays["centres"][values["plate"]]).tolist()
             way.addObject("MechanicalObject", template="Vec3d", position=local)
-            way.addObject("RigidMapping", index=values["plate"], globalToLocalCoords=False, geometricStiffness=1)
+            way.addObject("RigidMapping", index=values["plate"], globalToLocalCoords=False)
             pulled = {"pullPoint": given[0].tolist(), "indices": [0]}
         extra = {"minForce": 0.0} if self.has_inverse else {"valueType": "force", "value": [0.0], "minForce": 0.0}
         return way.addObject(f"Cable{role}", name=f"cable_{index}", **pulled, **extra)
@@ -290,6 +289,7 @@ class Worker:
             try:
                 answer = getattr(self, f"_{values.pop('ask')}")(values, arrays)
             except Exception as error:  # whatever goes wrong in SOFA is told to those who asked
+                traceback.print_exc()
                 send(self._connection, {"error": f"{type(error).__name__}: {error}"})
             else:
                 send(self._connection, *answer)
