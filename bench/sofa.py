@@ -246,7 +246,7 @@ def _their_ticks(robot: CableTube) -> dict[str, Step]:
     try:
         load([*PLUGINS, ACTUATORS])
         forward = Scene(scene.values, scene.arrays, has_inverse=False)
-        forward.step([0.0, 0.0, 0.0], np.tile([0.0, PRETENSION], (len(tensions), 1)), poses)
+        forward.step([0.0, 0.0, 0.0], np.full(len(tensions), PRETENSION), poses)
         ticks["forward"] = forward.go_on
         load([INVERSE])
         inverse = Scene(scene.values, scene.arrays, has_inverse=True)

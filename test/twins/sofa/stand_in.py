@@ -52,18 +52,7 @@ def twin_of(values: dict, arrays: dict) -> FemTwin:
 
 def step(twin: FemTwin, gravity: list, efforts: np.ndarray, arrays: dict) -> dict:
     found = place(twin, gravity, arrays)
-    driven, told = efforts[:, 0] != 0.0, efforts[:, 1]
-    least = np.where(np.array(twin.effort_units) == "N", 0.0, -np.inf)
-    while driven.any():
-        here = found.coordinates + found.free_coordinates
-        told = np.where(driven, 0.0, told)
-        compliance = found.compliance[np.ix_(driven, driven)]
-        told[driven] = np.linalg.solve(compliance, (efforts[:, 1] - here - found.compliance @ told)[driven])
-        slack = driven & (told < least)
-        if not slack.any():
-            break
-        told, driven = np.where(slack, least, told), driven & ~slack
-    return answer(twin, gravity, found, told)
+    return answer(twin, gravity, found, efforts)
 
 
 def solve(twin: FemTwin, gravity: list, arrays: dict, tip: np.ndarray) -> dict:

@@ -4,6 +4,9 @@ A Newton step of SOFA's is linear in what its actuators do, as ours is. So one s
 actuator with a unit of it say all that a Linearisation is: 1 + a steps of SOFA's. Where the plugin SoftRobots.Inverse
 is there, SOFA solves for its actuators itself, in one step (`inverse_step`).
 
+SOFA's stiffness knows nothing of how cables turn with the body. Where tensions are large for the body, as in a neck,
+whole steps would go to and fro for ever: where they turn back, a smaller share of them is taken.
+
 The model beside it says what SOFA is not asked for: sections, frames, the surface, how far cables are wound in. It has
 the same nodes; its elastic energy is told as that of the twin.
 """
@@ -32,6 +35,7 @@ UNITS = {"N": 1.0, "Pa": 1e3}  # of effort, in which SOFA is asked how actuators
 LARGEST_STRETCH = 0.25  # of the distance of two nodes of a cell: they move by no more against each other in a step
 AT_REST = 1e-9  # [m] a step that moves no node further ends the way to an equilibrium
 MOST_STEPS = 200
+LESS, MORE, LEAST = 0.5, 1.05, 0.05  # factors of the share of a step that is taken, and the least share
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class SofaTwin(MeshTwin):
         self.reset()
         self._process.start()
 
+    def reset(self) -> None:
+        super().reset()
+        self._share, self._last = 1.0, np.zeros_like(self.points)
+
     @property
     def has_inverse(self) -> bool:
         """SOFA solves for its actuators itself."""
@@ -89,9 +97,7 @@ class SofaTwin(MeshTwin):
             ConvergenceError: it failed, or has ended; it is started again with the next step.
         """
         a = self.actuator_count
-        sets = np.zeros((1 + a, a, 2))
-        sets[1:, :, 1] = np.diag(self._units)
-        found = self._ask("step", gravity, {"efforts": sets})
+        found = self._ask("step", gravity, {"efforts": np.vstack([np.zeros(a), np.diag(self._units)])})
         free, by_unit = found["steps"][0], np.moveaxis(found["steps"][1:] - found["steps"][0], 0, -1)
         per_effort = np.ascontiguousarray(by_unit / self._units)
         changes = self.actuators.changes(self.points, free[:, :, None], per_effort)
@@ -134,7 +140,10 @@ class SofaTwin(MeshTwin):
     def take(self, move: Move, largest_step: float) -> float:
         """Take a step, shortened so that no node moves more than `largest_step` [m]; what it asked for at most [m]."""
         largest = largest_movement(move.nodes)
-        fraction = min(1.0, largest_step / max(largest, 1e-300))
+        back = np.vdot(move.nodes, self._last) < 0.0
+        self._share = max(LESS * self._share, LEAST) if back else min(MORE * self._share, 1.0)
+        self._last = move.nodes
+        fraction = min(self._share, largest_step / max(largest, 1e-300))
         fraction = min(fraction, LARGEST_STRETCH / max(self._stretching.of(move.nodes), 1e-300))
         self._pose = self._moved(fraction * move.nodes, fraction * move.plates)
         self.efforts = self.efforts + fraction * (move.efforts - self.efforts)
@@ -144,17 +153,30 @@ class SofaTwin(MeshTwin):
         driven = np.array([value is not None for value in actuation.coordinates])
         wanted = np.array([0.0 if value is None else value for value in actuation.coordinates])
         for iteration in range(1, MOST_STEPS + 1):
-            told = np.where(driven, wanted - self.softness * self.efforts, actuation.loads)
-            found = self._ask("step", gravity, {"efforts": np.column_stack([driven, told])[None]})
-            move = _move({name: values[0] for name, values in found.items()})
-            before = self.efforts
-            if self.take(move, np.inf) < AT_REST and np.allclose(self.efforts, before, rtol=1e-9, atol=1e-9):
-                return self._residual(self._forces(gravity), self.efforts), iteration
+            if driven.any():
+                step = self.linearise(gravity)
+                efforts, residual = self._driving(step, wanted, driven, actuation.loads), step.residual
+                moved = self.advance(step, efforts, np.inf)
+            else:
+                found = self._ask("step", gravity, {"efforts": actuation.loads[None]})
+                residual = self._residual(found["forces"][0], self.efforts)
+                moved = self.take(_move({name: values[0] for name, values in found.items()}), np.inf)
+            if moved < AT_REST:
+                return residual, iteration
         raise ConvergenceError(f"SOFA's body does not come to rest within {MOST_STEPS} steps")
 
-    def _forces(self, gravity: np.ndarray) -> np.ndarray:
-        """(n, 3) of elements and weight [N]."""
-        return self._ask("step", gravity, {"efforts": np.zeros((1, self.actuator_count, 2))})["forces"][0]
+    def _driving(self, step: Linearisation, wanted: np.ndarray, driven: np.ndarray, loads: np.ndarray) -> np.ndarray:
+        """The efforts (a,) with which a step brings the driven coordinates to where they are wanted, slack cables to no
+        effort and no coordinate; the others are `loads`."""
+        efforts, pulling = np.where(driven, 0.0, loads), driven.copy()
+        while pulling.any():
+            away = wanted - step.coordinates - step.free_coordinates - step.compliance @ np.where(pulling, 0.0, efforts)
+            efforts[pulling] = np.linalg.solve(step.compliance[np.ix_(pulling, pulling)], away[pulling])
+            slack = pulling & (efforts < self.least_effort)
+            if not slack.any():
+                break
+            efforts, pulling = np.where(slack, self.least_effort, efforts), pulling & ~slack
+        return efforts
 
     def _ask(self, question: str, gravity: np.ndarray, arrays: Arrays) -> Arrays:
         gravity = checked_vector(gravity, 3, "gravity")
@@ -165,7 +187,11 @@ class SofaTwin(MeshTwin):
         if not np.array_equal(self.body.attached, self._attached):
             self._attached, self._masses = self.body.attached.copy(), self.body.lumped_masses()
         arrays = {"points": pose.points, "masses": self._masses, **arrays}
-        return self._process.ask(question, {"gravity": gravity.tolist()}, arrays)
+        found = self._process.ask(question, {"gravity": gravity.tolist()}, arrays)
+        for index, own in enumerate(self.model.unknowns.plates):  # SOFA's have the arms of after the step
+            turn, arms = found["plate_steps"][..., index, None, 3:], pose.points[own] - pose.centres[index]
+            found["steps"][..., own, :] = found["plate_steps"][..., index, None, :3] + np.cross(turn, arms)
+        return found
 
     def _moved(self, nodes: np.ndarray, plates: np.ndarray) -> Pose:
         pose, unknowns = self._pose, self.model.unknowns

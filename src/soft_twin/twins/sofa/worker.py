@@ -37,8 +37,8 @@ PLUGINS = (
 ACTUATORS, INVERSE = "SoftRobots", "SoftRobots.Inverse"
 CONSTRAINT_SOLVERS = ("BlockGaussSeidelConstraintSolver", "GenericConstraintSolver")  # the first that there is
 TIME_STEP = 1.0  # [s]: impulses of constraints are forces, velocities are steps
-ROTATION = "large"  # SOFA's method of finding that of a tetrahedron
-EPSILON = 1e-3  # SOFA's weight of the energy that actuators spend, its default
+ROTATION = "polar"  # SOFA's method of finding that of a tetrahedron: with `large` it is further from our law
+EPSILON = 1e-6  # SOFA's weight of the energy that actuators spend; its default of 1e-3 leaves the tip 0.6 mm short
 
 Arrays = dict[str, np.ndarray]
 
@@ -97,11 +97,10 @@ class Scene:
         Sofa.Simulation.initRoot(self.root)
 
     def step(self, gravity: list[float], efforts: np.ndarray, poses: Arrays) -> Arrays:
-        """Newton's step from some poses with the actuators at efforts, or at coordinates where that is said."""
+        """Newton's step from some poses with the actuators at efforts (a,)."""
         self._place(gravity, poses)
         for own, given in zip(self._actuators, efforts, strict=True):
-            own.value.value = [float(given[1])]
-            own.valueType.value = self._kind(own, bool(given[0]))
+            own.value.value = [float(given)]
         return self._stepped()
 
     def solve(self, gravity: list[float], goal: np.ndarray, limits: np.ndarray, poses: Arrays) -> Arrays:
@@ -211,7 +210,7 @@ class Scene:
         if values["kind"] == "chamber":
             extra = {} if self.has_inverse else {"valueType": "pressure", "value": [0.0]}
             name = f"SurfacePressure{role}"
-            return self._node.addObject(name, name=f"chamber_{index}", triangles=given.tolist(), **extra)
+            return self._node.addObject(name, name=f"chamber_{index}", triangles=given.tolist(), flipNormal=True, **extra)
         if values["plate"] is None:
             way = self._node.addChild(f"cable_{index}")
             way.addObject("MechanicalObject", template="Vec3d", position=given.tolist())
@@ -234,13 +233,6 @@ class Scene:
         tip.addObject("SubsetMapping", indices=own.tolist())
         middle = self._arrays["nodes"][own].mean(axis=0).tolist()
         return tip.addObject("BarycentricCenterEffector", effectorGoal=[middle], limitShiftToTarget=False)
-
-    @staticmethod
-    def _kind(actuator: Any, by_coordinate: bool) -> str:
-        """SOFA's word for what an actuator is told."""
-        if actuator.getClassName() == "CableConstraint":
-            return "displacement" if by_coordinate else "force"
-        return "volumeGrowth" if by_coordinate else "pressure"
 
 
 def _effort(actuator: Any) -> float:
@@ -309,7 +301,7 @@ class Worker:
         return {"inverse": inverse, "version": str(getattr(Sofa, "__version__", "unknown"))}, {}
 
     def _step(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
-        """A Newton step for each set of efforts (s, a, 2)."""
+        """A Newton step for each set of efforts (s, a)."""
         sets = arrays.pop("efforts")
         found = [self._scenes[False].step(values["gravity"], each, arrays) for each in sets]
         return {}, {name: np.array([each[name] for each in found]) for name in found[0]}
