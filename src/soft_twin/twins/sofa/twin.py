@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
@@ -168,14 +169,18 @@ class SofaTwin(MeshTwin):
     def _driving(self, step: Linearisation, wanted: np.ndarray, driven: np.ndarray, loads: np.ndarray) -> np.ndarray:
         """The efforts (a,) with which a step brings the driven coordinates to where they are wanted, slack cables to no
         effort and no coordinate; the others are `loads`."""
-        efforts, pulling = np.where(driven, 0.0, loads), driven.copy()
-        while pulling.any():
-            away = wanted - step.coordinates - step.free_coordinates - step.compliance @ np.where(pulling, 0.0, efforts)
-            efforts[pulling] = np.linalg.solve(step.compliance[np.ix_(pulling, pulling)], away[pulling])
-            slack = pulling & (efforts < self.least_effort)
-            if not slack.any():
-                break
-            efforts, pulling = np.where(slack, self.least_effort, efforts), pulling & ~slack
+        loads = np.where(driven, 0.0, loads)
+        away = (wanted - step.coordinates - step.free_coordinates - step.compliance @ loads)[driven]
+        compliance, least = step.compliance[np.ix_(driven, driven)], self.least_effort[driven]
+        try:
+            root = np.linalg.cholesky(0.5 * (compliance + compliance.T))
+        except np.linalg.LinAlgError as error:
+            raise ConvergenceError("SOFA's body gives way to its actuators: it is unstable") from error
+        found = lsq_linear(root.T, np.linalg.solve(root, away), (least, np.inf), method="bvls").x
+        pulling = found > least  # of those that do, now exactly
+        found[pulling] = np.linalg.solve(compliance[np.ix_(pulling, pulling)], away[pulling])
+        efforts = loads.copy()
+        efforts[driven] = found
         return efforts
 
     def _ask(self, question: str, gravity: np.ndarray, arrays: Arrays) -> Arrays:

@@ -210,7 +210,9 @@ class Scene:
         if values["kind"] == "chamber":
             extra = {} if self.has_inverse else {"valueType": "pressure", "value": [0.0]}
             name = f"SurfacePressure{role}"
-            return self._node.addObject(name, name=f"chamber_{index}", triangles=given.tolist(), flipNormal=True, **extra)
+            return self._node.addObject(
+                name, name=f"chamber_{index}", triangles=given.tolist(), flipNormal=True, **extra
+            )
         if values["plate"] is None:
             way = self._node.addChild(f"cable_{index}")
             way.addObject("MechanicalObject", template="Vec3d", position=given.tolist())
