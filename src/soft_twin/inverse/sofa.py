@@ -11,25 +11,33 @@ import numpy as np
 from soft_twin.inverse.goals import Goal, PositionGoal
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.twins.base import Linearisation
+from soft_twin.twins.sofa.twin import Move
 
 FREE = 1e9  # [N], [Pa], [m] or [m³]: no limit
 
 
 class SofaInverse(Inverse):
-    """As Inverse, on a SofaTwin that has an inverse of its own."""
+    """As Inverse, on a SofaTwin."""
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
-        """As Inverse; one of SOFA's steps where the first goal is a place of the tip alone."""
+        """As Inverse; by SOFA's own inverse where it has one, and the first goal is a place of the tip alone."""
         first = min(goal.priority for goal in goals)
         own = [goal for goal in goals if goal.priority == first]
         twin, tip = self.twin, self.twin.frames["tip"]
-        if not (len(own) == 1 and isinstance(own[0], PositionGoal) and own[0].frame is tip):
+        if not (twin.has_inverse and len(own) == 1 and isinstance(own[0], PositionGoal) and own[0].frame is tip):
             return super().step(gravity, goals, reuse)
         lowest, highest = self._coordinate_bounds()
         taken_up = twin.softness * twin.efforts
         limits = np.column_stack([*self._effort_bounds(), lowest - taken_up, highest - taken_up])
         here, move = twin.inverse_step(gravity, own[0].target, np.clip(limits, -FREE, FREE))
-        start = twin.tip
-        moved = twin.take(move, self._stride.length)
-        self._stride.note(twin.tip - start)
-        return here, moved
+        return here, self._take(move)
+
+    def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
+        here, move = self.twin.loaded_step(gravity, np.zeros(self.twin.actuator_count))
+        return here, self._take(move)
+
+    def _take(self, move: Move) -> float:
+        before = self.twin.tip
+        moved = self.twin.take(move, self._stride.length)
+        self._stride.note(self.twin.tip - before)
+        return moved

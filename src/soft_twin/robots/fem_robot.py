@@ -224,7 +224,7 @@ class FemRobot(DrivenRobot):
 
         twin = self.build_twin() if twin is None else twin
         posture = arc_posture if self.description.posture == "arc" else None
-        kind = SofaInverse if isinstance(twin, SofaTwin) and twin.has_inverse else Inverse
+        kind = SofaInverse if isinstance(twin, SofaTwin) else Inverse
         return kind(twin, self.limits(), self.actuator_names, posture)
 
     def limits(self) -> "list[Limit]":

@@ -131,12 +131,23 @@ class SofaTwin(MeshTwin):
             ConvergenceError: see linearise.
         """
         goal = target + self.points[self._tip_nodes].mean(axis=0) - self.tip
-        found = self._ask("solve", gravity, {"goal": goal, "limits": limits})
+        return self._here_and_move(self._ask("solve", gravity, {"goal": goal, "limits": limits}))
+
+    def loaded_step(self, gravity: np.ndarray, efforts: np.ndarray) -> tuple[Linearisation, Move]:
+        """Where the twin is, and the step with efforts (a,), for which SOFA is asked once.
+
+        Raises:
+            UsageError, ConvergenceError: see linearise.
+        """
+        found = self._ask("step", gravity, {"efforts": efforts[None]})
+        return self._here_and_move({name: values[0] for name, values in found.items()})
+
+    def _here_and_move(self, found: Arrays) -> tuple[Linearisation, Move]:
         a, residual = self.actuator_count, self._residual(found["forces"], self.efforts)
         still, none = np.zeros_like(self.points), np.zeros((*self.points.shape, a))
         coordinates, nothing = self.body_coordinates(), np.zeros(a)
         here = Linearisation(still, none, coordinates, nothing, np.zeros((a, a)), residual, self._energy())
-        return here, _move(found)
+        return here, Move(found["steps"], found.get("plate_steps", np.zeros((0, 6))), found["efforts"])
 
     def take(self, move: Move, largest_step: float) -> float:
         """Take a step, shortened so that no node moves more than `largest_step` [m]; what it asked for at most [m]."""
@@ -159,9 +170,8 @@ class SofaTwin(MeshTwin):
                 efforts, residual = self._driving(step, wanted, driven, actuation.loads), step.residual
                 moved = self.advance(step, efforts, np.inf)
             else:
-                found = self._ask("step", gravity, {"efforts": actuation.loads[None]})
-                residual = self._residual(found["forces"][0], self.efforts)
-                moved = self.take(_move({name: values[0] for name, values in found.items()}), np.inf)
+                here, move = self.loaded_step(gravity, actuation.loads)
+                residual, moved = here.residual, self.take(move, np.inf)
             if moved < AT_REST:
                 return residual, iteration
         raise ConvergenceError(f"SOFA's body does not come to rest within {MOST_STEPS} steps")
@@ -216,7 +226,3 @@ class SofaTwin(MeshTwin):
 
     def _energy(self) -> float:
         return float(self.body.assemble(self.points)[0])
-
-
-def _move(found: Arrays) -> Move:
-    return Move(found["steps"], found.get("plate_steps", np.zeros((0, 6))), found["efforts"])
