@@ -112,7 +112,7 @@ def main() -> None:
             continue
         if question == "start":
             twin, tip = twin_of(values, arrays), arrays["tip"]
-            send(connection, {"inverse": os.environ.get("OWN_INVERSE") == "1", "version": "stand-in"})
+            send(connection, {"inverse": os.environ.get("OWN_INVERSE") == "1"})
         elif question == "step":
             found = [step(twin, values["gravity"], each, arrays) for each in arrays["efforts"]]
             send(connection, {}, {name: np.array([each[name] for each in found]) for name in found[0]})

@@ -36,14 +36,13 @@ class SofaProcess:
 
     Attributes:
         has_inverse: SOFA has its own inverse for the scene, the plugin SoftRobots.Inverse; known once it has started.
-        version: SOFA's; likewise.
     """
 
     def __init__(self, scene: SofaScene, python: str | None = None):
         """`python`: the interpreter, instead of the environment's."""
         self._scene, self._python = scene, python or os.environ.get(PYTHON) or sys.executable
         self._process: subprocess.Popen | None = None
-        self.has_inverse, self.version = False, ""
+        self.has_inverse = False
 
     def start(self) -> None:
         """Start SOFA and build the scene, unless both are there.
@@ -79,17 +78,19 @@ class SofaProcess:
         except ConvergenceError as error:
             self.stop()
             raise UsageError(f"a SOFA twin needs SOFA, which does not start ({error}): {HOW}") from error
-        self.has_inverse, self.version = told["inverse"], told["version"]
+        self.has_inverse = told["inverse"]
 
     def ask(self, question: str, values: dict[str, Any], arrays: Arrays) -> Arrays:
         """SOFA's answer.
 
         Raises:
-            UsageError: SOFA cannot be had.
             ConvergenceError: it has failed, ended, does not answer, or says what is not finite. The next question
                 starts it again, where it has ended.
         """
-        self.start()
+        try:
+            self.start()
+        except UsageError as error:
+            raise ConvergenceError(str(error)) from error
         found = self._ask(question, ANSWERING, values, arrays)[1]
         if not all(np.isfinite(array).all() for array in found.values()):
             raise ConvergenceError("SOFA's step is not finite")

@@ -81,11 +81,6 @@ class SofaTwin(MeshTwin):
         """SOFA solves for its actuators itself."""
         return self._process.has_inverse
 
-    @property
-    def version(self) -> str:
-        """SOFA's."""
-        return self._process.version
-
     def close(self) -> None:
         """End SOFA's process; it starts again when it is asked."""
         self._process.stop()
@@ -94,8 +89,7 @@ class SofaTwin(MeshTwin):
         """As Twin.
 
         Raises:
-            UsageError: SOFA cannot be had any more.
-            ConvergenceError: it failed, or has ended; it is started again with the next step.
+            ConvergenceError: SOFA failed, or has ended; it is started again with the next step.
         """
         a = self.actuator_count
         found = self._ask("step", gravity, {"efforts": np.vstack([np.zeros(a), np.diag(self._units)])})
@@ -127,8 +121,7 @@ class SofaTwin(MeshTwin):
             limits: (a, 4) lowest and highest efforts, lowest and highest coordinates as if without effort.
 
         Raises:
-            UsageError: SOFA cannot be had any more, or has no inverse.
-            ConvergenceError: see linearise.
+            ConvergenceError: see linearise; or SOFA has no inverse.
         """
         goal = target + self.points[self._tip_nodes].mean(axis=0) - self.tip
         return self._here_and_move(self._ask("solve", gravity, {"goal": goal, "limits": limits}))
@@ -137,7 +130,7 @@ class SofaTwin(MeshTwin):
         """Where the twin is, and the step with efforts (a,), for which SOFA is asked once.
 
         Raises:
-            UsageError, ConvergenceError: see linearise.
+            ConvergenceError: see linearise.
         """
         found = self._ask("step", gravity, {"efforts": efforts[None]})
         return self._here_and_move({name: values[0] for name, values in found.items()})

@@ -81,7 +81,7 @@ class Scene:
         self.root.dt.value = TIME_STEP
         self.root.addObject("FreeMotionAnimationLoop", computeBoundingBox=False)
         if has_inverse:
-            self.root.addObject("QPInverseProblemSolver", name="solver", epsilon=EPSILON, printLog=False)
+            self.root.addObject("QPInverseProblemSolver", epsilon=EPSILON)
         else:
             _add_first(self.root, CONSTRAINT_SOLVERS, maxIterations=1000, tolerance=1e-12)
         body = self.root.addChild("body")
@@ -152,9 +152,7 @@ class Scene:
             state, node = self._states[0][0], body
         else:
             node, state = self._add_plated(body, plate_of)
-        node.addObject(
-            "MeshTopology", name="mesh", position=arrays["nodes"].tolist(), tetrahedra=arrays["cells"].tolist()
-        )
+        node.addObject("MeshTopology", position=arrays["nodes"].tolist(), tetrahedra=arrays["cells"].tolist())
         moduli = arrays["moduli"]
         node.addObject(
             "TetrahedronFEMForceField",
@@ -209,10 +207,8 @@ class Scene:
         role = "Actuator" if self.has_inverse else "Constraint"
         if values["kind"] == "chamber":
             extra = {} if self.has_inverse else {"valueType": "pressure", "value": [0.0]}
-            name = f"SurfacePressure{role}"
-            return self._node.addObject(
-                name, name=f"chamber_{index}", triangles=given.tolist(), flipNormal=True, **extra
-            )
+            extra |= {"triangles": given.tolist(), "flipNormal": True}  # pressure acts against the outward normal
+            return self._node.addObject(f"SurfacePressure{role}", name=f"chamber_{index}", **extra)
         if values["plate"] is None:
             way = self._node.addChild(f"cable_{index}")
             way.addObject("MechanicalObject", template="Vec3d", position=given.tolist())
@@ -290,8 +286,6 @@ class Worker:
 
     def _start(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
         """A scene; whether SOFA's own inverse can be asked for it."""
-        import Sofa
-
         load([*PLUGINS, ACTUATORS] if values["actuators"] else PLUGINS)
         try:
             load([INVERSE])
@@ -300,7 +294,7 @@ class Worker:
             inverse = False
         self._given = values, arrays
         self._scenes = {False: Scene(values, arrays, False)}
-        return {"inverse": inverse, "version": str(getattr(Sofa, "__version__", "unknown"))}, {}
+        return {"inverse": inverse}, {}
 
     def _step(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
         """A Newton step for each set of efforts (s, a)."""
