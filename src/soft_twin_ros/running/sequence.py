@@ -11,7 +11,7 @@ import numpy as np
 from soft_twin_ros.running.health import Drivers
 
 START_PATIENCE = 180.0  # [s] for compiling and loading, when it is done for the first time and on a busy machine
-ANSWER_PATIENCE = 10.0  # [s] for a service and what it leads to
+ANSWER_PATIENCE = 30.0  # [s] for a service and what it leads to, on a busy machine
 
 
 class Leader(Protocol):
