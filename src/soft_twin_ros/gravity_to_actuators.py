@@ -56,6 +56,7 @@ from soft_twin_ros.robot_frames import RobotFrames
 from soft_twin_ros.tip_sensor import TipSensor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
+TWINS = ("fem", "sofa")
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
 
@@ -118,6 +119,8 @@ class GravityToActuators(ManagedNode):
         self.listen(Imu, "imu/data", self._take_rates, NEWEST)
 
     def _build_twin(self) -> Twin:
+        if self.parameters.twin not in TWINS:
+            raise UsageError(f"parameter twin: '{self.parameters.twin}' is none of {', '.join(TWINS)}")
         return self.robot.build_twin(backend=self.parameters.twin)
 
     def health(self) -> Health:

@@ -289,7 +289,7 @@ class Worker:
         load([*PLUGINS, ACTUATORS] if values["actuators"] else PLUGINS)
         try:
             load([INVERSE])
-            inverse = bool(values["actuators"])
+            inverse = {each["kind"] for each in values["actuators"]} == {"cable"}  # to chambers it gives no pressure
         except (ImportError, RuntimeError):
             inverse = False
         self._given = values, arrays
