@@ -28,6 +28,7 @@ from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import STATIONS
 from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_holder import Held
 from soft_twin.inverse.plate_rest import Measured, straight_rest
 from soft_twin.robots.alignment_file import read_alignment, write_alignment
@@ -370,19 +371,7 @@ class PoseToCables(ManagedNode):
             response.message = str(error)
             return response
         self._holder.adopt(alignment)
-        kept = self.parameters.alignment
-        response.success, response.message = (
-            True,
-            (
-                f"aligned: the IMUs are turned by {np.degrees(alignment.apart):.2f}° against each other, by "
-                f"{len(alignment.rests)} attitudes of the base; tare again; "
-                + (
-                    f"written to {kept}"
-                    if kept
-                    else "to keep it, start the node with the parameter alignment:=FILE.yaml"
-                )
-            ),
-        )
+        response.success, response.message = True, _aligned(alignment, self.parameters.alignment)
         return response
 
     def _fem(self) -> FemPlate:
@@ -424,6 +413,12 @@ class PoseToCables(ManagedNode):
         response.coordinates = [float(value) for value in displacements]
         response.orientation_error = float(np.hypot(*(np.array(reached) - (pitch, roll))))
         return response
+
+
+def _aligned(alignment: Alignment, kept: str) -> str:
+    turned = f"the IMUs are turned by {np.degrees(alignment.apart):.2f}° against each other"
+    where = f"written to {kept}" if kept else "to keep it, start the node with the parameter alignment:=FILE.yaml"
+    return f"aligned: {turned}, by {len(alignment.rests)} attitudes of the base; tare again; {where}"
 
 
 def main() -> int:

@@ -1,5 +1,7 @@
 """The solver's node in this process: gravity looked ahead by the rates that the base turns with."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -74,3 +76,9 @@ def test_gravity_is_looked_ahead_where_it_is_asked_for(loop):
     for _ in range(5):
         still = loop.command([0.0, 0.0, 0.0])
     np.testing.assert_allclose(still, upright, atol=1e-3)
+
+
+def test_mechanics_that_are_not_known_are_named():
+    command = [sys.executable, "-m", "soft_twin_ros.gravity_to_actuators", "--ros-args", "-p", "twin:=mujoco"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.returncode == 2 and "parameter twin: 'mujoco' is none of fem, sofa" in result.stderr

@@ -14,6 +14,7 @@ back is allowed half as far with each step, one that goes on further again.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -230,8 +231,12 @@ class Inverse:
         return step, self._advance(step, np.zeros(self.twin.actuator_count))
 
     def _advance(self, step: Linearisation, efforts: np.ndarray) -> float:
+        return self._tracked(partial(self.twin.advance, step, efforts))
+
+    def _tracked(self, advance: Callable[[float], float]) -> float:
+        """What a step of the twin asks for [m], which takes the largest movement [m]; where the tip went is noted."""
         before = self.twin.tip
-        moved = self.twin.advance(step, efforts, self._stride.length)
+        moved = advance(self._stride.length)
         self._stride.note(self.twin.tip - before)
         return moved
 

@@ -6,10 +6,10 @@ integrated in the bend, so that the model's own inverse carries it to the cables
     asked = reference + c,   ċ = ω (expected − seen),   expected: the reference after a lag τ, as of body and drives.
 
 The reference goes straight from one target to the next, no faster than the winches can follow, and gathers speed no
-faster than leaves the plate's IMU believed. So nothing is wound up
-while the plate is on its way, and a model that is right is left alone. Whatever the model says, cables are told no more
-than their limits of displacement and rate allow. The integral stands still where these bind, where the cables can do no
-more, and where nothing is seen; it is never more than `largest`.
+faster than leaves the plate's IMU believed. So nothing is wound up while the plate is on its way, and a model that is
+right is left alone. Whatever the model says, cables are told no more than their limits of displacement and rate allow.
+The integral stands still where these bind, where the cables can do no more, and where nothing is seen; it is never more
+than `largest`.
 """
 
 from dataclasses import dataclass

@@ -5,13 +5,13 @@ lower priorities, and how near the efforts stay to the last ones.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from soft_twin.inverse.goals import Goal, PositionGoal
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.twins.base import Linearisation
-from soft_twin.twins.sofa.twin import Move
 
 FREE = 1e9  # [N], [Pa], [m] or [m³]: no limit
 
@@ -30,14 +30,8 @@ class SofaInverse(Inverse):
         taken_up = twin.softness * twin.efforts
         limits = np.column_stack([*self._effort_bounds(), lowest - taken_up, highest - taken_up])
         here, move = twin.inverse_step(gravity, own[0].target, np.clip(limits, -FREE, FREE))
-        return here, self._take(move)
+        return here, self._tracked(partial(self.twin.take, move))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
         here, move = self.twin.loaded_step(gravity, np.zeros(self.twin.actuator_count))
-        return here, self._take(move)
-
-    def _take(self, move: Move) -> float:
-        before = self.twin.tip
-        moved = self.twin.take(move, self._stride.length)
-        self._stride.note(self.twin.tip - before)
-        return moved
+        return here, self._tracked(partial(self.twin.take, move))
