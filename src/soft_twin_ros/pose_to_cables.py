@@ -144,6 +144,8 @@ class PoseToCables(ManagedNode):
             return Health(WARN, f"open loop: {held.open_because}", values)
         if not held.tick.reachable:
             return Health(WARN, "out of the model's reach: the last command is held", values)
+        if stops := self._twin_now().stops:
+            return Health(WARN, f"the plate is at its stops: {', '.join(stops)}", values)
         if held.tick.at_largest:
             return Health(
                 WARN, "the plate does not come to where it should be: at a stop, or far from its model", values
@@ -319,7 +321,10 @@ class PoseToCables(ManagedNode):
             actuators=list(self.robot.cable_names),
             efforts=[NAN] * len(tick.displacements),
             coordinates=[float(value) for value in tick.displacements],
-            active_limits=[f"{name} displacement or rate" for name, binds in limited if binds],
+            active_limits=[
+                *(f"{name} displacement or rate" for name, binds in limited if binds),
+                *self._twin_now().stops,
+            ],
             error=NAN,
             orientation_error=error,
             converged=tick.progress >= 1.0,

@@ -9,6 +9,7 @@ import yaml
 
 import soft_twin
 from soft_twin.errors import DescriptionError, InputError, UsageError
+from soft_twin.mechanics.constraints import SelfContact
 from soft_twin.mechanics.materials.infill import solid_modulus, young_modulus
 from soft_twin.resources import folder
 
@@ -159,3 +160,44 @@ def test_the_necks_modulus_is_that_of_its_infill():
     for wrong in ((1.1, 0.001, 0.02), (0.5, 0.011, 0.02), (0.5, 0.0, 0.02)):
         with pytest.raises(InputError):
             young_modulus(*wrong)
+
+
+def narrow(robot):
+    """Joints of 1.5 mm between links of 18.5 mm."""
+    for body in (robot["body"], robot["emulated"], robot["sofa"]):
+        for layer in body["mesh"]["stack"]["layers"]:
+            joint = len(layer["rings"]) == 1
+            layer |= {"length": 0.0015 if joint else 0.0185, "divisions": 1}
+
+
+def test_a_neck_stops_where_its_links_meet(load):
+    plate = load(narrow).build_twin("fem")
+    passing = load(lambda robot: narrow(robot) or robot.pop("self_contact")).build_twin("fem")
+    (links,) = (each for each in plate.twin.model.constraints if isinstance(each, SelfContact))
+    told = [np.array([pull, 0.0, 0.0]) for pull in (0.005, 0.04)]
+    found, free = ([model.orientation(each)[0] for each in told] for model in (plate, passing))
+    assert found[0] == pytest.approx(free[0], abs=1e-9)  # not yet
+    assert links.penetration(plate.twin.points) < 1e-7 < 1e-4 < links.penetration(passing.twin.points)
+    assert plate.twin.efforts[0] > 1.05 * passing.twin.efforts[0]
+    assert plate.twin.stops == ("the body presses on itself",) and passing.twin.stops == ()
+
+
+def test_out_of_reach_says_that_links_have_met(load):
+    plate = load(narrow).build_twin("fem")
+    with pytest.raises(InputError, match=r"out of reach: as far as it goes that way is .*, where the body presses on"):
+        plate.displacements(np.radians(70.0), 0.0)
+    held = plate.tick(np.radians(70.0), 0.0)
+    assert "the body presses on itself" in held.active_limits
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"nodes": "links"}, "robot.self_contact: no node group 'links'"),
+        ({"nodes": "steps", "margin": 0.0}, "robot.self_contact.margin"),
+        ({"node": "steps"}, "robot.self_contact.node"),
+    ],
+)
+def test_stops_that_cannot_be_are_named(load, given, told):
+    with pytest.raises(DescriptionError, match=told):
+        load(lambda robot: robot.update(self_contact=given)).build_model()

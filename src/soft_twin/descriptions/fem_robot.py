@@ -106,6 +106,17 @@ class FemImu(Imu):
     )
 
 
+class FemSelfContact(Part):
+    """Where the body may touch itself, without friction: stops between its links, or anywhere."""
+
+    nodes: Annotated[str | None, NAMED] = Field(
+        default=None, description="surface, group or volume of it that may; without: all of its surface"
+    )
+    margin: Annotated[float | None, Number(1e-6, 1.0, "m")] = Field(
+        default=None, description="from which its faces feel each other; without: 0.005 of its size"
+    )
+
+
 class FemSofa(Part):
     """How the body is cut into linear tetrahedra, which SOFA's twin is of."""
 
@@ -128,6 +139,7 @@ class FemRobot(Part):
     valves: Valves | None = Field(default=None, description="that fill the chambers; without: a twin alone")
     imus: tuple[FemImu, ...] = Field(default=(), max_length=20, description="that measure gravity")
     obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
+    self_contact: FemSelfContact | None = Field(default=None, description="of the body; without: it passes itself")
     frames: dict[Annotated[str, NAME], NamedFrame] = Field(max_length=100, description="by name; one is `tip`")
     target: FrameTarget
     posture: Literal["free", "arc"] = Field(

@@ -75,7 +75,8 @@ class Solution(CableWords):
         error: how far the worst of the first goals is missed [m] or [rad]: the distance of the tip from a target.
         converged: the iteration settled: the next step would move no node by more than STEADY.
         reachable: the first goals are met within their tolerances, 0.1 mm for a place.
-        active_limits: limits that bind, such as "cable_3 displacement max"; a slack cable is no limit.
+        active_limits: limits that bind, such as "cable_3 displacement max"; a body that presses on itself counts, a
+            slack cable does not.
         iterations: linearisations that it took.
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
@@ -258,7 +259,7 @@ class Inverse:
             error=max(miss for miss, _ in misses),
             converged=moved < STEADY,
             reachable=all(miss < tolerance for miss, tolerance in misses),
-            active_limits=tuple(name for names in binding for name in names),
+            active_limits=(*(name for names in binding for name in names), *self.twin.stops),
             iterations=iterations,
             residual=step.residual,
             optimality=moved,

@@ -77,7 +77,7 @@ class FemPlate(PlateModel):
             nearest, asked = np.degrees(self.now), np.degrees([pitch, roll])
             raise InputError(
                 f"pitch {asked[0]:.4g}°, roll {asked[1]:.4g}° is out of reach: as far as it goes that way is "
-                f"{nearest[0]:.4g}°, {nearest[1]:.4g}°"
+                f"{nearest[0]:.4g}°, {nearest[1]:.4g}°" + "".join(f", where {each}" for each in self.twin.stops)
             )
         return found.coordinates
 

@@ -8,6 +8,7 @@ sym(g rᵀ) − (g·r) I to the block of a plate's rotation. A plate is two more
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -197,6 +198,16 @@ class Coupling:
         self._extended = unknowns.extended(self._touching)
         self._addresses = matrix.addresses(self._extended)
         self._find_columns()
+
+    def take(self, chosen: np.ndarray) -> "Coupling":
+        """Of some of the groups, (m',) indices."""
+        (offsets, strides, data), some = self.direct, copy(self)
+        some.on_plates, some.direct = self.on_plates[chosen], (offsets[chosen], strides[chosen], data)
+        own = (np.cumsum(self.on_plates) - 1)[chosen[some.on_plates]]
+        some._touching, some._extended, some._plates = self._touching[own], self._extended[own], self._plates[own]
+        some._columns, some._turning = self._columns[own], self._turning[own]
+        some._addresses = tuple(each[own] for each in self._addresses)
+        return some
 
     def add(self, blocks: np.ndarray, pose: Pose) -> None:
         """Add the blocks (m, k, k, 3, 3), of which b ≤ a count, of all groups."""

@@ -22,7 +22,7 @@ class FaceShape:
     """Shape functions of faces with k = 3, 4, 6 or 8 nodes: corners first, then the middles of the sides.
 
     Attributes:
-        middle: (2,) coordinates of the face's middle.
+        middle, places: coordinates of the face's middle (2,), and of its nodes (k, 2).
         powers: (k, 2) of the two coordinates in each term of their polynomials.
     """
 
@@ -38,8 +38,8 @@ class FaceShape:
         after = np.roll(corners, -1, axis=0)
         self.middle = corners.mean(axis=0)
         self._corners, self._along = corners, after - corners
-        places = corners if nodes < 6 else np.vstack([corners, 0.5 * (corners + after)])
-        self._nodal = np.linalg.inv(self._monomials(places, (0, 0)))
+        self.places = corners if nodes < 6 else np.vstack([corners, 0.5 * (corners + after)])
+        self._nodal = np.linalg.inv(self._monomials(self.places, (0, 0)))
 
     def values(self, places: np.ndarray) -> np.ndarray:
         """(p, k) at coordinates (p, 2)."""

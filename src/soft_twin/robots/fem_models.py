@@ -14,7 +14,7 @@ from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.actuators.muscles import Muscles
 from soft_twin.mechanics.body import Body, Material, nodes_of
 from soft_twin.mechanics.cables import Cables, off_plane
-from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate
+from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate, SelfContact
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
 from soft_twin.mechanics.materials import energy_named
@@ -64,6 +64,8 @@ class FemBuilder:
             self._at(lambda each=each: _contact(body, each, friction), "obstacles", i)
             for i, each in enumerate(self.description.obstacles)
         ]
+        if (own := self.description.self_contact) is not None:
+            constraints.append(self._at(lambda: _self_contact(body, own), "self_contact"))
         actuators = self._actuators(body, self.description.emulated.cable_friction if friction else 0.0)
         return self._at(lambda: Model(body, [Gravity()], constraints, actuators=actuators), "body")
 
@@ -225,6 +227,12 @@ def _bundle(mesh: Mesh, muscle: "descriptions.Muscle") -> list[tuple[np.ndarray,
     """Cells and directions of each of a muscle's families of fibres."""
     cells = np.arange(len(mesh.cells)) if muscle.volume is None else mesh.volume(muscle.volume)
     return [(cells, family[cells]) for family in fibre_directions(mesh, muscle)]
+
+
+def _self_contact(body: Body, description: "descriptions.FemSelfContact") -> SelfContact:
+    contact = SelfContact(description.nodes, description.margin)
+    contact.attach(body)  # as the model does: what is wrong with it is told here
+    return contact
 
 
 def _contact(body: Body, obstacle: "descriptions.Obstacle", friction: bool) -> Contact:

@@ -123,6 +123,11 @@ class FemRobot(DrivenRobot):
         return self.description.obstacles
 
     @property
+    def touches(self) -> bool:
+        """Whether its body may press on something, be it on itself."""
+        return bool(self.obstacles) or self.description.self_contact is not None
+
+    @property
     def emulated(self) -> Mismatch:
         """How the emulated robot differs from the twin."""
         return Mismatch(**{key: value for key, value in dict(self.description.emulated).items() if key != "mesh"})
@@ -163,11 +168,11 @@ class FemRobot(DrivenRobot):
         return FemBuilder(self, emulated=True).model()
 
     def build_twin(self, model: str | None = None, backend: str = "fem", **choices: Any) -> "Twin | PlateModel":
-        """A twin of it, in contact with its obstacles, if there are any; choices as in `build_model`.
+        """A twin of it, in contact with its obstacles and itself, if it is said to be; choices as in `build_model`.
 
         Args:
             model: of PLATE_MODELS, for one that answers pitch and roll of its plate instead; see `plate_models.py`.
-            backend: "fem", or "sofa" for one whose mechanics are SOFA's, of linear tetrahedra and without obstacles.
+            backend: "fem", or "sofa" for one whose mechanics are SOFA's, of linear tetrahedra and without contact.
 
         Raises:
             DescriptionError: see build_model; or what the model asks for is not so.
@@ -187,7 +192,7 @@ class FemRobot(DrivenRobot):
             raise UsageError(f"no twin '{backend}' of robot '{self.name}': there are fem, sofa")
         model = self.build_model(**choices)
         length = float(model.body.mesh.size.max())
-        kind = ContactTwin if self.obstacles else FemTwin
+        kind = ContactTwin if self.touches else FemTwin
         return kind(model, length, self.build_frames(model.body))
 
     def build_plate_holder(self, model: str = "fem", gains: "PlateGains | None" = None) -> "PlateHolder":

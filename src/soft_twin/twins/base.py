@@ -113,6 +113,11 @@ class Twin(ABC):
         """The efforts, as they are called where all actuators are cables."""
         return self.efforts
 
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """What keeps the body from going on in the current state, beside its actuators' limits, in words."""
+        return ()
+
     @abstractmethod
     def reset(self) -> None:
         """Back to the undeformed, unloaded state."""

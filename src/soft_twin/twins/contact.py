@@ -1,4 +1,4 @@
-"""The finite element twin of a body that may press on rigid obstacles.
+"""The finite element twin of a body that may press on rigid obstacles, or on itself.
 
 A contact is rows g(x) ≥ 0 with multipliers λ ≥ 0, the forces, and J = ∂g/∂x. A Newton step with efforts e, X(e) of the
 free body, becomes X(e) + Y λ with Y = K⁻¹ Jᵀ, where 0 ≤ λ ⟂ g + J X(e) + W λ ≥ 0, W = J Y: a quadratic program as
@@ -19,6 +19,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows, stacked
+from soft_twin.mechanics.contact.self_contact import SelfContact
 from soft_twin.solvers.equilibrium import GAP_TOLERANCE, REGULARISATION
 from soft_twin.twins.base import Linearisation
 from soft_twin.twins.finite_element import FemLinearisation, FemTwin, NewtonStep
@@ -113,6 +114,12 @@ class ContactTwin(FemTwin):
         """(3,) what all obstacles together push the body with in the current state [N]."""
         rows = self.model.rows(self.points, self._multipliers)
         return self._multipliers.reactions(rows, self.points).sum(axis=0)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        pairs = zip(self.model.constraints, self._multipliers, strict=True)
+        itself = any(isinstance(each, SelfContact) and any(known.values()) for each, known in pairs)
+        return ("the body presses on itself",) if itself else ()
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None

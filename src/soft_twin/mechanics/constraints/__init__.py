@@ -9,8 +9,9 @@ from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.contact.contact import Contact
 from soft_twin.mechanics.contact.lumen import Lumen
 from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
+from soft_twin.mechanics.contact.self_contact import SelfContact
 
 __all__ = [
     "Box", "Constraint", "Contact", "Cylinder", "Driven", "Lumen", "Multipliers", "Obstacle", "Plane", "Prescribed",
-    "RigidPlate", "Rows", "Sphere",
+    "RigidPlate", "Rows", "SelfContact", "Sphere",
 ]  # fmt: skip

@@ -96,9 +96,10 @@ class Faces:
         gaps = np.einsum("mi,mi->m", np.einsum("mk,mki->mi", values, corners[faces]) - starts, leaning)
         return Met(points, faces, gaps, places[good], values, gradients, leaning, G), outside[good]
 
-    def first(self, met: Met, outside: np.ndarray, beside: bool = False) -> Met:
+    def first(self, met: Met, outside: np.ndarray, fold: float = EXTENSION, beside: bool = False) -> Met:
         """Those within reach that are on the surface, as far as they lie `outside` (m,) of their faces: the nearest of
-        each point, and what is behind it at a fold. `beside`: points that only extended faces are before count, too."""
+        each point, and what is behind it at a fold, no further outside of it than `fold`. `beside`: points that only
+        extended faces are before count, too."""
         good = (np.abs(met.gaps) <= self._reach) & (np.einsum("mi,mi->m", met.leaning, met.leaning) < FACING**-2)
         met, outside = met.take(good), outside[good]
         sizes = np.abs(met.gaps) + np.where(outside <= ON_EDGE, 0.0, 2.0 * self._reach if beside else np.inf)
@@ -106,7 +107,9 @@ class Faces:
         points, starts = np.unique(met.points[order], return_index=True)
         nearest = order[starts]
         surface = np.where(np.isfinite(sizes[nearest]), met.gaps[nearest], np.inf)
-        return met.take(met.gaps >= surface[np.searchsorted(points, met.points)] - FLAT * self._reach)
+        chosen = (outside <= fold) & (met.gaps >= surface[np.searchsorted(points, met.points)] - FLAT * self._reach)
+        chosen[nearest] |= np.isfinite(sizes[nearest])
+        return met.take(chosen)
 
     def normals(self, corners: np.ndarray) -> np.ndarray:
         """(f, 3) outward in the middle of faces with nodes at (f, k, 3), as long as twice or four times their area."""
