@@ -76,3 +76,9 @@ def test_two_motors_with_one_id_and_swapped_phases_move_nothing_far():
     with pytest.raises(DeviceError, match="no feedback"):  # from motor 6, which says that it is motor 5
         winches.control.enable()
     assert np.abs(winches.run(20 * DT, np.full(6, 0.005))).max() == 0.0
+
+
+@pytest.mark.parametrize("device", ["/dev/ttyACM7", "lab/valves:502"])
+def test_a_path_is_no_address_of_a_valve_terminal(device):
+    with pytest.raises(DeviceError, match=f"no valve terminal at '{device}': expected host, host:port"):
+        open_valves("modbus", device, 1)

@@ -203,6 +203,8 @@ def open_device(device: str, count: int, clock: Clock = SYSTEM) -> ModbusValves:
         DeviceError: nobody answers there.
     """
     host, _, port = device.partition(":")
+    if "/" in host:
+        raise DeviceError(f"no valve terminal at '{device}': expected host, host:port, or a link to one")
     if port and not (port.isdigit() and 0 < int(port) < 65536):
         raise DeviceError(f"Modbus device '{device}': expected host or host:port, with a port of 1…65535")
 
