@@ -1,4 +1,5 @@
-"""The action `calibrate` of the node that compensates for gravity: E, density and damping by a recorded release."""
+"""The action `calibrate` of the node that compensates for gravity: E, density and damping by a recorded release, or the
+friction of the cables by a recording in which they bend the body."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class CalibrationActions(Errands):
             raise InputError(f"{simulations} simulations: expected at most {MOST}")
         self.stop()
         namespace = request.robot_namespace.strip("/") or self.node.get_namespace().strip("/")
-        self._process = TuningProcess(self.node.robot.path, recording, namespace, dt, simulations)
+        self._process = TuningProcess(self.node.robot.path, recording, namespace, dt, simulations, request.friction)
 
     def ending(self) -> tuple[bool, str] | None:
         try:

@@ -62,3 +62,10 @@ def test_a_search_that_is_killed_is_told_and_one_that_is_stopped_is_gone(robot, 
         ended(process)
     process.stop()
     assert not process._process.is_alive()
+
+
+def test_friction_asks_for_what_the_winches_do(robot, recording):
+    process = TuningProcess(robot.path, recording, "slender", dt=0.1, friction=True)
+    with pytest.raises(RecordingError, match="no topic cables/state"):
+        ended(process)
+    process.stop()

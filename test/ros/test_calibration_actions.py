@@ -52,7 +52,7 @@ def goal(tmp_path):
 
 def test_a_search_is_followed_to_its_end(actions, goal):
     actions.begin("calibrate", goal)
-    assert Search.begun[0].arguments[2:] == ("left", 0.02, 8)
+    assert Search.begun[0].arguments[2:] == ("left", 0.02, 8, False)
     assert actions.ending() is None
     feedback = actions.filled(CalibrateRelease.Feedback())
     assert (feedback.stage, feedback.progress) == ("computing", 0.5)
@@ -62,6 +62,12 @@ def test_a_search_is_followed_to_its_end(actions, goal):
     result = actions.filled(CalibrateRelease.Result())
     assert dict(zip(result.names, result.values, strict=True)) == VALUES
     assert result.distance == 4e-4 and list(result.uncertainties) == [0.01] * 4
+
+
+def test_friction_is_looked_for_where_it_is_asked_for(actions, goal):
+    goal.friction = True
+    actions.begin("calibrate", goal)
+    assert Search.begun[0].arguments[2:] == ("left", 0.02, 8, True)
 
 
 def test_a_search_that_fails_says_why_and_leaves_nothing(actions, goal):

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,13 @@ class TuningProcess:
     """
 
     def __init__(
-        self, robot: Path, recording: Path, namespace: str, dt: float = DT, simulations: int = SIMULATIONS
+        self,
+        robot: Path,
+        recording: Path,
+        namespace: str,
+        dt: float = DT,
+        simulations: int = SIMULATIONS,
+        friction: bool = False,
     ) -> None:
         """`robot`: its description. The others: those of `read_release` and `tune`."""
         self.stage, self.progress = READING, 0.0
@@ -46,7 +53,8 @@ class TuningProcess:
         self._ended: Found | SoftTwinError | None = None
         context = multiprocessing.get_context("spawn")
         self._pipe, end = context.Pipe(duplex=False)
-        arguments = end, robot, recording, namespace, dt, simulations
+        options = {"dt": dt, "simulations": simulations, "friction": friction}
+        arguments = end, robot, recording, namespace, options
         self._process = context.Process(target=_search, args=arguments, daemon=True)
         self._process.start()
         end.close()
@@ -80,9 +88,8 @@ class TuningProcess:
         self.stage, self.progress = said, min(self._told / self._simulations, 1.0)
 
 
-def _search(
-    pipe: Connection, robot: Path, recording: Path, namespace: str, dt: float, simulations: int
-) -> None:  # in the child
+def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, options: dict[str, Any]) -> None:
+    """What the child does."""
     from soft_twin.calibration.release import read_release
     from soft_twin.calibration.tune import tune
 
@@ -90,8 +97,8 @@ def _search(
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:
         release = read_release(recording, namespace)
-        tuned = tune(robot, release, dt=dt, simulations=simulations, say=pipe.send)
-        apart = np.linalg.norm(tuned.tips - release.at_steps(dt)[:, 0], axis=1)
+        tuned = tune(robot, release, say=pipe.send, **options)
+        apart = np.linalg.norm(tuned.tips - release.at_steps(options["dt"])[:, 0], axis=1)
         pipe.send(Found(tuned, float(np.sqrt((apart**2).mean()))))
     except SoftTwinError as error:
         pipe.send(error)
