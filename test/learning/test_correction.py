@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import soft_twin.learning
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
-from soft_twin.learning.training import WarpTraining
+from soft_twin.learning.training import WarpTraining, train_shapes
 
 PLANE, TRIANGLES = sheet(13, 13)
 PRESSURES = np.linspace(0.0, 3000.0, 5)
@@ -121,3 +121,20 @@ def test_distances_are_to_the_surface_not_to_its_points():
     np.testing.assert_allclose(surface_distances(points, PLANE, TRIANGLES), 0.02, atol=1e-12)
     beyond = surface_distances(np.array([[1.5, 0.5, 0.0]]), PLANE, TRIANGLES)
     assert beyond[0] == pytest.approx(0.5, abs=0.04)
+
+
+def test_what_symmetries_say_is_trained_on_and_not_asked_again():
+    inputs, random = 2.0 * inflation_shares(2, 40) - 1.0, np.random.default_rng(3)
+    outputs = np.column_stack([inputs[:, 0] + inputs[:, 1] ** 2, inputs[:, 1] + inputs[:, 0] ** 2])
+    turned = [(inputs[:, ::-1], outputs[:, ::-1])]
+    alone, unseen = train_shapes(inputs, outputs, 2, epochs=300)
+    network, unknown = train_shapes(inputs, outputs, 2, epochs=300, turned=turned)
+    assert len(unseen) == 12
+    assert set(unknown) <= set(unseen)
+    own = np.setdiff1d(np.arange(40), unseen)
+    assert not any((np.abs(inputs[own][:, ::-1] - inputs[row]).max(axis=1) < 1e-6).any() for row in unknown)
+    asked = random.uniform(-1.0, 1.0, (200, 2))
+    swapped = [
+        np.abs(np.asarray(each(asked))[:, ::-1] - np.asarray(each(asked[:, ::-1]))).mean() for each in (alone, network)
+    ]
+    assert swapped[1] < swapped[0]

@@ -15,6 +15,7 @@ from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
 from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
+from soft_twin.learning.symmetry import symmetries
 from soft_twin.learning.training import SHAPE_EPOCHS, Frames, Say, WarpTraining, Weights, train_shapes, train_warp
 
 
@@ -28,7 +29,7 @@ def learn_shapes(
     epochs: int = SHAPE_EPOCHS,
     say: Say | None = None,
 ) -> tuple[ShapeModel, float]:
-    """N_fk of simulations, and its mean error on those that it was not trained on [mm].
+    """N_fk of simulations and of what they say by symmetry, and its mean error on those it was not trained on [mm].
 
     Raises:
         MeshError: the surface cannot be flattened.
@@ -41,7 +42,11 @@ def learn_shapes(
     spread = float(offsets.std())
     draft = ShapeModel(limits, inflation, Folded([], []), mean, spread)
     inputs = np.asarray(draft.inputs_of(simulations.pressures))
-    network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say)
+    turned = [
+        (each.inputs(inputs), (MM * fit.fit(each.shapes(simulations.points)) - mean).reshape(len(control), -1) / spread)
+        for each in symmetries(surface.points, inputs, simulations.points)
+    ]
+    network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned)
     found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
     return ShapeModel(limits, inflation, network, mean, spread), float(np.linalg.norm(errors, axis=-1).mean())

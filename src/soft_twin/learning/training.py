@@ -4,7 +4,7 @@ Lengths are in millimetres. The warp: Adam with the rate 1e-3, at most 150 epoch
 nothing along a cosine, 1000 epochs. An epoch is one compiled loop over its batches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,12 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from scipy.spatial import cKDTree
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.input_map import MarkerMatch, ScanMatch
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
 from soft_twin.learning.networks import Folded, Perceptron
+from soft_twin.learning.symmetry import SAME_INPUT
 from soft_twin.learning.warp import WIDTH, incompatibility, warped
 
 if TYPE_CHECKING:
@@ -132,8 +134,18 @@ def train_shapes(
     seed: int = 0,
     epochs: int = SHAPE_EPOCHS,
     say: Say | None = None,
+    turned: Sequence[tuple[np.ndarray, np.ndarray]] = (),
 ) -> tuple[Folded, np.ndarray]:
-    """N_fk on 7 of 10 of its pairs (m, a), (m, s), all of order 1, and the numbers of the others.
+    """N_fk on 7 of 10 of its pairs (m, a), (m, s), all of order 1, and the numbers of those that it does not know.
+
+    Args:
+        inputs: (m, a).
+        outputs: (m, s).
+        layers: hidden ones.
+        seed: of the network, its batches, and which pairs are trained on.
+        epochs: with n times as many pairs by symmetries, by √n fewer.
+        say: is called with a line of progress.
+        turned: the same pairs as each symmetry has them; those of pairs that are trained on are trained on, too.
 
     Raises:
         ConvergenceError: it diverges.
@@ -141,17 +153,26 @@ def train_shapes(
     random = np.random.default_rng(seed)
     order = random.permutation(len(inputs))
     own, unseen = np.split(order, [max(2, round(TRAINED * len(inputs)))])
-    x, y = jnp.asarray(inputs[own], jnp.float32), jnp.asarray(outputs[own], jnp.float32)
+    pairs = [(inputs, outputs), *turned]
+    x, y = (jnp.asarray(np.vstack([each[own] for each in kind]), jnp.float32) for kind in zip(*pairs, strict=True))
+    epochs = max(1, round(epochs / np.sqrt(len(pairs))))
     sizes = [inputs.shape[1], *[SHAPE_NEURONS] * layers, outputs.shape[1]]
     network = Perceptron(sizes, jax.random.key(seed), smooth=True)
 
     def loss(network: Perceptron, batch: jax.Array) -> jax.Array:
         return ((network(x[batch]) - y[batch]) ** 2).mean()
 
-    batch = min(SHAPES_IN_BATCH, len(own))
-    rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(own) // batch))
-    network = descend(network, loss, len(own), batch, epochs, random, "shapes", say, rate)
-    return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(unseen)
+    batch = min(SHAPES_IN_BATCH, len(x))
+    rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(x) // batch))
+    network = descend(network, loss, len(x), batch, epochs, random, "shapes", say, rate)
+    return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(_unknown(inputs, unseen, np.asarray(x)))
+
+
+def _unknown(inputs: np.ndarray, rows: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Those of rows whose inputs are not among the trained ones, which symmetries may have brought there; all, where
+    there are none."""
+    away, _ = cKDTree(trained).query(inputs[rows])
+    return rows[away > SAME_INPUT] if (away > SAME_INPUT).any() else rows
 
 
 def train_warp(
