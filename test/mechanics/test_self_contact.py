@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import soft_twin
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.constraints import Prescribed, SelfContact
@@ -136,3 +137,13 @@ def test_their_curvature_is_that_of_the_forces_where_gaps_stay(aslant):
 def test_what_cannot_be_is_named(choices, error, told):
     with pytest.raises(error, match=told):
         SelfContact(**choices).attach(columns("hex8"))
+
+
+@pytest.mark.parametrize("name", ["membrane", "finger", "arm", "slender"])
+def test_undeformed_robots_touch_nothing(name):
+    """Walls of 2 mm in a body of 320 mm, bellows, tubes: all faces are watched."""
+    body = soft_twin.load_robot(name).build_model().body
+    contact = SelfContact()
+    contact.attach(body)
+    assert contact.rows(body.mesh.nodes, {}) is None
+    assert contact.penetration(body.mesh.nodes * [1.02, 0.98, 1.01]) == 0.0

@@ -96,13 +96,14 @@ class Faces:
         gaps = np.einsum("mi,mi->m", np.einsum("mk,mki->mi", values, corners[faces]) - starts, leaning)
         return Met(points, faces, gaps, places[good], values, gradients, leaning, G), outside[good]
 
-    def first(self, met: Met, outside: np.ndarray, fold: float = EXTENSION, beside: bool = False) -> Met:
+    def first(self, met: Met, outside: np.ndarray, fold: float = EXTENSION, beside: float = 0.0) -> Met:
         """Those within reach that are on the surface, as far as they lie `outside` (m,) of their faces: the nearest of
-        each point, and what is behind it at a fold, no further outside of it than `fold`. `beside`: points that only
-        extended faces are before count, too."""
+        each point, and what is behind it at a fold, no further outside of it than `fold`. Points that only extended
+        faces are before count where these are nearer than `beside` [m]."""
         good = (np.abs(met.gaps) <= self._reach) & (np.einsum("mi,mi->m", met.leaning, met.leaning) < FACING**-2)
         met, outside = met.take(good), outside[good]
-        sizes = np.abs(met.gaps) + np.where(outside <= ON_EDGE, 0.0, 2.0 * self._reach if beside else np.inf)
+        extended = np.where(np.abs(met.gaps) < beside, 2.0 * self._reach, np.inf)
+        sizes = np.abs(met.gaps) + np.where(outside <= ON_EDGE, 0.0, extended)
         order = np.lexsort((sizes, met.points))
         points, starts = np.unique(met.points[order], return_index=True)
         nearest = order[starts]

@@ -26,8 +26,10 @@ from soft_twin.mesh.faces import FaceShape
 from soft_twin.mesh.mesh import boundary_faces, surface_triangles
 
 MARGIN = 0.005  # of the body's size: faces nearer than this have rows
+BESIDE = 4.0  # margins: as near to a face's extension a point may be that is before no face
 DEEP = 0.1  # of the body's size: as deep in it a point still has a row
 OPPOSITE = 0.25  # of the body's size: so far before a point of the undeformed body, or behind it, faces are its own
+THINNEST = 1e-5  # of the body's size: no wall is thinner
 INSIDE = 0.5  # of the way from a node to its face's middle, that a point is
 FOLD = 0.05  # of a face's height: so near to a neighbour, both may be before a point
 SMOOTH = 0.85  # cosine: normals of neighbours that turn less are of one side
@@ -66,7 +68,7 @@ class SelfContact(Constraint):
         self._looked = np.full_like(rest, np.nan)
         self._candidates = self._look(rest, OPPOSITE * size)
         met, _ = self._met(rest, OPPOSITE * size)
-        behind = met.gaps < -self._margin
+        behind = met.gaps < -THINNEST * size
         self._never, self._coupled = (self._with_neighbours(met.take(which)) for which in (behind, ~behind))
         self._faces = Faces(faces, max(DEEP * size, self._margin))
 
@@ -112,7 +114,7 @@ class SelfContact(Constraint):
             return self._last[1]
         if not np.abs(x - self._looked).max() < SKIN * self._margin and np.isfinite(x).all():
             self._looked, self._candidates = x.copy(), self._look(x, (1.0 + 2.0 * SKIN) * self._margin)
-        met = self._faces.first(*self._met(x, self._margin), fold=FOLD, beside=True)
+        met = self._faces.first(*self._met(x, self._margin), fold=FOLD, beside=BESIDE * self._margin)
         self._last = x.copy(), met.take(met.gaps < self._margin)
         return self._last[1]
 
@@ -130,6 +132,11 @@ class SelfContact(Constraint):
         points, faces = self._faces.near(corners, cKDTree(starts))
         own = points // len(self._shares)
         good = (self._ranks[own] <= self._ranks[faces]) & ((directions[own] * directions[faces]).sum(axis=1) < 0.0)
+        points, faces, own = points[good], faces[good], own[good]
+        (centres, radii), along = self._faces.balls(corners), directions[own]
+        away = centres[faces] - starts[points]
+        ahead = (away * along).sum(axis=1)
+        good = (ahead - radii[faces] < far) & ((away * away).sum(axis=1) - ahead**2 < radii[faces] ** 2)
         points, faces, own = points[good], faces[good], own[good]
         good = _nearest(corners[faces], starts[points], directions[own]) < far
         good &= ~(nodes[faces][:, :, None] == nodes[own][:, None]).any(axis=(1, 2))
