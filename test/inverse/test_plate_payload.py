@@ -73,6 +73,29 @@ def test_a_payload_that_falls_off_is_missed_within_a_second(observer, stands):
     assert watched(observer, stands["bent", 0.0], 1.0).mass < 0.02
 
 
+def test_cables_that_rub_are_told_from_a_payload(robot, stands):
+    """Winches read more than what pulls at the plate where they have wound in, and less where they have let out."""
+    observer, friction, way = PayloadObserver(robot.build_twin("fem")), 0.1, np.array([1e-3, -1e-3, -1e-3])
+
+    def watched_after(name, payload, slid):
+        gravity, sight, tensions = stands[name, payload]
+        observer.slide(np.zeros(3))
+        observer.slide(slid)
+        observer.follow(gravity, sight.bend, tensions)
+        anchors, leaves = observer.plate.twin.actuators.parts[0].cables, [0.0, 0.0, 1.0]
+        along = anchors.lengths_and_directions(observer.plate.twin.points)[1]
+        read = tensions * np.exp(friction * np.arccos(along @ leaves) * np.sign(slid))
+        return watched(observer, (gravity, sight, read), 3.0)
+
+    observer.tare()
+    for slid in (way, -way, way):
+        known = watched_after("bent", 0.0, slid)
+    assert known.friction == pytest.approx(friction, abs=0.02)
+    assert known.stiffness == pytest.approx(0.88, abs=0.02)
+    for slid in (way, -way):
+        assert watched_after("bent", 1.0, slid).mass == pytest.approx(1.0, rel=0.1)
+
+
 def test_from_a_plate_that_turns_nothing_is_learnt(observer, stands):
     gravity, sight, tensions = stands["bent", 0.1]
     before = watched(observer, (gravity, sight, tensions), 3.0)

@@ -84,6 +84,7 @@ class PlateHolder:
         self._sight, wrong = self._look(measured, dt)
         sight = self._sight
         wrong = wrong or self._away(finite(measured.displacements))
+        self._slide(measured)
         self._observe(sight, finite(measured.tensions), dt)
         self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
         closed = self.closed and not wrong
@@ -96,6 +97,7 @@ class PlateHolder:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
         observer's twin follows, and learns nothing."""
         self._sight, _ = self._look(measured, dt)
+        self._slide(measured)
         self._since += dt
         if self.observer is not None and self._sight is not None and self._since >= OBSERVED_EVERY:
             self._since, tensions = 0.0, np.zeros(self.observer.plate.twin.actuator_count)
@@ -149,6 +151,11 @@ class PlateHolder:
             return ""
         away = float(np.abs(displacements - command).max())
         return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > APART + LATE * self._speed else ""
+
+    def _slide(self, measured: Measured) -> None:
+        """Tell the observer what the winches do."""
+        if self.observer is not None and (wound := finite(measured.displacements)) is not None:
+            self.observer.slide(wound)
 
     def _observe(self, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> None:
         self._since += dt

@@ -3,14 +3,16 @@
 Cables that are stiff against the body keep a plate where it is whatever hangs on it: its tilt says little of a payload,
 the tensions that hold it say much. A twin of its own is led to where the plate is seen to stand, by tensions as near as
 can be to those that are measured. There it is asked which bend it would have under the measured ones t and the measured
-gravity g. That this is another one is explained by two unknowns: the payload m [kg], and how much stiffer the body is
-than its model, s. At rest s K(u) = f, so that dividing all loads by s does for it:
+gravity g. That this is another one is explained by three unknowns: the payload m [kg], how much stiffer the body is
+than its model, s, and how much the cables rub where they leave the base, μ. At rest s K(u) = f, so that dividing all
+loads by s does for it:
 
-    b_seen − b(t/s, (M + m) g/s) = ∂b/∂s Δs + ∂b/∂m Δm + noise,
+    b_seen − b(t φ/s, (M + m) g/s) = ∂b/∂s Δs + ∂b/∂m Δm + ∂b/∂μ Δμ + noise,   φ = exp(−μ θ σ),
 
-a Kalman filter's measurement, with s constant and m a random walk. Where the base stands upright a softer body and a
-heavier payload tilt the plate alike; `tare` tells which of them it is, once, with nothing on the plate. A plate that
-stands straight above its base says nothing of either, and the deviation of m grows.
+a Kalman filter's measurement, with s and μ constant and m a random walk. θ is the angle by which a cable turns there,
+and σ says which way it slid last, −1…1, 1 where it was wound in (Dahl's friction, as of CableActuators). Where the base
+stands upright a softer body and a heavier payload tilt the plate alike; `tare` tells which of them it is, once, with
+nothing on the plate. A plate that stands straight above its base says nothing of either, and the deviation of m grows.
 """
 
 from dataclasses import dataclass
@@ -27,8 +29,9 @@ from soft_twin.twins.constant_curvature.orientation import axis_at
 
 FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where the plate is
 MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update
-PROBE_MASS, PROBE_STIFFNESS = 0.05, 0.01  # [kg] and share by which the two are varied
-LEAST, MOST_STIFFNESS = (0.5, 0.0), 2.0  # s and m are no less, and s is no more
+PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
+LEAST, MOST_STIFFNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
+PRESLIDING = 5e-5  # [m] of cable that turns its friction around
 LONGEST = 1.0  # [s] that one update stands for at most
 
 
@@ -37,8 +40,9 @@ class PayloadParameters:
     """Of the filter.
 
     Attributes:
-        tilt_noise: of the measured bend against the twin's, of sensors and model [rad].
+        tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad].
         stiffness_spread: standard deviation of s before anything is known.
+        friction_spread: likewise of μ.
         change: random walk of the payload [kg/√s].
         largest: payload that may be on the plate [kg].
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
@@ -49,6 +53,7 @@ class PayloadParameters:
 
     tilt_noise: float = 0.002
     stiffness_spread: float = 0.15
+    friction_spread: float = 0.05
     change: float = 0.05
     largest: float = 2.0
     jump: float = 5.0
@@ -66,12 +71,14 @@ class Payload:
         deviation: its standard deviation [kg].
         stiffness: s, of the body relative to its model.
         steady: whether this update learnt anything; else the plate turned, or the twin had to follow it first.
+        friction: μ, of the cables.
     """
 
     mass: float
     deviation: float
     stiffness: float
     steady: bool
+    friction: float = 0.0
 
 
 class PayloadObserver:
@@ -81,13 +88,15 @@ class PayloadObserver:
         """`plate`: of its own, which nobody else moves."""
         self.plate, self.parameters = plate, parameters or PayloadParameters()
         self._seen: np.ndarray | None = None
+        self._wound: np.ndarray | None = None
+        self._slid = np.zeros(plate.twin.actuator_count)
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is known of payload and stiffness."""
-        self._taring = 0.0
-        self._state = np.array([1.0, 0.0])  # s, m
-        self._covariance = np.diag([self.parameters.stiffness_spread, self.parameters.largest]) ** 2
+        """Nothing is known of payload, stiffness and friction."""
+        p, self._taring = self.parameters, 0.0
+        self._state = np.array([1.0, 0.0, 0.0])  # s, m, μ
+        self._covariance = np.diag([p.stiffness_spread, p.largest, p.friction_spread]) ** 2
 
     def tare(self) -> None:
         """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
@@ -99,6 +108,12 @@ class PayloadObserver:
         """The twin starts again from its undeformed shape; what is known stays."""
         self.plate.twin.reset()
         self.plate.inverse.reset()
+
+    def slide(self, displacements: np.ndarray) -> None:
+        """The winches have wound in displacements (c,) [m] by now: which way the cables slide."""
+        if self._wound is not None:
+            self._slid = np.clip(self._slid + (displacements - self._wound) / PRESLIDING, -1.0, 1.0)
+        self._wound = displacements
 
     def update(self, gravity: np.ndarray, sight: Sight, tensions: np.ndarray, dt: float) -> Payload:
         """What is known `dt` [s] after the last update.
@@ -122,35 +137,43 @@ class PayloadObserver:
         steady = bool(there and turned < p.steady_rate)
         if steady and self._taring > 0.0:
             self._taring -= since
-            self._measure(np.array([[0.0, 1.0]]), -self._state[1:], p.tare_deviation)
+            self._measure(np.array([[0.0, 1.0, 0.0]]), -self._state[1:2], np.array([[p.tare_deviation**2]]))
         if steady:
             self._learn(sight, *self._predict(gravity, tensions))
-        stiffness, mass = self._state.tolist()
-        return Payload(mass, float(np.sqrt(self._covariance[1, 1])), stiffness, steady)
+        stiffness, mass, friction = self._state.tolist()
+        return Payload(mass, float(np.sqrt(self._covariance[1, 1])), stiffness, steady, friction)
 
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
         steps asked of the furthest node [m]. Nothing is learnt."""
-        stiffness, mass = self._state
-        self.plate.bear(gravity / stiffness, mass)
-        goals = [DirectionGoal(self.plate.frame, AXIS, axis_at(bend)), EffortGoal(tensions / stiffness, priority=2)]
+        gravity, mass, tensions = self._loads(gravity, tensions, self._state)
+        self.plate.bear(gravity, mass)
+        goals = [DirectionGoal(self.plate.frame, AXIS, axis_at(bend)), EffortGoal(tensions, priority=2)]
         moved, steps = np.inf, 0
         while moved >= FOLLOWED and steps < MOST_STEPS:
             moved, steps = self.plate.inverse.step(self.plate.gravity, goals)[1], steps + 1
         return moved
 
     def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bend (2,) of the twin under these tensions near that bend, and its slopes (2, 2) by s and m."""
-        stiffness, mass = self._state
-        now, heavier, stiffer = (
-            self._bend_under(gravity / s, m, tensions / s)
-            for s, m in (
-                (stiffness, mass),
-                (stiffness, mass + PROBE_MASS),
-                (stiffness * (1.0 + PROBE_STIFFNESS), mass),
-            )
+        """Bend (2,) of the twin under these tensions near that bend, and its slopes (2, 3) by s, m and μ."""
+        now, *there = (
+            self._bend_under(*self._loads(gravity, tensions, self._state + change))
+            for change in np.vstack([np.zeros(3), np.diag(PROBES)])
         )
-        return now, np.column_stack([(stiffer - now) / (PROBE_STIFFNESS * stiffness), (heavier - now) / PROBE_MASS])
+        return now, (np.column_stack(there) - now[:, None]) / PROBES
+
+    def _loads(
+        self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """Gravity (3,), payload, and tensions (c,) behind where the cables rub, of a body as stiff as its model."""
+        stiffness, mass, friction = state
+        rubbed = np.exp(-friction * self._angles() * self._slid)
+        return gravity / stiffness, float(mass), tensions * rubbed / stiffness
+
+    def _angles(self) -> np.ndarray:
+        """(c,) by which the cables turn where they leave the base."""
+        twin = self.plate.twin
+        return np.concatenate([part.cables.first_turns(twin.points) for part in twin.actuators.parts])
 
     def _bend_under(self, gravity: np.ndarray, mass: float, tensions: np.ndarray) -> np.ndarray:
         """(2,) bend after one linearised step, which is not taken."""
@@ -165,16 +188,18 @@ class PayloadObserver:
         """The filter's measurement, of what is seen of the bend."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         innovation, h = shown @ (sight.bend - predicted), shown @ slopes
-        p, spread = self.parameters, h @ self._covariance @ h.T
-        tared = self._taring <= 0.0
-        if tared and innovation @ np.linalg.solve(spread + p.tilt_noise**2 * np.eye(len(h)), innovation) > p.jump**2:
+        p, noise = self.parameters, self.parameters.tilt_noise**2 * shown @ sight.spread @ shown.T
+        spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
+        if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
             self._covariance[1] = self._covariance[:, 1] = 0.0
             self._covariance[1, 1] = p.largest**2
-        self._measure(h, innovation, p.tilt_noise)
+        self._measure(h, innovation, noise)
 
-    def _measure(self, h: np.ndarray, innovation: np.ndarray, noise: float) -> None:
-        """A measurement (k,) that the state moves by h (k, 2), each with this standard deviation."""
-        spread = h @ self._covariance @ h.T + noise**2 * np.eye(len(h))
+    def _measure(self, h: np.ndarray, innovation: np.ndarray, noise: np.ndarray) -> None:
+        """A measurement (k,) that the state moves by h (k, 3), with noise of this covariance (k, k)."""
+        spread = h @ self._covariance @ h.T + noise
         gain = np.linalg.solve(spread, h @ self._covariance).T
-        self._state = np.clip(self._state + gain @ innovation, LEAST, (MOST_STIFFNESS, self.parameters.largest))
-        self._covariance = (np.eye(2) - gain @ h) @ self._covariance
+        self._state = np.clip(
+            self._state + gain @ innovation, LEAST, (MOST_STIFFNESS, self.parameters.largest, MOST_FRICTION)
+        )
+        self._covariance = (np.eye(3) - gain @ h) @ self._covariance

@@ -5,7 +5,7 @@ base_link and p in the plate's frame obey R(b) p = g. Turned about g the plate s
 that gravity cannot tell is the one about its own direction, all of it where the base lies on its side.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -26,11 +26,13 @@ class Sight:
         bend: (2,) θ (cos φ, sin φ) [rad]; what is not seen of it is what was expected.
         unseen: (2,) unit direction of the bend that gravity does not tell; None: all is seen.
         mismatch: angle [rad] between what the IMUs say and any such bend: they disagree, or the plate has turned.
+        spread: (2, 2) covariance of the bend where gravities err by a radian: more along what they hardly tell.
     """
 
     bend: np.ndarray
     unseen: np.ndarray | None
     mismatch: float
+    spread: np.ndarray = field(default_factory=lambda: np.eye(2))
 
     @property
     def orientation(self) -> tuple[float, float]:
@@ -55,7 +57,8 @@ def look(gravity_in_base: np.ndarray, gravity_in_plate: np.ndarray, expected: np
         if np.abs(step).max() < ENOUGH:
             break
     off = base - rotation_of(bend) @ plate
-    return Sight(bend, unseen, float(2.0 * np.arcsin(min(1.0, 0.5 * np.linalg.norm(off)))))
+    spread = (right.T / np.maximum(sizes, BLIND) ** 2) @ right
+    return Sight(bend, unseen, float(2.0 * np.arcsin(min(1.0, 0.5 * np.linalg.norm(off)))), spread)
 
 
 def rotation_of(bend: np.ndarray) -> np.ndarray:

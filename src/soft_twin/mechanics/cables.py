@@ -258,6 +258,10 @@ class Cables:
         total = np.cumsum(np.arctan2(across, (before * directions).sum(axis=1)))
         return total - np.append(0.0, total)[self._first][self._owners]
 
+    def first_turns(self, x: np.ndarray) -> np.ndarray:
+        """(c,) angle [rad] by which each cable turns where it begins."""
+        return self.turning(x)[self._first]
+
     def turning_jacobian(self, x: np.ndarray) -> csr_matrix:
         """∂θ/∂x (s, 3 n) of those angles θ. Where a cable is straight they have a kink, and no slope is taken.
 
