@@ -1,9 +1,13 @@
 """Contact of a body with itself, without friction: stops between links, a finger that curls up, folds.
 
-Faces have points, one a little inside each of their nodes. A point has a row g ≥ 0: the gap along its face's normal to
-the face before it (lines.py). Both move. Of two smooth sides of the surface that touch, the one of the smaller faces
-has the points; a side that curls up to itself has both. What a face has behind it in the undeformed body is its own
-wall, and never before it; neither are its neighbours.
+Faces have points, halfway between each of their nodes and the middle: on edges, where faces meet, what is before a
+point would change with every step. A point has a row g ≥ 0: the gap along its face's normal to the face before it
+(lines.py). Both move. Of two smooth sides of the surface that touch, the one of the smaller faces has the points; a
+side that curls up to itself has both. What a face has behind it in the undeformed body is its own wall, and never
+before it; neither are its neighbours.
+
+The matrix has room for the curvature of rows between faces that are opposite each other in the undeformed body, and
+those beside them; that of others is left out.
 
 Points near each other share a force in many ways: each row gives way a little, a thousandth of what a cube of the body
 as large as a face does.
@@ -28,7 +32,7 @@ from soft_twin.mesh.mesh import boundary_faces, surface_triangles
 MARGIN = 0.005  # of the body's size: faces nearer than this have rows
 BESIDE = 4.0  # margins: as near to a face's extension a point may be that is before no face
 DEEP = 0.1  # of the body's size: as deep in it a point still has a row
-OPPOSITE = 0.25  # of the body's size: so far before a point of the undeformed body, or behind it, faces are its own
+OPPOSITE = 0.25  # of the body's size: within it faces of the undeformed body are opposite a point, or its wall
 THINNEST = 1e-5  # of the body's size: no wall is thinner
 INSIDE = 0.5  # of the way from a node to its face's middle, that a point is
 FOLD = 0.05  # of a face's height: so near to a neighbour, both may be before a point
