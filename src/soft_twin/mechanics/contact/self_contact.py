@@ -37,7 +37,7 @@ THINNEST = 1e-5  # of the body's size: no wall is thinner
 INSIDE = 0.5  # of the way from a node to its face's middle, that a point is
 FOLD = 0.05  # of a face's height: so near to a neighbour, both may be before a point
 SMOOTH = 0.85  # cosine: normals of neighbours that turn less are of one side
-SKIN = 3.0  # margins: as far nodes move until faces near them are looked for again
+SKIN = 5.0  # margins: as far nodes move until faces near them are looked for again
 SOFTNESS = 1e-3  # of a face's
 
 
@@ -68,10 +68,12 @@ class SelfContact(Constraint):
         self._faces = Faces(faces, OPPOSITE * size)
         self._shares, self._ranks = _points_in(faces.shape[1]), _ranks(faces, rest)
         self._softness = SOFTNESS / (body.modulus * float(np.median(_sizes(rest[faces]))))
-        self._never, self._last = np.zeros(0, dtype=np.int64), None
+        self._never = np.zeros(0, dtype=np.int64)
         self._looked = np.full_like(rest, np.nan)
         self._candidates = self._look(rest, OPPOSITE * size)
         met, _ = self._met(rest, OPPOSITE * size)
+        self._nothing = met.take(np.zeros(0, dtype=np.int64))
+        self._last: tuple[np.ndarray, Met] | None = None
         behind = met.gaps < -THINNEST * size
         self._never, self._coupled = (self._with_neighbours(met.take(which)) for which in (behind, ~behind))
         self._faces = Faces(faces, max(DEEP * size, self._margin))
@@ -118,6 +120,8 @@ class SelfContact(Constraint):
             return self._last[1]
         if not np.abs(x - self._looked).max() < SKIN * self._margin and np.isfinite(x).all():
             self._looked, self._candidates = x.copy(), self._look(x, (1.0 + 2.0 * SKIN) * self._margin)
+        if not len(self._candidates[0]):
+            return self._nothing
         met = self._faces.first(*self._met(x, self._margin), fold=FOLD, beside=BESIDE * self._margin)
         self._last = x.copy(), met.take(met.gaps < self._margin)
         return self._last[1]
