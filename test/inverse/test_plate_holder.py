@@ -20,13 +20,16 @@ class Observer:
     """One that knows of 300 g, or breaks down."""
 
     def __init__(self):
-        self.fails, self.resets, self.looks = False, 0, 0
+        self.fails, self.resets, self.looks, self.slides = False, 0, 0, []
 
     def update(self, gravity, sight, tensions, dt):
         self.looks += 1
         if self.fails:
             raise ConvergenceError("broke down", ())
         return Payload(0.3, 0.01, 1.0, True)
+
+    def slide(self, displacements):
+        self.slides.append(displacements)
 
     def reset(self):
         self.resets += 1
@@ -102,6 +105,14 @@ def test_the_model_is_told_what_hangs_on_the_plate(chord, monkeypatch):
     looks = observer.looks
     held(holder, Measured(DOWN, None, np.full(3, 5.0)), 2.0 * OBSERVED_EVERY)
     assert observer.looks == looks, "a plate that is not seen tells nothing of its payload"
+
+
+def test_the_observer_is_told_what_winches_do_in_every_tick_that_says_it(chord):
+    observer = Observer()
+    holder, wound = PlateHolder(PlateController(chord), observer), np.array([1e-3, 0.0, -1e-3])
+    held(holder, Measured(DOWN, DOWN, np.ones(3), wound), 3 * DT)
+    held(holder, Measured(DOWN, DOWN, np.ones(3), np.full(3, np.nan)), 3 * DT)
+    np.testing.assert_array_equal(observer.slides, [wound] * 3)
 
 
 def test_no_command_exceeds_the_limits_and_nothing_is_wound_up_against_them(chord):

@@ -146,7 +146,7 @@ class PayloadObserver:
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
         steps asked of the furthest node [m]. Nothing is learnt."""
-        gravity, mass, tensions = self._loads(gravity, tensions, self._state)
+        gravity, mass, tensions = self._loads(gravity, tensions, self._state, self._angles())
         self.plate.bear(gravity, mass)
         goals = [DirectionGoal(self.plate.frame, AXIS, axis_at(bend)), EffortGoal(tensions, priority=2)]
         moved, steps = np.inf, 0
@@ -156,18 +156,20 @@ class PayloadObserver:
 
     def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bend (2,) of the twin under these tensions near that bend, and its slopes (2, 3) by s, m and μ."""
+        angles = self._angles()
         now, *there = (
-            self._bend_under(*self._loads(gravity, tensions, self._state + change))
+            self._bend_under(*self._loads(gravity, tensions, self._state + change, angles))
             for change in np.vstack([np.zeros(3), np.diag(PROBES)])
         )
         return now, (np.column_stack(there) - now[:, None]) / PROBES
 
     def _loads(
-        self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray
+        self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray, angles: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
-        """Gravity (3,), payload, and tensions (c,) behind where the cables rub, of a body as stiff as its model."""
+        """Gravity (3,), payload, and tensions (c,) behind where the cables rub along angles (c,), of a body as stiff as
+        its model."""
         stiffness, mass, friction = state
-        rubbed = np.exp(-friction * self._angles() * self._slid)
+        rubbed = np.exp(-friction * angles * self._slid)
         return gravity / stiffness, float(mass), tensions * rubbed / stiffness
 
     def _angles(self) -> np.ndarray:
