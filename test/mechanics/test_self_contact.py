@@ -69,8 +69,8 @@ def test_a_gap_that_is_open_does_nothing_and_own_walls_are_no_obstacle():
     model = Model(body, [Gravity([0.0, 0.0, -9.81])], [Prescribed("tip"), contact])
     solved = equilibrium(model)
     assert contact.rows(solved.pose.points, {}) is None
-    assert contact.rows(0.9 * body.mesh.nodes, {}) is None  # smaller alike: nothing has come nearer than that
-    np.testing.assert_array_equal(contact.rows(np.full_like(body.mesh.nodes, np.nan), {}), None)
+    assert contact.rows(0.9 * body.mesh.nodes, {}) is None  # the gap is nine tenths of what it was
+    assert contact.rows(np.full_like(body.mesh.nodes, np.nan), {}) is None
 
 
 @pytest.fixture(scope="module")

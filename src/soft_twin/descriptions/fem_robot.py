@@ -139,7 +139,9 @@ class FemRobot(Part):
     valves: Valves | None = Field(default=None, description="that fill the chambers; without: a twin alone")
     imus: tuple[FemImu, ...] = Field(default=(), max_length=20, description="that measure gravity")
     obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
-    self_contact: FemSelfContact | None = Field(default=None, description="of the body; without: it passes itself")
+    self_contact: FemSelfContact | None = Field(
+        default=None, description="of the body; without: it passes through itself"
+    )
     frames: dict[Annotated[str, NAME], NamedFrame] = Field(max_length=100, description="by name; one is `tip`")
     target: FrameTarget
     posture: Literal["free", "arc"] = Field(
