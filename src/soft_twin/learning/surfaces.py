@@ -83,7 +83,7 @@ class SurfaceFit:
 
     @cached_property
     def _factor(self):
-        rows = _differences(self.shape)
+        rows = differences(self.shape)
         normal = self._design.T @ self._design / len(self.uv) + self.smoothness * rows.T @ rows
         return cho_factor(normal.toarray())
 
@@ -112,7 +112,7 @@ def design(uv: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
     return csr_matrix((values, columns, starts), shape=(len(uv), shape[0] * shape[1]))
 
 
-def _differences(shape: tuple[int, int]) -> csr_matrix:
+def differences(shape: tuple[int, int]) -> csr_matrix:
     """Second differences of the control points along u, along v, and mixed, in spans between knots."""
     ones = [eye(count, format="csr") for count in shape]
     first = [one[1:] - one[:-1] for one in ones]
