@@ -2,13 +2,13 @@
 
 import argparse
 import contextlib
-import sys
 import time
 from collections import Counter
 
 from soft_twin.app.fuzzing.judge import FAULTS, Outcome, judge
 from soft_twin.app.fuzzing.workers import judged
 from soft_twin.app.measuring import Figure
+from soft_twin.parallel import terminal_progress, time_left
 
 SHOWN = 10  # faults that are told in full
 
@@ -42,10 +42,7 @@ def measure(cases: int = 5000, seed: int = 0, case: int | None = None, workers: 
 
 
 def _progress(done: int, cases: int, faults: int, seconds: float) -> None:
-    """In one line that is overwritten, on a terminal only."""
-    if sys.stderr.isatty():
-        left = seconds / done * (cases - done)
-        print(f"\r\033[K{done} of {cases}, {faults} faults, {left:.0f} s to go", end="", file=sys.stderr)
+    terminal_progress(f"{done} of {cases}, {faults} faults, {time_left(seconds / done * (cases - done))}")
 
 
 def _tell(outcome: Outcome, number: int) -> None:

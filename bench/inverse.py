@@ -9,7 +9,6 @@ cables outside it, as a neck has, and steps in time that are not solved to their
 import argparse
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 
@@ -20,7 +19,7 @@ import numpy as np  # noqa: E402
 
 from soft_twin import load_robot  # noqa: E402
 from soft_twin.app.measuring import Figure, time_calls  # noqa: E402
-from soft_twin.errors import ConvergenceError  # noqa: E402
+from soft_twin.errors import ConvergenceError, UsageError  # noqa: E402
 from soft_twin.inverse.inverse import Inverse, Solution  # noqa: E402
 from soft_twin.mechanics.actuators.cables import CableActuators  # noqa: E402
 from soft_twin.mechanics.body import Body, Material  # noqa: E402
@@ -30,8 +29,11 @@ from soft_twin.mechanics.loads import Gravity  # noqa: E402
 from soft_twin.mechanics.materials import energy_named  # noqa: E402
 from soft_twin.mechanics.model import Model  # noqa: E402
 from soft_twin.mesh.generate.voxels import voxel_mesh  # noqa: E402
+from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
 from soft_twin.twins.finite_element import FemTwin  # noqa: E402
 
+BODIES = ("slender", "rod", "finger", "arm")
+TICKED = {"finger": "<= 10", "arm": "<= 25"}  # [ms]
 GRAVITY = 9.81  # [m/s²]
 SHARE = 0.6  # of the highest effort, at the most
 IDLE = 0.5  # of the actuators
@@ -44,22 +46,31 @@ LENGTH, WIDTH, ARM = 0.1, 0.03, 0.05  # [m] of the neck-like body, and from its 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--targets", type=int, default=20, metavar="N", help="of each body; default 20, in full 1000")
+    parser.add_argument("--jumps", type=int, metavar="N", help="of each robot's gravity; default: as many as targets")
+    parser.add_argument(
+        "--bodies", default=",".join(BODIES), metavar="NAMES", help=f"which of {', '.join(BODIES)}; default: all"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the targets; default 0")
 
 
-def measure(targets: int = 20, seed: int = 0) -> list[Figure]:
-    """Figures of each robot, of the neck-like body, and of steps in time."""
+def measure(targets: int = 20, jumps: int | None = None, bodies: str = ",".join(BODIES), seed: int = 0) -> list[Figure]:
+    """Figures of each body, and where all are asked for, of the neck-like one and of steps in time.
+
+    Raises:
+        UsageError: another body.
+    """
+    names = [name.strip() for name in bodies.split(",")]
+    if unknown := [name for name in names if name not in BODIES]:
+        raise UsageError(f"--bodies: '{unknown[0]}' is none of {', '.join(BODIES)}")
     slender = load_robot("slender")
-    inverses = {
-        "slender": slender.build_inverse(),
-        "rod": slender.build_inverse(slender.build_twin(backend="rod")),
-        "finger": load_robot("finger").build_inverse(),
-        "arm": load_robot("arm").build_inverse(),
-    }
+    makers = {"rod": lambda: slender.build_inverse(slender.build_twin(backend="rod"))}
+    inverses = {name: makers.get(name, lambda name=name: load_robot(name).build_inverse())() for name in names}
     figures = [figure for name, each in inverses.items() for figure in _reached(name, each, targets, seed)]
-    jumps = [figure for name in ("slender", "finger", "arm") for figure in _jumps(name, inverses[name], targets, seed)]
-    ticks = [figure for name in ("finger", "arm") for figure in _ticks(name, inverses[name].twin)]
-    return [*figures, *jumps, *ticks, *_same_answers(slender), *_neck(), *_single_steps(slender)]
+    robots = {name: each for name, each in inverses.items() if name != "rod"}
+    count = targets if jumps is None else jumps
+    figures += [figure for name, each in robots.items() if count for figure in _jumps(name, each, count, seed)]
+    figures += [figure for name in robots if name in TICKED for figure in _ticks(name, inverses[name].twin)]
+    return figures if names != list(BODIES) else [*figures, *_same_answers(slender), *_neck(), *_single_steps(slender)]
 
 
 def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figure]:
@@ -140,7 +151,7 @@ def _ticks(name: str, twin: FemTwin) -> list[Figure]:
         controller.update(GRAVITY * np.array([0.3 * np.cos(angle), 0.3 * np.sin(angle), -0.954]))
 
     times = time_calls(tick, TICKS, warm_up=10)
-    reach = {"finger": "<= 10", "arm": "<= 25"}[name]
+    reach = TICKED[name]
     size = twin.model.unknowns.size
     return [
         Figure(f"{name}.tick_ms", f"{name}: control tick, {size} unknowns: median", np.median(times), "ms", reach),
@@ -211,6 +222,6 @@ def _single_steps(robot) -> list[Figure]:
 
 
 def _progress(name: str, done: int, of: int, seconds: float) -> None:
-    if sys.stderr.isatty():
-        left = seconds / done * (of - done)
-        print(f"\r{name}: target {done} of {of}, {left:.0f} s left ", end="\n" if done == of else "", file=sys.stderr)
+    terminal_progress(f"{name}: {done} of {of}, {time_left(seconds / done * (of - done))}")
+    if done == of:
+        terminal_progress("")

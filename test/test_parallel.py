@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.parallel import LOCAL, Workers, compute_all, compute_each
+from soft_twin.parallel import LOCAL, Progress, Workers, compute_all, compute_each
 
 # A function of a module of its own; in its first life, the fourth case kills the process that hands out the work.
 SQUARES = """
@@ -66,6 +66,17 @@ def test_progress_says_what_is_left():
     lines = []
     compute_all(math.sqrt, [1.0, 2.0], say=lines.append, name="roots")
     assert lines[-1] == "roots: 2 of 2, 0:00 to go"
+
+
+def test_a_log_is_told_progress_now_and_then(capsys, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("soft_twin.parallel.time.monotonic", lambda: now)
+    progress = Progress()
+    for _ in range(40):
+        progress(f"at {now:.0f} s")
+        now += 1.0
+    progress("")
+    assert capsys.readouterr().err.splitlines() == ["at 100 s", "at 115 s", "at 130 s"]
 
 
 def test_what_a_case_raises_is_told():
@@ -129,9 +140,9 @@ def test_what_cannot_be_stored_or_computed_is_refused(tmp_path):
 
 
 def _run(program, life):
-    """Exit status; what it tells goes into a file, which processes of a killed parent may keep open."""
-    with open(program.with_name("told"), "w") as told:
-        return subprocess.call([sys.executable, program, life], stdout=told, stderr=told, timeout=100)
+    """Exit status; what it tells goes into files, which processes of a killed parent may keep open."""
+    with open(program.with_name("told"), "w") as told, open(program.with_name("errors"), "w") as errors:
+        return subprocess.call([sys.executable, program, life], stdout=told, stderr=errors, timeout=100)
 
 
 def _cube(case):

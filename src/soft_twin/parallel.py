@@ -12,6 +12,7 @@ On one machine the processes are joblib's (loky); on a cluster they are Dask's.
 
 import argparse
 import contextlib
+import math
 import os
 import pickle
 import sys
@@ -30,6 +31,8 @@ from soft_twin.private_folder import private_folder
 LOCAL = "local"
 IDLE = 10.0  # [s] after which a process without work ends, and one whose parent was killed
 BROKEN = (OSError, ValueError, EOFError, zipfile.BadZipFile)  # what numpy raises for files that are no results
+
+LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
 Say = Callable[[str], None]
 
@@ -143,10 +146,22 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     return [found[index] for index in range(len(cases))]
 
 
-def terminal_progress(line: str) -> None:
-    """Show progress on stderr: in one line that is overwritten, on a terminal only. An empty line ends it."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+class Progress:
+    """Shows progress on stderr: on a terminal in one line that is overwritten, elsewhere, for logs, in a line now and
+    then. An empty line ends it."""
+
+    def __init__(self):
+        self._logged = -math.inf
+
+    def __call__(self, line: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+        elif line and time.monotonic() - self._logged >= LOG_PERIOD:
+            self._logged = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+
+terminal_progress = Progress()
 
 
 def time_left(seconds: float) -> str:

@@ -7,8 +7,9 @@ points move by offsets d that minimise
     Σ ψ(|x + A d − y|) + k |D d|²,   ψ(r) = ν² (1 − exp(−r²/2ν²)) (Welsch's),
 
 x being points of the simulated surface, y the nearest of the scan and D second differences. Each round finds nearest
-points anew and solves the least squares whose weights are exp(−r²/2ν²), as theirs does; ν falls from the median distance
-to that of the scan's points from each other, so that points opposite holes, which are far from all, are left to D.
+points anew and solves the least squares whose weights are exp(−r²/2ν²), as theirs does; ν falls from the median
+distance to that of the scan's points from each other, so that points opposite holes, which are far from all, are left
+to D.
 """
 
 from dataclasses import replace
