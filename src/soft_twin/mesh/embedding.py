@@ -71,11 +71,15 @@ def cut_lines(
         where = 1e3 * points[cells < 0][0]
         raise MeshError(f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm")
     line, sample = np.nonzero(np.diff(cells, axis=1))
-    low, high, before = t[sample], t[sample + 1], cells[line, sample]
+    low, high = t[sample], t[sample + 1]
     for _ in range(30 if len(line) else 0):
         middle = 0.5 * (low + high)
-        natural = natural_coordinates(mesh, before, starts[line] + middle[:, None] * (ends - starts)[line])
-        inside = mesh.element.outside(natural) <= 0.0
+        between = starts[line] + middle[:, None] * (ends - starts)[line]
+        before, after = (
+            mesh.element.outside(natural_coordinates(mesh, own, between))
+            for own in (cells[line, sample], cells[line, sample + 1])
+        )
+        inside = before < after  # not by itself: a line along a face is as far outside as rounding says
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     cuts = 0.5 * (low + high)
     return [
