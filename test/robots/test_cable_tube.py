@@ -186,6 +186,27 @@ def test_the_long_form_is_the_same_robot(load, capsys):
     assert long.build_emulated_model().unknowns.size == short.build_emulated_model().unknowns.size
 
 
+def test_lengths_of_cables_mean_the_same_on_a_finer_mesh_where_edges_lie_along_them(content, load):
+    """Horizontal and held straight: the emulated robot's mesh with the same lengths of cables."""
+    meshes = content["robot"]["body"]["meshes"]
+    meshes["between"] = {**meshes["hex20r"], "turn_deg": 0.0}
+    robot, gravity = load(content), [0.0, -9.81, 0.0]
+    held = robot.build_inverse().solve(gravity, robot.target_tip)
+    tips = {
+        name: robot.build_twin(mesh=name).equilibrium(gravity, coordinates=held.displacements).tip
+        for name in ("hex20r", "between", "plant")
+    }
+    along, between = (np.linalg.norm(tips[name] - tips["plant"]) for name in ("hex20r", "between"))
+    assert along < 0.6 * between
+    assert along < 4e-4
+
+
+def test_only_swept_cells_are_turned(content, load):
+    content["robot"]["body"]["meshes"]["tet4"]["turn_deg"] = 30.0
+    with pytest.raises(DescriptionError, match="meshes.tet4.turn_deg: turns cells that are swept"):
+        load(content)
+
+
 def test_a_mesh_that_cannot_be_made_is_named(content, load):
     content["robot"]["body"]["meshes"]["hex20r"]["divisions"] = [1, 6, 1]
     with pytest.raises(DescriptionError, match="body.mesh.stack.layers.0.divisions: expected a whole number in 1…1000"):

@@ -216,6 +216,16 @@ def test_rings_and_layers_of_a_sweep_are_as_thick_as_they_are_said_to_be():
     np.testing.assert_allclose(np.hypot(*mesh.nodes[np.unique(mesh.surface("outside")), :2].T), 0.02, atol=1e-12)
 
 
+def test_a_sweep_begins_where_it_is_turned_to():
+    """Its first cell, which a hollow leaves out, lies between 20° and 80°."""
+    sizes = {"outer_diameter": 0.02, "inner_diameter": 0.01, "length": 0.03, "divisions": (1, 6, 3)}
+    first = {"name": "gap", "first": (0, 0, 1), "last": (0, 0, 1)}
+    mesh = mesh_of(sweep={**sizes, "element": "hex20r", "turn_deg": 20.0, "hollows": [first]})
+    x, y, _ = mesh.nodes[mesh.cells].mean(axis=1).T
+    angles = np.sort(np.degrees(np.arctan2(y, x)) % 360.0)
+    np.testing.assert_allclose(angles, np.repeat(50.0 + 60.0 * np.arange(6), 3)[1:], atol=1e-9)
+
+
 def test_a_grading_and_lengths_contradict_each_other():
     sweep = {"outer_diameter": 0.04, "inner_diameter": 0.01, "length": 0.1, "divisions": [1, 6, 2], "element": "hex8"}
     with pytest.raises(ValueError, match="leave one of them out"):

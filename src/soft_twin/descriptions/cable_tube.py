@@ -47,6 +47,7 @@ class MeshChoice(Part):
     grading: Annotated[float, Number(0.2, 5.0)] = Field(
         default=1.0, description="above 1: the first segment's cells get shorter towards the clamp"
     )
+    turn_deg: Angle = Field(default=0.0, description="where cells around begin, from +x: best with edges along cables")
     size: Annotated[float | None, Number(1e-5, 1.0, "m")] = Field(default=None, description="edge length of cells")
 
     @model_validator(mode="after")
@@ -55,6 +56,8 @@ class MeshChoice(Part):
             raise mistake("expected one of file, divisions and size, found none")
         if self.divisions is not None:
             check_cells(self.divisions, "divisions")
+        elif self.turn_deg:
+            raise mistake("turns cells that are swept: give `divisions`", "turn_deg")
         return self
 
 

@@ -28,6 +28,7 @@ SIZE = Several(Number(1e-4, 10.0, "m"), 3, 3)
 Size = tuple[float, float, float]
 Length = Annotated[float, Number(1e-4, 10.0, "m")]
 Diameter = Annotated[float, Number(0.0, 10.0, "m")]
+Turn = Annotated[float, Number(-360.0, 360.0, "°")]
 Element = Annotated[str, LAW]
 Lengths = Annotated[tuple[float, ...], Several(Number(1e-4, 10.0, "m"), 1, 500)]
 
@@ -98,7 +99,7 @@ class Voxels(Part):
 class Sweep(Part):
     """A tube of hexahedra around +z from z = 0, with hollows: boxes of cells radial, around and along.
 
-    Cells around are counted from +x towards +y. Its surfaces are "base", "tip", "outside", "lumen", and "chamber 1", …
+    Cells around are counted from +x, or from `turn_deg`, towards +y. Its surfaces are "base", "tip", "outside", "lumen", and "chamber 1", …
     """
 
     outer_diameter: Length = Field(description="outside")
@@ -112,6 +113,7 @@ class Sweep(Part):
     )
     radial: Lengths = Field(default=(), description="thickness of each ring of cells, from inside; without: all alike")
     along: Lengths = Field(default=(), description="of each layer of cells, from the base; without: as `grading` says")
+    turn_deg: Turn = Field(default=0.0, description="where cells around begin, from +x")
     element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
     hollows: tuple[Hollow, ...] = Field(default=(), max_length=100, description="boxes of cells that are left out")
 
@@ -168,6 +170,7 @@ class Stack(Part):
     """
 
     around: Annotated[int, Whole(3, 500)] = Field(description="cells around; of discs a multiple of four")
+    turn_deg: Turn = Field(default=0.0, description="where cells around begin, from +x")
     element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
     layers: tuple[StackLayer, ...] = Field(min_length=1, max_length=100, description="from the base")
 

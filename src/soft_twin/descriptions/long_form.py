@@ -59,7 +59,8 @@ def made_mesh(body: "Body", choice: "MeshChoice") -> dict[str, Any]:
         {"length": length, "divisions": cells, "grading": choice.grading if i == 0 else 1.0, "rings": [ring]}
         for i, (length, cells) in enumerate(zip(body.segment_lengths, _cells(body, along), strict=True))
     ]
-    return {"stack": {"around": around, "element": choice.element, "layers": layers}}
+    turn = {"turn_deg": choice.turn_deg} if choice.turn_deg else {}
+    return {"stack": {"around": around, "element": choice.element, "layers": layers, **turn}}
 
 
 def _cells(body: "Body", along: int) -> list[int]:

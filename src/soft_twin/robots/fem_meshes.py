@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from soft_twin import resources
 from soft_twin.mesh.elements import element_named
@@ -68,7 +69,7 @@ def relief(source: "descriptions.Voxels", nodes: np.ndarray) -> np.ndarray:
 def _sweep(source: "descriptions.Sweep", folder: Path) -> Mesh:
     radii = 0.5 * source.inner_diameter, 0.5 * source.outer_diameter
     whole = sweep_tube(*radii, source.length, source.divisions, source.element, source.grading)
-    whole = replace(whole, nodes=_drawn_out(whole.nodes, source, *radii))
+    whole = _turned(replace(whole, nodes=_drawn_out(whole.nodes, source, *radii)), source.turn_deg)
     if not source.inner_diameter:
         return whole
     radial, around, along = source.divisions
@@ -116,7 +117,14 @@ def _stack(source: "descriptions.Stack", folder: Path) -> Mesh:
         )
         for layer in source.layers
     ]
-    return _with_chambers(sweep_stack(layers, source.around, source.element))
+    return _with_chambers(_turned(sweep_stack(layers, source.around, source.element), source.turn_deg))
+
+
+def _turned(mesh: Mesh, degrees: float) -> Mesh:
+    """About z; where it is not turned, to the last bit as it was."""
+    if not degrees:
+        return mesh
+    return replace(mesh, nodes=Rotation.from_euler("z", degrees, degrees=True).apply(mesh.nodes))
 
 
 def _tube(source: "descriptions.GmshTube", folder: Path) -> Mesh:
