@@ -15,7 +15,7 @@ from soft_twin.twins.constant_curvature import ConstantCurvature
 POSES, TOGETHER = 20_000, 1_000_000
 LARGEST = 0.55  # [rad] of pitch and roll
 TICKS, SPEED = 300, 0.01  # and how far a tick's target is from the last one's [rad]
-FIRST, THEN = (20.0, 15.0), (-25.0, 10.0)  # [°] poses that are held: with nothing on the plate, and with the payload
+EMPTY, THEN = [(20.0, 15.0), (-20.0, 10.0), (0.0, -22.0)], (-25.0, 10.0)  # [°] poses that are held: tared, and loaded
 HELD = [(90.0, 0.1), (90.0, 1.0), (30.0, 0.5), (0.0, 1.0)]  # inclination of the base [°], payload [kg]
 TARE = 2.5  # [s]
 JUDGED = 40  # poses at which the table is compared with what it was made of
@@ -74,14 +74,15 @@ def _table(table: PlateTable, fem: FemPlate) -> list[Figure]:
 
 
 def _held(robot: FemRobot) -> list[Figure]:
-    """The worst of the loops: IMUs aligned, a step with nothing on the plate, a tare, and a step with the payload."""
+    """The worst of the loops: IMUs aligned, steps and tares with nothing on the plate, and a step with the payload."""
     steps, off = [], []
     for inclination, payload in HELD:
         loop = NeckLoop(robot, robot.build_plate_holder("fem"), LEFT_SLACK, inclination)
         loop.align()
-        steps.append(step_to(loop, *FIRST))
-        loop.holder.tare()
-        loop.run(TARE)
+        for pose in EMPTY:
+            steps.append(step_to(loop, *pose))
+            loop.holder.tare()
+            loop.run(TARE)
         loop.load(payload)
         steps.append(step_to(loop, *THEN))
         off.append(1e3 * abs(steps[-1].payload - payload) - max(20.0, 100.0 * payload))

@@ -73,27 +73,43 @@ def test_a_payload_that_falls_off_is_missed_within_a_second(observer, stands):
     assert watched(observer, stands["bent", 0.0], 1.0).mass < 0.02
 
 
-def test_cables_that_rub_are_told_from_a_payload(robot, stands):
+FRICTION, WAY = 0.1, np.array([1e-3, -1e-3, -1e-3])
+
+
+def watched_after(observer, stand, slid):
     """Winches read more than what pulls at the plate where they have wound in, and less where they have let out."""
-    observer, friction, way = PayloadObserver(robot.build_twin("fem")), 0.1, np.array([1e-3, -1e-3, -1e-3])
+    gravity, sight, tensions = stand
+    observer.slide(np.zeros(3))
+    observer.slide(slid)
+    observer.follow(gravity, sight.bend, tensions)
+    anchors, leaves = observer.plate.twin.actuators.parts[0].cables, [0.0, 0.0, 1.0]
+    along = anchors.lengths_and_directions(observer.plate.twin.points)[1]
+    read = tensions * np.exp(FRICTION * np.arccos(along @ leaves) * np.sign(slid))
+    return watched(observer, (gravity, sight, read), 3.0)
 
-    def watched_after(name, payload, slid):
-        gravity, sight, tensions = stands[name, payload]
-        observer.slide(np.zeros(3))
-        observer.slide(slid)
-        observer.follow(gravity, sight.bend, tensions)
-        anchors, leaves = observer.plate.twin.actuators.parts[0].cables, [0.0, 0.0, 1.0]
-        along = anchors.lengths_and_directions(observer.plate.twin.points)[1]
-        read = tensions * np.exp(friction * np.arccos(along @ leaves) * np.sign(slid))
-        return watched(observer, (gravity, sight, read), 3.0)
 
+def test_cables_that_rub_are_told_from_a_payload(robot, stands):
+    observer = PayloadObserver(robot.build_twin("fem"))
     observer.tare()
-    for slid in (way, -way, way):
-        known = watched_after("bent", 0.0, slid)
-    assert known.friction == pytest.approx(friction, abs=0.02)
+    for slid in (WAY, -WAY, WAY):
+        known = watched_after(observer, stands["bent", 0.0], slid)
+    assert known.friction == pytest.approx(FRICTION, abs=0.02)
     assert known.stiffness == pytest.approx(0.88, abs=0.02)
-    for slid in (way, -way):
-        assert watched_after("bent", 1.0, slid).mass == pytest.approx(1.0, rel=0.1)
+    for slid in (WAY, -WAY):
+        assert watched_after(observer, stands["bent", 1.0], slid).mass == pytest.approx(1.0, rel=0.1)
+
+
+def test_a_tare_forgets_the_payload_alone(observer, stands):
+    """What others have said of stiffness and friction stays, and the next pose adds to it."""
+    gravity, sight, tensions = stands["bent", 1.0]
+    known = watched(observer, (gravity, sight, tensions), 3.0)
+    observer.tare()
+    moving = observer.update(gravity, Sight(sight.bend + [0.05, 0.0], None, 0.0), tensions, PERIOD)
+    assert not moving.steady
+    assert (known.mass, moving.mass) == (pytest.approx(1.0, rel=0.1), 0.0)
+    assert moving.deviation == observer.parameters.largest
+    assert (moving.stiffness, moving.friction) == (known.stiffness, known.friction)
+    assert watched(observer, stands["bent", 0.0], 2.0).stiffness == pytest.approx(known.stiffness, abs=0.01)
 
 
 def test_from_a_plate_that_turns_nothing_is_learnt(observer, stands):

@@ -100,8 +100,8 @@ class PayloadObserver:
 
     def tare(self) -> None:
         """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
-        stiffness."""
-        self.forget()
+        stiffness and the cables' friction. What is known of these stays: another pose tells them apart."""
+        self._lighten(0.0)
         self._taring = self.parameters.tare_time
 
     def reset(self) -> None:
@@ -193,9 +193,13 @@ class PayloadObserver:
         p, noise = self.parameters, self.parameters.tilt_noise**2 * shown @ sight.spread @ shown.T
         spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
         if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
-            self._covariance[1] = self._covariance[:, 1] = 0.0
-            self._covariance[1, 1] = p.largest**2
+            self._lighten(self._state[1])
         self._measure(h, innovation, noise)
+
+    def _lighten(self, mass: float) -> None:
+        """Nothing is known of the payload any more: it may be this one, or any."""
+        self._state[1], self._covariance[1], self._covariance[:, 1] = mass, 0.0, 0.0
+        self._covariance[1, 1] = self.parameters.largest**2
 
     def _measure(self, h: np.ndarray, innovation: np.ndarray, noise: np.ndarray) -> None:
         """A measurement (k,) that the state moves by h (k, 3), with noise of this covariance (k, k)."""

@@ -60,7 +60,7 @@ LEFT_SLACK = np.array([-0.0001, 0.0001, 0.0])  # [m] likewise after slack was ta
 DOWN = np.array([0.0, 0.0, -9.81])
 POSES = [(angle, float(azimuth)) for angle in (15.0, 25.0) for azimuth in np.arange(10.0, 360.0, 10.0)]  # [°]
 EACH, LOOKED, TARE = 1.5, 0.3, 2.5  # [s]
-TARED_AT = (20.0, 15.0)  # [°]: a plate that stands straight says nothing of what it bears
+TARED_AT = [(20.0, 15.0), (-20.0, 10.0), (0.0, -22.0)]  # [°]: a plate that stands straight says nothing of its load
 SEED, ASKEW = 40, np.radians(0.5)  # of IMUs, noise and mounting; how far boards are from where they should be
 PAYLOADS = (0.0, 0.5, 1.0)  # [kg]
 COLOURS = dict(zip(MODELS, ("#d55e00", "#e69f00", "#0072b2"), strict=True))
@@ -194,13 +194,14 @@ def _steered(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndar
 
 def _held(robot: FemRobot, name: str, payload: float, poses: Sequence[np.ndarray]) -> list[float]:
     """Errors [°] in closed loop, of the last LOOKED of the EACH that each pose is given, after the IMUs were aligned on
-    the straight plate, a first motion, and a tare with nothing on the plate."""
+    the straight plate, and tares with nothing on it."""
     loop = NeckLoop(robot, _holder(robot, name, True), LEFT_SLACK, seed=SEED, askew=ASKEW)
     loop.align()
-    loop.holder.controller.aim(*np.radians(TARED_AT))
-    loop.run(EACH)
-    loop.holder.tare()
-    loop.run(TARE)
+    for pose in TARED_AT:
+        loop.holder.controller.aim(*np.radians(pose))
+        loop.run(EACH)
+        loop.holder.tare()
+        loop.run(TARE)
     loop.load(payload)
     errors = []
     for angle, azimuth in poses:
