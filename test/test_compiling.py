@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -75,3 +76,16 @@ def test_a_process_compiles_by_itself_when_its_patience_ends(own_folder, monkeyp
     with compiled_by_one("test"):
         assert numba.njit(lambda x: x + 3)(1) == 4
     os.close(lock)
+
+
+def test_the_garbage_collector_rests_while_kernels_are_compiled_and_is_then_as_it_was(own_folder):
+    before = gc.isenabled()
+    try:
+        for collects in (True, False):
+            (gc.enable if collects else gc.disable)()
+            with pytest.raises(KeyboardInterrupt), compiled_by_one("test"):
+                assert not gc.isenabled()
+                raise KeyboardInterrupt
+            assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()

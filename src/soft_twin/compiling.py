@@ -4,6 +4,7 @@ Numba compiles a kernel when it is called first after an installation, and keeps
 at once and share kernels: without a word between them each would compile all of them.
 """
 
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -28,14 +29,19 @@ def compiled_by_one(kernels: str) -> Iterator[None]:
 
     Nobody waits where everything is compiled. After a minute, or without a lock, it compiles by itself.
 
+    Python's garbage collector rests meanwhile: numba's objects, by the million, are kept or freed without it.
+
     Args:
         kernels: name of what is compiled, the same in all processes that may wait for each other.
     """
-    turn = _Turn(kernels)
+    turn, collects = _Turn(kernels), gc.isenabled()
     event.register(EVENT, turn)
+    gc.disable()
     try:
         yield
     finally:
+        if collects:
+            gc.enable()
         event.unregister(EVENT, turn)
         turn.end()
 
