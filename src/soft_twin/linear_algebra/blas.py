@@ -53,7 +53,7 @@ def _factors(item):
     return address, address + item
 
 
-@part()
+@part(cache=True)
 def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
     """C −= op(A) op(B), C of m × n; matrices are addresses with leading dimensions."""
     letters, (minus, one) = _LETTERS.ctypes.data, _factors(item)
@@ -65,7 +65,7 @@ def multiply(item, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc):
         dgemm(of_a, of_b, m, n, k, minus, a, lda, b, ldb, one, c, ldc)
 
 
-@part()
+@part(cache=True)
 def rank_update(item, n, k, a, lda, c, ldc):
     """C −= A Aᵀ in the lower triangle of C (n × n), A of n × k."""
     lower, (minus, one) = _LETTERS.ctypes.data, _factors(item)
@@ -76,13 +76,13 @@ def rank_update(item, n, k, a, lda, c, ldc):
         dsyrk(lower, lower + 3, n, k, minus, a, lda, one, c, ldc)
 
 
-@part()
+@part(cache=True)
 def solve_lower(item, transpose, n, columns, triangle, ldt, b, ldb):
     """B = op(L)⁻¹ B of a lower triangle L (n × n), B of n × columns."""
     _solve(item, 0, 2 if transpose else 3, n, columns, triangle, ldt, b, ldb)
 
 
-@part()
+@part(cache=True)
 def solve_lower_from_right(item, rows, n, triangle, ldt, b, ldb):
     """B = B L⁻ᵀ of a lower triangle L (n × n), B of rows × n."""
     _solve(item, 1, 2, rows, n, triangle, ldt, b, ldb)

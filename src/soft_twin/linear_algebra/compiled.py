@@ -1,6 +1,7 @@
 """How kernels are compiled: with those entries only that are called, as each takes its time to compile.
 
-numba would give each function one for Python, one for C and one for other kernels.
+numba would give each function one for Python, one for C and one for other kernels. A part with `cache=True` is kept by
+itself, too: kernels that share it, compiled by several processes or on several days, find it.
 """
 
 from functools import partial

@@ -56,7 +56,7 @@ def _rotated_svd(F: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return U, s, Vt
 
 
-@part(error_model="numpy", forceinline=True)
+@part(error_model="numpy", forceinline=True, cache=True)
 def _fill_deformations(k, x, cells, gradients, F):
     """Fill the lanes of F with Σ xₐ ⊗ gₐ at the points of some cells."""
     lane = 0
@@ -76,7 +76,7 @@ def _fill_deformations(k, x, cells, gradients, F):
             lane += 1
 
 
-@part(error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"}, cache=True)
 def _fill_stresses(n, F, R, traces, lam, mu, P, densities):
     """Fill P = ∂W/∂F (9 LANES,) and W (LANES,) of the first n lanes."""
     for l in range(n):
@@ -88,7 +88,7 @@ def _fill_stresses(n, F, R, traces, lam, mu, P, densities):
         densities[l] = mu * stretch + 0.5 * pressure * (traces[l] - 3.0)
 
 
-@part(error_model="numpy", forceinline=True)
+@part(error_model="numpy", forceinline=True, cache=True)
 def _add_force(k, nodes, g, v, P, lane, force):
     """Add v P gₐ of one point to the forces of its cell's nodes."""
     p00, p01, p02, p10, p11, p12, p20, p21, p22 = matrix(P, lane)
@@ -99,7 +99,7 @@ def _add_force(k, nodes, g, v, P, lane, force):
         force[nodes[a], 2] += p20 * g0 + p21 * g1 + p22 * g2
 
 
-@part(error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"}, cache=True)
 def _fill_turnings(n, F, R, traces, lam, mu, M):
     """Fill M (9 LANES,) = (λ tr(S − I) − 2μ) R (tr(S) I − S)⁻¹ Rᵀ of the first n lanes, by the cofactors of the
     symmetric A = tr(S) I − F Rᵀ, as F Rᵀ = R S Rᵀ."""
@@ -120,7 +120,7 @@ def _fill_turnings(n, F, R, traces, lam, mu, M):
         M[6 * LANES + l], M[7 * LANES + l], M[8 * LANES + l] = factor * m02, factor * m12, factor * m22
 
 
-@part(error_model="numpy", forceinline=True)
+@part(error_model="numpy", forceinline=True, cache=True)
 def _turn(k, g, v, R, M, lane, h, B):
     """h = R g and B = v M [h]× of one point, (k, 3) and (k, 3, 3)."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = matrix(R, lane)
@@ -171,7 +171,7 @@ def _add_blocks(k, g, h, B, lam, mu, packed, offsets, strides, data):
                 data[at + 2 * row] += k2
 
 
-@part(error_model="numpy", forceinline=True)
+@part(error_model="numpy", forceinline=True, cache=True)
 def _move_blocks(packed, offsets, strides, data):
     """Add packed blocks to a matrix, and clear them."""
     for block in range(len(offsets)):

@@ -22,7 +22,7 @@ LANES = 32  # at least as many as an element has quadrature points
 SETTLED = 1e-9  # relative change of t: as it converges quadratically, what is left is below round-off
 
 
-@part(error_model="numpy", fastmath={"contract"})
+@part(error_model="numpy", fastmath={"contract"}, cache=True)
 def fill_rotations(n, F, R, determinants, traces):
     """Fill R (9 LANES,), det F and tr(S) (LANES,) of the first n of F (9 LANES,)."""
     first, second = np.empty(LANES), np.empty(LANES)
