@@ -1,5 +1,8 @@
 """The plant in its own process: what Plant says, to the bit, and errors that come through."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,13 @@ from soft_twin.emulation.plant_process import PlantProcess
 from soft_twin.errors import DeviceError, InputError
 from soft_twin.mechanics.moving_base import MovingBase
 
+PROGRAM = """
+import soft_twin
+from soft_twin.emulation.plant_process import PlantProcess
+plant = PlantProcess(soft_twin.load_robot("slender"))
+print(len(plant.stations))
+plant.close()
+"""
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
 
 
@@ -45,6 +55,12 @@ def test_a_refused_step_is_told_and_the_next_one_goes(remote):
 
 def test_a_process_that_died_is_a_device_that_went_away(remote):
     remote._process.kill()
-    remote._process.join()
+    remote._process.wait()
     with pytest.raises(DeviceError, match="gone"):
         remote.step(0.02, np.zeros(6), MovingBase(SIDEWAYS))
+
+
+def test_the_program_that_starts_it_is_not_run_again(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    run = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True, timeout=120.0)
+    assert run.returncode == 0 and len(run.stdout.split()) == 1, run.stderr

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,6 +19,7 @@ from soft_twin.robots.base import DrivenRobot
 
 START_PATIENCE = 180.0  # [s] for the process to load and to compile, on a busy machine
 PATIENCE = 60.0  # [s] for it to answer
+PROGRAM = "import sys; sys.path[:] = {path!r}; from soft_twin.emulation.plant_process import live; live({pipe})"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class PlantState:
 class PlantProcess:
     """A Plant that lives in a child process; as a Plant, as far as emulated robots and their users go.
 
-    The child ends with this object, and with this process, however that ends.
+    The child ends with this object, and with this process, however that ends. It imports what a plant needs, not the
+    program that it is started from, as a process of `multiprocessing` would: a robot's class is in a module.
 
     Attributes:
         stations: (s,) as Plant's.
@@ -49,13 +53,19 @@ class PlantProcess:
         Raises:
             DeviceError: it did not start.
         """
-        context = multiprocessing.get_context("spawn")
-        self._pipe, end = context.Pipe()
-        self._process = context.Process(target=_live, args=(end, robot), daemon=True)
-        self._process.start()
+        self._pipe, end = multiprocessing.Pipe()
+        program = PROGRAM.format(path=[str(folder) for folder in sys.path], pipe=end.fileno())
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", program], pass_fds=[end.fileno()], stdin=subprocess.DEVNULL
+        )
         end.close()
-        self.stations: np.ndarray = self._answer(START_PATIENCE)
-        self._state: PlantState = self._answer()
+        try:
+            self._send(robot)
+            self.stations: np.ndarray = self._answer(START_PATIENCE)
+            self._state: PlantState = self._answer()
+        except BaseException:
+            self._process.kill()
+            raise
 
     def __getattr__(self, name: str):
         """What Plant has, as it was after the last step."""
@@ -82,15 +92,21 @@ class PlantProcess:
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
-        self._process.join(1.0)
-        self._process.kill()
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _ask(self, method: str, *arguments) -> None:
+        self._send((method, *arguments))
+        self._state = self._answer()
+
+    def _send(self, what: Any) -> None:
         try:
-            self._pipe.send((method, *arguments))
+            self._pipe.send(what)
         except OSError as error:
             raise DeviceError("the emulated body's process is gone") from error
-        self._state = self._answer()
 
     def _answer(self, patience: float = PATIENCE) -> Any:
         try:
@@ -104,10 +120,13 @@ class PlantProcess:
         return answer
 
 
-def _live(pipe: Connection, robot: DrivenRobot) -> None:
+def live(pipe: int) -> None:
+    """What the child does: the plant of the robot that comes through the pipe of this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     prefer_this_process()
+    pipe = Connection(pipe)
     try:
+        robot = pipe.recv()
         with compiled_by_one("mechanics"):
             plant = Plant(robot)
         pipe.send(plant.stations)
