@@ -28,6 +28,7 @@ MANAGED = (  # nodes with a managed node's life cycle, in the order in which the
 PROGRAMS = {"plate_imu_to_gravity": "imu_to_gravity"}  # of nodes that are not called as their program is
 EMULATED = ("emulated_robot", "emulated_arm")  # nodes that stand in for a robot
 EMULATED_START = 180.0  # [s] until an emulated robot has its devices, on a busy host that compiles
+EMULATED_REOPEN = 0.1  # [s] between two looks for its devices, which take seconds to appear and cost little to look for
 EMULATED_PATIENCE = 3.0  # [s] an emulated robot on a busy host tells of up to 2 s at once, in samples that are as old
 DAC_RANGE = (0.1e6, 0.6e6)  # [Pa] of VEAB valves, see driving.dac_board
 
@@ -169,7 +170,7 @@ def _driven(
     if devices is None:
         devices = emulated_devices(emulation["device_folder"])
         nodes["emulated_robot"] = emulation
-    there = {"appears_within": EMULATED_START} if emulated else {}
+    there = {"appears_within": EMULATED_START, "reopen_period": EMULATED_REOPEN} if emulated else {}
     patience = {"stale_after": EMULATED_PATIENCE} if emulated else {}
     nodes["imu_to_gravity"] = there | robot.nodes.get("imu_to_gravity", {}) | {"device": devices.imu}
     solver = solver or solver_of(robot)
