@@ -1,5 +1,7 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import identity
@@ -9,6 +11,7 @@ from test_flattening import sheet
 from soft_twin.errors import InputError, RecordingError, UsageError
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.frames import Recording, Scan
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.samples import Inflation, inflation_shares, random_shares
 from soft_twin.learning.simulations import Simulations, SurfaceMesh
 
@@ -17,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 import soft_twin.learning
+from soft_twin.learning import storage
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining, train_shapes
@@ -98,6 +102,36 @@ def test_a_stored_correction_says_the_same_and_whose_it_is(learned, robot, tmp_p
     loaded.check(robot)
     with pytest.raises(UsageError, match="another description of 'two_rooms'"):
         loaded.check(two_rooms(tmp_path, highest=2000.0))
+
+
+def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):
+    fine, triangles = sheet(41, 41)
+    pressures = INFLATION.pressures_of(inflation_shares(2, 12))
+    creased = np.maximum(0.05 - np.abs(fine[:, 0] - 0.47), 0.0)
+    points = np.array([0.1 * fine + np.outer(each[0] / 3000.0 * creased, [0.0, 0.0, 1.0]) for each in pressures])
+    simulations = Simulations(pressures, points, np.zeros(12, bool), {})
+    surface = SurfaceMesh(identity(len(fine)), 0.1 * fine, triangles)
+    shapes, _ = learn_shapes(simulations, surface, LIMITS, INFLATION, 2, epochs=1)
+    spans = np.diff(shapes.knots.u[3:-3])
+    assert spans.min() < 0.6 * spans.max()
+    path = tmp_path / "mine.safetensors"
+    save(replace(learned[1], shapes=replace(learned[1].shapes, knots=shapes.knots)), path)
+    loaded = soft_twin.learning.load(path)
+    for own, other in zip(loaded.shapes.knots, shapes.knots, strict=True):
+        np.testing.assert_array_equal(own, other)
+    pressures = np.array([1500.0, 300.0])
+    assert np.abs(loaded(pressures) - learned[1](pressures)).max() > 1e-5
+    with pytest.raises(InputError, match="knots of \\(8, 8\\) control points for a surface of \\(30, 30\\)"):
+        replace(shapes, knots=Knots.uniform((8, 8)))
+
+
+def test_weights_of_another_version_are_refused(learned, tmp_path, monkeypatch):
+    path = tmp_path / "old.safetensors"
+    monkeypatch.setattr(storage, "VERSION", "2")
+    save(learned[1], path)
+    monkeypatch.undo()
+    with pytest.raises(RecordingError, match=f"weights of version 2, expected {storage.VERSION}"):
+        soft_twin.learning.load(path)
 
 
 def test_pressures_beyond_their_limits_are_refused(learned):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from small_membrane import two_rooms
 from test_shape_control import PLANE, model
 
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.markers import learn_warp_by_markers, marker_parameters, nearest_parameters
 from soft_twin.learning.training import WarpTraining
@@ -112,23 +113,25 @@ def bowl(count=12):
 
 def test_parameters_of_points_on_a_surface_are_found_again():
     uv = np.vstack([np.random.default_rng(0).uniform(0.0, 1.0, (30, 2)), [[0.0, 0.0], [1.0, 0.3]]])
-    control = bowl()
-    layer = SurfaceLayer(uv, control.shape[:2], float)
+    control, knots = bowl(), Knots.uniform((12, 12))
+    layer = SurfaceLayer(uv, knots, float)
     points, normals = (np.asarray(each) for each in layer.points_and_normals(jnp.asarray(control)))
-    np.testing.assert_allclose(nearest_parameters(control, points, 1.0), uv, atol=2e-5)
+    np.testing.assert_allclose(nearest_parameters(control, knots, points, 1.0), uv, atol=2e-5)
     inner = slice(30)
-    np.testing.assert_allclose(nearest_parameters(control, (points + 2.0 * normals)[inner], 5.0), uv[inner], atol=2e-4)
+    np.testing.assert_allclose(
+        nearest_parameters(control, knots, (points + 2.0 * normals)[inner], 5.0), uv[inner], atol=2e-4
+    )
     with pytest.raises(RecordingError, match="marker 3 of 32 is 40 mm away"):
         away = points.copy()
         away[2] += 40.0 * normals[2]
-        nearest_parameters(control, away, 5.0)
+        nearest_parameters(control, knots, away, 5.0)
 
 
 def test_a_warp_is_taught_by_markers_with_gaps(tmp_path):
     shapes, robot = model(), two_rooms(tmp_path)
     rest = PLANE[[20, 30, 45, 60, 75, 88, 100, 110, 120, 135, 150]] * 0.1
     uv, random = marker_parameters(shapes, rest), np.random.default_rng(0)
-    layer = SurfaceLayer(uv, shapes.mean.shape[:2])
+    layer = SurfaceLayer(uv, shapes.knots)
     pressures = random.uniform(0.0, 3000.0, (24, 2))
 
     def real(each):

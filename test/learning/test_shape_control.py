@@ -56,7 +56,7 @@ def model(gain=1.0, hidden=None):
             [network.weights[0], jnp.asarray(np.tile(modes.reshape(2, -1).T, (1, len(first) // 2)), jnp.float32)],
             network.biases,
         )
-    return ShapeModel(LIMITS, INFLATION, network, flat.astype(np.float32), 1.0)
+    return ShapeModel(LIMITS, INFLATION, network, flat.astype(np.float32), 1.0, fit.knots)
 
 
 def corrected(shapes, random=None):

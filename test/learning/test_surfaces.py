@@ -5,6 +5,7 @@ import pytest
 from test_flattening import sheet, tube
 
 from soft_twin.errors import InputError
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.surfaces import SurfaceFit, design
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
@@ -29,7 +30,7 @@ def test_a_cubic_surface_is_fitted_and_found_between_the_points():
     np.testing.assert_allclose(fit.at_points(control), paraboloid(points), atol=2e-4)
     assert control.shape == (8, 8, 3)
     places = RANDOM.uniform(size=(50, 2))
-    xy = design(places, (8, 8)) @ control.reshape(-1, 3)
+    xy = design(places, fit.knots) @ control.reshape(-1, 3)
     np.testing.assert_allclose(xy, paraboloid(xy), atol=2e-4)
 
 
@@ -40,7 +41,7 @@ def test_more_control_points_than_points_are_held_by_smoothness():
     control = fit.fit(shapes)
     assert control.shape == (2, 30, 30, 3) and len(points) < 30 * 30
     np.testing.assert_allclose(fit.at_points(control), shapes, atol=1e-3)
-    between = design(RANDOM.uniform(size=(200, 2)), fit.shape) @ control[0].reshape(-1, 3)
+    between = design(RANDOM.uniform(size=(200, 2)), fit.knots) @ control[0].reshape(-1, 3)
     np.testing.assert_allclose(between, paraboloid(between), atol=2e-3)
 
 
@@ -62,24 +63,26 @@ def test_shapes_that_are_no_numbers_are_refused():
 def test_normals_of_a_fitted_sheet_point_out_of_its_triangles():
     points, triangles = sheet(10, 10)
     fit = SurfaceFit.at_rest(points, triangles, (6, 6))
-    layer = SurfaceLayer(grid(25), (6, 6))
+    layer = SurfaceLayer(grid(25), fit.knots)
     found, normals = eqx.filter_jit(layer.points_and_normals)(fit.fit(points).astype(np.float32))
     np.testing.assert_allclose(normals, np.tile([0.0, 0.0, 1.0], (25, 1)), atol=1e-4)
-    np.testing.assert_allclose(found, design(grid(25), (6, 6)) @ fit.fit(points).reshape(-1, 3), atol=1e-6)
+    np.testing.assert_allclose(found, design(grid(25), fit.knots) @ fit.fit(points).reshape(-1, 3), atol=1e-6)
 
 
 def test_points_and_normals_and_their_derivatives_are_those_of_differences():
     control, uv = RANDOM.normal(size=(6, 5, 3)), RANDOM.uniform(0.05, 0.95, (8, 2))
+    even = Knots.uniform((6, 5))
+    knots = Knots(even.u**2, even.v)
     weights, direction = RANDOM.normal(size=(2, 8, 3)), RANDOM.normal(size=control.shape)
 
     def by_differences(c):
         step = 1e-6
-        x = [design(uv + step * np.array(to), (6, 5)) @ c.reshape(-1, 3) for to in [(1, 0), (-1, 0), (0, 1), (0, -1)]]
+        x = [design(uv + step * np.array(to), knots) @ c.reshape(-1, 3) for to in [(1, 0), (-1, 0), (0, 1), (0, -1)]]
         across = np.cross(x[0] - x[1], x[2] - x[3])
-        return design(uv, (6, 5)) @ c.reshape(-1, 3), across / np.linalg.norm(across, axis=1, keepdims=True)
+        return design(uv, knots) @ c.reshape(-1, 3), across / np.linalg.norm(across, axis=1, keepdims=True)
 
     with jax.enable_x64(True):
-        layer = SurfaceLayer(uv, (6, 5), np.float64)
+        layer = SurfaceLayer(uv, knots, np.float64)
 
         def value(c):
             points, normals = layer.points_and_normals(c)

@@ -11,6 +11,7 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
 from soft_twin.learning.input_map import InputMap
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
@@ -33,6 +34,7 @@ class ShapeModel:
         network: shares −1…1 → offsets of the control points from their mean, over `spread`.
         mean: (Mu, Mv, 3) [mm].
         spread: [mm].
+        knots: of the surfaces.
     """
 
     limits: np.ndarray
@@ -40,6 +42,15 @@ class ShapeModel:
     network: Folded
     mean: np.ndarray
     spread: float
+    knots: Knots
+
+    def __post_init__(self):
+        """
+        Raises:
+            InputError: knots of another number of control points than the mean surface has.
+        """
+        if self.knots.shape != self.mean.shape[:2]:
+            raise InputError(f"knots of {self.knots.shape} control points for a surface of {self.mean.shape[:2]}")
 
     @property
     def size(self) -> float:
@@ -76,7 +87,7 @@ class ShapeModel:
 
     def surface(self, uv: np.ndarray) -> Surface:
         """Shares of inflation (a,), −1…1 → points (p, 3) [mm] at parameters (p, 2); differentiable."""
-        layer = SurfaceLayer(uv, self.mean.shape[:2])
+        layer = SurfaceLayer(uv, self.knots)
         return lambda inputs: layer.points(self.control_of(inputs))
 
     def inputs(self, pressures: jax.Array) -> jax.Array:
@@ -155,8 +166,8 @@ class Correction:
         return lambda inputs: both(inputs)[1]
 
     def _both(self, uv: np.ndarray) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
-        shape = self.shapes.mean.shape[:2]
-        layer, centres = SurfaceLayer(uv, shape), SurfaceLayer(self.kernels, shape)
+        knots = self.shapes.knots
+        layer, centres = SurfaceLayer(uv, knots), SurfaceLayer(self.kernels, knots)
 
         def both(inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
             control = self.shapes.control_of(self.inputs(inputs))

@@ -49,7 +49,7 @@ class DirectSurface:
         pressures = self.shapes.checked(pressures)
         offsets = np.asarray(self.network(self.shapes.inputs_of(pressures[None])[0]), float).reshape(-1, 3)
         bend = RBFInterpolator(self.uv, offsets, kernel="thin_plate_spline")
-        mean = SurfaceLayer(uv, self.shapes.mean.shape[:2], float).points(self.shapes.mean)
+        mean = SurfaceLayer(uv, self.shapes.knots, float).points(self.shapes.mean)
         return (np.asarray(mean) + bend(uv)) / MM
 
 
@@ -62,7 +62,7 @@ def learn_directly(
         ConvergenceError: training diverges.
     """
     uv, clouds = lattice(POINTS), clouds_of(recording)
-    inputs, mean = shapes.inputs_of(recording.pressures), SurfaceLayer(uv, shapes.mean.shape[:2]).points(shapes.mean)
+    inputs, mean = shapes.inputs_of(recording.pressures), SurfaceLayer(uv, shapes.knots).points(shapes.mean)
     sizes = [inputs.shape[1], *[NEURONS] * LAYERS, 3 * len(uv)]
     network = Perceptron(sizes, jax.random.key(seed), quiet=True)
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.surfaces import bases
 
 
@@ -19,10 +20,10 @@ class SurfaceLayer(eqx.Module):
     values: tuple[np.ndarray, np.ndarray]
     slopes: tuple[np.ndarray, np.ndarray]
 
-    def __init__(self, uv: np.ndarray, shape: tuple[int, int], dtype: type = np.float32):
-        """`uv`: (p, 2) in the unit square; `shape`: control points along u and v."""
+    def __init__(self, uv: np.ndarray, knots: Knots, dtype: type = np.float32):
+        """`uv`: (p, 2) in the unit square; `knots`: of the surface."""
         self.values, self.slopes = (
-            tuple(each.astype(dtype) for each in bases(uv, shape, derivative)) for derivative in (0, 1)
+            tuple(each.astype(dtype) for each in bases(uv, knots, derivative)) for derivative in (0, 1)
         )
 
     def points(self, control: jax.Array) -> jax.Array:

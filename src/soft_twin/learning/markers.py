@@ -15,6 +15,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.learning.correction import MM, Correction, ShapeModel
 from soft_twin.learning.frames import MarkerRecording
 from soft_twin.learning.input_map import MarkerMatch
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.surfaces import bases
@@ -33,20 +34,20 @@ def marker_parameters(shapes: ShapeModel, rest: np.ndarray) -> np.ndarray:
     """
     none = np.clip(0.0, *shapes.limits.T)
     control = np.asarray(shapes.control(jnp.asarray(none, jnp.float32)), float)
-    return nearest_parameters(control, MM * np.asarray(rest, float), OFF * shapes.size)
+    return nearest_parameters(control, shapes.knots, MM * np.asarray(rest, float), OFF * shapes.size)
 
 
-def nearest_parameters(control: np.ndarray, points: np.ndarray, far: float) -> np.ndarray:
-    """(k, 2) parameters where a surface (Mu, Mv, 3) is nearest to points (k, 3).
+def nearest_parameters(control: np.ndarray, knots: Knots, points: np.ndarray, far: float) -> np.ndarray:
+    """(k, 2) parameters where a surface (Mu, Mv, 3) with knots is nearest to points (k, 3).
 
     Raises:
         RecordingError: a point is further away than `far`.
     """
-    uv, shape = grid(TRIED), control.shape[:2]
-    tried = SurfaceLayer(uv, shape, float).points(control)
+    uv = grid(TRIED)
+    tried = SurfaceLayer(uv, knots, float).points(control)
     begin = uv[cKDTree(np.asarray(tried)).query(points)[1]]
-    found = np.array([_nearest(control, point, start) for point, start in zip(points, begin, strict=True)])
-    away = np.linalg.norm(SurfaceLayer(found, shape, float).points(control) - points, axis=1)
+    found = np.array([_nearest(control, knots, point, start) for point, start in zip(points, begin, strict=True)])
+    away = np.linalg.norm(SurfaceLayer(found, knots, float).points(control) - points, axis=1)
     if (away > far).any():
         i = int(np.argmax(away))
         raise RecordingError(f"marker {i + 1} of {len(points)} is {away[i]:.3g} mm away from the surface at rest")
@@ -70,11 +71,11 @@ def learn_warp_by_markers(
     return lesson.learn(shapes, robot, replace(training, weights=weights), None, say)
 
 
-def _nearest(control: np.ndarray, point: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _nearest(control: np.ndarray, knots: Knots, point: np.ndarray, start: np.ndarray) -> np.ndarray:
     """(2,) parameters where a surface is nearest to a point (3,), by Gauss and Newton from a start."""
 
     def at(uv: np.ndarray, *derivatives: int) -> np.ndarray:
-        u, v = (bases(uv[None], control.shape[:2], derivative)[axis][0] for axis, derivative in enumerate(derivatives))
+        u, v = (bases(uv[None], knots, derivative)[axis][0] for axis, derivative in enumerate(derivatives))
         return np.einsum("i,j,ijd->d", u, v, control)
 
     return least_squares(

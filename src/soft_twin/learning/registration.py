@@ -24,6 +24,7 @@ from scipy.spatial import cKDTree
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
 from soft_twin.learning.frames import Recording
 from soft_twin.learning.input_map import InputMap, MarkerMatch
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.surfaces import design, differences
@@ -51,7 +52,7 @@ def learn_warp_by_registration(
     control = np.asarray(jax.jit(jax.vmap(shapes.control_of))(shares), float)
     drawn = []
     for number, (own, scan) in enumerate(zip(control, recording.scans, strict=True), 1):
-        drawn.append(registered(own, MM * scan.points, uv))
+        drawn.append(registered(own, shapes.knots, MM * scan.points, uv))
         if say is not None:
             say(f"registering: frame {number} of {len(control)}")
     points = jnp.asarray(np.array(drawn), jnp.float32)
@@ -61,17 +62,19 @@ def learn_warp_by_registration(
     return lesson.learn(shapes, robot, replace(training, weights=weights), inputs, say)
 
 
-def registered(control: np.ndarray, scan: np.ndarray, uv: np.ndarray, stiffness: float = STIFFNESS) -> np.ndarray:
+def registered(
+    control: np.ndarray, knots: Knots, scan: np.ndarray, uv: np.ndarray, stiffness: float = STIFFNESS
+) -> np.ndarray:
     """(p, 3) where points of a surface lie that is drawn onto a scan.
 
     Args:
         control: (Mu, Mv, 3) of the surface.
+        knots: of the surface.
         scan: (k, 3) points, in the surface's unit.
         uv: (p, 2) parameters of its points.
         stiffness: k.
     """
-    shape = control.shape[:2]
-    A, D, tree = design(uv, shape), differences(shape), cKDTree(scan)
+    A, D, tree = design(uv, knots), differences(knots), cKDTree(scan)
     spacing = float(np.median(tree.query(scan, 2)[0][:, 1]))
     smooth = stiffness * D.T @ D
     start = A @ control.reshape(-1, 3)

@@ -12,10 +12,11 @@ from soft_twin.errors import InputError, RecordingError, UsageError
 from soft_twin.files import checked_file, one_line
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.input_map import InputMap
+from soft_twin.learning.knots import Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 
-VERSION = "2"
+VERSION = "3"
 MAX_SIZE = 500_000_000  # [bytes]
 
 
@@ -31,6 +32,8 @@ def save(correction: Correction, path: Path) -> None:
         "inflation.pressures": shapes.inflation.pressures,
         "inflation.volumes": shapes.inflation.volumes,
         "mean": shapes.mean,
+        "knots.u": shapes.knots.u,
+        "knots.v": shapes.knots.v,
         "kernels": correction.kernels,
         "inputs": np.asarray(correction.inputs.coefficients),
         **_layers("shape", shapes.network),
@@ -68,9 +71,8 @@ def load(path: str | Path) -> Correction:
             raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}")
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
-        shapes = ShapeModel(
-            arrays["limits"], inflation, _network("shape", arrays, numbers), arrays["mean"], float(numbers["spread"])
-        )
+        network, knots = _network("shape", arrays, numbers), Knots(arrays["knots.u"], arrays["knots.v"])
+        shapes = ShapeModel(arrays["limits"], inflation, network, arrays["mean"], float(numbers["spread"]), knots)
         warp, width = _network("warp", arrays, numbers), float(numbers["width"])
         inputs = InputMap(jnp.asarray(arrays["inputs"]))
         return Correction(

@@ -14,9 +14,20 @@ from soft_twin.learning.losses import Cloud
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
-from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
+from soft_twin.learning.surfaces import SurfaceFit
 from soft_twin.learning.symmetry import symmetries
-from soft_twin.learning.training import SHAPE_EPOCHS, Frames, Say, WarpTraining, Weights, train_shapes, train_warp
+from soft_twin.learning.training import (
+    SHAPE_EPOCHS,
+    Frames,
+    Say,
+    WarpTraining,
+    Weights,
+    parted,
+    train_shapes,
+    train_warp,
+)
+
+SHAPES_FOR_KNOTS = 64
 
 
 def learn_shapes(
@@ -35,12 +46,13 @@ def learn_shapes(
         MeshError: the surface cannot be flattened.
         ConvergenceError: training diverges.
     """
-    fit = SurfaceFit.at_rest(surface.points, surface.triangles, CONTROL_POINTS)
+    trained, _ = parted(len(simulations.points), np.random.default_rng(seed))
+    fit = SurfaceFit.at_rest(surface.points, surface.triangles).adapted(simulations.points[trained[:SHAPES_FOR_KNOTS]])
     control = MM * fit.fit(simulations.points)
     mean = control.mean(axis=0).astype(np.float32)
     offsets = (control - mean).reshape(len(control), -1)
     spread = float(offsets.std())
-    draft = ShapeModel(limits, inflation, Folded([], []), mean, spread)
+    draft = ShapeModel(limits, inflation, Folded([], []), mean, spread, fit.knots)
     inputs = np.asarray(draft.inputs_of(simulations.pressures))
     turned = [
         (each.inputs(inputs), (MM * fit.fit(each.shapes(simulations.points)) - mean).reshape(len(control), -1) / spread)
@@ -49,7 +61,7 @@ def learn_shapes(
     network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned)
     found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
-    return ShapeModel(limits, inflation, network, mean, spread), float(np.linalg.norm(errors, axis=-1).mean())
+    return replace(draft, network=network), float(np.linalg.norm(errors, axis=-1).mean())
 
 
 def learn_warp(
@@ -115,15 +127,15 @@ class Lesson:
         Raises:
             ConvergenceError: training diverges.
         """
-        shape, centres, seen = shapes.mean.shape[:2], grid(training.kernels), self.seen
-        layer, shares = SurfaceLayer(self.uv, shape), shapes.inputs_of(seen.pressures)
+        knots, centres, seen = shapes.knots, grid(training.kernels), self.seen
+        layer, shares = SurfaceLayer(self.uv, knots), shapes.inputs_of(seen.pressures)
         if inputs is None:
             inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, self.match, say)
         control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
         frames = Frames(
             jax.vmap(shapes.normalised)(control),
             control,
-            jax.vmap(SurfaceLayer(centres, shape).points)(control),
+            jax.vmap(SurfaceLayer(centres, knots).points)(control),
             seen.clouds,
             isinstance(self.match, MarkerMatch),
         )

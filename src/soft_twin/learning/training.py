@@ -151,8 +151,7 @@ def train_shapes(
         ConvergenceError: it diverges.
     """
     random = np.random.default_rng(seed)
-    order = random.permutation(len(inputs))
-    own, unseen = np.split(order, [max(2, round(TRAINED * len(inputs)))])
+    own, unseen = parted(len(inputs), random)
     pairs = [(inputs, outputs), *turned]
     x, y = (jnp.asarray(np.vstack([each[own] for each in kind]), jnp.float32) for kind in zip(*pairs, strict=True))
     epochs = max(1, round(epochs / np.sqrt(len(pairs))))
@@ -166,6 +165,11 @@ def train_shapes(
     rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(x) // batch))
     network = descend(network, loss, len(x), batch, epochs, random, "shapes", say, rate)
     return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(_unknown(inputs, unseen, np.asarray(x)))
+
+
+def parted(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the simulations that N_fk is trained on, and of the others; those of `train_shapes` by its seed."""
+    return tuple(np.split(random.permutation(count), [max(2, round(TRAINED * count))]))
 
 
 def _unknown(inputs: np.ndarray, rows: np.ndarray, trained: np.ndarray) -> np.ndarray:
