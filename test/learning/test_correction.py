@@ -24,6 +24,7 @@ from soft_twin.learning import storage
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining, train_shapes
+from soft_twin.studies.learning.ablations import on_shapes, shape_errors
 
 PLANE, TRIANGLES = sheet(13, 13)
 PRESSURES = np.linspace(0.0, 3000.0, 5)
@@ -67,6 +68,23 @@ def test_shapes_that_were_not_trained_on_are_met(learned):
     pressures = np.array([1000.0, 2200.0])
     found = surface_distances(learned[1].simulated(pressures), shape(pressures), TRIANGLES)
     assert 1e3 * found.mean() < 0.6
+
+
+def test_errors_of_shapes_are_distances_of_the_same_points(learned):
+    """Of simulations, and of simulations that are 5 mm higher."""
+    pressures, surface = np.array([[1000.0, 2200.0], [3000.0, 0.0]]), SurfaceMesh(identity(169), 0.1 * PLANE, TRIANGLES)
+    points = np.array([shape(each) for each in pressures])
+    assert shape_errors(learned[1].shapes, surface, pressures, points)[:, 0].max() < 0.6
+    lifted = shape_errors(learned[1].shapes, surface, pressures, points + [0.0, 0.0, 0.005])
+    np.testing.assert_allclose(lifted[:, 0], 5.0, atol=0.3)
+
+
+def test_surfaces_that_are_given_are_warped_as_those_of_the_network_are(learned):
+    _, correction = learned
+    pressures, uv = np.array([1000.0, 2200.0]), np.random.default_rng(1).uniform(size=(50, 2))
+    inputs = correction.inputs(correction.shapes.inputs(jnp.asarray(pressures)))
+    control = np.asarray(correction.shapes.control_of(inputs))
+    np.testing.assert_allclose(on_shapes(correction, control, uv), correction(pressures, uv), atol=1e-6)
 
 
 def test_a_reality_that_rises_further_is_learned_from_scans(learned):

@@ -99,7 +99,8 @@ class Voxels(Part):
 class Sweep(Part):
     """A tube of hexahedra around +z from z = 0, with hollows: boxes of cells radial, around and along.
 
-    Cells around are counted from +x, or from `turn_deg`, towards +y. Its surfaces are "base", "tip", "outside", "lumen", and "chamber 1", …
+    Cells around are counted from +x, or from `turn_deg`, towards +y. Its surfaces are "base", "tip", "outside",
+    "lumen", and "chamber 1", …
     """
 
     outer_diameter: Length = Field(description="outside")

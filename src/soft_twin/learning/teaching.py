@@ -18,6 +18,7 @@ from soft_twin.learning.surfaces import SurfaceFit
 from soft_twin.learning.symmetry import symmetries
 from soft_twin.learning.training import (
     SHAPE_EPOCHS,
+    SHAPE_NEURONS,
     Frames,
     Say,
     WarpTraining,
@@ -39,6 +40,7 @@ def learn_shapes(
     seed: int = 0,
     epochs: int = SHAPE_EPOCHS,
     say: Say | None = None,
+    neurons: int = SHAPE_NEURONS,
 ) -> tuple[ShapeModel, float]:
     """N_fk of simulations and of what they say by symmetry, and its mean error on those it was not trained on [mm].
 
@@ -58,7 +60,7 @@ def learn_shapes(
         (each.inputs(inputs), (MM * fit.fit(each.shapes(simulations.points)) - mean).reshape(len(control), -1) / spread)
         for each in symmetries(surface.points, inputs, simulations.points)
     ]
-    network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned)
+    network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned, neurons)
     found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
     return replace(draft, network=network), float(np.linalg.norm(errors, axis=-1).mean())

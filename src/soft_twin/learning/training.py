@@ -135,6 +135,7 @@ def train_shapes(
     epochs: int = SHAPE_EPOCHS,
     say: Say | None = None,
     turned: Sequence[tuple[np.ndarray, np.ndarray]] = (),
+    neurons: int = SHAPE_NEURONS,
 ) -> tuple[Folded, np.ndarray]:
     """N_fk on 7 of 10 of its pairs (m, a), (m, s), all of order 1, and the numbers of those that it does not know.
 
@@ -146,6 +147,7 @@ def train_shapes(
         epochs: with n times as many pairs by symmetries, by √n fewer.
         say: is called with a line of progress.
         turned: the same pairs as each symmetry has them; those of pairs that are trained on are trained on, too.
+        neurons: of each hidden layer.
 
     Raises:
         ConvergenceError: it diverges.
@@ -155,7 +157,7 @@ def train_shapes(
     pairs = [(inputs, outputs), *turned]
     x, y = (jnp.asarray(np.vstack([each[own] for each in kind]), jnp.float32) for kind in zip(*pairs, strict=True))
     epochs = max(1, round(epochs / np.sqrt(len(pairs))))
-    sizes = [inputs.shape[1], *[SHAPE_NEURONS] * layers, outputs.shape[1]]
+    sizes = [inputs.shape[1], *[neurons] * layers, outputs.shape[1]]
     network = Perceptron(sizes, jax.random.key(seed), smooth=True)
 
     def loss(network: Perceptron, batch: jax.Array) -> jax.Array:

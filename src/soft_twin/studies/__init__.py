@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
     "learning/mould": "the membrane takes drawn moulds and one that air cannot make, with and without correction",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
+    "learning/ablations": "networks of other sizes, and parts of a correction left out: the mannequin",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",
