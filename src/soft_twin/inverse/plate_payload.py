@@ -10,9 +10,10 @@ loads by s does for it:
     b_seen − b(t φ/s, (M + m) g/s) = ∂b/∂s Δs + ∂b/∂m Δm + ∂b/∂μ Δμ + noise,   φ = exp(−μ θ σ),
 
 a Kalman filter's measurement, with s and μ constant and m a random walk. θ is the angle by which a cable turns there,
-and σ says which way it slid last, −1…1, 1 where it was wound in (Dahl's friction, as of CableActuators). Where the base
-stands upright a softer body and a heavier payload tilt the plate alike; `tare` tells which of them it is, once, with
-nothing on the plate. A plate that stands straight above its base says nothing of either, and the deviation of m grows.
+and σ says which way it slid last, −1…1, 1 where it was wound in (Dahl's friction, as of CableActuators). Where the
+base stands upright a softer body and a heavier payload tilt the plate alike; `tare` tells which of them it is, with
+nothing on the plate, and in several poses what is friction of both. A plate that stands straight above its base says
+nothing of either, and the deviation of m grows.
 """
 
 from dataclasses import dataclass
