@@ -62,15 +62,22 @@ def measure(targets: int = 20, jumps: int | None = None, bodies: str = ",".join(
     names = [name.strip() for name in bodies.split(",")]
     if unknown := [name for name in names if name not in BODIES]:
         raise UsageError(f"--bodies: '{unknown[0]}' is none of {', '.join(BODIES)}")
-    slender = load_robot("slender")
-    makers = {"rod": lambda: slender.build_inverse(slender.build_twin(backend="rod"))}
-    inverses = {name: makers.get(name, lambda name=name: load_robot(name).build_inverse())() for name in names}
+    inverses = {name: _inverse(name) for name in names}
     figures = [figure for name, each in inverses.items() for figure in _reached(name, each, targets, seed)]
     robots = {name: each for name, each in inverses.items() if name != "rod"}
     count = targets if jumps is None else jumps
     figures += [figure for name, each in robots.items() if count for figure in _jumps(name, each, count, seed)]
     figures += [figure for name in robots if name in TICKED for figure in _ticks(name, inverses[name].twin)]
-    return figures if names != list(BODIES) else [*figures, *_same_answers(slender), *_neck(), *_single_steps(slender)]
+    if set(names) != set(BODIES):
+        return figures
+    slender = load_robot("slender")
+    return [*figures, *_same_answers(slender), *_neck(), *_single_steps(slender)]
+
+
+def _inverse(name: str) -> Inverse:
+    """That of a robot, or of the slender one as a rod."""
+    robot = load_robot("slender" if name == "rod" else name)
+    return robot.build_inverse(robot.build_twin(backend="rod")) if name == "rod" else robot.build_inverse()
 
 
 def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figure]:
