@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 import soft_twin.learning
 from soft_twin.learning import storage
+from soft_twin.learning.layer import grid
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining, train_shapes
@@ -77,6 +78,18 @@ def test_errors_of_shapes_are_distances_of_the_same_points(learned):
     assert shape_errors(learned[1].shapes, surface, pressures, points)[:, 0].max() < 0.6
     lifted = shape_errors(learned[1].shapes, surface, pressures, points + [0.0, 0.0, 0.005])
     np.testing.assert_allclose(lifted[:, 0], 5.0, atol=0.3)
+
+
+def test_beyond_what_was_simulated_shapes_go_on_straight(learned):
+    """To 1.5 times the highest pressures, where the bumps' closed form is linear."""
+    shapes = learned[1].shapes
+    inputs = 2.0 * np.array([[1.5, 0.3], [0.6, 1.5], [1.5, 1.5]]) - 1.0
+    for each in inputs:
+        points = np.asarray(shapes.surface(grid(400))(jnp.asarray(each, jnp.float32)), float) / 1e3
+        pressures = 1500.0 * (each + 1.0)
+        assert 1e3 * surface_distances(points, shape(pressures), TRIANGLES).mean() < 0.6
+    last, one, two = (np.asarray(shapes.control_of(jnp.array([share, 0.2]))) for share in (1.0, 1.25, 1.5))
+    np.testing.assert_allclose(two - one, one - last, atol=1e-3)
 
 
 def test_surfaces_that_are_given_are_warped_as_those_of_the_network_are(learned):

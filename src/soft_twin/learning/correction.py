@@ -82,8 +82,11 @@ class ShapeModel:
         return self.control_of(self.inputs(pressures))
 
     def control_of(self, inputs: jax.Array) -> jax.Array:
-        """(Mu, Mv, 3) [mm] of shares of inflation (a,), −1…1."""
-        return self.mean + self.spread * self.network(inputs).reshape(self.mean.shape)
+        """(Mu, Mv, 3) [mm] of shares of inflation (a,). Beyond −1…1, where nothing was simulated and a softer robot
+        still goes, the network is continued along its tangent at the nearest share that it knows."""
+        known = jnp.clip(inputs, -1.0, 1.0)
+        offsets, further = jax.jvp(self.network, (known,), (inputs - known,))
+        return self.mean + self.spread * (offsets + further).reshape(self.mean.shape)
 
     def surface(self, uv: np.ndarray) -> Surface:
         """Shares of inflation (a,), −1…1 → points (p, 3) [mm] at parameters (p, 2); differentiable."""
