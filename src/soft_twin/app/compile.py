@@ -4,19 +4,28 @@ Without it they are compiled by the first run, by several processes at once that
 """
 
 import argparse
+import time
 
 import numpy as np
 
 from soft_twin import load_robot
+from soft_twin.compiling import tell_of_compiling
 from soft_twin.emulation.plant import Plant
+from soft_twin.inverse.plate_rest import Measured
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.robots.base import DrivenRobot
+from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.warm_up import warm_up
 
 DRIVEN = ("slender", "finger", "arm")  # robots that are driven: with cables, chambers, both
+PLATE_MODELS = ("fem", "pcc_chord")  # of a plate that is held, which the others are made of
+ESTIMATORS = ("energy", "zero_length")
 GRAVITY = np.array([0.0, -9.81, 0.0])
+UPRIGHT = np.array([0.0, 0.0, -9.81])
+TICKS = 30  # until a body hardly moves: only then factorisations are used again
+DT = 0.1  # [s]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,26 +34,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the robots' nodes compute."""
+    told, start = [], time.monotonic()
+    tell_no_more = tell_of_compiling(told.append)
     for name in DRIVEN:
         _compile_driven(load_robot(name))
+    _compile_plate(load_robot("neck"))
     warm_up(GravityEstimator(load_robot("slender").mounting))
     _compile_arm(load_robot("tm40"))
+    tell_no_more()
+    did = "compiled in" if told else "were compiled before, looked through in"
+    print(f"kernels {did} {time.monotonic() - start:.0f} s")
     return 0
 
 
 def _compile_driven(robot: DrivenRobot) -> None:
-    """A tick of its controller, and a step of its emulated body."""
+    """Ticks of its controller, and a step of its emulated body."""
     controller = robot.build_controller()
     for compensate in (False, True, True, True, False):  # long enough to press on what is there, and to let go
         controller.enable(compensate)
+        controller.update(GRAVITY)
+    controller.reuse = True
+    controller.enable(True)
+    for _ in range(TICKS):
         controller.update(GRAVITY)
     commands = [*np.full(len(robot.cable_names), 1e-3), *np.full(len(robot.chamber_names), 1e3)]
     Plant(robot).step(0.01, np.array(commands), MovingBase(GRAVITY))
 
 
+def _compile_plate(robot: FemRobot) -> None:
+    """A second of holding its plate by each model, with a look at what is on it."""
+    count = len(robot.cable_names)
+    measured = Measured(UPRIGHT, UPRIGHT, np.ones(count), np.zeros(count))
+    for model in PLATE_MODELS:
+        holder = robot.build_plate_holder(model)
+        holder.begin_at(np.zeros(count))
+        for _ in range(10):
+            holder.update(measured, DT)
+
+
 def _compile_arm(arm: TensegrityArm) -> None:
-    """A shape of the struts, and its estimate."""
+    """A shape of the struts, and its estimates."""
     shape = arm.forward(np.full(40, 2e5))
     axes = shape.nodes[20:] - shape.nodes[:20]
     inclinations = np.arccos(axes[:, 2] / np.linalg.norm(axes, axis=1))
-    arm.build_estimator("energy").update(inclinations, np.full(40, 2e5))
+    for estimator in ESTIMATORS:
+        arm.build_estimator(estimator).update(inclinations, np.full(40, 2e5))
