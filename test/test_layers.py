@@ -73,6 +73,7 @@ ARROWS = {
         "recording",
         "emulation",
         "sensing",
+        "inverse",
         "robots",
         "mechanics",
         "descriptions",

@@ -1,0 +1,82 @@
+"""The first start after `colcon build`: its setup.py has compiled what the nodes of the robots need."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from soft_twin import load_robot
+from soft_twin_ros.running.graph import MANAGED, graph
+from soft_twin_ros.running.health import READY
+from soft_twin_ros.running.processes import Processes
+
+pytest.importorskip("setuptools")
+
+pytestmark = pytest.mark.timeout(1200)  # a minute of processor time for the kernels
+ROS = Path(__file__).resolve().parents[2] / "ros"
+OWN = {"NUMBA_CACHE_DIR", "PYTHONPATH", "SOFT_TWIN_COMPILE"}  # what of these tests' environment would be in the way
+
+
+def install(folder, pythons, **variables):
+    """What colcon does, into this folder; `pythons`: the folder of that which nodes would run with. Where the modules
+    are, and what was said."""
+    (folder / "build").mkdir()
+    words = ["setup.py", "-q", "egg_info", "--egg-base", str(folder / "build"), "build", "--build-base"]
+    words += [str(folder / "build"), "install", "--single-version-externally-managed", "--prefix"]
+    words += [str(folder / "install"), "--record", str(folder / "record")]
+    path = os.pathsep.join([str(pythons), os.environ["PATH"]])
+    told = {name: value for name, value in os.environ.items() if name not in OWN} | {"PATH": path} | variables
+    words = [sys.executable, "-W", "ignore", *words]  # setuptools would rather be called by pip
+    done = subprocess.run(words, cwd=ROS, env=told, check=True, capture_output=True, text=True)
+    (modules,) = (folder / "install").rglob("site-packages")
+    return modules, done
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of modules of a new installation."""
+    folder = tmp_path_factory.mktemp("workspace")
+    modules, done = install(folder, Path(sys.executable).parent)
+    assert "kernels compiled in" in done.stdout
+    yield modules
+    shutil.rmtree(folder)
+
+
+def kernels(modules):
+    """What numba keeps there, and since when."""
+    return {path.name: path.stat().st_mtime_ns for path in modules.rglob("*.nbc")}
+
+
+@pytest.mark.parametrize("name", ["slender", "finger", "membrane", "neck", "tm40"])
+def test_nodes_compile_nothing_that_the_installation_could_have_compiled(name, installed, listener_class, tmp_path):
+    before, nodes, listener = kernels(installed), graph(load_robot(name)), listener_class(name)
+    variables = {key: value for key, value in os.environ.items() if key not in OWN}
+    processes = Processes(tmp_path, variables | {"PYTHONPATH": str(installed)})
+    solver = max((node.name for node in nodes if node.name in MANAGED), key=MANAGED.index)
+    try:
+        for node in nodes:
+            processes.start(node)
+        listener.wait_for(lambda: solver in listener.health and listener.state(solver) == READY)
+        listener.wait_for(lambda: {node.name for node in nodes} <= listener.health.keys())
+    finally:
+        processes.stop()
+        listener.node.destroy_node()
+    assert before and kernels(installed) == before
+
+
+def test_an_installation_without_python_packages_says_how_to_compile_later(tmp_path):
+    venv.create(tmp_path / "bare", with_pip=False)
+    modules, done = install(tmp_path, tmp_path / "bare/bin")
+    (told,) = done.stderr.splitlines()
+    assert told.startswith("kernels are not compiled (") and "No module named" in told and "soft-twin compile" in told
+    assert (modules / "soft_twin").is_dir() and not kernels(modules)
+
+
+def test_nothing_is_compiled_or_said_where_it_is_not_wanted(tmp_path):
+    modules, done = install(tmp_path, Path(sys.executable).parent, SOFT_TWIN_COMPILE="0")
+    assert (modules / "soft_twin").is_dir() and not kernels(modules)
+    assert "kernels" not in done.stdout + done.stderr
