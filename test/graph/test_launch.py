@@ -8,13 +8,18 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
+from soft_twin import load_robot
 from soft_twin.resources import folder
 
 pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros are not installed")
 
 PATIENCE = 60.0  # [s] of a busy machine
-NODES = ("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves")
+NODES = (
+    *("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves"),
+    *("recorder", "shape_to_pressures"),
+)
 LAUNCH = """
 import sys
 from launch import LaunchDescription, LaunchService
@@ -120,6 +125,7 @@ def test_several_robots_have_namespaces_and_one_thread_each(launch):
         ("slender", "use_simtime:=true", "there is no argument 'use_simtime': did you mean 'use_sim_time'?"),
         ("arm", "rviz:=true", "the ROS package 'rviz2' is not installed: apt install"),
         ("micro_ros_imu", "imu:=/dev/a", "no distribution releases it: build it in a workspace with"),
+        ("membrane", "weights:=/nowhere", "weights /nowhere: there is no such file; `soft-twin train membrane` writes"),
         ("valves", "respawn:=maybe", "respawn:=maybe: expected true or false"),
     ],
 )
@@ -133,3 +139,26 @@ def test_valves_of_any_robot_are_started_by_themselves(launch):
     launch("valves", "chambers:=left,right", "device:=/dev/pneu")
     nodes_of(launch, 1)
     assert "__ns:=/valves" in (launch.told / "pressures_to_valves.valves").read_text()
+
+
+def parameters_of(launch, name):
+    """What a node is started with, while the launch lives."""
+    words = (launch.told / name).read_text().split("\n")[2].split()
+    files = [Path(after) for word, after in zip(words, words[1:], strict=False) if word == "--params-file"]
+    (content,) = [yaml.safe_load(file.read_text()) for file in files]
+    ((_, node),) = content.items()
+    return node["ros__parameters"]
+
+
+def test_weights_have_shapes_taken_and_words_stay_words(launch, tmp_path):
+    weights = tmp_path / "run 2: soft #1.safetensors"
+    weights.touch()
+    launch("membrane", f"weights:={os.path.relpath(weights)}", "recording:=20261124", "valves:=502", "imu:=on")
+    nodes_of(launch, 4)
+    assert parameters_of(launch, "shape_to_pressures.membrane") == {
+        "robot": str(load_robot("membrane").path),
+        "weights": str(weights),
+    }
+    assert parameters_of(launch, "recorder.membrane")["path"] == "20261124"
+    assert parameters_of(launch, "pressures_to_valves.membrane")["device"] == "502"
+    assert parameters_of(launch, "imu_to_gravity.membrane")["device"] == "on"
