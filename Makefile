@@ -6,6 +6,7 @@ ARGUMENTS ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 MESSAGES := $(shell find msgs -type f)
+KERNELS := $(shell grep -rlE "njit|linear_algebra.compiled" --include='*.py' src)
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10)
 
 # Runs its arguments quietly; what they printed is shown when they fail.
@@ -61,8 +62,8 @@ $(VENV)/.messages: $(MESSAGES) | $(VENV)/.packages
 	@$(QUIETLY) sh msgs/install_into.sh $(CURDIR)/$(VENV)
 	@touch $@
 
-$(VENV)/.kernels: | $(VENV)/.packages
-	@echo "compiling the physics (once)"
+$(VENV)/.kernels: $(KERNELS) | $(VENV)/.packages
+	@echo "compiling the physics (what has changed)"
 	@$(QUIETLY) $(BIN)/soft-twin compile
 	@touch $@
 

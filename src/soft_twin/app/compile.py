@@ -5,14 +5,17 @@ Without it they are compiled by the first run, by several processes at once that
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
+import soft_twin
 from soft_twin import load_robot
 from soft_twin.compiling import tell_of_compiling
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.plate_rest import Measured
 from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.outdated_kernels import forget_outdated
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -35,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """One step of everything that the robots' nodes compute."""
     told, start = [], time.monotonic()
+    forget_outdated(Path(soft_twin.__file__).parent)
     tell_no_more = tell_of_compiling(told.append)
     for name in DRIVEN:
         _compile_driven(load_robot(name))
