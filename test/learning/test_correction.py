@@ -108,6 +108,36 @@ def test_a_reality_that_rises_further_is_learned_from_scans(learned):
     assert np.mean(after) < 0.5 * np.mean(before)
 
 
+def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, tmp_path):
+    """A reality that rises by a fifth with each e-fold of time: and stored."""
+    random = np.random.default_rng(3)
+    seen, held = INFLATION.pressures_of(random_shares(2, 16, random)), random.uniform(5.0, 120.0, 16)
+    up = np.tile([0.0, 0.0, 1.0], (169, 1))
+
+    def rise(seconds):
+        return 1.0 + 0.2 * np.log((60.0 + seconds) / 120.0)
+
+    scans = [Scan(shape(each, rise(seconds)), up) for each, seconds in zip(seen, held, strict=True)]
+    recording = Recording(seen, scans, "digest", held)
+    found = learn_warp(learned[1].shapes, recording, robot, WarpTraining(25, 2, 24, 1e-3, epochs=10))
+    save(found, tmp_path / "mine.safetensors")
+    loaded = soft_twin.learning.load(tmp_path / "mine.safetensors")
+    assert loaded.inputs.reference == np.median(held) and loaded.shapes.symmetries == found.shapes.symmetries
+    pressures = np.array([2500.0, 1800.0])
+    for seconds in (5.0, 10.0):
+        true = shape(pressures, rise(seconds))
+        told = loaded(pressures, held=seconds)
+        away = [surface_distances(points, true, TRIANGLES).mean() for points in (told, loaded(pressures))]
+        assert away[0] < 0.5 * away[1]
+        surface = found.surface(grid(1024), seconds)(found.shapes.inputs(jnp.asarray(pressures)))
+        np.testing.assert_allclose(1e-3 * np.asarray(surface), told, atol=1e-6)
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="held: .* s is not 0 or more"):
+            loaded(pressures, held=wrong)
+    with pytest.raises(InputError, match="did not tell how long pressures had stood"):
+        learned[1](pressures, held=10.0)
+
+
 def test_the_correction_is_differentiated_by_pressures(learned):
     function = learned[1].function(np.array([[0.3, 0.5], [0.6, 0.4]]))
     pressures, step = jnp.array([1200.0, 700.0]), 4.0

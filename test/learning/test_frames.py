@@ -37,6 +37,22 @@ def test_what_was_written_is_read(folder):
     assert read(folder).digest != recording.digest
 
 
+def test_how_long_pressures_had_stood_is_read_where_it_is_told(folder):
+    assert read(folder).held is None
+    pressures, scans = read(folder).pressures, read(folder).scans
+    write_recording(folder, pressures, NAMES, scans, np.array([12.5, 80.0]))
+    np.testing.assert_array_equal(read(folder).held, [12.5, 80.0])
+    np.testing.assert_array_equal(read(folder).pressures, pressures)
+    table = folder / "frames.csv"
+    text = table.read_text()
+    for wrong in ("-80.0", "nan", "inf"):
+        table.write_text(text.replace("80.0", wrong))
+        with pytest.raises(RecordingError, match=f"frame 1: held is {wrong.replace('.0', '')} s: expected 0 or more"):
+            read(folder)
+    with pytest.raises(RecordingError, match="columns are file, left, right, held; expected file, left, and held"):
+        read(folder, NAMES[:1])
+
+
 def test_scans_in_millimetres_and_of_something_else_are_told(folder):
     scan = cloud()
     write_scan(folder / "frame_0000.ply", Scan(1e3 * scan.points, scan.normals))

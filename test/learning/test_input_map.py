@@ -1,7 +1,10 @@
 """What a robot makes of its pressures: found again where it is known, by scans with holes and by markers with gaps."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from numpy.polynomial import chebyshev
 
 from soft_twin.errors import ConvergenceError
 
@@ -9,15 +12,33 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[l
 import jax
 import jax.numpy as jnp
 
-from soft_twin.learning.input_map import InputMap, MarkerMatch, ScanMatch, fit_inputs
+from soft_twin.learning.input_fit import fit_inputs
+from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid, unit
 from soft_twin.learning.losses import Cloud
+from soft_twin.learning.matching import MarkerMatch, ScanMatch
 
 UV = jnp.asarray(grid(400), jnp.float32)
 MIDDLES = jnp.array([[0.3, 0.5], [0.7, 0.5]])
-TRUE = InputMap(jnp.array([[0.10, -0.05], [0.20, 0.10], [0.05, -0.10]]))
-SHARES = np.random.default_rng(1).uniform(-1.0, 1.0, (12, 2))
 PATCH = 4.0  # [mm]
+FRAMES = 16
+SHARES = np.random.default_rng(1).uniform(-1.0, 1.0, (FRAMES, 2))
+HELD = np.random.default_rng(6).uniform(5.0, 120.0, FRAMES)
+TRIED = np.array(list(product([-1.0, -0.3, 0.6, 1.0], repeat=2)))
+
+# degrees of both shares and of time; what they do to either chamber
+PARABOLAS = [((0, 0, 0), 0.12, -0.13), ((1, 0, 0), 0.20, 0.0), ((0, 1, 0), 0.0, 0.10), ((2, 0, 0), 0.03, 0.0)]
+CUBIC = [((3, 0, 0), 0.06, 0.0), ((0, 3, 0), 0.0, 0.06)]
+CROSSED = [((0, 1, 0), 0.12, 0.0), ((1, 0, 0), 0.0, 0.12)]
+PRODUCT = [((1, 1, 0), 0.10, 0.10)]
+CREEP = [((0, 0, 1), 0.15, 0.15), ((1, 0, 1), 0.10, 0.0), ((0, 1, 1), 0.0, 0.10)]
+REFERENCE = float(np.median(HELD))
+
+
+def known(terms):
+    """The map of terms (degrees, coefficients)."""
+    degrees, *coefficients = zip(*terms, strict=True)
+    return InputMap(jnp.array(degrees), jnp.array(coefficients).T, REFERENCE)
 
 
 def at(uv, inputs):
@@ -32,30 +53,87 @@ def surface(inputs, uv=UV):
     return points, unit(jnp.cross(along[:, :, 0], along[:, :, 1]))
 
 
-def clouds(random, holes=False):
+def clouds(true, random, holes=False, held=HELD):
     """Of the true surfaces, elsewhere than where they are compared; nothing is seen near a corner."""
     points, normals, there = [], [], []
-    for shares in SHARES:
+    for shares, seconds in zip(SHARES, held, strict=True):
         uv = jnp.asarray(random.uniform(0.0, 1.0, (500, 2)), jnp.float32)
-        x, n = surface(TRUE(jnp.asarray(shares)), uv)
+        x, n = surface(true(jnp.asarray(shares), seconds), uv)
         points.append(x), normals.append(n)
         there.append(~holes | (np.linalg.norm(uv, axis=1) > 0.3))
     return Cloud(jnp.array(points), jnp.array(normals), jnp.array(there, jnp.float32))
 
 
+def worst(found, true, held=None):
+    """Largest error of a share."""
+    return max(np.abs(found(jnp.asarray(each), held) - true(jnp.asarray(each), held)).max() for each in TRIED)
+
+
+def test_terms_are_chebyshev_polynomials_times_the_logarithm_of_time():
+    degrees, coefficients = [[1, 3, 0], [2, 0, 1]], np.array([[0.3, 0.0], [0.0, 0.7]])
+    found = InputMap(jnp.array(degrees), jnp.array(coefficients), 40.0)
+    x, y = -0.35, 0.8
+    one = chebyshev.chebval2d(x, y, np.eye(4)[:, [1]] @ np.eye(4)[[3]])
+    two = chebyshev.chebval(x, [0.0, 0.0, 1.0]) * (np.log(1.0 + 100.0 / 40.0) - np.log(2.0))
+    np.testing.assert_allclose(found(jnp.array([x, y]), 100.0), [x + 0.3 * one, y + 0.7 * two], rtol=1e-6)
+    np.testing.assert_allclose(found(jnp.array([x, y])), found(jnp.array([x, y]), 40.0), atol=1e-7)
+    np.testing.assert_allclose(found(jnp.array([x, y])), [x + 0.3 * one, y], atol=1e-6)
+
+
 @pytest.mark.parametrize("holes", [False, True])
 def test_it_is_found_by_scans(holes):
-    found = fit_inputs(surface, SHARES, ScanMatch(clouds(np.random.default_rng(2), holes), PATCH))
-    np.testing.assert_allclose(found.coefficients, TRUE.coefficients, atol=0.02)
+    true = known(PARABOLAS)
+    found = fit_inputs(surface, SHARES, ScanMatch(clouds(true, np.random.default_rng(2), holes), PATCH))
+    assert worst(InputMap.none(2), true) > 0.3 and worst(found, true) < 0.02
 
 
 def test_it_is_found_by_markers_with_gaps():
-    random = np.random.default_rng(3)
-    points = jnp.array([surface(TRUE(jnp.asarray(each)))[0] for each in SHARES])
+    random, true = np.random.default_rng(3), known(PARABOLAS)
+    points = jnp.array([surface(true(jnp.asarray(each)))[0] for each in SHARES])
     there = jnp.asarray(random.uniform(size=points.shape[:2]) > 0.3, jnp.float32)
     gone = jnp.where(there[..., None] > 0.0, points, 1e3)
     found = fit_inputs(surface, SHARES, MarkerMatch(Cloud(gone, jnp.zeros_like(gone), there)))
-    np.testing.assert_allclose(found.coefficients, TRUE.coefficients, atol=0.01)
+    assert worst(found, true) < 0.01
+
+
+@pytest.mark.parametrize("more", [CUBIC, CROSSED, PRODUCT], ids=["cubic", "the other chamber", "product"])
+def test_terms_that_frames_left_out_ask_for_are_added(more):
+    true = known(PARABOLAS + more)
+    found = fit_inputs(surface, SHARES, ScanMatch(clouds(true, np.random.default_rng(2)), PATCH))
+    assert worst(InputMap.none(2), known(more)) > 0.05 and worst(found, true) < 0.02
+    assert {degrees for degrees, *_ in more} <= set(map(tuple, found.degrees.tolist()))
+
+
+def test_parabolas_are_enough_where_there_is_nothing_else_and_where_frames_are_few():
+    true = known(PARABOLAS)
+    seen = clouds(true, np.random.default_rng(2))
+    found = fit_inputs(surface, SHARES, ScanMatch(seen, PATCH), HELD)
+    for seconds in (5.0, 120.0):
+        assert worst(found, true, seconds) < 0.02
+    few = fit_inputs(surface, SHARES[:9], ScanMatch(Cloud(*(each[:9] for each in seen)), PATCH), HELD[:9])
+    assert len(few.degrees) == 5 and worst(few, true) < 0.02
+
+
+def test_what_time_under_pressure_does_is_found_where_it_is_told():
+    true = known(PARABOLAS + CREEP)
+    match = ScanMatch(clouds(true, np.random.default_rng(2)), PATCH)
+    told, untold = fit_inputs(surface, SHARES, match, HELD), fit_inputs(surface, SHARES, match)
+    assert told.reference == REFERENCE and untold.reference is None
+    for seconds in (5.0, 120.0):
+        assert worst(told, true, seconds) < 0.03
+        assert worst(untold, true, seconds) > 0.15
+
+
+def test_chambers_that_symmetries_exchange_share_what_is_added():
+    """One coefficient of a product for both; without the exchange each has its own."""
+    true = known(PRODUCT)
+    match = ScanMatch(clouds(true, np.random.default_rng(2)), PATCH)
+    found = fit_inputs(surface, SHARES, match, symmetries=[(1, 0)])
+    row = found.degrees.tolist().index([1, 1, 0])
+    assert found.coefficients[row, 0] == found.coefficients[row, 1] == pytest.approx(0.10, abs=0.01)
+    alone = fit_inputs(surface, SHARES, match)
+    row = alone.degrees.tolist().index([1, 1, 0])
+    assert alone.coefficients[row, 0] != alone.coefficients[row, 1]
 
 
 def test_spheres_that_lie_on_each_other_are_not_apart_wherever_they_were_sampled():
@@ -64,14 +142,27 @@ def test_spheres_that_lie_on_each_other_are_not_apart_wherever_they_were_sampled
     own, other = (v / np.linalg.norm(v, axis=1)[:, None] for v in random.normal(size=(2, 4000, 3)))
     match = ScanMatch(Cloud(50.0 * other[None], other[None], jnp.ones((1, 4000))), 5.0)
     points, normals = jnp.asarray(50.0 * own[None]), jnp.asarray(own[None])
-    assert float(match.distance(points, normals, match.matched(points))) < 1e-6
-    apart = 1.02 * points
-    assert float(match.distance(apart, normals, match.matched(apart))) == pytest.approx(2.0, rel=0.02)
+    assert float(match.distance(points, normals)) < 1e-6
+    assert float(match.distance(1.02 * points, normals)) == pytest.approx(2.0, rel=0.02)
+
+
+def test_slopes_of_distances_are_those_of_differences():
+    """Where closest points and normals stay: of markers."""
+    random = np.random.default_rng(8)
+    points = jnp.asarray(random.uniform(0.0, 100.0, (2, 400, 3)), jnp.float32)
+    match = MarkerMatch(Cloud(points, points, jnp.asarray(random.uniform(size=(2, 400)) > 0.5, jnp.float32)))
+    linearised = match.linearised(surface)
+    shares, step = jnp.asarray(random.uniform(-1.0, 1.0, (2, 2)), jnp.float32), 0.05
+    _, slopes, _ = linearised(shares)
+    for i in range(2):
+        to = jnp.zeros(2).at[i].set(step)
+        difference = (linearised(shares + to)[2] - linearised(shares - to)[2]) / (2.0 * step)
+        np.testing.assert_allclose(2.0 * slopes[:, i], difference, rtol=2e-2, atol=0.3)
 
 
 def test_nothing_changes_nothing_and_what_is_not_finite_is_told():
-    np.testing.assert_array_equal(InputMap.none(2)(SHARES), jnp.asarray(SHARES))
-    broken = clouds(np.random.default_rng(5))
-    broken = Cloud(broken.points.at[0, 0, 0].set(jnp.nan), broken.normals, broken.there)
-    with pytest.raises(ConvergenceError, match="map of the inputs diverged in round 1 of 40"):
+    np.testing.assert_array_equal(InputMap.none(2)(jnp.asarray(SHARES[0])), jnp.asarray(SHARES[0]))
+    broken = clouds(InputMap.none(2), np.random.default_rng(5))
+    broken = Cloud(broken.points.at[3, 0, 0].set(jnp.nan), broken.normals, broken.there)
+    with pytest.raises(ConvergenceError, match="map of the inputs diverged: frame 3 is nan mm² away"):
         fit_inputs(surface, SHARES, ScanMatch(broken, PATCH))

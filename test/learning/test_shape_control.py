@@ -69,7 +69,13 @@ def corrected(shapes, random=None):
     if random is not None:
         weights, constant = 0.002 * random.normal(size=weights.shape), random.normal(size=constant.shape)
     warp = Folded([jnp.asarray(weights, jnp.float32)], [jnp.asarray(constant.ravel(), jnp.float32)])
-    inputs = InputMap(jnp.zeros((3, 2)) if random is None else jnp.asarray([[0.02, -0.03], [0.05, 0.1], [0.04, 0.0]]))
+    inputs = InputMap.none(2)
+    if random is not None:
+        degrees, own = (
+            [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 3, 0]],
+            [[0.02, -0.03], [0.05, 0.1], [0.04, 0.0], [0.0, 0.1]],
+        )
+        inputs = InputMap(jnp.array(degrees), jnp.array(own))
     return Correction("two bumps", shapes, inputs, warp, kernels, 4e-3, "", "")
 
 

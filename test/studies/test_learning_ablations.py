@@ -33,7 +33,7 @@ def test_everything_is_tried_once_and_beside_what_is_described():
 
 def test_scans_are_thinned_evenly():
     scan = np.column_stack([np.arange(1000.0), np.zeros((1000, 2))])
-    frame = {"scan": scan, "normals": np.tile([0.0, 0.0, 1.0], (1000, 1)), "pressures": np.ones(3)}
+    frame = {"scan": scan, "normals": np.tile([0.0, 0.0, 1.0], (1000, 1)), "pressures": np.ones(3), "held": 5.0}
     thin, whole = (_recording([frame, frame], points).scans[0].points for points in (100, 0))
     assert (len(thin), len(whole)) == (100, 1000)
     assert np.ptp(np.diff(thin[:, 0])) <= 1.0 and thin[-1, 0] == 999.0

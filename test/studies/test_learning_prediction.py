@@ -15,10 +15,11 @@ PLAIN, BEST = "simulated (N_fk)", "corrected"
 
 
 class Lifted:
-    """Predicts a flat sheet of 200 mm so many metres above where it is."""
+    """Predicts a flat sheet of 200 mm so many metres above where it is; a millimetre more where it is told how long
+    pressures stood, for each second."""
 
-    def __init__(self, simulated, corrected):
-        self._lifts = simulated, corrected
+    def __init__(self, simulated, corrected, reference=None):
+        self._lifts, self.inputs = (simulated, corrected), SimpleNamespace(reference=reference)
         mean = np.zeros((4, 4, 3))
         mean[..., 2] = 300.0 * (simulated > 0.01)  # [mm]: not flat, drawn in space
         self.shapes = SimpleNamespace(mean=mean, size=200.0)
@@ -26,14 +27,15 @@ class Lifted:
     def simulated(self, pressures, uv):
         return np.column_stack([0.19 * (uv - 0.5), np.full(len(uv), self._lifts[0])])
 
-    def __call__(self, pressures, uv):
-        return np.column_stack([0.19 * (uv - 0.5), np.full(len(uv), self._lifts[1])])
+    def __call__(self, pressures, uv, held=None):
+        return np.column_stack([0.19 * (uv - 0.5), np.full(len(uv), self._lifts[1] + 1e-3 * (held or 0.0))])
 
 
 def frames():
     """Three times a sheet of 200 mm in two triangles."""
     points = np.array([[-0.1, -0.1, 0.0], [0.1, -0.1, 0.0], [0.1, 0.1, 0.0], [-0.1, 0.1, 0.0]])
-    return 3 * [{"points": points, "triangles": np.array([[0, 1, 2], [0, 2, 3]]), "pressures": np.zeros(2)}]
+    triangles = np.array([[0, 1, 2], [0, 2, 3]])
+    return 3 * [{"points": points, "triangles": triangles, "pressures": np.zeros(2), "held": np.float64(5.0)}]
 
 
 def test_errors_are_distances_to_the_true_surface_and_rows_their_changes():
@@ -43,6 +45,7 @@ def test_errors_are_distances_to_the_true_surface_and_rows_their_changes():
         BEST: np.array([errors_of(each, frames(), True) for each in (worse, better)]),
     }
     np.testing.assert_allclose(rows[PLAIN], 2.0, atol=1e-6)
+    np.testing.assert_allclose(errors_of(Lifted(0.002, 0.0005, 40.0), frames(), True), 5.5, atol=1e-6)
     simulations = SimpleNamespace(points=np.zeros((12, 1, 3)), failed={3: "why"}, by_volume=np.array([True, False]))
     content = _content(rows, 0.4, {"shapes": 7.0}, simulations, "description", "data")
     row = content["rows"][BEST]

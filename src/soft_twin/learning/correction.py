@@ -35,6 +35,7 @@ class ShapeModel:
         mean: (Mu, Mv, 3) [mm].
         spread: [mm].
         knots: of the surfaces.
+        symmetries: chambers (a,) in the place of each, of every exchange under which the twin is the same.
     """
 
     limits: np.ndarray
@@ -43,6 +44,7 @@ class ShapeModel:
     mean: np.ndarray
     spread: float
     knots: Knots
+    symmetries: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self):
         """
@@ -134,17 +136,33 @@ class Correction:
     description: str
     data: str
 
-    def __call__(self, pressures: np.ndarray, uv: np.ndarray | None = None) -> np.ndarray:
-        """(p, 3) points [m] of the corrected surface at pressures (a,) [Pa], at parameters (p, 2), by default a grid.
+    def __call__(self, pressures: np.ndarray, uv: np.ndarray | None = None, held: float | None = None) -> np.ndarray:
+        """(p, 3) points [m] of the corrected surface at pressures (a,) [Pa], at parameters (p, 2), by default a grid,
+        after the pressures have stood for so many seconds; None: as long as those of the frames, in the median.
 
         Raises:
-            InputError: another number of pressures, or beyond their limits.
+            InputError: another number of pressures, or beyond their limits; `held` is negative, not finite, or given
+                where the frames did not tell it.
         """
-        return self._evaluated(pressures, uv)[1]
+        return self._evaluated(pressures, uv, self.checked(held))[1]
 
     def simulated(self, pressures: np.ndarray, uv: np.ndarray | None = None) -> np.ndarray:
         """As a call, of the surface that is not corrected."""
-        return self._evaluated(pressures, uv)[0]
+        return self._evaluated(pressures, uv, None)[0]
+
+    def checked(self, held: float | None) -> float | None:
+        """Seconds that pressures have stood.
+
+        Raises:
+            InputError: see a call.
+        """
+        if held is None:
+            return None
+        if self.inputs.reference is None:
+            raise InputError("held: the frames of these weights did not tell how long pressures had stood")
+        if not (np.isfinite(held) and held >= 0.0):
+            raise InputError(f"held: {held} s is not 0 or more")
+        return float(held)
 
     def check(self, robot) -> None:
         """Refuse a robot that this was not trained for.
@@ -158,22 +176,27 @@ class Correction:
                 f"{robot.path}: train anew"
             )
 
-    def function(self, uv: np.ndarray) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
-        """Pressures (a,) [Pa] → points (p, 3) [mm] at parameters (p, 2), simulated and corrected; differentiable."""
+    def function(self, uv: np.ndarray) -> Callable[..., tuple[jax.Array, jax.Array]]:
+        """Pressures (a,) [Pa], and how long they have stood [s] → points (p, 3) [mm] at parameters (p, 2), simulated
+        and corrected; differentiable."""
         both = self._both(uv)
-        return lambda pressures: both(self.shapes.inputs(pressures))
+        return lambda pressures, held=None: both(self.shapes.inputs(pressures), held)
 
-    def surface(self, uv: np.ndarray) -> Surface:
-        """Shares of inflation (a,), −1…1 → corrected points (p, 3) [mm] at parameters (p, 2); differentiable."""
-        both = self._both(uv)
-        return lambda inputs: both(inputs)[1]
+    def surface(self, uv: np.ndarray, held: float | None = None) -> Surface:
+        """Shares of inflation (a,), −1…1 → corrected points (p, 3) [mm] at parameters (p, 2); differentiable.
 
-    def _both(self, uv: np.ndarray) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
+        Raises:
+            InputError: `held`, see a call.
+        """
+        both, held = self._both(uv), self.checked(held)
+        return lambda inputs: both(inputs, held)[1]
+
+    def _both(self, uv: np.ndarray) -> Callable[..., tuple[jax.Array, jax.Array]]:
         knots = self.shapes.knots
         layer, centres = SurfaceLayer(uv, knots), SurfaceLayer(self.kernels, knots)
 
-        def both(inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-            control = self.shapes.control_of(self.inputs(inputs))
+        def both(inputs: jax.Array, held: jax.Array | float | None) -> tuple[jax.Array, jax.Array]:
+            control = self.shapes.control_of(self.inputs(inputs, held))
             coefficients = self.warp(self.shapes.normalised(control)).reshape(-1, 3)
             points, kernels = layer.points(control), centres.points(control)
             simulated = layer.points(self.shapes.control_of(inputs))
@@ -181,10 +204,12 @@ class Correction:
 
         return both
 
-    def _evaluated(self, pressures: np.ndarray, uv: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _evaluated(
+        self, pressures: np.ndarray, uv: np.ndarray | None, held: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         pressures = self.shapes.checked(pressures)
         function = self._compiled(grid(SHOWN) if uv is None else np.asarray(uv, float))
-        return tuple(np.asarray(each, float) / MM for each in function(jnp.asarray(pressures, jnp.float32)))
+        return tuple(np.asarray(each, float) / MM for each in function(jnp.asarray(pressures, jnp.float32), held))
 
     def _compiled(self, uv: np.ndarray) -> Callable:
         """`function`, compiled once for the parameters that were asked for last."""

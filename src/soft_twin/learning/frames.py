@@ -1,6 +1,7 @@
 """What was recorded of a robot: pressures, and scans without correspondences or markers with gaps.
 
-A recording is a folder: `frames.csv` has a line for each frame, its file's name and its pressures [Pa]. Files are PLY
+A recording is a folder: `frames.csv` has a line for each frame, its file's name, its pressures [Pa], and, where it is
+known, in a last column `held`, how long they had stood [s]. Files are PLY
 files of points [m] with normals, or C3D files of named markers, whose places on the body `rest.c3d` tells: the same
 markers without pressure. `train` reads either.
 """
@@ -20,6 +21,7 @@ from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_mark
 
 MAX_SIZE = 200_000_000  # [bytes]
 TABLE, REST = "frames.csv", "rest.c3d"
+HELD = "held"  # column of the seconds
 MARKERS = ".c3d"  # suffix of a file of markers
 FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
 
@@ -40,11 +42,13 @@ class Recording:
         pressures: (f, a) [Pa].
         scans: of each frame.
         digest: SHA-256 of the files.
+        held: (f,) how long pressures had stood [s]; None: not told.
     """
 
     pressures: np.ndarray
     scans: Sequence[Scan]
     digest: str = ""
+    held: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -56,22 +60,30 @@ class MarkerRecording:
         markers: (f, k, 3) [m], in base_link; NaN for one that was not seen.
         rest: (k, 3) of them without pressure [m].
         digest: SHA-256 of the files.
+        held: (f,) how long pressures had stood [s]; None: not told.
     """
 
     pressures: np.ndarray
     markers: np.ndarray
     rest: np.ndarray
     digest: str = ""
+    held: np.ndarray | None = None
 
 
-def write_recording(folder: Path, pressures: np.ndarray, names: Sequence[str], scans: Sequence[Scan]) -> None:
-    """The folder of a recording of scans; `names` are the chambers'.
+def write_recording(
+    folder: Path,
+    pressures: np.ndarray,
+    names: Sequence[str],
+    scans: Sequence[Scan],
+    held: np.ndarray | None = None,
+) -> None:
+    """The folder of a recording of scans; `names` are the chambers', `held` (f,) how long pressures had stood [s].
 
     Raises:
         UsageError: it cannot be written.
     """
     files = [f"frame_{i:04d}.ply" for i in range(len(scans))]
-    _write_table(folder, files, pressures, names)
+    _write_table(folder, files, pressures, names, held)
     try:
         for file, scan in zip(files, scans, strict=True):
             write_scan(folder / file, scan)
@@ -80,28 +92,38 @@ def write_recording(folder: Path, pressures: np.ndarray, names: Sequence[str], s
 
 
 def write_markers(
-    folder: Path, pressures: np.ndarray, names: Sequence[str], markers: np.ndarray, rest: np.ndarray
+    folder: Path,
+    pressures: np.ndarray,
+    names: Sequence[str],
+    markers: np.ndarray,
+    rest: np.ndarray,
+    held: np.ndarray | None = None,
 ) -> None:
     """The folder of a recording of markers (f, k, 3), NaN where not seen, and at rest (k, 3) [m]; `names` are the
-    chambers'.
+    chambers', `held` (f,) how long pressures had stood [s].
 
     Raises:
         UsageError: it cannot be written, or c3d is not installed.
     """
     labels = tuple(f"M{i:03d}" for i in range(len(rest)))
     files = [f"frame_{i:04d}.c3d" for i in range(len(markers))]
-    _write_table(folder, files, pressures, names)
+    _write_table(folder, files, pressures, names, held)
     for file, points in zip((*files, REST), (*markers, rest), strict=True):
         write_marker_set(folder / file, MarkerSet(labels, points))
 
 
-def _write_table(folder: Path, files: Sequence[str], pressures: np.ndarray, names: Sequence[str]) -> None:
+def _write_table(
+    folder: Path, files: Sequence[str], pressures: np.ndarray, names: Sequence[str], held: np.ndarray | None
+) -> None:
+    columns, values = [*names], pressures
+    if held is not None:
+        columns, values = [*names, HELD], np.column_stack([pressures, held])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
             table = csv.writer(stream)
-            table.writerow(["file", *names])
-            for file, row in zip(files, pressures, strict=True):
+            table.writerow(["file", *columns])
+            for file, row in zip(files, values, strict=True):
                 table.writerow([file, *(repr(float(each)) for each in row)])
     except OSError as error:
         raise UsageError(f"cannot write the recording '{folder}': {error.strerror}") from error
@@ -123,13 +145,12 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
         size: of the surface [m].
 
     Raises:
-        RecordingError: files are missing or broken, of other chambers, with pressures beyond their limits, or with a
-            scan in another unit or of something else; or scans and markers in one.
+        RecordingError: files are missing or broken, of other chambers, with pressures beyond their limits or seconds
+            below 0, or with a scan in another unit or of something else; or scans and markers in one.
         UsageError: they are markers, and c3d is not installed.
     """
     table = checked_file(Path(folder) / TABLE, "table of frames", MAX_SIZE, RecordingError)
-    files, rows = _read_table(table, names)
-    pressures = _checked_pressures(rows, names, limits, table)
+    files, pressures, held = _read_table(table, names, limits)
     kinds = {Path(file).suffix.lower() for file in files}
     if len(kinds) > 1:
         raise RecordingError(f"{table}: its files are {', '.join(sorted(kinds))}: expected all .ply or all .c3d")
@@ -137,9 +158,9 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
     if kinds == {MARKERS}:
         rest = table.parent / REST
         markers, at_rest = _read_markers(paths, rest, size)
-        return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]))
+        return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]), held)
     scans = [read_scan(path, size) for path in paths]
-    return Recording(pressures, scans, _digest([table, *paths]))
+    return Recording(pressures, scans, _digest([table, *paths]), held)
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -213,31 +234,41 @@ def check_place(points: np.ndarray, size: float, name: str) -> None:
     )
 
 
-def _read_table(path: Path, names: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def _read_table(
+    path: Path, names: Sequence[str], limits: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray | None]:
+    """Names of files, pressures (f, a) [Pa], and how long they had stood (f,) [s], if that is told."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             header, *rows = list(csv.reader(stream)) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path}: not readable as a table: {one_line(error)}") from error
-    if header != ["file", *names]:
-        raise RecordingError(f"{path}: its columns are {', '.join(header)[:200]}; expected file, {', '.join(names)}")
+    if header not in (["file", *names], ["file", *names, HELD]):
+        raise RecordingError(
+            f"{path}: its columns are {', '.join(header)[:200]}; expected file, {', '.join(names)}, and {HELD} [s] if "
+            f"it is known how long pressures had stood"
+        )
     if not rows or any(len(row) != len(header) for row in rows):
         raise RecordingError(f"{path}: expected a line of {len(header)} values for each frame")
     files = [row[0] for row in rows]
     if any(Path(file).name != file for file in files):
         raise RecordingError(f"{path}: frames are files beside it, without folders")
-    return files, [row[1:] for row in rows]
-
-
-def _checked_pressures(rows: list[list[str]], names: Sequence[str], limits: np.ndarray, path: Path) -> np.ndarray:
     try:
-        pressures = np.array(rows, float)
+        values = np.array([row[1:] for row in rows], float)
     except ValueError as error:
         raise RecordingError(f"{path}: pressures that are no numbers: {one_line(error)}") from error
+    pressures, held = values[:, : len(names)], values[:, len(names)] if len(header) > len(names) + 1 else None
+    _check_pressures(pressures, names, limits, path)
+    if held is not None and not (np.isfinite(held) & (held >= 0.0)).all():
+        i = int(np.argmin(np.isfinite(held) & (held >= 0.0)))
+        raise RecordingError(f"{path}: frame {i}: {HELD} is {held[i]:g} s: expected 0 or more")
+    return files, pressures, held
+
+
+def _check_pressures(pressures: np.ndarray, names: Sequence[str], limits: np.ndarray, path: Path) -> None:
     slack = 1e-6 * np.ptp(limits, axis=1)
     wrong = np.argwhere(~((pressures >= limits[:, 0] - slack) & (pressures <= limits[:, 1] + slack)))
     if len(wrong):
         i, j = wrong[0]
         low, high = limits[j]
         raise RecordingError(f"{path}: frame {i}: {names[j]} {pressures[i, j]:g} Pa is outside {low:g}…{high:g} Pa")
-    return pressures

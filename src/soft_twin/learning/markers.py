@@ -14,10 +14,10 @@ from scipy.spatial import cKDTree
 from soft_twin.errors import RecordingError
 from soft_twin.learning.correction import MM, Correction, ShapeModel
 from soft_twin.learning.frames import MarkerRecording
-from soft_twin.learning.input_map import MarkerMatch
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
+from soft_twin.learning.matching import MarkerMatch
 from soft_twin.learning.surfaces import bases
 from soft_twin.learning.teaching import Lesson, Seen
 from soft_twin.learning.training import Say, WarpTraining, Weights
@@ -66,7 +66,7 @@ def learn_warp_by_markers(
     uv, there = marker_parameters(shapes, recording.rest), np.isfinite(recording.markers).all(axis=2)
     points = jnp.asarray(np.where(there[..., None], MM * recording.markers, 0.0), jnp.float32)
     clouds = Cloud(points, jnp.zeros_like(points), jnp.asarray(there, jnp.float32))
-    lesson = Lesson(Seen(recording.pressures, clouds, recording.digest), MarkerMatch(clouds), uv)
+    lesson = Lesson(Seen(recording.pressures, recording.held, clouds, recording.digest), MarkerMatch(clouds), uv)
     weights = training.weights or Weights(watched=shapes.patch)
     return lesson.learn(shapes, robot, replace(training, weights=weights), None, say)
 

@@ -23,10 +23,11 @@ from scipy.spatial import cKDTree
 
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
 from soft_twin.learning.frames import Recording
-from soft_twin.learning.input_map import InputMap, MarkerMatch
+from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import grid
 from soft_twin.learning.losses import Cloud
+from soft_twin.learning.matching import MarkerMatch
 from soft_twin.learning.surfaces import design, differences
 from soft_twin.learning.teaching import Lesson, Seen
 from soft_twin.learning.training import Say, WarpTraining, Weights
@@ -57,7 +58,7 @@ def learn_warp_by_registration(
             say(f"registering: frame {number} of {len(control)}")
     points = jnp.asarray(np.array(drawn), jnp.float32)
     clouds = Cloud(points, jnp.zeros_like(points), jnp.ones(points.shape[:2]))
-    lesson = Lesson(Seen(recording.pressures, clouds, recording.digest), MarkerMatch(clouds), uv)
+    lesson = Lesson(Seen(recording.pressures, recording.held, clouds, recording.digest), MarkerMatch(clouds), uv)
     weights = training.weights or Weights(watched=shapes.patch)
     return lesson.learn(shapes, robot, replace(training, weights=weights), inputs, say)
 

@@ -16,7 +16,7 @@ from soft_twin.learning.knots import Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 
-VERSION = "3"
+VERSION = "4"
 MAX_SIZE = 500_000_000  # [bytes]
 
 
@@ -35,13 +35,15 @@ def save(correction: Correction, path: Path) -> None:
         "knots.u": shapes.knots.u,
         "knots.v": shapes.knots.v,
         "kernels": correction.kernels,
-        "inputs": np.asarray(correction.inputs.coefficients),
+        "inputs.degrees": np.asarray(correction.inputs.degrees),
+        "inputs.coefficients": np.asarray(correction.inputs.coefficients),
         **_layers("shape", shapes.network),
         **_layers("warp", correction.warp),
     }
     words = {"robot": correction.robot, "description": correction.description, "data": correction.data}
     smooth = {"shape": shapes.network.smooth, "warp": correction.warp.smooth}
-    numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth}
+    numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth, "symmetries": shapes.symmetries}
+    numbers["reference"] = correction.inputs.reference
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,9 +74,12 @@ def load(path: str | Path) -> Correction:
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
         network, knots = _network("shape", arrays, numbers), Knots(arrays["knots.u"], arrays["knots.v"])
-        shapes = ShapeModel(arrays["limits"], inflation, network, arrays["mean"], float(numbers["spread"]), knots)
+        symmetries = tuple(tuple(int(i) for i in each) for each in numbers["symmetries"])
+        spread = float(numbers["spread"])
+        shapes = ShapeModel(arrays["limits"], inflation, network, arrays["mean"], spread, knots, symmetries)
         warp, width = _network("warp", arrays, numbers), float(numbers["width"])
-        inputs = InputMap(jnp.asarray(arrays["inputs"]))
+        terms = (jnp.asarray(arrays[f"inputs.{name}"]) for name in ("degrees", "coefficients"))
+        inputs = InputMap(*terms, None if numbers["reference"] is None else float(numbers["reference"]))
         return Correction(
             words["robot"], shapes, inputs, warp, arrays["kernels"], width, words["description"], words["data"]
         )

@@ -8,9 +8,11 @@ import numpy as np
 
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
 from soft_twin.learning.frames import Recording
-from soft_twin.learning.input_map import InputMap, MarkerMatch, ScanMatch, fit_inputs
+from soft_twin.learning.input_fit import fit_inputs
+from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
+from soft_twin.learning.matching import MarkerMatch, Match, ScanMatch
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
@@ -56,14 +58,16 @@ def learn_shapes(
     spread = float(offsets.std())
     draft = ShapeModel(limits, inflation, Folded([], []), mean, spread, fit.knots)
     inputs = np.asarray(draft.inputs_of(simulations.pressures))
+    alike = symmetries(surface.points, inputs, simulations.points)
     turned = [
         (each.inputs(inputs), (MM * fit.fit(each.shapes(simulations.points)) - mean).reshape(len(control), -1) / spread)
-        for each in symmetries(surface.points, inputs, simulations.points)
+        for each in alike
     ]
     network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned, neurons)
     found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
-    return replace(draft, network=network), float(np.linalg.norm(errors, axis=-1).mean())
+    exchanges = tuple(sorted({tuple(each.chambers.tolist()) for each in alike}))
+    return replace(draft, network=network, symmetries=exchanges), float(np.linalg.norm(errors, axis=-1).mean())
 
 
 def learn_warp(
@@ -87,7 +91,7 @@ def learn_warp(
         ConvergenceError: training diverges.
     """
     weights = training.weights or Weights(patch=shapes.patch, watched=shapes.patch)
-    seen = Seen(recording.pressures, clouds_of(recording), recording.digest)
+    seen = Seen(recording.pressures, recording.held, clouds_of(recording), recording.digest)
     lesson = Lesson(seen, ScanMatch(seen.clouds, shapes.patch), grid(COMPARED))
     return lesson.learn(shapes, robot, replace(training, weights=weights), inputs, say)
 
@@ -98,11 +102,13 @@ class Seen:
 
     Attributes:
         pressures: (f, a) [Pa].
+        held: (f,) how long they had stood [s]; None: not known.
         clouds: scans, or markers in the order of the parameters where they sit.
         digest: SHA-256 of the recording.
     """
 
     pressures: np.ndarray
+    held: np.ndarray | None
     clouds: Cloud
     digest: str
 
@@ -118,7 +124,7 @@ class Lesson:
     """
 
     seen: Seen
-    match: ScanMatch | MarkerMatch
+    match: Match
     uv: np.ndarray
 
     def learn(
@@ -132,8 +138,9 @@ class Lesson:
         knots, centres, seen = shapes.knots, grid(training.kernels), self.seen
         layer, shares = SurfaceLayer(self.uv, knots), shapes.inputs_of(seen.pressures)
         if inputs is None:
-            inputs = fit_inputs(lambda own: layer.points_and_normals(shapes.control_of(own)), shares, self.match, say)
-        control = jax.jit(jax.vmap(lambda own: shapes.control_of(inputs(own))))(shares)
+            surface = lambda own: layer.points_and_normals(shapes.control_of(own))  # noqa: E731
+            inputs = fit_inputs(surface, shares, self.match, seen.held, shapes.symmetries, say)
+        control = jax.jit(jax.vmap(lambda own, held: shapes.control_of(inputs(own, held))))(shares, seen.held)
         frames = Frames(
             jax.vmap(shapes.normalised)(control),
             control,

@@ -16,9 +16,9 @@ import optax
 from scipy.spatial import cKDTree
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.learning.input_map import MarkerMatch, ScanMatch
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
+from soft_twin.learning.matching import MarkerMatch, ScanMatch
 from soft_twin.learning.networks import Folded, Perceptron
 from soft_twin.learning.symmetry import SAME_INPUT
 from soft_twin.learning.warp import WIDTH, incompatibility, warped
@@ -215,7 +215,7 @@ def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say
     @jax.jit
     def distance(coefficients: Folded) -> jax.Array:
         points, normals = _bent(other, layer, size, training.width, coefficients(other.shapes))
-        return match.distance(points, normals, match.matched(points))
+        return match.distance(points, normals)
 
     found = {0: float(distance(_trained(own, layer, size, replace(training, epochs=0), say)))}
     _trained(own, layer, size, training, say, lambda epoch, network: found.update({epoch: float(distance(network))}))

@@ -38,7 +38,7 @@ from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.learning.warp import warped
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.mannequin import ROBOT
-from soft_twin.studies.learning.prediction import MM, TESTED, distances_to, errors_of
+from soft_twin.studies.learning.prediction import MM, TESTED, distances_to, errors_of, told
 from soft_twin.studies.learning.shape import learned
 
 matplotlib.use("Agg")
@@ -157,7 +157,8 @@ def _recording(frames: list[dict[str, np.ndarray]], points: int) -> Recording:
         count = len(frame["scan"])
         rows = np.arange(count) if not points else np.unique(np.linspace(0, count - 1, points).astype(int))
         scans.append(Scan(frame["scan"][rows], frame["normals"][rows]))
-    return Recording(np.array([frame["pressures"] for frame in frames]), scans)
+    pressures, held = told(frames)
+    return Recording(pressures, scans, held=held)
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ def captured(
         robot: whose they are.
         learning: what its description says of it.
         at_rest: true points and triangles without pressure.
-        frames: pressures, true points and triangles of each.
+        frames: pressures, how long they had stood, true points and triangles of each.
         limits: (a, 2) of the pressures [Pa].
         size: of the surface [m].
         folder: of the recording.
@@ -33,8 +33,8 @@ def captured(
     rest = places.at(points)
     rest = rest + np.random.default_rng([learning.seed, 5]).normal(0.0, learning.markers.noise, rest.shape)
     seen = np.array([_seen(learning, places, frame, number) for number, frame in enumerate(frames)])
-    pressures = np.array([frame["pressures"] for frame in frames])
-    write_markers(folder, pressures, robot.chamber_names, seen, rest)
+    pressures, held = (np.array([frame[name] for frame in frames]) for name in ("pressures", "held"))
+    write_markers(folder, pressures, robot.chamber_names, seen, rest, held)
     return read_recording(folder, robot.chamber_names, limits, size)
 
 

@@ -19,7 +19,7 @@ from soft_twin.learning.layer import grid
 from soft_twin.learning.simulations import learnable
 from soft_twin.parallel import terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
-from soft_twin.studies.learning.prediction import TESTED, distances_to, scanned
+from soft_twin.studies.learning.prediction import TESTED, distances_to, predictions, scanned, told
 from soft_twin.studies.learning.shape import learned
 
 matplotlib.use("Agg")
@@ -35,18 +35,22 @@ def run(folder: Path, data: Path) -> str:
     first, shapes = learning.frames + learning.unseen, correction.shapes
     frames = scanned(robot, learning, shapes.inflation, beside, (TIMES - 1) * learning.frames)
     few, unseen = frames[: learning.frames], frames[learning.frames : first]
-    rows = {"simulated (N_fk)": (correction.simulated, 0, 0.0), "corrected": (correction, len(few), 0.0)}
+    uv = grid(TESTED)
+    rows = {
+        "simulated (N_fk)": (predictions(correction, unseen, uv, False), 0, 0.0),
+        "corrected": (predictions(correction, unseen, uv), len(few), 0.0),
+    }
     for own in (few, few + frames[first:]):
-        recording = Recording(
-            np.array([each["pressures"] for each in own]), [Scan(each["scan"], each["normals"]) for each in own]
-        )
+        pressures, held = told(own)
+        recording = Recording(pressures, [Scan(each["scan"], each["normals"]) for each in own], held=held)
         begin = time.process_time()
         surface = learn_directly(shapes, recording, say=terminal_progress)
-        rows[f"direct, {len(own)} frames"] = surface, len(own), time.process_time() - begin
+        seconds = time.process_time() - begin
+        rows[f"direct, {len(own)} frames"] = [surface(frame["pressures"], uv) for frame in unseen], len(own), seconds
     terminal_progress("")
-    uv, content, all_distances = grid(TESTED), {}, {}
-    for name, (surface, count, seconds) in rows.items():
-        distances = [distances_to(surface(frame["pressures"], uv), frame) for frame in unseen]
+    content, all_distances = {}, {}
+    for name, (predicted, count, seconds) in rows.items():
+        distances = [distances_to(points, frame) for points, frame in zip(predicted, unseen, strict=True)]
         all_distances[name] = np.concatenate(distances)
         mean, largest = np.mean([[each.mean(), each.max()] for each in distances], axis=0)
         content[name] = {"frames": count, "mean_mm": mean, "largest_mm": largest, "seconds": seconds}

@@ -9,6 +9,7 @@ table.json; scans/ and markers/, recordings that `soft-twin train ROBOT --data` 
 
 import json
 import time
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -47,6 +48,7 @@ SEEDS = 5
 TESTED = 2500  # points of a surface
 MM = 1e3
 BEST, MARKED = "corrected", "corrected, by markers"
+UNTOLD = "corrected, times not told"
 FIXED = "the warp alone, fixed correspondences"
 FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
 
@@ -90,9 +92,14 @@ def learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeMod
 
 def recorded(robot, seen: list[dict[str, np.ndarray]], shapes: ShapeModel, folder: Path) -> Recording:
     """The frames for training, written as `soft-twin train` reads them, and read."""
-    names, pressures = robot.chamber_names, np.array([each["pressures"] for each in seen])
-    write_recording(folder, pressures, names, [Scan(each["scan"], each["normals"]) for each in seen])
+    names, (pressures, held) = robot.chamber_names, told(seen)
+    write_recording(folder, pressures, names, [Scan(each["scan"], each["normals"]) for each in seen], held)
     return read_recording(folder, names, shapes.limits, 1e-3 * shapes.size)
+
+
+def told(frames: list[dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(f, a) pressures [Pa], and how long they had stood (f,) [s], of frames."""
+    return tuple(np.array([frame[name] for frame in frames]) for name in ("pressures", "held"))
 
 
 def _trained(
@@ -101,11 +108,11 @@ def _trained(
     """Corrections by name, one for each seed, and the processor time of one training [s]."""
     corrections, seconds = {}, {}
 
-    def train(name: str, seeds: int = 1, inputs: InputMap | None = None, **options) -> Correction:
+    def train(name: str, seeds: int = 1, inputs: InputMap | None = None, seen=recording, **options) -> Correction:
         begin = time.process_time()
         trainings = [WarpTraining.described(learning, seed=seed, **options) for seed in range(seeds)]
         corrections[name] = [
-            learn_warp(shapes, recording, robot, training, inputs, terminal_progress) for training in trainings
+            learn_warp(shapes, seen, robot, training, inputs, terminal_progress) for training in trainings
         ]
         seconds[name] = (time.process_time() - begin) / seeds
         return corrections[name][0]
@@ -113,6 +120,7 @@ def _trained(
     none, discs = InputMap.none(len(robot.chamber_names)), Weights(patch=shapes.patch)
     inputs = train("the inputs alone", epochs=0, weights=discs).inputs
     train(BEST, SEEDS, inputs=inputs)
+    train(UNTOLD, seen=replace(recording, held=None))
     train("the warp alone", inputs=none, weights=discs)
     train("the warp alone, confidence 1", inputs=none, weights=Weights(confidence=None, patch=shapes.patch))
     train("the warp alone, points as points", inputs=none, weights=Weights())
@@ -132,14 +140,15 @@ def _trained_by_markers(
 
 
 def scanned(robot, learning, inflation, folder: Path, more: int = 0) -> list[dict[str, np.ndarray]]:
-    """The reality in all frames: pressures, true points and triangles, scan and normals.
+    """The reality in all frames: pressures, how long they had stood, true points and triangles, scan and normals.
 
     Those for training are first, then the unseen ones, then as many as `more` for what learns from more frames.
     """
     first = learning.frames + learning.unseen
     cases = frame_cases(robot, learning, inflation, first) + frame_cases(robot, learning, inflation, more, first, 3)
     work = partial(seen_shape, str(robot.path), reality_digest(robot, learning))
-    return compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
+    found = compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
+    return [each | {"held": case[1]} for each, case in zip(found, cases, strict=True)]
 
 
 def frame_cases(robot, learning, inflation, count: int, first: int = 0, draw: int = 1) -> list[np.ndarray]:
@@ -190,8 +199,8 @@ def shape_at_rest(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
 
 def errors_of(correction: Correction, frames: list[dict[str, np.ndarray]], corrected: bool) -> np.ndarray:
     """(f, 2) mean and largest distance [mm] to the truth in each frame."""
-    predicted = _predicted(correction if corrected else correction.simulated, frames, grid(TESTED))
-    distances = [distances_to(points, frame) for points, frame in predicted]
+    predicted = predictions(correction, frames, grid(TESTED), corrected)
+    distances = [distances_to(points, frame) for points, frame in zip(predicted, frames, strict=True)]
     return np.array([[each.mean(), each.max()] for each in distances])
 
 
@@ -237,10 +246,10 @@ def table(content: dict) -> str:
 def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray]]) -> None:
     """Colour maps of three frames before and after, and the histograms of all."""
     uv = grid(TESTED)
-    kinds = {"simulated": correction.simulated, "corrected": correction}
+    predicted = {name: predictions(correction, frames, uv, name == "corrected") for name in ("simulated", "corrected")}
     maps = {
-        name: [(points, distances_to(points, frame)) for points, frame in _predicted(predict, frames, uv)]
-        for name, predict in kinds.items()
+        name: [(points, distances_to(points, frame)) for points, frame in zip(own, frames, strict=True)]
+        for name, own in predicted.items()
     }
     worst = np.percentile(np.concatenate([each[1] for each in maps["simulated"]]), 98.0)
     flat = np.ptp(correction.shapes.mean[..., 2]) < FLAT * correction.shapes.size
@@ -260,9 +269,14 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
     _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})
 
 
-def _predicted(predict, frames: list[dict[str, np.ndarray]], uv: np.ndarray):
-    """Points (p, 3) [m] at parameters (p, 2), and the frame, of each."""
-    return ((predict(frame["pressures"], uv), frame) for frame in frames)
+def predictions(
+    correction: Correction, frames: list[dict[str, np.ndarray]], uv: np.ndarray, corrected: bool = True
+) -> list[np.ndarray]:
+    """Points (p, 3) [m] at parameters (p, 2) of each frame; how long pressures stood is told to who was trained so."""
+    if not corrected:
+        return [correction.simulated(frame["pressures"], uv) for frame in frames]
+    timed = correction.inputs.reference is not None
+    return [correction(frame["pressures"], uv, float(frame["held"]) if timed else None) for frame in frames]
 
 
 def distances_to(points: np.ndarray, frame: dict[str, np.ndarray]) -> np.ndarray:

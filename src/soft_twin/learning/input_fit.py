@@ -1,0 +1,237 @@
+"""Finds what a robot makes of its pressures (`InputMap`) by what was seen of it.
+
+Every chamber has a parabola of its own. More terms are added one by one, each the one that promises to bring surfaces
+nearer than any other (orthogonal matching pursuit): cubics, what another chamber does, products of two, and whatever of
+the time under pressure. Where the twin looks the same with chambers exchanged, so does what is wrong with it, but for
+what was made unevenly: such terms share a coefficient. How many there are, frames that are left out say. All
+coefficients are those of least squares, by Gauss and Newton, with closest points found anew in each step.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from soft_twin.errors import ConvergenceError
+from soft_twin.learning.input_map import InputMap, logarithmic, terms
+from soft_twin.learning.matching import Match, Surface
+
+RIDGE = 0.01  # [mm²] by which a share of 1 costs
+FIRST_STEPS, STEPS = 12, 3  # of Gauss and Newton: at the start, and with each term
+STEP = 0.5  # largest change of a share
+SETTLED = 3e-3  # change of a share
+HALVINGS = 4
+FOLDS, LEAST_FRAMES = 5, 10
+MOST, PATIENCE = 24, 4  # terms; so many that do not help, one after the other, are enough
+Say = Callable[[str], None]
+
+
+class Part(NamedTuple):
+    """One coefficient: which terms it is of, and of which chambers (both in the order of the pairs)."""
+
+    terms: list[int]
+    chambers: list[int]
+
+
+def fit_inputs(
+    surface: Surface,
+    inputs: np.ndarray,
+    match: Match,
+    held: np.ndarray | None = None,
+    symmetries: Sequence[Sequence[int]] = (),
+    say: Say | None = None,
+) -> InputMap:
+    """The map under which surfaces are nearest to what was seen.
+
+    Args:
+        surface: shares (a,) → points and normals (p, 3) [mm].
+        inputs: (f, a) shares of the frames, −1…1.
+        match: what was seen in them.
+        held: (f,) how long pressures had stood [s]; None: not known.
+        symmetries: chambers (a,) in the place of each, of every exchange under which the twin is the same.
+
+    Raises:
+        ConvergenceError: it diverges.
+    """
+    inputs, actuators = np.asarray(inputs, float), inputs.shape[1]
+    reference = None if held is None else float(np.median(held))
+    degrees = _degrees(actuators, reference is not None)
+    times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
+    values = np.asarray(jax.vmap(lambda x, t: terms(degrees, x, t))(jnp.asarray(inputs), jnp.asarray(times)), float)
+    own, others = _own(degrees), _others(degrees, symmetries)
+    search = _Search(match.linearised(surface), inputs, _design(values, [*own, *others], actuators), len(own))
+    count = 0 if len(inputs) < LEAST_FRAMES else _best_count(search, say)
+    path = search.path(np.full(len(inputs), True))
+    for number in range(count + 1):
+        chosen, weights, _ = next(path)
+        if say is not None:
+            say(f"fitting the inputs: {number} of {count} terms beside {len(own)}")
+    coefficients = np.zeros((len(degrees), actuators))
+    for part, weight in zip((([*own, *others])[i] for i in chosen), weights, strict=True):
+        coefficients[part.terms, part.chambers] += weight
+    used = coefficients.any(axis=1)
+    return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), reference)
+
+
+def _best_count(search: "_Search", say: Say | None) -> int:
+    """How many terms make the frames nearest that are left out."""
+    frames = np.arange(len(search.inputs))
+    paths, found = [search.path(frames % FOLDS != fold) for fold in range(FOLDS)], []
+    for number, steps in enumerate(zip(*paths, strict=False)):
+        left_out = np.concatenate([values[frames % FOLDS == fold] for fold, (_, _, values) in enumerate(steps)])
+        found.append(left_out.mean())
+        if say is not None:
+            say(f"fitting the inputs: {number} terms, frames that are left out {found[-1]:.4g} mm²")
+        if number - np.argmin(found) >= PATIENCE:
+            break
+    return int(np.argmin(found))
+
+
+class _Search:
+    """Least squares with parts that are added.
+
+    Args:
+        linearised: see `Match.linearised`.
+        inputs: (f, a).
+        design: (f, a, n) what each part's coefficient does to shares.
+        first: so many parts are there from the start.
+    """
+
+    def __init__(self, linearised: Callable, inputs: np.ndarray, design: np.ndarray, first: int):
+        self._linearised, self.inputs, self._design, self._first = linearised, inputs, design, first
+
+    def path(self, inside: np.ndarray) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+        """Numbers of the parts that are there, their coefficients, and the distances (f,) of all frames, with ever one
+        part more; found by the frames (f,) inside."""
+        chosen, weights = list(range(self._first)), np.zeros(self._first)
+        weights, (hessians, slopes, values) = self._settled(chosen, weights, inside, FIRST_STEPS)
+        yield chosen, weights, values
+        while len(chosen) < min(self._first + MOST, self._design.shape[2]):
+            chosen = [*chosen, self._next(chosen, hessians, slopes, inside)]
+            weights = np.append(weights, 0.0)
+            weights, (hessians, slopes, values) = self._settled(chosen, weights, inside, STEPS)
+            yield chosen, weights, values
+
+    def _settled(self, chosen: list[int], weights: np.ndarray, inside: np.ndarray, steps: int):
+        """Coefficients after so many steps at the most, and what is linear about them."""
+        design = self._design[:, :, chosen]
+        around, cost = self._around(design, weights, inside)
+        for _ in range(steps):
+            H, g = _normal(design, *around[:2], inside)
+            step = -np.linalg.solve(H, g + RIDGE * weights)
+            largest = np.abs(design[inside] @ step).max()
+            step *= min(1.0, STEP / max(largest, SETTLED))
+            for _ in range(HALVINGS):
+                tried, new = self._around(design, weights + step, inside)
+                if new < cost:
+                    break
+                step *= 0.5
+            else:
+                break
+            weights, around, cost = weights + step, tried, new
+            if largest < SETTLED:
+                break
+        return weights, around
+
+    def _around(self, design: np.ndarray, weights: np.ndarray, inside: np.ndarray):
+        """What is linear about coefficients, and what they cost [mm²]."""
+        shares = jnp.asarray(self.inputs + design @ weights, jnp.float32)
+        around = tuple(np.asarray(each, float) for each in self._linearised(shares))
+        if not np.isfinite(around[2]).all():
+            frame = int(np.argmin(np.isfinite(around[2])))
+            raise ConvergenceError(f"the map of the inputs diverged: frame {frame} is {around[2][frame]} mm² away")
+        return around, around[2][inside].mean() + RIDGE * (weights**2).sum()
+
+    def _next(self, chosen: list[int], hessians: np.ndarray, slopes: np.ndarray, inside: np.ndarray) -> int:
+        """The part that promises most, the others following it."""
+        all_parts, own = self._design, self._design[:, :, chosen]
+        H, g = _normal(own, hessians, slopes, inside)
+        mixed = np.einsum("faq,fan->qn", own[inside], hessians[inside] @ all_parts[inside]) / inside.sum()
+        diagonal = np.einsum("fan,fan->n", all_parts[inside], hessians[inside] @ all_parts[inside]) / inside.sum()
+        every = np.einsum("fan,fa->n", all_parts[inside], slopes[inside]) / inside.sum()
+        followed = np.linalg.solve(H, np.column_stack([mixed, g]))
+        left = diagonal - (mixed * followed[:, :-1]).sum(axis=0)
+        gains = (every - mixed.T @ followed[:, -1]) ** 2 / (np.maximum(left, 0.0) + RIDGE)
+        gains[chosen] = -1.0
+        return int(np.argmax(gains))
+
+
+def _normal(design: np.ndarray, hessians: np.ndarray, slopes: np.ndarray, inside: np.ndarray):
+    """Half the Hessian (n, n), with the ridge, and half the gradient (n,), without, of the frames' mean."""
+    own = design[inside]
+    H = np.einsum("fan,fam->nm", own, hessians[inside] @ own) / inside.sum()
+    return H + RIDGE * np.eye(H.shape[0]), np.einsum("fan,fa->n", own, slopes[inside]) / inside.sum()
+
+
+def _degrees(actuators: int, timed: bool) -> np.ndarray:
+    """(m, a + 1) of all terms, see `InputMap`."""
+    one = np.eye(actuators + 1, dtype=int)[:actuators]
+    plain = [np.zeros(actuators + 1, int), *one, *(2 * one)]
+    rows = [*plain, *(3 * one), *(one[i] + one[j] for i, j in combinations(range(actuators), 2))]
+    if timed:
+        rows += [row + np.eye(actuators + 1, dtype=int)[-1] for row in plain]
+    return np.array(rows)
+
+
+def _own(degrees: np.ndarray) -> list[Part]:
+    """Each chamber's parabola."""
+    shares = degrees[:, :-1]
+    low = np.flatnonzero((shares.max(axis=1) <= 2) & (shares.astype(bool).sum(axis=1) <= 1) & (degrees[:, -1] == 0))
+    return [Part([m], [i]) for i in range(shares.shape[1]) for m in low if _is_of(shares[m], i)]
+
+
+def _others(degrees: np.ndarray, symmetries: Sequence[Sequence[int]]) -> list[Part]:
+    """What may be added: terms and chambers that symmetries make of each other have one coefficient; those of time
+    also, of all chambers alike."""
+    shares, timed = degrees[:, :-1], degrees[:, -1] > 0
+    numbers = {tuple(row): m for m, row in enumerate(degrees)}
+    own = {pair for part in _own(degrees) for pair in zip(part.terms, part.chambers, strict=True)}
+    pairs = [
+        (m, i)
+        for m, row in enumerate(shares)
+        for i in range(shares.shape[1])
+        if (m, i) not in own and (_is_of(row, i) or not timed[m] and row.max() == 1)
+    ]
+    parts, seen = [], set()
+    for pair in pairs:
+        if pair not in seen:
+            orbit = _orbit(pair, degrees, numbers, symmetries)
+            seen |= orbit
+            parts.append(Part(*map(list, zip(*sorted(orbit), strict=True))))
+    for degree in range(3):
+        alike = [(m, i) for m, i in pairs if timed[m] and shares[m].max() == degree]
+        if alike:
+            parts.append(Part(*map(list, zip(*alike, strict=True))))
+    return parts
+
+
+def _orbit(pair: tuple[int, int], degrees: np.ndarray, numbers: dict, symmetries) -> set[tuple[int, int]]:
+    """All pairs of term and chamber that exchanges make of one."""
+    found, new = {pair}, [pair]
+    while new:
+        m, i = new.pop()
+        for exchange in symmetries:
+            row = degrees[m].copy()
+            row[list(exchange)] = degrees[m][:-1]
+            other = numbers[tuple(row)], int(exchange[i])
+            if other not in found:
+                found.add(other)
+                new.append(other)
+    return found
+
+
+def _is_of(shares: np.ndarray, chamber: int) -> bool:
+    """Whether a term of these degrees (a,) is of no other chamber's share."""
+    return not np.delete(shares, chamber).any()
+
+
+def _design(values: np.ndarray, parts: Sequence[Part], actuators: int) -> np.ndarray:
+    """(f, a, n) what each part's coefficient does to shares, of terms' values (f, m)."""
+    found = np.zeros((len(values), actuators, len(parts)))
+    for n, part in enumerate(parts):
+        for m, i in zip(part.terms, part.chambers, strict=True):
+            found[:, i, n] += values[:, m]
+    return found
