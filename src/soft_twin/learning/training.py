@@ -30,7 +30,7 @@ RATE, SHAPE_RATE = 1e-3, 1e-2
 EPOCHS, SHAPE_EPOCHS = 150, 1000
 SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
 LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched, where there are so many at least
-WATCHED = 10  # epochs between looks at them
+WATCHED, PATIENCE = 10, 5  # epochs between looks at them; so many without gain, one after the other, are enough
 TRAINED = 0.7  # share of the simulations
 SHAPE_NEURONS, CONFIDENCE_SIZES = 128, (128, 128, 128)
 Say = Callable[[str], None]
@@ -218,12 +218,17 @@ def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say
         return match.distance(points, normals)
 
     found = {0: float(distance(_trained(own, layer, size, replace(training, epochs=0), say)))}
-    _trained(own, layer, size, training, say, lambda epoch, network: found.update({epoch: float(distance(network))}))
+
+    def watch(epoch: int, network: Folded) -> bool:
+        found[epoch] = float(distance(network))
+        return epoch - min(found, key=found.get) >= PATIENCE * WATCHED
+
+    _trained(own, layer, size, training, say, watch)
     return min(found, key=found.get)
 
 
 def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Folded:
-    """N_rbf after so many epochs; every few of them `watch` is told the epoch and the network."""
+    """N_rbf after so many epochs; every few of them `watch` is told the epoch and the network, until it says enough."""
     weights, width, epochs, seed = training.weights, training.width, training.epochs, training.seed
     count, shape_size = frames.shapes.shape
     one, other = jax.random.split(jax.random.key(seed))
@@ -247,9 +252,10 @@ def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, wa
     batch = min(FRAMES_IN_BATCH, count)
     folded = eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))
 
-    def look(epoch: int, warper: Warper) -> None:
-        if watch is not None and (epoch % WATCHED == 0 or epoch == epochs):
-            watch(epoch, folded(warper))
+    def look(epoch: int, warper: Warper) -> bool:
+        if watch is None or (epoch % WATCHED and epoch < epochs):
+            return False
+        return watch(epoch, folded(warper))
 
     return folded(descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
 
@@ -278,7 +284,7 @@ def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: fl
 def descend(
     network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None, rate=RATE, look=None
 ):
-    """A network after so many epochs of Adam over `count` rows in batches.
+    """A network after so many epochs of Adam over `count` rows in batches, or fewer, if `look` has seen enough.
 
     Raises:
         ConvergenceError: its loss is not finite.
@@ -307,6 +313,6 @@ def descend(
             )
         if say is not None:
             say(f"training the {name}: epoch {number} of {epochs}, loss {float(value):.4g}")
-        if look is not None:
-            look(number, eqx.combine(parts, static))
+        if look is not None and look(number, eqx.combine(parts, static)):
+            break
     return eqx.combine(parts, static)
