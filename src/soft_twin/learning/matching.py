@@ -33,10 +33,9 @@ class Match(ABC):
         """(r,) of a surface's points and normals (p, 3) and one frame's cloud; their sum of squares is the distance
         [mm²]. What is nearest to what, and directions, do not count for derivatives."""
 
-    def distance(self, points: jax.Array, normals: jax.Array) -> jax.Array:
-        """Mean squared distance [mm²] of surfaces (f, p, 3)."""
-        each = jax.lax.map(lambda own: (self.residuals(*own) ** 2).sum(), (points, normals, self.clouds))
-        return each.mean()
+    def distances(self, points: jax.Array, normals: jax.Array) -> jax.Array:
+        """(f,) mean squared distances [mm²] of surfaces (f, p, 3)."""
+        return jax.lax.map(lambda own: (self.residuals(*own) ** 2).sum(), (points, normals, self.clouds))
 
     def linearised(self, surface: Surface) -> Linearised:
         """Shares (f, a) → ½ Hessian (f, a, a) and ½ gradient (f, a) of the squared distances, as Gauss and Newton have

@@ -207,24 +207,41 @@ def train_warp(
 
 
 def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say) -> int:
-    """After how many epochs on the other frames those that are left out are met best."""
+    """After how many epochs on the other frames those that are left out are met best, see `fewest_epochs`."""
     left_out = np.arange(len(frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
     own, other = frames.chosen(~left_out), frames.chosen(left_out)
     match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, training.weights.watched)
 
     @jax.jit
-    def distance(coefficients: Folded) -> jax.Array:
+    def distances(coefficients: Folded) -> jax.Array:
         points, normals = _bent(other, layer, size, training.width, coefficients(other.shapes))
-        return match.distance(points, normals)
+        return match.distances(points, normals)
 
-    found = {0: float(distance(_trained(own, layer, size, replace(training, epochs=0), say)))}
+    found = {0: np.asarray(distances(_trained(own, layer, size, replace(training, epochs=0), say)))}
+
+    def best() -> int:
+        return min(found, key=lambda epoch: found[epoch].mean())
 
     def watch(epoch: int, network: Folded) -> bool:
-        found[epoch] = float(distance(network))
-        return epoch - min(found, key=found.get) >= PATIENCE * WATCHED
+        found[epoch] = np.asarray(distances(network))
+        return epoch - best() >= PATIENCE * WATCHED
 
     _trained(own, layer, size, training, say, watch)
-    return min(found, key=found.get)
+    return fewest_epochs(found)
+
+
+def fewest_epochs(distances: dict[int, np.ndarray]) -> int:
+    """The fewest epochs that are not worse than the best ones by more than the difference's standard error.
+
+    Args:
+        distances: (f,) of the same frames, by epochs.
+    """
+    best = distances[min(distances, key=lambda epoch: distances[epoch].mean())]
+
+    def alike(own: np.ndarray) -> bool:
+        return (own - best).mean() <= (own - best).std(ddof=1) / np.sqrt(len(own))
+
+    return min(epoch for epoch, own in distances.items() if alike(own))
 
 
 def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Folded:
