@@ -4,14 +4,18 @@
   five pieces of the first 900 rows, each held back once. Inputs are what IMUs on a moving arm say: directions of their
   specific forces, with or without rates and pressures.
 * Trunk (data/trunk_asl): each of five recordings is held back once; inputs and constants are chosen on the other four,
-  each of which is held back once in turn. Motors pull against friction and slack: beside the inputs themselves there
-  are those behind a play of some width (Prandtl), alone and squared. Baselines are a linear and a quadratic map.
+  each of which is held back once in turn. Motors pull against dry friction: beside the inputs themselves there are those
+  behind a play of some width (Prandtl), alone and squared; or three arcs that such plays bend (trunk_arcs.py), once
+  with no more than the inputs, once with friction's state where the first row's disks, which are then known, put it.
+  Baselines are a linear and a quadratic map. First rows are not counted.
 
 Errors are means of distances (3-norm). Picture: tips.png; table.json.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 
 import matplotlib
@@ -20,6 +24,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.kernel_regression import Constants, choose, predict
+from soft_twin.studies.learning import trunk_arcs
 from soft_twin.studies.tensegrity_arm import FILE, ArmRecording, read_recording
 
 matplotlib.use("Agg")
@@ -32,8 +37,14 @@ TRUNK_FILES = {
     **{f"circle {i}": (f"control_inputs_circle_seed{i}.csv", f"observations_circle_seed{i}.csv") for i in (1, 3, 4, 5)},
 }
 PLAYS = (0.03, 0.05, 0.07, 0.09, 0.11)  # half widths, of the motors' inputs
+ARCS = tuple(product((0.05, 0.07, 0.09, 0.11), (0.03, 0.1, 0.3)))  # half widths, priors [m]
+STARTED = "arcs, first row known"
 RIDGE = tuple(Constants(noise) for noise in (0.01, 0.1, 1.0, 10.0))
 MM = 1e3
+
+Recordings = Mapping[
+    str, tuple[np.ndarray, np.ndarray]
+]  # of the trunk: inputs (n, 6) and its disks' places (n, 3, 3) [m]
 
 
 @dataclass(frozen=True)
@@ -91,8 +102,8 @@ def arm_inputs(recording: ArmRecording) -> dict[str, np.ndarray]:
     }
 
 
-def read_trunk(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Inputs (n, 6) and the last disk's place (n, 3) [m] of each recording.
+def read_trunk(folder: Path) -> Recordings:
+    """The trunk's recordings.
 
     Raises:
         RecordingError: a file is missing or broken.
@@ -102,18 +113,19 @@ def read_trunk(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         inputs, seen = (_read_table(folder / file, width) for file, width in zip(files, (7, 10), strict=True))
         if not np.array_equal(inputs[:, 0], seen[:, 0]):
             raise RecordingError(f"{folder / files[1]}: its IDs are not those of {files[0]}")
-        recordings[name] = inputs[:, 1:], seen[:, 7:]
+        recordings[name] = inputs[:, 1:], seen[:, 1:].reshape(-1, 3, 3)
     return recordings
 
 
-def trunk_tested(recordings: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, Tested]:
-    """The trunk's tip in each recording, learned from the others."""
-    tip = np.concatenate([places for _, places in recordings.values()])
+def trunk_tested(recordings: Recordings) -> dict[str, Tested]:
+    """The trunk's tip in each recording but its first row, learned from the others."""
+    tip = np.concatenate([places[:, -1] for _, places in recordings.values()])
     ends = np.cumsum([0] + [len(places) for _, places in recordings.values()])
     rows = {name: np.arange(a, b) for name, a, b in zip(recordings, ends[:-1], ends[1:], strict=True)}
     candidates = trunk_inputs([inputs for inputs, _ in recordings.values()])
-    tested = {}
-    for name, unseen in rows.items():
+    tested, chosen = {}, choose_arcs(recordings)
+    for name, own in rows.items():
+        unseen = own[1:]
         folds = [own for other, own in rows.items() if other != name]
         own = np.concatenate(folds)
         found = {}
@@ -125,8 +137,35 @@ def trunk_tested(recordings: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[s
             choice = choose({key: candidates[key] for key in keys}, tip, folds, RIDGE)
             inputs = candidates[choice.inputs]
             found[label] = predict(inputs[own], tip[own], inputs[unseen], choice.constants)
-        tested[name] = Tested(tip[unseen], found, f"{choice.inputs}, {_words(choice.constants)}")
+        width, prior = chosen[name]
+        trunk = learn_arcs([each for other, each in recordings.items() if other != name], width, prior)
+        inputs, places = recordings[name]
+        found["arcs"] = trunk.places(play(inputs, width))[1:, -1]
+        first = trunk_arcs.start(trunk, inputs[0], width, places[0])
+        found[STARTED] = trunk.places(play(inputs, width, first))[1:, -1]
+        words = f"{choice.inputs}, {_words(choice.constants)}; arcs: play of {width:g}, prior {MM * prior:g} mm"
+        tested[name] = Tested(tip[unseen], found, words)
     return tested
+
+
+def choose_arcs(recordings: Recordings) -> dict[str, tuple[float, float]]:
+    """Width and prior for each recording when it is held back: the others' mean error is least, each held back too."""
+    errors = {name: np.zeros(len(ARCS)) for name in recordings}
+    for pair in combinations(recordings, 2):
+        rest = [each for name, each in recordings.items() if name not in pair]
+        for i, (width, prior) in enumerate(ARCS):
+            trunk = learn_arcs(rest, width, prior)
+            for one, other in (pair, pair[::-1]):
+                inputs, places = recordings[other]
+                off = trunk.places(play(inputs, width))[:, -1] - places[:, -1]
+                errors[one][i] += np.linalg.norm(off, axis=1).mean()
+    return {name: ARCS[int(np.argmin(each))] for name, each in errors.items()}
+
+
+def learn_arcs(recordings: list[tuple[np.ndarray, np.ndarray]], width: float, prior: float) -> trunk_arcs.Trunk:
+    """The trunk of all these recordings."""
+    plays = np.concatenate([play(inputs, width) for inputs, _ in recordings])
+    return trunk_arcs.learn(plays, np.concatenate([places for _, places in recordings]), prior)
 
 
 def trunk_inputs(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
@@ -137,9 +176,9 @@ def trunk_inputs(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
     return found | {f"{name}, squared": _with_products(each) for name, each in found.items()}
 
 
-def play(inputs: np.ndarray, width: float) -> np.ndarray:
-    """(n, k) what follows inputs (n, k) through a play of half a width, from 0 on: the nearest that is within it."""
-    place, rows = np.zeros(inputs.shape[1]), []
+def play(inputs: np.ndarray, width: float, place: np.ndarray | float = 0.0) -> np.ndarray:
+    """(n, k) what follows inputs (n, k) through a play of half a width, from a place on: the nearest that is within it."""
+    rows = []
     for row in inputs:
         place = np.clip(place, row - width, row + width)
         rows.append(place)
@@ -174,7 +213,7 @@ def draw(path: Path, arm: Tested, trunk: dict[str, Tested]) -> None:
     left.set(xlabel="row (30 Hz)", ylabel="tip [mm]", title="tensegrity arm, unseen rows", ylim=(-1100.0, 1400.0))
     left.legend(fontsize=8, ncol=3, frameon=False)
     for name, colour in zip(trunk, ("#000000", "#d55e00", "#009e73", "#cc79a7", "#0072b2"), strict=True):
-        truth, found = trunk[name].truth, trunk[name].predictions["regression"]
+        truth, found = trunk[name].truth, trunk[name].predictions["arcs"]
         right.plot(*(MM * truth[:, [0, 2]]).T, ".", color=colour, ms=3.0, label=name)
         for a, b in zip(truth, found, strict=True):
             right.plot([MM * a[0], MM * b[0]], [MM * a[2], MM * b[2]], color=colour, lw=0.4, alpha=0.6)
