@@ -87,10 +87,10 @@ def test_a_place_tells_where_friction_holds():
     assert errors[1] < 3.0 * NOISE < 5.0 * NOISE < errors[0]
 
 
-def test_widths_are_chosen_without_the_recording_that_is_held_back():
+def test_widths_are_chosen_without_the_recording_that_is_held_back(monkeypatch):
+    monkeypatch.setattr(real_tips, "ARCS", ((0.03, PRIOR), (WIDTH, PRIOR), (0.13, PRIOR), (WIDTH, 10.0)))
     rng = np.random.default_rng(7)
-    made = {str(i): recorded(circle((r, 1.2 * r, 1.6 * r), rng), rng) for i, r in enumerate((0.1, 0.15, 0.2, 0.25))}
-    before = real_tips.choose_arcs(made)
-    assert {width for width, _ in before.values()} <= {0.07, 0.09}
-    spoiled = made | {"0": (made["0"][0], rng.normal(size=made["0"][1].shape))}
-    assert real_tips.choose_arcs(spoiled)["0"] == before["0"]
+    made = {str(r): recorded(circle((r, 1.2 * r, 1.6 * r), rng), rng) for r in (0.15, 0.2, 0.25)}
+    assert real_tips.choose_arcs(made) == dict.fromkeys(made, (WIDTH, PRIOR))
+    spoiled = made | {"0.15": (made["0.15"][0], rng.normal(size=made["0.15"][1].shape))}
+    assert real_tips.choose_arcs(spoiled)["0.15"] == (WIDTH, PRIOR)

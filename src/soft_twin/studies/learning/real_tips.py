@@ -4,10 +4,10 @@
   five pieces of the first 900 rows, each held back once. Inputs are what IMUs on a moving arm say: directions of their
   specific forces, with or without rates and pressures.
 * Trunk (data/trunk_asl): each of five recordings is held back once; inputs and constants are chosen on the other four,
-  each of which is held back once in turn. Motors pull against dry friction: beside the inputs themselves there are those
-  behind a play of some width (Prandtl), alone and squared; or three arcs that such plays bend (trunk_arcs.py), once
-  with no more than the inputs, once with friction's state where the first row's disks, which are then known, put it.
-  Baselines are a linear and a quadratic map. First rows are not counted.
+  each of which is held back once in turn. Motors pull against dry friction: beside the inputs themselves there are
+  those behind a play of some width (Prandtl), alone and squared; or three arcs that such plays bend (trunk_arcs.py),
+  once with no more than the inputs, once with friction's state where the first row's disks, which are then known, put
+  it. Baselines are a linear and a quadratic map. First rows are not counted.
 
 Errors are means of distances (3-norm). Picture: tips.png; table.json.
 """
@@ -42,9 +42,8 @@ STARTED = "arcs, first row known"
 RIDGE = tuple(Constants(noise) for noise in (0.01, 0.1, 1.0, 10.0))
 MM = 1e3
 
-Recordings = Mapping[
-    str, tuple[np.ndarray, np.ndarray]
-]  # of the trunk: inputs (n, 6) and its disks' places (n, 3, 3) [m]
+# Of the trunk: inputs (n, 6) and its disks' places (n, 3, 3) [m], by name.
+Recordings = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def trunk_inputs(inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def play(inputs: np.ndarray, width: float, place: np.ndarray | float = 0.0) -> np.ndarray:
-    """(n, k) what follows inputs (n, k) through a play of half a width, from a place on: the nearest that is within it."""
+    """(n, k) what follows inputs (n, k) through a play of half a width, from a place: the nearest that is within it."""
     rows = []
     for row in inputs:
         place = np.clip(place, row - width, row + width)
