@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "learning/bellows": "the same of a manipulator of three times three bellows that is compressed, by 40 scans",
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
     "learning/mould": "the membrane takes drawn moulds and one that air cannot make, with and without correction",
+    "learning/missing": "the manipulator learned from scans with holes and from markers with gaps",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/ablations": "networks of other sizes, and parts of a correction left out: the mannequin",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",

@@ -1,0 +1,151 @@
+"""What is lost where points of scans, or markers, are missing: the manipulator learned from less and less.
+
+Scans of all of its surface, with the scanner's noise, lose a hole each, at random places; markers that are all seen
+lose some at random. Each is drawn several times. Simulations, scans of the reality and N_fk's training are those of
+learning/manipulator in the folder beside this one, or are made there. Picture: missing.png; table.json.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from soft_twin.emulation.motion_capture import spread_markers
+from soft_twin.emulation.scanner import drawn
+from soft_twin.learning.correction import Correction
+from soft_twin.learning.frames import MarkerRecording, Recording, Scan
+from soft_twin.learning.markers import learn_warp_by_markers
+from soft_twin.learning.simulations import learnable
+from soft_twin.learning.teaching import learn_warp
+from soft_twin.learning.training import WarpTraining
+from soft_twin.parallel import terminal_progress
+from soft_twin.studies.learning.prediction import errors_of, reality_at_rest, told
+from soft_twin.studies.learning.shape import learned
+
+matplotlib.use("Agg")
+
+ROBOT = "manipulator"
+DRAWS = 3
+POINTS, MARKERS = (0.2, 0.4), (0.1, 0.3)  # shares that are missing
+SCANNED = "scans", "scans as its eyes see it"
+SEEN = "markers"
+
+
+def run(folder: Path, data: Path) -> str:
+    """Learn from all and from less, compare; `data` is not used."""
+    robot, learning = learnable(ROBOT)
+    beside = folder.parent / ROBOT
+    known, frames, _ = learned(robot, learning, beside)
+    seen, unseen, shapes = frames[: learning.frames], frames[learning.frames :], known.shapes
+    at_rest = reality_at_rest(robot, learning, beside)
+    training, content = WarpTraining.described(learning), []
+
+    def add(name: str, share: float, learn: Callable[[int], Correction]) -> None:
+        for draw_number in range(DRAWS if share else 1):
+            begin = time.process_time()
+            errors = errors_of(learn(draw_number), unseen, True).mean(axis=0)
+            row = {"name": name, "missing": share, "draw": draw_number}
+            content.append(
+                row | {"mean_mm": errors[0], "largest_mm": errors[1], "seconds": time.process_time() - begin}
+            )
+
+    def by_scans(scans: list[Scan]) -> Correction:
+        pressures, held = told(seen)
+        return learn_warp(shapes, Recording(pressures, scans, held=held), robot, training, say=terminal_progress)
+
+    whole = whole_scans(seen, learning)
+    for share in (0.0, *POINTS):
+        add(
+            SCANNED[0],
+            share,
+            lambda number, share=share: by_scans(with_holes(whole, share, [learning.seed, 8, number])),
+        )
+    add(SCANNED[1], 0.0, lambda number: by_scans([Scan(frame["scan"], frame["normals"]) for frame in seen]))
+    markers = all_markers(seen, at_rest, learning)
+    for share in (0.0, *MARKERS):
+        add(
+            SEEN,
+            share,
+            lambda number, share=share: learn_warp_by_markers(
+                shapes, with_gaps(markers, share, [learning.seed, 9, number]), robot, training, terminal_progress
+            ),
+        )
+    terminal_progress("")
+    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    draw(folder, content)
+    return table(content)
+
+
+def whole_scans(frames: list[dict[str, np.ndarray]], learning) -> list[Scan]:
+    """Points all over the true surface of each frame, with the scanner's noise."""
+    scans = []
+    for number, frame in enumerate(frames):
+        random = np.random.default_rng([learning.seed, 7, number])
+        points, normals = drawn(frame["points"], frame["triangles"], learning.scanner.points, random)
+        scans.append(Scan(points + random.normal(0.0, learning.scanner.noise, points.shape), normals))
+    return scans
+
+
+def with_holes(scans: list[Scan], share: float, seed: list[int]) -> list[Scan]:
+    """Each without the share of its points that are nearest to one of them."""
+    random, left = np.random.default_rng(seed), []
+    for scan in scans:
+        away = np.linalg.norm(scan.points - scan.points[random.integers(len(scan.points))], axis=1)
+        rows = np.sort(np.argsort(away)[round(share * len(away)) :])
+        left.append(Scan(scan.points[rows], scan.normals[rows]))
+    return left
+
+
+def all_markers(frames: list[dict[str, np.ndarray]], at_rest: dict[str, np.ndarray], learning) -> MarkerRecording:
+    """All markers in each frame, with the cameras' noise."""
+    random = np.random.default_rng([learning.seed, 10])
+    places = spread_markers(at_rest["points"], at_rest["triangles"], learning.markers.count, random)
+    points = np.array([places.at(each["points"]) for each in (at_rest, *frames)])
+    rest, *seen = points + random.normal(0.0, learning.markers.noise, points.shape)
+    pressures, held = told(frames)
+    return MarkerRecording(pressures, np.array(seen), rest, held=held)
+
+
+def with_gaps(recording: MarkerRecording, share: float, seed: list[int]) -> MarkerRecording:
+    """Without that share of its markers, at random in each frame."""
+    gone = np.random.default_rng(seed).uniform(size=recording.markers.shape[:2]) < share
+    return replace(recording, markers=np.where(gone[..., None], np.nan, recording.markers))
+
+
+def table(content: list[dict]) -> str:
+    """Errors on the unseen pressures, and how much worse they are than those of all there is to see."""
+    lines = [f"{'errors on unseen pressures':26} {'missing':>8} {'mean [mm]':>10} {'largest [mm]':>13} {'change':>8}"]
+    for name, share, mean, largest, change in summed(content):
+        lines.append(f"{name:26} {100 * share:6.0f} % {mean:10.2f} {largest:13.1f} {100 * change:6.0f} %")
+    return "\n".join(lines)
+
+
+def summed(content: list[dict]) -> list[tuple[str, float, float, float, float]]:
+    """Name, share that is missing, mean and largest error [mm] over the draws, and the mean's change."""
+    found, whole = [], {}
+    for name, share in dict.fromkeys((row["name"], row["missing"]) for row in content):
+        rows = [row for row in content if (row["name"], row["missing"]) == (name, share)]
+        mean, largest = (float(np.mean([row[key] for row in rows])) for key in ("mean_mm", "largest_mm"))
+        kind = name.split()[0]
+        found.append((name, share, mean, largest, mean / whole.setdefault(kind, mean) - 1.0))
+    return found
+
+
+def draw(folder: Path, content: list[dict]) -> None:
+    """Every training's error over what was missing."""
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    plot = figure.subplots()
+    for name, colour in zip((*SCANNED, SEEN), ("#0072b2", "#d55e00", "#009e73"), strict=True):
+        rows = [row for row in content if row["name"] == name]
+        plot.plot(
+            [100 * row["missing"] for row in rows], [row["mean_mm"] for row in rows], "o", color=colour, label=name
+        )
+    plot.set(xlabel="missing [%]", ylabel="mean error [mm]", title=f"{ROBOT}, unseen pressures")
+    plot.set_ylim(bottom=0.0)
+    plot.legend(frameon=False)
+    figure.savefig(folder / "missing.png", dpi=110)
