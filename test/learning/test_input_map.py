@@ -80,6 +80,15 @@ def test_terms_are_chebyshev_polynomials_times_the_logarithm_of_time():
     np.testing.assert_allclose(found(jnp.array([x, y])), [x + 0.3 * one, y], atol=1e-6)
 
 
+def test_times_that_are_always_the_same_or_nought_do_no_harm():
+    true = known(PARABOLAS)
+    match = ScanMatch(clouds(true, np.random.default_rng(2)), PATCH)
+    assert fit_inputs(surface, SHARES, match, np.full(FRAMES, 30.0)).reference is None
+    some = np.where(np.arange(FRAMES) < 10, 0.0, 40.0)
+    found = fit_inputs(surface, SHARES, match, some)
+    assert found.reference == 40.0 and worst(found, true, 0.0) < 0.02
+
+
 @pytest.mark.parametrize("holes", [False, True])
 def test_it_is_found_by_scans(holes):
     true = known(PARABOLAS)

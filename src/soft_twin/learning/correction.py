@@ -159,7 +159,9 @@ class Correction:
         if held is None:
             return None
         if self.inputs.reference is None:
-            raise InputError("held: the frames of these weights did not tell how long pressures had stood")
+            raise InputError(
+                "held: the frames of these weights did not tell how long pressures had stood, or always as long"
+            )
         if not (np.isfinite(held) and held >= 0.0):
             raise InputError(f"held: {held} s is not 0 or more")
         return float(held)

@@ -50,14 +50,14 @@ def fit_inputs(
         surface: shares (a,) → points and normals (p, 3) [mm].
         inputs: (f, a) shares of the frames, −1…1.
         match: what was seen in them.
-        held: (f,) how long pressures had stood [s]; None: not known.
+        held: (f,) how long pressures had stood [s], 0 or more; None: not known. What is always the same says nothing.
         symmetries: chambers (a,) in the place of each, of every exchange under which the twin is the same.
 
     Raises:
         ConvergenceError: it diverges.
     """
     inputs, actuators = np.asarray(inputs, float), inputs.shape[1]
-    reference = None if held is None else float(np.median(held))
+    reference = _reference(held)
     degrees = _degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
     values = np.asarray(jax.vmap(lambda x, t: terms(degrees, x, t))(jnp.asarray(inputs), jnp.asarray(times)), float)
@@ -74,6 +74,13 @@ def fit_inputs(
         coefficients[part.terms, part.chambers] += weight
     used = coefficients.any(axis=1)
     return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), reference)
+
+
+def _reference(held: np.ndarray | None) -> float | None:
+    """s₀ of an InputMap."""
+    if held is None or np.ptp(held) == 0.0:
+        return None
+    return float(np.median(held[held > 0.0]))
 
 
 def _best_count(search: "_Search", say: Say | None) -> int:

@@ -28,7 +28,7 @@ class InputMap(eqx.Module):
     Attributes:
         degrees: (m, a + 1) of each term: that of each share's Chebyshev polynomial, at most 3, and 1 if it is times t.
         coefficients: (m, a) by chambers; zeros change nothing.
-        reference: s₀ [s]; None: the frames did not tell how long pressures had stood.
+        reference: s₀ [s]; None: the frames did not tell how long pressures had stood, or always as long.
     """
 
     degrees: jax.Array
