@@ -137,14 +137,19 @@ def trunk_tested(recordings: Recordings) -> dict[str, Tested]:
             inputs = candidates[choice.inputs]
             found[label] = predict(inputs[own], tip[own], inputs[unseen], choice.constants)
         width, prior = chosen[name]
-        trunk = learn_arcs([each for other, each in recordings.items() if other != name], width, prior)
-        inputs, places = recordings[name]
-        found["arcs"] = trunk.places(play(inputs, width))[1:, -1]
-        first = trunk_arcs.start(trunk, inputs[0], width, places[0])
-        found[STARTED] = trunk.places(play(inputs, width, first))[1:, -1]
+        found |= by_arcs(recordings, name, width, prior)
         words = f"{choice.inputs}, {_words(choice.constants)}; arcs: play of {width:g}, prior {MM * prior:g} mm"
         tested[name] = Tested(tip[unseen], found, words)
     return tested
+
+
+def by_arcs(recordings: Recordings, name: str, width: float, prior: float) -> dict[str, np.ndarray]:
+    """The tip (n − 1, 3) [m] of a recording, its first row left out, by arcs that are learned from the others."""
+    trunk = learn_arcs([each for other, each in recordings.items() if other != name], width, prior)
+    inputs, places = recordings[name]
+    first = trunk_arcs.start(trunk, inputs[0], width, places[0])
+    plays = {"arcs": play(inputs, width), STARTED: play(inputs, width, first)}
+    return {label: trunk.places(each)[1:, -1] for label, each in plays.items()}
 
 
 def choose_arcs(recordings: Recordings) -> dict[str, tuple[float, float]]:
