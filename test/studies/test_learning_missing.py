@@ -11,6 +11,7 @@ from soft_twin.learning.frames import MarkerRecording, Scan
 from soft_twin.studies.learning.missing import (
     all_markers,
     draw,
+    recordings,
     summed,
     table,
     whole_scans,
@@ -60,6 +61,20 @@ def test_markers_are_all_there_and_then_some_are_not():
     many = MarkerRecording(np.zeros((100, 2)), np.zeros((100, 30, 3)), recording.rest)
     gaps = np.isnan(with_gaps(many, 0.1, [1]).markers)
     assert (gaps.any(axis=2) == gaps.all(axis=2)).all() and gaps.mean() == pytest.approx(0.1, abs=0.02)
+
+
+def test_each_share_is_drawn_several_times_and_nothing_missing_once():
+    frames = [each | {"scan": each["points"], "normals": each["points"]} for each in FRAMES]
+    found = list(recordings(frames, {"points": SQUARE, "triangles": TRIANGLES}, LEARNING))
+    kinds = [(row["name"], row["missing"]) for row, _ in found]
+    assert [kinds.count(("scans", share)) for share in (0.0, 0.2, 0.4)] == [1, 3, 3]
+    assert [kinds.count(("markers", share)) for share in (0.0, 0.1, 0.3)] == [1, 3, 3]
+    seen = {kind: own for kind, (_, own) in zip(kinds, found, strict=True)}
+    assert [len(seen["scans", share].scans[1].points) for share in (0.0, 0.2, 0.4)] == [2000, 1600, 1200]
+    assert len(seen["scans as its eyes see it", 0.0].scans[1].points) == 4
+    assert not np.isnan(seen["markers", 0.0].markers).any() and np.isnan(seen["markers", 0.3].markers).any()
+    one, other = (own.scans[0].points for row, own in found if row["missing"] == 0.2 and row["draw"] < 2)
+    assert not np.array_equal(one, other)
 
 
 def test_rows_are_means_over_draws_beside_what_was_complete(tmp_path):

@@ -7,8 +7,9 @@ learning/manipulator in the folder beside this one, or are made there. Picture: 
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -17,7 +18,6 @@ from matplotlib.figure import Figure
 
 from soft_twin.emulation.motion_capture import spread_markers
 from soft_twin.emulation.scanner import drawn
-from soft_twin.learning.correction import Correction
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.simulations import learnable
@@ -32,8 +32,7 @@ matplotlib.use("Agg")
 ROBOT = "manipulator"
 DRAWS = 3
 POINTS, MARKERS = (0.2, 0.4), (0.1, 0.3)  # shares that are missing
-SCANNED = "scans", "scans as its eyes see it"
-SEEN = "markers"
+SCANNED, BY_EYES, SEEN = "scans", "scans as its eyes see it", "markers"
 
 
 def run(folder: Path, data: Path) -> str:
@@ -41,44 +40,42 @@ def run(folder: Path, data: Path) -> str:
     robot, learning = learnable(ROBOT)
     beside = folder.parent / ROBOT
     known, frames, _ = learned(robot, learning, beside)
-    seen, unseen, shapes = frames[: learning.frames], frames[learning.frames :], known.shapes
-    at_rest = reality_at_rest(robot, learning, beside)
+    seen, unseen = frames[: learning.frames], frames[learning.frames :]
     training, content = WarpTraining.described(learning), []
-
-    def add(name: str, share: float, learn: Callable[[int], Correction]) -> None:
-        for draw_number in range(DRAWS if share else 1):
-            begin = time.process_time()
-            errors = errors_of(learn(draw_number), unseen, True).mean(axis=0)
-            row = {"name": name, "missing": share, "draw": draw_number}
-            content.append(
-                row | {"mean_mm": errors[0], "largest_mm": errors[1], "seconds": time.process_time() - begin}
-            )
-
-    def by_scans(scans: list[Scan]) -> Correction:
-        pressures, held = told(seen)
-        return learn_warp(shapes, Recording(pressures, scans, held=held), robot, training, say=terminal_progress)
-
-    whole = whole_scans(seen, learning)
-    for share in (0.0, *POINTS):
-        add(
-            SCANNED[0],
-            share,
-            lambda number, share=share: by_scans(with_holes(whole, share, [learning.seed, 8, number])),
-        )
-    add(SCANNED[1], 0.0, lambda number: by_scans([Scan(frame["scan"], frame["normals"]) for frame in seen]))
-    markers = all_markers(seen, at_rest, learning)
-    for share in (0.0, *MARKERS):
-        add(
-            SEEN,
-            share,
-            lambda number, share=share: learn_warp_by_markers(
-                shapes, with_gaps(markers, share, [learning.seed, 9, number]), robot, training, terminal_progress
-            ),
-        )
+    for row, recording in recordings(seen, reality_at_rest(robot, learning, beside), learning):
+        learn = learn_warp_by_markers if isinstance(recording, MarkerRecording) else learn_warp
+        begin = time.process_time()
+        correction = learn(known.shapes, recording, robot, training, say=terminal_progress)
+        seconds = time.process_time() - begin
+        mean, largest = errors_of(correction, unseen, True).mean(axis=0)
+        content.append(row | {"mean_mm": mean, "largest_mm": largest, "seconds": seconds})
     terminal_progress("")
     (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
     draw(folder, content)
     return table(content)
+
+
+def recordings(
+    frames: list[dict[str, np.ndarray]], at_rest: dict[str, np.ndarray], learning
+) -> Iterator[tuple[dict, Recording | MarkerRecording]]:
+    """What is learned from: its name, share that is missing and number of the draw, and the recording."""
+    pressures, held = told(frames)
+    scans, markers = whole_scans(frames, learning), all_markers(frames, at_rest, learning)
+    for share, number in _draws(POINTS):
+        left = with_holes(scans, share, [learning.seed, 8, number])
+        yield {"name": SCANNED, "missing": share, "draw": number}, Recording(pressures, left, held=held)
+    own = [Scan(frame["scan"], frame["normals"]) for frame in frames]
+    yield {"name": BY_EYES, "missing": 0.0, "draw": 0}, Recording(pressures, own, held=held)
+    for share, number in _draws(MARKERS):
+        yield (
+            {"name": SEEN, "missing": share, "draw": number},
+            with_gaps(markers, share, [learning.seed, 9, number]),
+        )
+
+
+def _draws(shares: Sequence[float]) -> list[tuple[float, int]]:
+    """Nothing missing once, and each share several times."""
+    return [(0.0, 0), *product(shares, range(DRAWS))]
 
 
 def whole_scans(frames: list[dict[str, np.ndarray]], learning) -> list[Scan]:
@@ -140,7 +137,7 @@ def draw(folder: Path, content: list[dict]) -> None:
     """Every training's error over what was missing."""
     figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     plot = figure.subplots()
-    for name, colour in zip((*SCANNED, SEEN), ("#0072b2", "#d55e00", "#009e73"), strict=True):
+    for name, colour in zip((SCANNED, BY_EYES, SEEN), ("#0072b2", "#d55e00", "#009e73"), strict=True):
         rows = [row for row in content if row["name"] == name]
         plot.plot(
             [100 * row["missing"] for row in rows], [row["mean_mm"] for row in rows], "o", color=colour, label=name
