@@ -109,7 +109,7 @@ def test_a_reality_that_rises_further_is_learned_from_scans(learned):
 
 
 def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, tmp_path):
-    """A reality that rises by a fifth with each e-fold of time: and stored."""
+    """A reality that rises by a fifth with each e-fold of time; its weights, stored and loaded, know."""
     random = np.random.default_rng(3)
     seen, held = INFLATION.pressures_of(random_shares(2, 16, random)), random.uniform(5.0, 120.0, 16)
     up = np.tile([0.0, 0.0, 1.0], (169, 1))

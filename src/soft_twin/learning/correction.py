@@ -144,13 +144,13 @@ class Correction:
             InputError: another number of pressures, or beyond their limits; `held` is negative, not finite, or given
                 where the frames did not tell it.
         """
-        return self._evaluated(pressures, uv, self.checked(held))[1]
+        return self._evaluated(pressures, uv, self._seconds(held))[1]
 
     def simulated(self, pressures: np.ndarray, uv: np.ndarray | None = None) -> np.ndarray:
         """As a call, of the surface that is not corrected."""
         return self._evaluated(pressures, uv, None)[0]
 
-    def checked(self, held: float | None) -> float | None:
+    def _seconds(self, held: float | None) -> float | None:
         """Seconds that pressures have stood.
 
         Raises:
@@ -190,7 +190,7 @@ class Correction:
         Raises:
             InputError: `held`, see a call.
         """
-        both, held = self._both(uv), self.checked(held)
+        both, held = self._both(uv), self._seconds(held)
         return lambda inputs: both(inputs, held)[1]
 
     def _both(self, uv: np.ndarray) -> Callable[..., tuple[jax.Array, jax.Array]]:

@@ -1,9 +1,9 @@
 """What was recorded of a robot: pressures, and scans without correspondences or markers with gaps.
 
 A recording is a folder: `frames.csv` has a line for each frame, its file's name, its pressures [Pa], and, where it is
-known, in a last column `held`, how long they had stood [s]. Files are PLY
-files of points [m] with normals, or C3D files of named markers, whose places on the body `rest.c3d` tells: the same
-markers without pressure. `train` reads either.
+known, in a last column `held`, how long they had stood [s]. Files are PLY files of points [m] with normals, or C3D
+files of named markers, whose places on the body `rest.c3d` tells: the same markers without pressure. `train` reads
+either.
 """
 
 import csv
