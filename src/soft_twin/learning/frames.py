@@ -256,7 +256,7 @@ def _read_table(
     try:
         values = np.array([row[1:] for row in rows], float)
     except ValueError as error:
-        raise RecordingError(f"{path}: pressures that are no numbers: {one_line(error)}") from error
+        raise RecordingError(f"{path}: pressures or seconds that are no numbers: {one_line(error)}") from error
     pressures, held = values[:, : len(names)], values[:, len(names)] if len(header) > len(names) + 1 else None
     _check_pressures(pressures, names, limits, path)
     if held is not None and not (np.isfinite(held) & (held >= 0.0)).all():
