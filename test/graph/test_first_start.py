@@ -18,7 +18,8 @@ pytest.importorskip("setuptools")
 
 pytestmark = pytest.mark.timeout(1200)  # a minute of processor time for the kernels
 ROS = Path(__file__).resolve().parents[2] / "ros"
-OWN = {"NUMBA_CACHE_DIR", "PYTHONPATH", "SOFT_TWIN_COMPILE"}  # what of these tests' environment would be in the way
+# What of these tests' environment would be in the way; without bytecode setuptools says so where only our line is due.
+OWN = {"NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "SOFT_TWIN_COMPILE"}
 
 
 def install(folder, pythons, **variables):
