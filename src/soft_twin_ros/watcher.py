@@ -19,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError
+from soft_twin_ros.calls import demand
 from soft_twin_ros.conversions import to_array, to_seconds
 from soft_twin_ros.executor import executor_of
 from soft_twin_ros.qos import SENSOR
@@ -95,13 +96,8 @@ class Watcher(Node):
         Raises:
             RunError: no answer, or a refusal.
         """
-        client = self.create_client(Trigger if on is None else SetBool, service)
-        self.wait_for(client.service_is_ready, ANSWER_PATIENCE, lambda: f"{service} is not there")
-        answer = client.call_async(Trigger.Request() if on is None else SetBool.Request(data=on))
-        self.wait_for(answer.done, ANSWER_PATIENCE, lambda: f"{service} does not answer")
-        self.destroy_client(client)
-        if not answer.result().success:
-            raise RunError(f"{service}: {answer.result().message}")
+        kind, request = (Trigger, Trigger.Request()) if on is None else (SetBool, SetBool.Request(data=on))
+        demand(self, kind, service, request, self.wait_for, ANSWER_PATIENCE)
 
     def _take_health(self, message: DiagnosticArray) -> None:
         for status in message.status:

@@ -14,11 +14,11 @@ from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.sensing.imu_frames import encode_sample
 from soft_twin.sensing.samples import ImuSample
+from soft_twin_ros.calls import call
 from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes, environment
 
 IMU_PERIOD = 0.01  # [s]
-ASKED_AGAIN = 20.0  # [s]
 PATIENCE = 60.0  # [s] of a busy machine that compiles kernels for the first time
 
 
@@ -78,19 +78,8 @@ class Listener:
             self.spin(0.02)
 
     def call(self, kind, name, request):
-        """The answer; asked again where it stays away, as of a server that had not heard of this client yet: on a busy
-        machine DDS loses it."""
-        client = self.node.create_client(kind, name)
-        self.wait_for(client.service_is_ready)
-        answers, again = [client.call_async(request)], time.monotonic() + ASKED_AGAIN
-
-        def answered():
-            if len(answers) == 1 and time.monotonic() > again:
-                answers.append(client.call_async(request))
-            return any(answer.done() for answer in answers)
-
-        self.wait_for(answered)
-        return next(answer.result() for answer in answers if answer.done())
+        """The answer."""
+        return call(self.node, kind, name, request, lambda done, patience, what: self.wait_for(done), PATIENCE)
 
 
 class Board:

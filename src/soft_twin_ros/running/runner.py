@@ -18,6 +18,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError, SoftTwinError
+from soft_twin_ros.calls import demand
 from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.conversions import to_array
 from soft_twin_ros.executor import executor_of
@@ -35,7 +36,6 @@ ERROR_PATIENCE = 3.0  # [s] of the robot's time an error may last before it ends
 SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the most
 LOOK_PERIOD = 0.05  # [s]
 SHOWN_AGAIN = 5.0  # [s] after which a surface is shown again that a node has not taken
-ASKED_AGAIN = 0.25  # of the patience with an answer, after which a service is asked again
 QUIET = ("starting", "end")  # phases that say nothing new to people
 MILLIMETRES = 1e3
 
@@ -134,28 +134,7 @@ class Runner(Node):
             self._progress.line(f"the emulated robot {self._paces_in_words()}: what was measured is of a degraded run")
 
     def _ask(self, kind: type, service: str, node: str, request) -> None:
-        """Call a service and wait for its answer; ask again where it stays away, as of a node that has not heard of
-        this client yet: on a busy machine its answer goes nowhere.
-
-        Raises:
-            RunError: no answer, or a refusal.
-        """
-        name = self._prefixes[node] + service
-        client = self.create_client(kind, name)
-        patience = ANSWER_PATIENCE / self._pace()
-        self._wait(client.service_is_ready, patience, lambda: f"the service {name} is not there")
-        answers, again = [client.call_async(request)], time.monotonic() + ASKED_AGAIN * patience
-
-        def answered() -> bool:
-            if len(answers) == 1 and time.monotonic() > again:
-                answers.append(client.call_async(request))
-            return any(answer.done() for answer in answers)
-
-        self._wait(answered, patience, lambda: f"the service {name} does not answer")
-        self.destroy_client(client)
-        result = next(answer.result() for answer in answers if answer.done())
-        if not result.success:
-            raise RunError(f"{name}: {result.message}")
+        demand(self, kind, self._prefixes[node] + service, request, self._wait, ANSWER_PATIENCE / self._pace())
 
     def _wait(self, done: Callable[[], bool], patience: float, what: Callable[[], str]) -> None:
         deadline = time.monotonic() + patience
