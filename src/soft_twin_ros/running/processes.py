@@ -1,7 +1,5 @@
 """Nodes as child processes that always end: on request, when interrupted, and when their parent dies."""
 
-import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -15,11 +13,11 @@ from typing import Any
 from soft_twin.errors import RunError, UsageError
 from soft_twin.private_folder import claim, private_folder
 from soft_twin.resources import folder
+from soft_twin_ros.parent import ENDS_WITH
 from soft_twin_ros.running.graph import NodeSpec
 
 FIRST_DOMAIN, LAST_DOMAIN = 42, 61  # of ROS 2; beyond 101 its ports would clash with those of other programs
 PATIENCE = 1.2  # [s] between asking a process to end and ending it
-PR_SET_PDEATHSIG = 1
 SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
@@ -199,9 +197,8 @@ class Processes:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            env=self._environment,
+            env={**self._environment, ENDS_WITH: str(os.getpid())},
             start_new_session=True,
-            preexec_fn=_die_with_parent,
             **streams,
         )
 
@@ -233,9 +230,3 @@ def last_line(log: Path) -> str:
     """What a process has written last."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
-
-
-def _die_with_parent() -> None:
-    """Let Linux send SIGTERM to this process when its parent dies, however that happens."""
-    with contextlib.suppress(AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -26,9 +26,12 @@ POLITE = "import signal, sys; signal.signal(2, lambda *_: sys.exit(print('bye') 
 PARENT = """
 import time
 from pathlib import Path
-from test_processes import Processes, Program, SLEEPER
-processes = Processes(Path({logs!r}), {{}})
-processes.start(Program(SLEEPER, "child", ""))
+from test_processes import Processes, Program
+log = Path({logs!r}) / "child.log"
+processes = Processes(log.parent, {{}})
+processes.start(Program("import soft_twin_ros; " + {child!r}, "child", ""))
+while not log.is_file() or "up" not in log.read_text():
+    time.sleep(0.01)
 print(processes._processes["child"].pid, flush=True)
 time.sleep(60)
 """
@@ -96,8 +99,9 @@ def test_a_process_that_has_ended_is_told_with_its_last_words(processes):
         wait_for(lambda: processes.check())
 
 
-def test_children_of_a_killed_parent_end(tmp_path):
-    program = PARENT.format(logs=str(tmp_path))
+@pytest.mark.parametrize("child", [SLEEPER, DEAF])
+def test_children_of_a_killed_parent_end(child, tmp_path):
+    program = PARENT.format(logs=str(tmp_path), child=child)
     here = os.path.dirname(__file__)
     with subprocess.Popen([sys.executable, "-c", program], cwd=here, stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
