@@ -88,6 +88,8 @@ def parse(text: str, where: str) -> Any:
 def _words(error: yaml.YAMLError) -> str:
     """What a parser says, without the excerpts and places that it adds."""
     parts = [getattr(error, name, None) for name in ("context", "problem")]
+    if "exceeded maximum nesting depth" in parts:  # libyaml's own limit, which it meets ahead of its events
+        return f"nested deeper than {MAX_DEPTH} levels"
     return ", ".join(part for part in parts if part) or str(error)
 
 
