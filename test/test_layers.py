@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
@@ -116,42 +117,93 @@ def test_the_library_imports_without_ros():
     assert result.returncode == 0, result.stderr
 
 
-def imported_at_once(name: str, modules: set[str]) -> set[str]:
-    """Modules of ours that importing one runs first, their packages included, but not what functions import."""
-    path = SOURCES / name.replace(".", "/")
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom):
-            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    above = {each[:i] for each in found | {name} for i, letter in enumerate(each) if letter == "."}
-    return (found | above) & modules - {name}
+def modules_of_ours() -> dict[str, Path]:
+    """By name, with packages under the name of their folder."""
+    paths = [path for folder in ("soft_twin", "soft_twin_ros") for path in sorted((SOURCES / folder).rglob("*.py"))]
+    return {".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
 
-def modules_in_circles() -> list[str]:
-    """Modules that are imported, in the end, by what they import themselves."""
-    modules = set(library_modules())
-    direct = {name: imported_at_once(name, modules) for name in modules}
-    circles = []
-    for name in modules:
-        reached, ahead = set(), set(direct[name])
+def names_imported(node: ast.AST) -> Iterator[str]:
+    """What a module's text imports, in functions too, but for what is for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.ImportFrom):
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        elif isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        yield from names_imported(child)
+
+
+def modules_needed(name: str, modules: dict[str, Path]) -> set[str]:
+    """Modules of ours that one needs before it is whole: what it imports, and the packages that are run on the way.
+
+    The packages that it is in itself have begun before it, and what they gather is below them: it does not need them,
+    unless it imports a name from one of them.
+    """
+    needed = set()
+    for full in names_imported(ast.parse(modules[name].read_text(encoding="utf-8"))):
+        module = full if full in modules else full.rpartition(".")[0]
+        packages = {module[:i] for i, letter in enumerate(module) if letter == "."}
+        needed |= {module} | {package for package in packages if not name.startswith(f"{package}.")}
+    return needed & set(modules) - {name}
+
+
+def circles(needed: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that need each other, however long the way round."""
+
+    def reached(name: str) -> set[str]:
+        found, ahead = set(), set(needed[name])
         while ahead:
-            reached |= ahead
-            ahead = set().union(*(direct[each] for each in ahead)) - reached
-        if name in reached:
-            circles.append(name)
-    return sorted(circles)
+            found |= ahead
+            ahead = set().union(*(needed[each] for each in ahead)) - found
+        return found
+
+    beyond = {name: reached(name) for name in needed}
+    rounds = {frozenset(each for each in beyond[name] if name in beyond[each]) for name in needed}
+    return sorted(sorted(each) for each in rounds if each)
 
 
-def test_any_module_can_be_imported_first():
-    """Only those in a circle may not be; a package that gathers what is in it makes one."""
-    modules = modules_in_circles()
-    assert "soft_twin.mechanics.contact.contact" in modules
-    program = IMPORT_EACH_FIRST.format(modules=modules)
+def test_no_modules_import_each_other_round_in_a_circle():
+    modules = modules_of_ours()
+    assert circles({name: modules_needed(name, modules) for name in modules}) == []
+
+
+def test_a_circle_through_packages_and_functions_is_seen(tmp_path):
+    """`a` gathers from `b.near`, which needs a package that needs `a.far`, in a function."""
+    texts = {
+        "a/__init__.py": "from b.near import one",
+        "a/far.py": "two = 2",
+        "b/__init__.py": "",
+        "b/near.py": "from c import three\none = 1",
+        "c.py": "def three():\n    from a.far import two\n    return two",
+        "d.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import e",
+        "e.py": "import d",
+    }
+    modules = {}
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        modules[name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")] = path
+    assert circles({name: modules_needed(name, modules) for name in modules}) == [["a", "b.near", "c"]]
+
+
+def test_any_module_of_packages_that_gather_can_be_imported_first():
+    """These are run before; of the mechanics, whose packages import from each other."""
+    modules = modules_of_ours()
+    gathering = [name for name, path in modules.items() if path.name == "__init__.py" and _gathers(name, path)]
+    within = [name for name in modules if name.startswith(tuple(f"{package}." for package in gathering))]
+    assert {"soft_twin.mechanics.contact.contact", "soft_twin.mechanics.constraints.rows"} <= set(within)
+    program = IMPORT_EACH_FIRST.format(modules=within)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (result.stdout, result.returncode) == ("", 0), result.stderr
+
+
+def _gathers(name: str, path: Path) -> bool:
+    """Whether a package of the mechanics imports what is in it."""
+    names = names_imported(ast.parse(path.read_text(encoding="utf-8")))
+    return name.startswith("soft_twin.mechanics.") and any(each.startswith(f"{name}.") for each in names)
 
 
 def test_the_library_knows_the_nodes_only_in_commands_that_start_them():

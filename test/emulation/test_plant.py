@@ -7,7 +7,7 @@ import yaml
 import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
-from soft_twin.mechanics.constraints import SelfContact
+from soft_twin.mechanics.contact import SelfContact
 from soft_twin.mechanics.moving_base import MovingBase
 
 SIDEWAYS, UPRIGHT, STILL = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81]), np.zeros(3)

@@ -5,7 +5,8 @@ import pytest
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Box, Contact, Cylinder, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints import Prescribed, RigidPlate
+from soft_twin.mechanics.contact import Box, Contact, Cylinder, Plane, Sphere
 from soft_twin.mechanics.loads import Gravity, NodalLoad
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model

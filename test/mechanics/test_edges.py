@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Box, Contact, Cylinder, Plane, Sphere
+from soft_twin.mechanics.contact import Box, Contact, Cylinder, Plane, Sphere
 from soft_twin.mechanics.contact.edges import EdgeContacts
 from soft_twin.mechanics.contact.lines import EXTENSION
 from soft_twin.mechanics.loads import Gravity

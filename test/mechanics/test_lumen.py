@@ -5,7 +5,7 @@ import pytest
 
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Contact, Lumen
+from soft_twin.mechanics.contact import Contact, Lumen
 from soft_twin.mechanics.contact.surroundings import Surroundings
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named

@@ -6,7 +6,8 @@ import pytest
 import soft_twin
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Prescribed, SelfContact
+from soft_twin.mechanics.constraints import Prescribed
+from soft_twin.mechanics.contact import SelfContact
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model

@@ -9,7 +9,7 @@ import yaml
 import soft_twin
 from soft_twin.app.cli import main
 from soft_twin.errors import DescriptionError, UsageError
-from soft_twin.mechanics.constraints import Contact
+from soft_twin.mechanics.contact import Contact
 from soft_twin.resources import folder
 from soft_twin.robots.fem_robot import FemRobot
 

@@ -9,7 +9,7 @@ import yaml
 
 import soft_twin
 from soft_twin.errors import DescriptionError, InputError, UsageError
-from soft_twin.mechanics.constraints import SelfContact
+from soft_twin.mechanics.contact import SelfContact
 from soft_twin.mechanics.materials.infill import solid_modulus, young_modulus
 from soft_twin.resources import folder
 

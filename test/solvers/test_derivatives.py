@@ -11,7 +11,8 @@ from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import Contact, Driven, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints import Driven, Prescribed, RigidPlate
+from soft_twin.mechanics.contact import Contact, Plane, Sphere
 from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.materials.base import Energy

@@ -8,7 +8,8 @@ from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import Contact, Plane, RigidPlate
+from soft_twin.mechanics.constraints import RigidPlate
+from soft_twin.mechanics.contact import Contact, Plane
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model

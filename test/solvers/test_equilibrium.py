@@ -13,8 +13,9 @@ from soft_twin.errors import ConvergenceError, InputError, MaterialError, MeshEr
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
-from soft_twin.mechanics.constraints import Contact, Driven, Multipliers, Plane, Prescribed, RigidPlate, Sphere
+from soft_twin.mechanics.constraints import Driven, Multipliers, Prescribed, RigidPlate
 from soft_twin.mechanics.constraints.rows import stacked
+from soft_twin.mechanics.contact import Contact, Plane, Sphere
 from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Increment, Model

@@ -5,7 +5,8 @@ import pytest
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Contact, Plane, Prescribed
+from soft_twin.mechanics.constraints import Prescribed
+from soft_twin.mechanics.contact import Contact, Plane
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model

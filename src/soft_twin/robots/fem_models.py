@@ -14,7 +14,8 @@ from soft_twin.mechanics.actuators.chambers import Chambers
 from soft_twin.mechanics.actuators.muscles import Muscles
 from soft_twin.mechanics.body import Body, Material, nodes_of
 from soft_twin.mechanics.cables import Cables, off_plane
-from soft_twin.mechanics.constraints import Constraint, Contact, RigidPlate, SelfContact
+from soft_twin.mechanics.constraints import Constraint, RigidPlate
+from soft_twin.mechanics.contact import Contact, SelfContact
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
 from soft_twin.mechanics.materials import energy_named

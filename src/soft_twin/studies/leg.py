@@ -37,7 +37,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import ConvergenceError, UsageError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Contact, Plane
+from soft_twin.mechanics.contact import Contact, Plane
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.materials.muscle import Muscle

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.body import Body, Material
-from soft_twin.mechanics.constraints import Contact, Cylinder, Plane
+from soft_twin.mechanics.contact import Contact, Cylinder, Plane
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.mechanics.constraints import Contact
+from soft_twin.mechanics.contact import Contact
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.sections import section_normal, section_weights

@@ -1,3 +1,8 @@
-"""Bodies against obstacles: gaps, edges, friction. `Contact` is a constraint: those are met first, whoever comes."""
+"""Bodies against obstacles and themselves: gaps, edges, friction. A new shape is a class derived from Obstacle."""
 
-import soft_twin.mechanics.constraints  # noqa: F401
+from soft_twin.mechanics.contact.contact import Contact
+from soft_twin.mechanics.contact.lumen import Lumen
+from soft_twin.mechanics.contact.obstacles import Box, Cylinder, Obstacle, Plane, Sphere
+from soft_twin.mechanics.contact.self_contact import SelfContact
+
+__all__ = ["Box", "Contact", "Cylinder", "Lumen", "Obstacle", "Plane", "SelfContact", "Sphere"]

@@ -7,7 +7,7 @@ the base at the step's end; friction counts slips relative to it.
 
 import numpy as np
 
-from soft_twin.mechanics.constraints import Contact
+from soft_twin.mechanics.contact import Contact
 from soft_twin.mechanics.model import Model
 
 
