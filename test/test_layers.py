@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -243,3 +244,16 @@ def test_descriptions_build_nothing():
     for path in (SOURCES / "soft_twin" / "descriptions").glob("*.py"):
         imported = re.findall(r"^(?:from|import) (soft_twin[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert [name for name in imported if not name.startswith(allowed)] == [], path.name
+
+
+def numbers_in(path: Path) -> set[str]:
+    """Literal numbers of a module's code."""
+    with path.open("rb") as file:
+        return {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NUMBER}
+
+
+def test_standard_gravity_stands_in_one_place():
+    """Campaigns' devices are written from data sheets and share nothing with what they test; files that are made to be
+    broken have numbers of their own, too."""
+    within = [path for path in SOURCES.rglob("*.py") if not {"campaigns", "fuzzing"} & set(path.parts)]
+    assert [path.name for path in within if {"9.81", "9.80665", "9.8"} & numbers_in(path)] == ["constants.py"]

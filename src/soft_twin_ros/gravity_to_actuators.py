@@ -24,6 +24,7 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker
 
 from soft_twin.compiling import compiled_by_one
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import Tick
 from soft_twin.inverse.inverse import STAY
@@ -55,7 +56,7 @@ from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.robot_frames import RobotFrames
 from soft_twin_ros.tip_sensor import TipSensor
 
-UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s^2] of a robot that stands
+UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s^2] of a robot that stands
 TWINS = ("fem", "sofa")
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 

@@ -5,6 +5,7 @@ import numpy as np
 from visualization_msgs.msg import Marker
 
 from soft_twin.compiling import compiled_by_one
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin_ros.background import Background
@@ -12,7 +13,7 @@ from soft_twin_ros.body_marker import BodyMarker
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.robot_frames import RobotFrames
 
-UPRIGHT = np.array([0.0, 0.0, -9.81])  # gravity [m/s²] in base_link
+UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s²] in base_link
 
 
 class RestingBody:

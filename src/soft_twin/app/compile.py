@@ -12,6 +12,7 @@ import numpy as np
 import soft_twin
 from soft_twin import load_robot
 from soft_twin.compiling import tell_of_compiling
+from soft_twin.constants import STANDARD_GRAVITY, UPRIGHT_GRAVITY
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.plate_rest import Measured
 from soft_twin.mechanics.moving_base import MovingBase
@@ -25,8 +26,8 @@ from soft_twin.sensing.warm_up import warm_up
 DRIVEN = ("slender", "finger", "arm")  # robots that are driven: with cables, chambers, both
 PLATE_MODELS = ("fem", "pcc_chord")  # of a plate that is held, which the others are made of
 ESTIMATORS = ("energy", "zero_length")
-GRAVITY = np.array([0.0, -9.81, 0.0])
-UPRIGHT = np.array([0.0, 0.0, -9.81])
+SIDEWAYS = np.array([0.0, -STANDARD_GRAVITY, 0.0])
+UPRIGHT = np.array(UPRIGHT_GRAVITY)
 TICKS = 30  # until a body hardly moves: only then factorisations are used again
 DT = 0.1  # [s]
 
@@ -56,13 +57,13 @@ def _compile_driven(robot: DrivenRobot) -> None:
     controller = robot.build_controller()
     for compensate in (False, True, True, True, False):  # long enough to press on what is there, and to let go
         controller.enable(compensate)
-        controller.update(GRAVITY)
+        controller.update(SIDEWAYS)
     controller.reuse = True
     controller.enable(True)
     for _ in range(TICKS):
-        controller.update(GRAVITY)
+        controller.update(SIDEWAYS)
     commands = [*np.full(len(robot.cable_names), 1e-3), *np.full(len(robot.chamber_names), 1e3)]
-    Plant(robot).step(0.01, np.array(commands), MovingBase(GRAVITY))
+    Plant(robot).step(0.01, np.array(commands), MovingBase(SIDEWAYS))
 
 
 def _compile_plate(robot: FemRobot) -> None:

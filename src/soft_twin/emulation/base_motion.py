@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.optical_trial import OpticalTrial
 
-STANDARD_GRAVITY = 9.81  # [m/s^2]
 _UPRIGHT_DEG = 90.0
 _SMOOTHING_HZ = 15.0  # what a recording's rates are smoothed to before they are differentiated
 _NOISE_LENGTH = 0.5  # [s] of rest, played forwards and backwards while the base stands still

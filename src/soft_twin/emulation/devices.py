@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.emulation.imu import EmulatedImu
@@ -17,7 +18,7 @@ from soft_twin.robots.base import DrivenRobot, Robot
 
 SPRING = 150.0  # [N/m] that each cable pulls against
 AMBIENT = 25.0  # [degC]
-UPRIGHT = np.array([0.0, 0.0, 9.81])  # [m/s^2] specific force of a board at rest
+UPRIGHT = np.array([0.0, 0.0, STANDARD_GRAVITY])  # [m/s^2] specific force of a board at rest
 
 
 class Device(Protocol):

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.sensing.samples import ImuSample
-
-STANDARD_GRAVITY = 9.81  # [m/s^2]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from soft_twin.emulation.base_motion import STANDARD_GRAVITY, BaseMotion
+from soft_twin.constants import STANDARD_GRAVITY
+from soft_twin.emulation.base_motion import BaseMotion
 from soft_twin.errors import InputError
 
 UP = np.array([0.0, 0.0, STANDARD_GRAVITY])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soft_twin.checks import checked_vector
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
 from soft_twin.mechanics.model import Model
@@ -27,7 +28,7 @@ from soft_twin.solvers.equilibrium import equilibrium
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning, Thickness
 
-DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²]
+DOWN = np.array(UPRIGHT_GRAVITY)  # [m/s²]
 WAVES = 60  # of the field of thickness
 TINY = 1e-12  # [m] radius of what is on the axis
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from soft_twin.checks import checked_vector
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.inverse.goals import DirectionGoal, EffortGoal, Goal
 from soft_twin.inverse.inverse import STEADY, Inverse, Solution
@@ -14,7 +15,6 @@ from soft_twin.twins.plate_model import PlateModel
 
 NEAREST = 0.005  # [rad] to which the largest tilt is found
 MOST_ITERATIONS = 60
-UPRIGHT = (0.0, 0.0, -9.81)  # [m/s^2]
 AXIS = (0.0, 0.0, 1.0)  # of the undeformed body
 
 
@@ -32,7 +32,7 @@ class FemPlate(PlateModel):
     def __init__(self, inverse: Inverse, hang: Callable[[float], None]):
         """`inverse`: on a twin of its own. `hang`: what hangs more mass [kg] on the plate, or takes it off again."""
         self.inverse, self.twin = inverse, inverse.twin
-        self.gravity, self.payload, self._hang = np.array(UPRIGHT), 0.0, hang
+        self.gravity, self.payload, self._hang = np.array(UPRIGHT_GRAVITY), 0.0, hang
         self.frame = self.twin.frames["tip"]
         self.frame.rotation(self.twin)  # which says why it has none, where it has none
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate import FemPlate
 from soft_twin.inverse.plate_alignment import Alignment
@@ -23,7 +24,7 @@ CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the 
 APART = 0.002  # [m] by which cables may be away from what they were told, and …
 LATE = 0.15  # [s] … by as much as was told within that time: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload
-UPRIGHT = np.array([0.0, 0.0, -9.81])  # [m/s^2] what is assumed before the base's IMU has said anything
+UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s^2] what is assumed before the base's IMU has said anything
 
 
 @dataclass(frozen=True)

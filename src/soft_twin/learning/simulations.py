@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.learning.samples import Inflation, inflation_shares
 from soft_twin.mesh.facets import facets
@@ -26,7 +27,7 @@ from soft_twin.twins.finite_element import FemTwin
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning
 
-DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²] in base_link
+DOWN = np.array(UPRIGHT_GRAVITY)  # [m/s²] in base_link
 INFLATION_STEPS = 17
 MOST_FAILURES = 0.02  # share of the simulations
 RUNNING = ("motor_lag", "valve_lag", "fill_rate", "leak", "step", "mesh")  # of `emulated`: no shape at rest knows them

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing import agreement_kernel as kernel
-from soft_twin.sensing.orientation import STANDARD_GRAVITY
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing import ekf_kernel as kernel
-from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter, OrientationTrack
+from soft_twin.sensing.orientation import OrientationFilter, OrientationTrack
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.temperature_change import TemperatureChange
 

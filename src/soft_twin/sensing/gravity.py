@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import UsageError
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
 from soft_twin.sensing.imu_calibration import StoredCalibration, read_calibration
-from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
+from soft_twin.sensing.orientation import OrientationFilter
 from soft_twin.sensing.rotations import (
     checked_rotation,
     quaternion_from_matrix,

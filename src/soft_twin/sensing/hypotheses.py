@@ -26,9 +26,9 @@ from itertools import product
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing import hypotheses_kernel as kernel
-from soft_twin.sensing.orientation import STANDARD_GRAVITY
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError, RecordingError
 from soft_twin.sensing.calibration import ImuCalibration
-from soft_twin.sensing.orientation import STANDARD_GRAVITY
 from soft_twin.sensing.rotations import checked_rotation
 from soft_twin.sensing.samples import ImuSample
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from soft_twin.sensing.samples import ImuSample
 
-STANDARD_GRAVITY = 9.81  # [m/s^2]
-
 
 @dataclass(frozen=True)
 class OrientationTrack:

@@ -6,9 +6,9 @@ from enum import Enum
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing.ekf import GAP
-from soft_twin.sensing.orientation import STANDARD_GRAVITY
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.sensing.sensor_life import SensorLife
 from soft_twin.sensing.steps import StepFilter

@@ -3,11 +3,12 @@
 import numpy as np
 
 from soft_twin.compiling import compiled_by_one
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.samples import ImuSample
 
 PERIOD = 0.01  # [s]
-UPRIGHT = np.array([0.0, 0.0, 9.81])
+UPRIGHT = np.array([0.0, 0.0, STANDARD_GRAVITY])
 
 
 def warm_up(estimator: GravityEstimator) -> None:

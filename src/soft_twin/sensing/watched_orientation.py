@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.sensing.agreement import Agreement, AgreementParameters
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import lost_turn
 from soft_twin.sensing.hypotheses import Hypotheses, HypothesesParameters
-from soft_twin.sensing.orientation import STANDARD_GRAVITY, OrientationFilter
+from soft_twin.sensing.orientation import OrientationFilter
 from soft_twin.sensing.rotations import rotation_matrix
 from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust, Verdict
 from soft_twin.sensing.samples import ImuSample

@@ -22,6 +22,7 @@ from functools import partial
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import ConvergenceError
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 from soft_twin.mechanics.actuators.base import ActuatorState
@@ -35,7 +36,6 @@ from soft_twin.solvers.equilibrium import REGULARISATION, Touch, broken_by, firs
 TOLERANCE = 1.5e-4  # of the body's weight on earth, of the residual's norm at which a step is accepted
 ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken
 DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewise
-WEIGHT = 9.81  # [N/kg]
 MAX_ITERATIONS = 50
 SLOW = 0.3  # of a residual that is left after an iteration: with more, the tangent is made anew
 FAR = 1000.0  # of the tolerance, of a residual that asks for a tangent of its own where the last step needed one, too
@@ -286,7 +286,7 @@ def _row_tolerance(model: Model) -> float:
 
 def _tolerance(model: Model) -> float:
     """Of the residual's norm [N]."""
-    return TOLERANCE * WEIGHT * model.body.mass
+    return TOLERANCE * STANDARD_GRAVITY * model.body.mass
 
 
 def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:

@@ -24,6 +24,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.calibration.distances import chamfer_distance, marker_error
 from soft_twin.calibration.experiments import Hanging, Released
 from soft_twin.calibration.markers import Markers
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import UsageError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.loads import Gravity
@@ -40,7 +41,6 @@ matplotlib.use("Agg")
 
 SIZE = np.array([0.1, 0.03, 0.03])  # [m] along x, y, z
 CELLS = (6, 2, 2)
-GRAVITY = 9.81  # [m/s²]
 RATE = 100.0  # [Hz]
 STEP = 0.005  # [s]
 MOTION = 2.0  # [s] after the release that are compared
@@ -130,8 +130,8 @@ def beam_model(load: float, mesh: Mesh | None = None) -> Model:
     clamped = mesh.nodes[:, 0] < 1e-9 - SIZE[0]
     body = Body(mesh, Material(law, PARAMETERS["density"]), clamped)
     edge = (mesh.nodes[:, 0] > -1e-9) & (mesh.nodes[:, 2] > SIZE[2] - 1e-9)
-    body.attach_mass(np.flatnonzero(edge), load / GRAVITY)
-    return Model(body, [Gravity([0.0, 0.0, -GRAVITY])], consistent_mass=True)
+    body.attach_mass(np.flatnonzero(edge), load / STANDARD_GRAVITY)
+    return Model(body, [Gravity([0.0, 0.0, -STANDARD_GRAVITY])], consistent_mass=True)
 
 
 def material_parameters(model: Model) -> dict[str, Parameter]:

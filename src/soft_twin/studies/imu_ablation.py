@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.imu import EmulatedImu
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.evaluation import heading_errors, inclination_errors
@@ -86,7 +87,7 @@ def make_motion(name: str, duration: float = DURATION, rate: float = RATE) -> Mo
     angle = np.cumsum(speed) / rate
     acceleration = np.gradient(speed, 1.0 / rate)
     zero = np.zeros_like(t)
-    force = 9.81 * np.column_stack([zero, np.sin(angle), np.cos(angle)])
+    force = STANDARD_GRAVITY * np.column_stack([zero, np.sin(angle), np.cos(angle)])
     force += LEVER * np.column_stack([zero, -(speed**2), acceleration])
     quaternion = np.column_stack([np.cos(0.5 * angle), np.sin(0.5 * angle), zero, zero])
     return Motion(np.column_stack([speed, zero, zero]), force, quaternion)
@@ -103,7 +104,7 @@ def record(
     control or off."""
     chip = _Chip(heated, rate, EmulatedImu(seed=SEED) if imu is None else imu)
     chip.rest(_CALIBRATION_WARM_UP, air[0])
-    forces = [chip.rest(1.0, air[0], up).mean(axis=0) for up in 9.81 * np.vstack([np.eye(3), -np.eye(3)])]
+    forces = [chip.rest(1.0, air[0], up).mean(axis=0) for up in STANDARD_GRAVITY * np.vstack([np.eye(3), -np.eye(3)])]
     fit = calibrate_accelerometer(np.array(forces))
     samples = [
         chip.sample(*truth)
@@ -136,7 +137,7 @@ class _Chip:
         self._control.update(sample.time, sample.temperature)
         return sample
 
-    def rest(self, duration: float, ambient: float, up: Sequence[float] = (0.0, 0.0, 9.81)) -> np.ndarray:
+    def rest(self, duration: float, ambient: float, up: Sequence[float] = (0.0, 0.0, STANDARD_GRAVITY)) -> np.ndarray:
         """(n, 3) specific forces at rest."""
         count = round(duration / self._dt)
         return np.array([self.sample(np.zeros(3), np.asarray(up), ambient).specific_force for _ in range(count)])
@@ -170,7 +171,7 @@ def temperature_error(step: float = 0.0, duration: float = 180.0) -> np.ndarray:
     temperatures = np.empty(round(duration / dt))
     for i in range(len(temperatures)):
         ambient = AIR[0] + (step if 2 * i >= len(temperatures) else 0.0)
-        sample = imu.sample(i * dt, np.zeros(3), np.array([0.0, 0.0, 9.81]), ambient, control.duty, dt)
+        sample = imu.sample(i * dt, np.zeros(3), np.array([0.0, 0.0, STANDARD_GRAVITY]), ambient, control.duty, dt)
         control.update(sample.time, sample.temperature)
         temperatures[i] = imu.temperature
     return temperatures - control.target

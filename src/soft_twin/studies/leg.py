@@ -35,6 +35,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import ConvergenceError, UsageError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.contact import Contact, Plane
@@ -61,7 +62,6 @@ STEP, STIFFNESS_DAMPING, PAPERS_STEP = 2e-3, 0.8e-3, 0.8e-3  # [s]
 STUDIES, TRIALS, STARTUP, CANDIDATES, FINALISTS = 4, 75, 16, 200, 12  # the first STARTUP of TRIALS are random
 LAST_STUDIES, LAST_TRIALS, AROUND = 2, 40, 0.08  # of Table IV's ranges, to each side
 TOUCH, AIRBORNE, SUNK = 1e-4, 0.05, 0.1  # [m]: on the ground, above it, and below the highest: the jump is over
-WEIGHT = 9.81  # [m/s²]
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Course:
         if len(since) < 2:
             return 0.0
         dt = self.times[1] - self.times[0]
-        speed = max(0.0, (since[-1] - since[-2]) / dt - 0.5 * WEIGHT * dt)
-        return float(max(since.max(), since[-1] + 0.5 * speed**2 / WEIGHT))
+        speed = max(0.0, (since[-1] - since[-2]) / dt - 0.5 * STANDARD_GRAVITY * dt)
+        return float(max(since.max(), since[-1] + 0.5 * speed**2 / STANDARD_GRAVITY))
 
     @property
     def takes_off(self) -> bool:

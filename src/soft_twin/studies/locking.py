@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import UsageError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.materials import energy_named
@@ -26,7 +27,7 @@ from soft_twin.robots import load_robot
 matplotlib.use("Agg")
 
 RATIOS = (0.3, 0.45, 0.49)
-YOUNG_MODULUS, DENSITY, GRAVITY = 0.8e6, 1150.0, 9.81
+YOUNG_MODULUS, DENSITY = 0.8e6, 1150.0
 SIDE, LENGTH = 0.01, 0.1
 BEAMS = {
     "tet4": (1, 2, 4, 6),
@@ -142,7 +143,7 @@ def deflection(mesh: Mesh, poisson_ratio: float) -> float:
         body.assemble(mesh.nodes, matrix)
 
     fill()
-    weight = body.weight(np.array([GRAVITY, 0.0, 0.0]))
+    weight = body.weight(np.array([STANDARD_GRAVITY, 0.0, 0.0]))
     moved = body.spread(matrix.factorise_and_solve(fill, body.free_values(weight)))
     return float(moved[mesh.group("tip"), 0].mean()) if matrix.shift == 0.0 else np.nan
 
@@ -161,7 +162,7 @@ def _study(name, meshes, finest: Mesh, coarser: Mesh, inertia: float, area: floa
     rows = [_row(mesh, reference) for mesh in meshes]
     length = float(finest.size[2])
     stiffness = [k * YOUNG_MODULUS / (2.0 * (1.0 + nu)) * area for k, nu in zip(shear, RATIOS, strict=True)]
-    load = DENSITY * GRAVITY * area
+    load = DENSITY * STANDARD_GRAVITY * area
     closed = np.array([timoshenko(load, length, YOUNG_MODULUS, inertia, value) for value in stiffness])
     return Study(name, rows, reference, before, closed)
 

@@ -24,6 +24,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import soft_twin
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_holder import PlateHolder
@@ -57,7 +58,7 @@ RAMP, HOLD = 5.0, 2.0  # [s]
 SHARES = np.linspace(0.02, 1.0, 50)  # of the ramp, where the models are timed
 NOT_HOMED = np.array([-0.002, 0.0015, -0.003])  # [m] by which winches have wound in more than they know
 LEFT_SLACK = np.array([-0.0001, 0.0001, 0.0])  # [m] likewise after slack was taken up
-DOWN = np.array([0.0, 0.0, -9.81])
+DOWN = np.array(UPRIGHT_GRAVITY)
 POSES = [(angle, float(azimuth)) for angle in (15.0, 25.0) for azimuth in np.arange(10.0, 360.0, 10.0)]  # [°]
 EACH, LOOKED, TARE = 1.5, 0.3, 2.5  # [s]
 TARED_AT = [(20.0, 15.0), (-20.0, 10.0), (0.0, -22.0)]  # [°]: a plate that stands straight says nothing of its load

@@ -22,6 +22,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import least_squares, nnls
 
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.body import Body, Material
@@ -47,7 +48,7 @@ GRAMS = (0, 400, 800, 1000)
 POSES, PERIOD, SETTLED = 70, 100, 30  # of the long logs: poses, samples of one, and its last that count
 LAST = 50  # samples of the short logs that count
 POISSON_RATIO, DENSITY = 0.47, 1100.0
-DOWN = np.array([0.0, 0.0, -9.81])
+DOWN = np.array(UPRIGHT_GRAVITY)
 NEAR = 0.6  # of a parameter, by which a fit may change it
 LOST = 60.0  # [°] what a model says that finds no equilibrium
 EVERY = 6  # of the long logs' poses that parameters are fitted on

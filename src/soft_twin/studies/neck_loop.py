@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
-from soft_twin.emulation.imu import STANDARD_GRAVITY as GRAVITY
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.emulation.imus import FeltMotion
 from soft_twin.emulation.plant import Plant
@@ -56,8 +56,8 @@ class FilteredImu:
         self.gravity: np.ndarray | None = None
         self._estimator = GravityEstimator(mounting)
         while self._estimator.heater.state != "steady":
-            self.sense(np.zeros(3), np.array([0.0, 0.0, GRAVITY]))
-        fit = calibrate_accelerometer(np.array([self._mean_force(GRAVITY * up) for up in POSITIONS]))
+            self.sense(np.zeros(3), np.array([0.0, 0.0, STANDARD_GRAVITY]))
+        fit = calibrate_accelerometer(np.array([self._mean_force(STANDARD_GRAVITY * up) for up in POSITIONS]))
         matrix, offset = tuple(map(tuple, fit.matrix.tolist())), tuple(fit.offset.tolist())
         parameters = GravityParameters(
             calibration=ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)

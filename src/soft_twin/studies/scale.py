@@ -15,6 +15,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
@@ -66,7 +67,7 @@ def bar(grid: tuple[int, int, int]) -> Run:
     start = perf_counter()
     mesh = voxel_mesh(np.ones(grid, dtype=bool), np.array([0.03, 0.03, LENGTH]) / grid, "tet4")
     body = Body(mesh, Material(energy_named("neo_hookean", 0.26e6, 0.45), 1070.0), mesh.nodes[:, 2] < 1e-9)
-    gravity = Gravity([0.0, -9.81, 0.0])
+    gravity = Gravity([0.0, -STANDARD_GRAVITY, 0.0])
     model = Model(body, [gravity])
     marks = [perf_counter()]
     solved = equilibrium(model)

@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from soft_twin.calibration.distances import chamfer_distance, nearest_distances
 from soft_twin.calibration.markers import Markers
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import MeshError, UsageError
 from soft_twin.files import checked_file, one_line
 from soft_twin.mechanics.body import Body, Material
@@ -81,7 +82,7 @@ class Cantilever:
         self.authors = SILICONES[name][1]
         law = NeoHookean(2.0 * (1.0 + POISSON_RATIO) * self.authors, POISSON_RATIO)
         body = Body(mesh, Material(law, DENSITY), mesh.nodes[:, 0] > CLAMP - 1e-9)
-        self.model = Model(body, [Gravity([0.0, -9.81, 0.0])])
+        self.model = Model(body, [Gravity([0.0, -STANDARD_GRAVITY, 0.0])])
         self.young_modulus = Elastic(body.parts[0].material, "young_modulus")
         self._faces = boundary_faces(mesh)
         rest = surface_points(mesh.nodes, self._faces)

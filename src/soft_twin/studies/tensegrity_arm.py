@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import soft_twin
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import RecordingError
 from soft_twin.recording.npz import read_npz
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -26,7 +27,6 @@ matplotlib.use("Agg")
 FILE = Path("tensegrity_arm") / "imu_mocap_part1.npz"
 MAX_SIZE = 500_000_000  # [bytes]
 RATE = 30.0  # [Hz]
-G = 9.81  # [m/s^2]
 AXIS = (-1.0, 0.0, 0.0)  # of a strut, bottom → top, in its sensor's frame
 BLOCK = 100  # samples; blocks are used for fitting and for testing in turn
 EVERY = 3  # every third sample is estimated
@@ -58,7 +58,7 @@ def read_recording(path: Path) -> ArmRecording:
     try:
         samples = arrays["obs"].reshape(len(arrays["obs"]), -1, 6)
         return ArmRecording(
-            arrays["code"][0].astype(int), G * samples[:, :, :3], np.radians(samples[:, :, 3:]),
+            arrays["code"][0].astype(int), STANDARD_GRAVITY * samples[:, :, :3], np.radians(samples[:, :, 3:]),
             1e-3 * arrays["state_gt"][:, :3], arrays["action"],
         )  # fmt: skip
     except (ValueError, IndexError, TypeError) as error:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from soft_twin.checks import checked_vector
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.body import Body, nodes_of
 from soft_twin.mechanics.loads.base import Force
@@ -13,7 +14,7 @@ from soft_twin.mechanics.loads.base import Force
 class Gravity(Force):
     """The weight of all nodes. `vector` (3,) [m/s²] may be set at any time, at no cost."""
 
-    def __init__(self, vector: Sequence[float] = (0.0, 0.0, -9.81)):
+    def __init__(self, vector: Sequence[float] = UPRIGHT_GRAVITY):
         self.vector = vector
 
     @property

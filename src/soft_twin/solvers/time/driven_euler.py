@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from soft_twin.checks import checked_vector
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Increment, Model
@@ -27,7 +28,7 @@ from soft_twin.solvers.equilibrium import Solved
 from soft_twin.solvers.time.integrators import BackwardEuler
 
 HALVINGS = 3  # of a step that is not solved
-STANDING = MovingBase(np.array([0.0, 0.0, -9.81]))
+STANDING = MovingBase(np.array(UPRIGHT_GRAVITY))
 
 
 class DrivenEuler(BackwardEuler):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.emulation.base_motion import BaseMotion
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.targets import actuation_target, pose_target
@@ -76,7 +77,7 @@ def carry(
     if way.compensate:
         controller.aim(pose_target(controller.inverse, target))
     else:
-        upright = ours.build_inverse().solve([0.0, 0.0, -9.81], target)
+        upright = ours.build_inverse().solve(UPRIGHT_GRAVITY, target)
         controller.aim(actuation_target(controller.inverse, upright.coordinates))
     loop.run(later.duration + after)
     course = loop.course()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.base_motion import BaseMotion, moving_base
 from soft_twin.emulation.imu import EmulatedImu
 from soft_twin.emulation.plant import Plant
@@ -183,4 +184,4 @@ def delay(leader: np.ndarray, follower: np.ndarray, period: float, longest: floa
 def down_in_base(attitude_wxyz: np.ndarray) -> np.ndarray:
     """(3,) gravity in base_link at an attitude base_link → world [m/s²]."""
     w, x, y, z = attitude_wxyz
-    return -9.81 * np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z])
+    return -STANDARD_GRAVITY * np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z])

@@ -26,6 +26,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
+from soft_twin.constants import STANDARD_GRAVITY, UPRIGHT_GRAVITY
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.inverse.targets import PoseTarget, pose_target
@@ -47,7 +48,7 @@ FRICTION, LIP = 0.1, 2e-3  # of the wall; [m] of its mouth
 SPACING = 0.0025  # [m] of the points of a centre line
 OBJECT = 0.005  # [m]
 ALONG = np.array([0.0, 0.0, 1.0])
-UPRIGHT = np.array([0.0, 0.0, -9.81])  # [m/s²]
+UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s²]
 TURNING = 1.0  # [s] in which what is told turns to that
 NOWHERE = np.array([0.0, 0.0, -10.0])  # [m] from where no phantom is near
 KNOTS, STATIONS = 33, 21
@@ -111,7 +112,7 @@ class Phantom:
     def gravity(self, across: tuple[float, float, float]) -> np.ndarray:
         """(3,) [m/s²] in the frame of its beginning, `across`: what its side of it points to."""
         lean = np.radians(self.lean)
-        return 9.81 * (np.cos(lean) * np.array(across) + np.sin(lean) * ALONG)
+        return STANDARD_GRAVITY * (np.cos(lean) * np.array(across) + np.sin(lean) * ALONG)
 
     @property
     def line(self) -> tuple[np.ndarray, np.ndarray]:

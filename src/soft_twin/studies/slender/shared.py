@@ -12,6 +12,7 @@ import yaml
 import soft_twin
 from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import tune
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.emulation.plant import Plant
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.parallel import Workers, compute_all
@@ -101,7 +102,7 @@ def tuned_values(values: dict[str, float]) -> dict[str, Any]:
 def gravity_at(degrees: float) -> np.ndarray:
     """(3,) in the base_link of a base whose axis is at so many degrees to the ground: 90° upright [m/s²]."""
     angle = np.radians(degrees)
-    return -9.81 * np.array([0.0, np.cos(angle), np.sin(angle)])
+    return -STANDARD_GRAVITY * np.array([0.0, np.cos(angle), np.sin(angle)])
 
 
 def release(body: DynamicTwin, gravity: np.ndarray, duration: float, dt: float, wound: float) -> Motion:

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity import kernels
 from soft_twin.twins.tensegrity.newton import Laws, Minimum, Pose
 from soft_twin.twins.tensegrity.shape import Shape
 from soft_twin.twins.tensegrity.structure import Structure
-
-GRAVITY = 9.81  # [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class ArmModel:
     def loads(self, tip_force: Sequence[float] = (0.0, 0.0, 0.0)) -> np.ndarray:
         """(2 s, 3) weights of the nodes and a force in base_link [N], spread over the tip's nodes."""
         loads = np.zeros((2 * self.structure.strut_count, 3))
-        loads[:, 2] = -GRAVITY * self.structure.node_masses
+        loads[:, 2] = -STANDARD_GRAVITY * self.structure.node_masses
         tip = self.structure.top_nodes
         loads[tip] += self.level @ checked_force(tip_force) / len(tip)
         return loads
