@@ -8,7 +8,7 @@ from soft_twin_ros.running.arguments import SHARED, Argument, Shared
 from soft_twin_ros.running.graph import NodeSpec
 
 ARGUMENTS = {
-    "backend": Argument("openpneu", "kind of valves: openpneu, dac_board or modbus"),
+    "backend": Argument("openpneu", "kind of valves: openpneu, dac_board, modbus or modbus_vacuum"),
     "valves": Argument("/dev/ttyUSB0", "serial device, or host:port of a Modbus terminal", ("device",)),
     "chambers": Argument("chamber_1", "names of the chambers in the order of the valves, with commas between them"),
     "highest": Argument("80000.0", "highest gauge pressure [Pa]"),

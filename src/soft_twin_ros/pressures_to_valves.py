@@ -29,7 +29,7 @@ from soft_twin_ros.qos import COMMAND
 class Parameters(HardwareParameters):
     """Of this node; where the robot's description has valves, all but the device and the rate of the state are its."""
 
-    backend: str = parameter("openpneu", "kind of valves: openpneu, dac_board or modbus")
+    backend: str = parameter("openpneu", "kind of valves: openpneu, dac_board, modbus or modbus_vacuum")
     device: str = parameter("/dev/ttyUSB0", "serial device, or host:port of a Modbus terminal")
     chambers: tuple = parameter(("chamber_1",), "names of the chambers, in the order of the valves")
     lowest: float = parameter(0.0, "gauge pressure", "Pa", -1e5, 1e6)

@@ -6,6 +6,8 @@ import time
 import numpy as np
 import pytest
 
+from soft_twin.driving.modbus_vacuum import ModbusVacuumValves
+from soft_twin.driving.modbus_valves import ModbusValves
 from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.valve_driver import ValveDriver
 from soft_twin.driving.valves import BACKENDS, open_valves
@@ -60,10 +62,16 @@ def _modbus():
     return Running(device, device.address)
 
 
+def _modbus_vacuum():
+    device = EmulatedModbusTerminal(COUNT, vacuum=True)
+    return Running(device, device.address)
+
+
 DEVICES = {
     "openpneu": (_openpneu, 20e3, 80e3),
     "dac_board": (_dac_board, 0.1e6, 0.4e6),
     "modbus": (_modbus, 0.0, 0.3e6),
+    "modbus_vacuum": (_modbus_vacuum, -65e3, 0.2e6),
 }
 
 
@@ -157,7 +165,7 @@ def test_a_device_that_goes_away_is_a_device_error(backend, device, valves):
 
 def test_a_device_that_is_not_there_says_what_to_do(backend):
     with pytest.raises(DeviceError, match="plug it in|check its address"):
-        open_valves(backend, "127.0.0.1:9" if backend == "modbus" else "/dev/no_such_device", COUNT)
+        open_valves(backend, "127.0.0.1:9" if backend.startswith("modbus") else "/dev/no_such_device", COUNT)
 
 
 def test_too_many_chambers_are_refused(backend, device):
@@ -173,7 +181,7 @@ def test_an_unknown_backend_is_named():
 def test_driven_to_a_pressure_and_relaxed(backend, device, valves):
     _, low, high = DEVICES[backend]
     vented = max(valves.range[0], 0.0)
-    limits = ChamberLimits((vented, high), rate=2e6, vent_rate=2e6, vented=vented)
+    limits = ChamberLimits((min(low, vented), high), rate=2e6, vent_rate=2e6, vented=vented)
     driver = ValveDriver([f"chamber_{i}" for i in range(COUNT)], limits, valves)
     driver.enable()
     told = np.linspace(low, high, COUNT)
@@ -216,3 +224,41 @@ def test_names_and_limits_must_fit_the_valves(backend, valves):
         ValveDriver(["only one"], limits, valves)
     with pytest.raises(DescriptionError, match="reach"):
         ValveDriver(["a", "b", "c", "d"], ChamberLimits((0.0, 1.9e6), 1e6, 1e6), valves)
+
+
+class Line:
+    """A port that keeps what is written, and has something to read."""
+
+    def __init__(self):
+        self.written, self.coming = [], b""
+
+    def write(self, data):
+        self.written.append(data)
+
+    def read(self):
+        data, self.coming = self.coming, b""
+        return data
+
+    def close(self):
+        pass
+
+
+def test_registers_of_a_vacuum_terminal_have_a_sign():
+    """−65 kPa and −100 kPa are −650 and −1000 mbar: 0xFD76 and 0xFC18; 10 kPa is 0x0064."""
+    line = Line()
+    valves = ModbusVacuumValves(line, 3)
+    valves.write(np.array([-65e3, -2e5, 10e3]))
+    assert line.written[0][13:] == bytes.fromhex("fd76 fc18 0064")
+    line.coming = line.written[0][:5] + bytes([6]) + line.written[0][6:12]
+    assert valves.read() is None
+    line.coming = line.written[1][:5] + bytes([9]) + line.written[1][6:8] + bytes.fromhex("06 fd76 fc18 0064")
+    np.testing.assert_array_equal(valves.read(), [-65e3, -1e5, 10e3])
+
+
+def test_a_vacuum_is_no_error_code_of_a_terminal_without_one():
+    """0xFFFF, a broken sensor on many terminals, is far from every command there."""
+    line = Line()
+    valves = ModbusValves(line, 1)
+    valves.read()
+    line.coming = line.written[0][:5] + bytes([5]) + line.written[0][6:8] + bytes.fromhex("02 ffff")
+    assert valves.read()[0] == 6553500.0

@@ -43,7 +43,7 @@ def test_every_device_lives_and_is_unplugged_and_replugged(make, name):
     device = make(name)
     for _ in range(20):
         device.step(device.period)
-    if name == "modbus":
+    if name.startswith("modbus"):
         return
     path = device.address
     set_fault(device, Fault("unplugged", 1, 0.0, 1.0), True)

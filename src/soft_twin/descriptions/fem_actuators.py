@@ -110,7 +110,7 @@ class Chamber(Part):
 class Valves(Part):
     """The valves of all chambers, on one device; see driving.md."""
 
-    backend: Literal["openpneu", "dac_board", "modbus"] = Field(description="kind of device")
+    backend: Literal["openpneu", "dac_board", "modbus", "modbus_vacuum"] = Field(description="kind of device")
     rate: Annotated[float, Number(1.0, 1e8, "Pa/s")] = Field(default=200e3, description="highest, of a pressure")
     vent_rate: Annotated[float, Number(1.0, 1e8, "Pa/s")] = Field(default=50e3, description="of venting")
     vented: Annotated[float, Number(-1e5, 1e6, "Pa")] = Field(default=0.0, description="of a relaxed chamber, gauge")

@@ -15,4 +15,5 @@ VALVE_DEVICES = {
     "openpneu": ValveDevice(-50e3, 95e3, 5),
     "dac_board": ValveDevice(0.1e6, 0.6e6, 64),
     "modbus": ValveDevice(0.0, 1e6, 120),
+    "modbus_vacuum": ValveDevice(-1e5, 1e6, 120),
 }

@@ -96,7 +96,7 @@ class ModbusValves(Valves):
         )
 
     def write(self, pressures: np.ndarray) -> None:
-        self._wanted = np.rint(np.clip(pressures, *RANGE) / MILLIBAR)
+        self._wanted = self._registers(pressures)
         if self._unconfirmed_since is None:
             self._unconfirmed_since = self._clock.monotonic()
         if self._waiting is None and not self._is_silent():  # without power, perhaps: look first, then tell
@@ -112,7 +112,7 @@ class ModbusValves(Valves):
         return measured
 
     def shut_down(self, rest: np.ndarray) -> None:
-        self._wanted = np.rint(np.clip(rest, *RANGE) / MILLIBAR)
+        self._wanted = self._registers(rest)
         self._waiting = None
         start = self._clock.monotonic()
         end = start + ANSWER_TIME
@@ -122,6 +122,14 @@ class ModbusValves(Valves):
             if self._waiting is None:
                 self._ask(WRITE)
             self._wait(PATIENCE)
+
+    def _registers(self, pressures: np.ndarray) -> np.ndarray:
+        """(n,) uint16 of pressures (n,) [Pa], clipped to the device's range."""
+        return np.rint(np.clip(pressures, *self.range) / MILLIBAR)
+
+    def _pressures(self, registers: np.ndarray) -> np.ndarray:
+        """(n,) [Pa] of registers (n,) uint16."""
+        return MILLIBAR * registers
 
     def _is_silent(self) -> bool:
         return self._clock.monotonic() - self._heard > SILENT
@@ -175,7 +183,7 @@ class ModbusValves(Valves):
             return
         if request.function == READ:
             registers = registers_of(answer, self.count)
-            self._measured = None if registers is None else MILLIBAR * registers
+            self._measured = None if registers is None else self._pressures(registers)
             fits = registers is not None
         else:
             fits = confirms(answer, self.count)
@@ -196,8 +204,10 @@ class ModbusValves(Valves):
         )
 
 
-def open_device(device: str, count: int, clock: Clock = SYSTEM) -> ModbusValves:
-    """The terminal at `device`, host or host:port.
+def open_device(
+    device: str, count: int, clock: Clock = SYSTEM, kind: type[ModbusValves] = ModbusValves
+) -> ModbusValves:
+    """The terminal of that kind at `device`, host or host:port.
 
     Raises:
         DeviceError: nobody answers there.
@@ -211,4 +221,4 @@ def open_device(device: str, count: int, clock: Clock = SYSTEM) -> ModbusValves:
     def connect() -> TcpPort:
         return TcpPort(host, int(port or PORT), CONNECT_TIME)
 
-    return ModbusValves(connect(), count, device, clock, connect)
+    return kind(connect(), count, device, clock, connect)

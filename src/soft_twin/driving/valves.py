@@ -15,6 +15,7 @@ BACKENDS = {
     "openpneu": "soft_twin.driving.openpneu",
     "dac_board": "soft_twin.driving.dac_board",
     "modbus": "soft_twin.driving.modbus_valves",
+    "modbus_vacuum": "soft_twin.driving.modbus_vacuum",
 }
 
 

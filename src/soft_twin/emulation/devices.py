@@ -109,10 +109,20 @@ class Modbus(EmulatedModbusTerminal):
         super().__init__(seed=seed)
 
 
+class ModbusVacuum(EmulatedModbusTerminal):
+    """One whose 16 valves go below ambient pressure."""
+
+    period = 0.005
+
+    def __init__(self, _: Robot, seed: int):
+        super().__init__(seed=seed, vacuum=True)
+
+
 DEVICES: dict[str, Callable[[Robot, int], Device]] = {
     "motors": Motors,
     "imu": Imu,
     "openpneu": OpenPneu,
     "dac_board": DacBoard,
     "modbus": Modbus,
+    "modbus_vacuum": ModbusVacuum,
 }

@@ -24,7 +24,11 @@ class EmulatedModbusTerminal:
         silent: fault: requests are not answered.
     """
 
-    def __init__(self, count: int = 16, seed: int = 0, parameters: ChamberParameters | None = None):
+    def __init__(
+        self, count: int = 16, seed: int = 0, parameters: ChamberParameters | None = None, vacuum: bool = False
+    ):
+        """`vacuum`: its registers are int16, for pressures below ambient, not uint16."""
+        self._type = ">i2" if vacuum else ">u2"
         self.chambers = Chambers(count, parameters, seed)
         self.silent = False
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -102,8 +106,9 @@ class EmulatedModbusTerminal:
         if first + count > len(self.chambers.targets):
             return ILLEGAL_ADDRESS
         if function == READ_INPUT:
-            registers = np.clip(np.rint(self.chambers.measured()[first : first + count] / MILLIBAR), 0, 65535)
-            return bytes([2 * count]) + registers.astype(">u2").tobytes()
-        self.chambers.targets[first : first + count] = np.frombuffer(request, ">u2", count, 5) * MILLIBAR
+            limits = np.iinfo(self._type)
+            registers = np.rint(self.chambers.measured()[first : first + count] / MILLIBAR)
+            return bytes([2 * count]) + np.clip(registers, limits.min, limits.max).astype(self._type).tobytes()
+        self.chambers.targets[first : first + count] = np.frombuffer(request, self._type, count, 5) * MILLIBAR
         self._since_write = 0.0
         return request[:4]

@@ -80,4 +80,4 @@ def _device(drive: ValveDrive, own: dict[str, float], seed: int) -> tuple[ValveD
     parameters = ChamberParameters(**own)
     if drive.backend == "dac_board":
         return EmulatedDacBoard(count, seed, parameters=parameters), 1
-    return EmulatedModbusTerminal(count, seed, parameters), 1
+    return EmulatedModbusTerminal(count, seed, parameters, vacuum=drive.backend == "modbus_vacuum"), 1
