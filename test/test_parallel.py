@@ -3,12 +3,15 @@
 import math
 import subprocess
 import sys
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.parallel import LOCAL, Progress, Workers, compute_all, compute_each
+from soft_twin.parallel import LOCAL, Progress, Workers, compute_all, compute_each, compute_here
 
 # A function of a module of its own; in its first life, the fourth case kills the process that hands out the work.
 SQUARES = """
@@ -151,3 +154,63 @@ def _cube(case):
 
 def _words(case):
     return {"what": case}
+
+
+def test_another_content_of_a_file_that_is_named_is_another_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    tempfile.tempdir = None  # it remembers
+    description, mesh = tmp_path / "robot.yaml", tmp_path / "body.vtu"
+    mesh.write_text("coarse")
+    description.write_text("mesh: {file: body.vtu}")
+    work = partial(_read, [str(description)])
+    assert compute_all(work, [0], store=tmp_path / "store") == [{"text": "mesh: {file: body.vtu} coarse"}]
+    mesh.write_text("fine")
+    assert compute_all(work, [0], store=tmp_path / "store") == [{"text": "mesh: {file: body.vtu} fine"}]
+    description.write_text("mesh: { file: body.vtu }")
+    assert compute_all(work, [0], store=tmp_path / "store") == [{"text": "mesh: { file: body.vtu } fine"}]
+    assert len(list((tmp_path / "store").glob("*.npz"))) == 3
+
+
+def test_what_is_kept_of_an_interrupted_run_is_not_mixed_with_a_changed_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    tempfile.tempdir = None
+    here = lambda work, cases, workers: ((index, work(case)) for index, case in cases)  # noqa: E731
+    monkeypatch.setattr("soft_twin.parallel._computed", here)
+    description = tmp_path / "robot.yaml"
+    description.write_text("old")
+    work = partial(_read_until, description)
+    with pytest.raises(ValueError):
+        compute_here(work, ["yes", "no"], "cases")
+    assert len(_kept(tmp_path)) == 1
+    description.write_text("new")
+    assert compute_here(work, ["yes", "again"], "cases") == ["new yes", "new again"]
+    assert len(_kept(tmp_path)) == 1  # the old one's, for who goes back to it
+    tempfile.tempdir = None
+
+
+def test_who_interrupts_is_told_what_is_kept(tmp_path):
+    with pytest.raises(KeyboardInterrupt, match="interrupted; 2 of 4 squares are kept, the same again goes on"):
+        compute_all(_square_until_interrupted, [1, 2, 3, 4], store=tmp_path, name="squares")
+    with pytest.raises(KeyboardInterrupt, match="interrupted$"):
+        compute_all(_square_until_interrupted, [3])
+
+
+def _kept(folder):
+    return [path for path in folder.rglob("unfinished/*") if not path.name.startswith(".")]
+
+
+def _read(paths, case):
+    (path,) = map(Path, paths)
+    return {"text": f"{path.read_text()} {path.with_name('body.vtu').read_text()}"}
+
+
+def _read_until(path, case):
+    if case == "no":
+        raise ValueError(case)
+    return f"{path.read_text()} {case}"
+
+
+def _square_until_interrupted(case):
+    if case == 3:
+        raise KeyboardInterrupt
+    return {"square": case**2}

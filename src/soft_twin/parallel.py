@@ -4,8 +4,9 @@
         ...
 
 Results come as they end. With a `store`, each is written into that folder as it comes, in a file named by a hash of the
-function, what is bound to it, and its case: who is killed and started again computes what is missing. The code of the
-function is not in the hash: after a change of it, take another folder.
+function, what is bound to it, its case, and the content of files that these name, such as descriptions: who is killed
+and started again computes what is missing. The code of the function is in the hash where that is asked for: where it is
+not, take another folder after a change of it.
 
 On one machine the processes are joblib's (loky); on a cluster they are Dask's.
 """
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from soft_twin.errors import InputError, RunError, UsageError
+from soft_twin.fingerprints import contents, program
 from soft_twin.private_folder import private_folder
 
 LOCAL = "local"
@@ -77,6 +79,7 @@ def compute_each(
     store: Path | None = None,
     say: Say | None = None,
     name: str = "cases",
+    sources: bool = False,
 ) -> Iterator[tuple[int, Any]]:
     """Index and result of every case: first those that are stored, then the others as they end.
 
@@ -87,14 +90,17 @@ def compute_each(
         store: folder of results; these are then mappings of names to arrays, numbers or words, and come as arrays.
         say: is called with a line of progress and of the time that is left, after each that was computed.
         name: of the cases, in that line.
+        sources: whether what is stored is of this program's text alone.
 
     Raises:
         UsageError: there is no cluster of that address, no Dask, or the store cannot be written.
         InputError: a result that cannot be stored.
         RunError: a process was killed; what had ended is stored.
+        KeyboardInterrupt: with a line that says what is kept.
         Exception: what `work` raises.
     """
-    yield from _compute(work, cases, workers, None if store is None else _Shelf(Path(store), work), say, name)
+    shelf = None if store is None else _Shelf(Path(store), work, sources)
+    yield from _compute(work, cases, workers, shelf, say, name)
 
 
 def _compute(
@@ -105,22 +111,28 @@ def _compute(
     say: Say | None,
     name: str,
 ) -> Iterator[tuple[int, Any]]:
-    missing = []
+    missing, places = [], {}
     for index, case in enumerate(cases):
-        known = None if shelf is None else shelf.find(case)
+        if shelf is not None:
+            places[index] = shelf.place(case)  # once: a file that it names may change while it is computed
+        known = None if shelf is None else shelf.find(places[index])
         if known is None:
             missing.append((index, case))
         else:
             yield index, known
-    stored, start = len(cases) - len(missing), time.monotonic()
-    with contextlib.closing(_computed(work, missing, workers)) as results:
-        for done, (index, result) in enumerate(results, 1):
-            if shelf is not None:
-                result = shelf.keep(cases[index], result)
-            if say is not None:
-                left = (time.monotonic() - start) / done * (len(missing) - done)
-                say(f"{name}: {stored + done} of {len(cases)}, {time_left(left)}")
-            yield index, result
+    done, stored, start = 0, len(cases) - len(missing), time.monotonic()
+    try:
+        with contextlib.closing(_computed(work, missing, workers)) as results:
+            for done, (index, result) in enumerate(results, 1):
+                if shelf is not None:
+                    result = shelf.keep(places[index], result)
+                if say is not None:
+                    left = (time.monotonic() - start) / done * (len(missing) - done)
+                    say(f"{name}: {stored + done} of {len(cases)}, {time_left(left)}")
+                yield index, result
+    except KeyboardInterrupt as interrupt:
+        kept = "" if shelf is None else f"; {stored + done} of {len(cases)} {name} are kept, the same again goes on"
+        raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
 
 
 def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: Any, **options: Any) -> list[Any]:
@@ -133,7 +145,7 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     """The results of all cases in their order, of any kind, by all cores of this machine; with progress on terminals.
 
     What has ended is kept in the user's private folder until all have: who is interrupted and starts the same again,
-    in the same folder and with the same program, goes on.
+    in the same folder, with the same program and the same files, goes on.
 
     Raises:
         UsageError: nothing can be kept there.
@@ -142,7 +154,7 @@ def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) ->
     drawer = _Drawer(work)
     found = dict(_compute(work, cases, Workers(0), drawer, terminal_progress, name))
     terminal_progress("")
-    drawer.clear(cases)
+    drawer.clear()
     return [found[index] for index in range(len(cases))]
 
 
@@ -172,22 +184,28 @@ def time_left(seconds: float) -> str:
 class _Shelf:
     """Results of one function in a folder, a file each."""
 
-    def __init__(self, folder: Path, work: Callable[[Any], Any]):
-        self._folder, self._work = folder, work
+    def __init__(self, folder: Path, work: Callable[[Any], Any], sources: bool):
+        self._folder, self._key = folder, (work, program() if sources else None)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"cannot store results in '{folder}': {error.strerror}") from error
 
-    def find(self, case: Any) -> dict[str, np.ndarray] | None:
-        """What is stored of a case; None where nothing is, or nothing whole."""
+    def place(self, case: Any) -> Path:
+        """Where a case's result is stored."""
+        import joblib
+
+        return self._folder / f"{joblib.hash((self._key, case, contents(self._key, case)))}.npz"
+
+    def find(self, path: Path) -> dict[str, np.ndarray] | None:
+        """What is stored there; None where nothing is, or nothing whole."""
         try:
-            with np.load(self._path(case), allow_pickle=False) as arrays:
+            with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
         except BROKEN:
             return None
 
-    def keep(self, case: Any, result: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def keep(self, path: Path, result: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Store a result, as a whole or not at all; as it will be read."""
         if not isinstance(result, Mapping):
             raise InputError(f"a result to store is a mapping of names to arrays, not a {type(result).__name__}")
@@ -195,7 +213,6 @@ class _Shelf:
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise InputError(f"result '{name}' is no array of numbers or words: {type(result[name]).__name__}")
-        path = self._path(case)
         partial = path.with_name(f".{path.stem}.{os.getpid()}")
         try:
             with open(partial, "wb") as stream:
@@ -205,30 +222,32 @@ class _Shelf:
             raise UsageError(f"cannot store a result in '{path}': {error.strerror}") from error
         return arrays
 
-    def _path(self, case: Any) -> Path:
-        import joblib
-
-        return self._folder / f"{joblib.hash((self._work, case))}.npz"
-
 
 class _Drawer:
     """Results of one function, of any kind, that lie about until all of them are there: a file each."""
 
     def __init__(self, work: Callable[[Any], Any]):
-        self._key = (work, os.getcwd(), _program())
+        self._key = (work, os.getcwd(), program())
         self._folder = private_folder() / "unfinished"
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._places: list[Path] = []
 
-    def find(self, case: Any) -> Any | None:
-        """What is kept of a case; None where nothing is, or nothing whole."""
+    def place(self, case: Any) -> Path:
+        """Where a case's result is kept."""
+        import joblib
+
+        self._places.append(self._folder / joblib.hash((self._key, case, contents(self._key[0], case))))
+        return self._places[-1]
+
+    def find(self, path: Path) -> Any | None:
+        """What is kept there; None where nothing is, or nothing whole."""
         try:
-            return pickle.loads(self._path(case).read_bytes())
+            return pickle.loads(path.read_bytes())
         except (*BROKEN, pickle.UnpicklingError, ImportError, AttributeError):  # the last two: another numpy wrote it
             return None
 
-    def keep(self, case: Any, result: Any) -> Any:
+    def keep(self, path: Path, result: Any) -> Any:
         """Keep a result, as a whole or not at all."""
-        path = self._path(case)
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             partial.write_bytes(pickle.dumps(result))
@@ -237,21 +256,10 @@ class _Drawer:
             raise UsageError(f"cannot keep a result in '{path}': {error.strerror}; set TMPDIR to another") from error
         return result
 
-    def clear(self, cases: Sequence[Any]) -> None:
-        """Keep them no longer."""
-        for case in cases:
-            self._path(case).unlink(missing_ok=True)
-
-    def _path(self, case: Any) -> Path:
-        import joblib
-
-        return self._folder / joblib.hash((self._key, case))
-
-
-def _program() -> list[tuple[str, int]]:
-    """This package's files, and when each was written last."""
-    root = Path(__file__).parent
-    return sorted((str(path), path.stat().st_mtime_ns) for path in root.rglob("*.py"))
+    def clear(self) -> None:
+        """Keep nothing longer of the cases that were asked for."""
+        for path in self._places:
+            path.unlink(missing_ok=True)
 
 
 def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from soft_twin_msgs.action import CalibrateRelease
 
-from soft_twin.calibration.tuned import DT, SIMULATIONS
+from soft_twin.calibration.tuned import DT, SIMULATIONS, check_options
 from soft_twin.calibration.tuning_process import Found, TuningProcess
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.errands import Errands
@@ -27,8 +27,7 @@ class CalibrationActions(Errands):
         recording, dt, simulations = Path(request.recording), request.step or DT, request.simulations or SIMULATIONS
         if not (request.recording and recording.exists()):
             raise InputError(f"recording '{request.recording}': there is no such file or folder on the node's machine")
-        if not 1e-4 <= dt <= 1.0:
-            raise InputError(f"step {dt:g} s: expected 0.0001 to 1 s")
+        check_options(dt, simulations)
         if simulations > MOST:
             raise InputError(f"{simulations} simulations: expected at most {MOST}")
         self.stop()

@@ -5,7 +5,8 @@ import pytest
 
 from soft_twin.app.cli import main
 from soft_twin.calibration.moved import FRICTION, moved_twin
-from soft_twin.calibration.release import Release, read_release, released_twin
+from soft_twin.calibration.release import Release, read_release
+from soft_twin.calibration.released import released_twin
 from soft_twin.calibration.tune import tune
 from soft_twin.errors import RecordingError
 from soft_twin.recording.simulated import SimulatedRecording

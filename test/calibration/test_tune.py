@@ -2,36 +2,17 @@
 
 import numpy as np
 import pytest
+from known_release import DT, GRAVITY
 
 from soft_twin.app.cli import main
-from soft_twin.calibration.release import Release, read_release, released_twin
-from soft_twin.calibration.tune import search_grid, total_error, tune
+from soft_twin.calibration.release import read_release
+from soft_twin.calibration.tune import search_grid, total_error
 from soft_twin.errors import RecordingError
 from soft_twin.parallel import Workers
 from soft_twin.recording.simulated import SimulatedRecording
-from soft_twin.robots import load_robot
-
-GRAVITY, DT, STEPS = np.array([0.0, -9.81, 0.0]), 0.1, 10
-TRUTH = {"young_modulus": 0.68e6, "mass_damping": 0.5, "stiffness_damping": 0.31, "density": 1150.0}
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return load_robot("slender")
-
-
-@pytest.fixture(scope="module")
-def release(robot):
-    """What the twin itself does with TRUTH, at the ends of its steps."""
-    times = DT * np.arange(STEPS + 1)
-    straight = Release(times, np.tile([0.0, 0.0, 0.1], (STEPS + 1, 1)), GRAVITY)
-    twin = released_twin(robot.path, straight, DT)
-    twin.set(TRUTH)
-    return Release(times, np.vstack([straight.tips[:1], twin.positions()[:, 0]]), GRAVITY)
-
-
-def test_the_truth_comes_back_in_few_simulations_and_what_is_not_seen_stays(robot, release):
-    found = tune(robot.path, release, dt=DT)
+def test_the_truth_comes_back_in_few_simulations_and_what_is_not_seen_stays(found):
     assert len(found.history) <= 6
     assert found.error < 1e-4 * found.history[0]
     assert found.values["young_modulus"] / found.values["density"] == pytest.approx(0.68e6 / 1150.0, rel=2e-3)
@@ -50,26 +31,48 @@ def test_the_grid_is_least_at_its_nearest_trial_and_is_not_simulated_twice(robot
     np.testing.assert_array_equal(again.errors, grid.errors)
 
 
+def test_another_content_of_the_description_is_another_grid(robot, release, tmp_path):
+    axes = {"moduli": (0.68e6,), "dampings": (0.31,), "dt": DT}
+    path = tmp_path / "mine.yaml"
+    text = robot.path.read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    light = search_grid(path, release, Workers(), tmp_path / "store", **axes)
+    path.write_text(text.replace("density: 1150.0", "density: 1300.0"), encoding="utf-8")
+    heavy = search_grid(path, release, Workers(), tmp_path / "store", **axes)
+    assert heavy.errors[0, 0] > 10.0 * light.errors[0, 0]
+    path.write_text(text, encoding="utf-8")
+    said = []
+    assert search_grid(path, release, Workers(), tmp_path / "store", said.append, **axes).errors == light.errors
+    assert said == []
+
+
 def test_the_total_error_is_the_papers():
     measured, tips = np.zeros((2, 3)), np.array([[0.001, 0.0, 0.0], [0.0, 0.003, 0.0]])
     assert total_error(tips, measured) == pytest.approx((1.0 + 3.0) * 1.0)
 
 
-def test_a_recorded_release_is_read_from_its_moment_on(robot, tmp_path, capsys):
+def test_a_recorded_release_is_read_from_its_moment_on(robot, release, tmp_path, capsys):
     path = tmp_path / "release.mcap"
     with SimulatedRecording(path, robot) as recording:
         for step in range(60):
             if step == 10:
                 recording.text("run/phase", 0.1, "released")
-            tip = np.array([0.0, -1e-4 * max(step - 10, 0), 0.1])
+            after = max(0.01 * step - 0.1, 0.0)
+            tip = [np.interp(after, release.times, each) for each in release.tips.T]
             recording.pose("tip/pose", 0.01 * step, tip, np.array([0.0, 0.0, 1.0]))
             recording.vector("gravity", 0.01 * step, GRAVITY)
     seen = read_release(path, "slender")
     assert seen.times[0] == 0.0 and seen.times[-1] == pytest.approx(0.49)
     np.testing.assert_allclose(seen.gravity, GRAVITY)
-    np.testing.assert_allclose(seen.at_steps(0.1)[:, 0, 1], -1e-3 * np.arange(1, 5), atol=1e-9)
-    assert main(["calibrate", "slender", str(path), "--dt", "0.1", "--simulations", "1"]) == 0
-    assert "material.young_modulus: " in capsys.readouterr().out
+    np.testing.assert_allclose(seen.at_steps(0.1)[:, 0], release.tips[1:5], atol=1e-9)
+    asked = ["calibrate", "slender", str(path), "--dt", "0.1", "--simulations", "2", "--out", str(tmp_path / "out")]
+    assert main(asked) == 0
+    first = capsys.readouterr()
+    assert "material.young_modulus: " in first.out and "simulation 2 of at most 2: e_total" in first.err
+    stored = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.npz")}
+    assert main(asked) == 0 and len(stored) == 2
+    assert stored == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.npz")}
+    assert capsys.readouterr().out == first.out
     with pytest.raises(RecordingError, match="no topic tip/pose or truth/tip under 'other'"):
         read_release(path, "other")
 

@@ -8,7 +8,7 @@ import yaml
 
 import soft_twin
 from soft_twin.app.cli import main
-from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.errors import DescriptionError, MeshError, UsageError
 from soft_twin.mechanics.contact import Contact
 from soft_twin.resources import folder
 from soft_twin.robots.fem_robot import FemRobot
@@ -83,7 +83,7 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["cables", "list", 1, "direction"], 2, "direction: expected 1 or -1, found 2"),
         (["cables", "list", 1, "scale"], 0.0, "scale: 0 is outside 0.5…2"),
         (["cables", "list", 1, "offset"], 0.05, "offset: 0.05 is outside -0.002…0.012"),
-        (["target", "tip"], [0.0, 0.1], "tip: expected a list of 3 numbers"),
+        (["target"], {"tip": [0.0, 0.1]}, "tip: expected a list of 3 numbers"),
     ],
 )
 def test_every_mistake_is_named(content, load, keys, value, message):
@@ -211,3 +211,45 @@ def test_a_mesh_that_cannot_be_made_is_named(content, load):
     content["robot"]["body"]["meshes"]["hex20r"]["divisions"] = [1, 6, 1]
     with pytest.raises(DescriptionError, match="body.mesh.stack.layers.0.divisions: expected a whole number in 1…1000"):
         load(content)
+
+
+@pytest.mark.parametrize("lengths", [[0.05, 0.08], [0.03, 0.03, 0.03]])
+def test_all_follows_the_lengths_of_the_segments(content, load, lengths):
+    content["robot"]["body"]["segment_lengths"] = lengths
+    whole = sum(lengths)
+    for cable in content["robot"]["cables"]["list"]:
+        cable["segment"] += len(lengths) - 2
+    robot = load(content)
+    assert robot.target_tip == (0.0, 0.0, pytest.approx(whole))
+    for mesh in (robot.build_mesh(), robot.build_mesh(element="tet4"), robot.build_emulated_model().body.mesh):
+        np.testing.assert_allclose(mesh.size, [0.009, 0.009, whole], rtol=0.02)
+    tips = [robot.build_twin(element=element).tip for element in ("hex20r", "tet4")]
+    np.testing.assert_allclose(tips, [[0.0, 0.0, whole]] * 2, atol=1e-4)
+
+
+def test_a_target_that_is_given_stays(content, load):
+    content["robot"]["target"] = {"tip": [0.01, 0.0, 0.095]}
+    assert load(content).target_tip == (0.01, 0.0, 0.095)
+
+
+def test_a_default_mesh_from_a_file_follows_the_lengths_too(content, load):
+    content["robot"]["body"] |= {"mesh": "tet4", "segment_lengths": [0.05, 0.06]}
+    robot = load(content)
+    np.testing.assert_allclose(robot.build_model().body.mesh.size[2], 0.11)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"segment_lengths": [0.05, 0.5]}, r"slender_tet4.vtu: .*measures 0.009 x 0.009 x 0.1 m"),
+        ({"outer_diameter": 0.01}, r"a tube of 9 mm, lumen 3.6 mm, length 100 mm; the description says 10, 3.6, 100"),
+        (
+            {"lumen_diameter": 0.002},
+            r"the description says 9, 2, 100 mm: `soft-twin mesh .*mine.yaml --out .*` makes it anew",
+        ),
+    ],
+)
+def test_a_mesh_file_of_another_tube_is_refused_with_how_to_make_it(content, load, changes, says):
+    content["robot"]["body"] |= changes
+    with pytest.raises(MeshError, match=says):
+        load(content).build_mesh(element="tet4")

@@ -20,7 +20,8 @@ def main(argv: list[str] | None = None) -> int:
     except SoftTwinError as error:
         print(f"soft-twin: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        print(f"\nsoft-twin: {interrupt}" if interrupt.args else "\nsoft-twin: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

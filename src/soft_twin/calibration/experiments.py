@@ -99,15 +99,20 @@ class Hanging(Experiment):
 
 
 class Released(Experiment):
-    """A body let go at rest, undeformed: `measured` (t, m, 3) are the markers at the ends of the integrator's steps."""
+    """A body let go at rest, undeformed: `measured` (t, m, 3) are the markers at the ends of the integrator's steps.
+
+    Attributes:
+        coordinates: (t, a) of the model's actuators, as the body last moved.
+    """
 
     def __init__(self, integrator: Integrator, markers: Markers, measured: np.ndarray, parameters):
         super().__init__(integrator.model, markers, measured, parameters)
         self.integrator = integrator
+        self.coordinates = np.full((len(self.measured), len(integrator.model.actuators)), np.nan)
 
     def positions(self) -> np.ndarray:
         self._restart()
-        return np.array([self._step() for _ in self.measured])
+        return np.array([self._noted(i, self.integrator.step()) for i in range(len(self.measured))])
 
     def loss_and_gradient(self, names):
         self._restart()
@@ -132,12 +137,14 @@ class Released(Experiment):
         slopes = np.zeros((*self.measured.shape, len(names)))
         moved = trajectory_sensitivities(self.integrator, moments, parameters)
         slopes[..., places] = np.array([self.markers.at(each) for each in moved])
-        return np.array([self.markers.at(moment.solved.pose.points) for moment in moments]), slopes
+        return np.array([self._noted(i, moment.solved) for i, moment in enumerate(moments)]), slopes
 
     def _restart(self) -> None:
         self.simulations += 1
         rest = self.model.rest
         self.integrator.restart(rest, np.zeros_like(rest.points), 0.0)
 
-    def _step(self) -> np.ndarray:
-        return self.markers.at(self.integrator.step().pose.points)
+    def _noted(self, step: int, solved: Solved) -> np.ndarray:
+        """Markers (m, 3) at the end of a step."""
+        self.coordinates[step] = self.model.actuators.coordinates(solved.pose.points)
+        return self.markers.at(solved.pose.points)

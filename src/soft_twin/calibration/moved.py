@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from soft_twin.calibration.experiments import Experiment
-from soft_twin.calibration.markers import Markers
 from soft_twin.calibration.release import Release
+from soft_twin.calibration.released import tip_of
 from soft_twin.errors import UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.moving_base import MovingBase
@@ -77,7 +77,7 @@ def moved_twin(path: Path, release: Release, dt: float) -> Moved:
     """The twin of a description whose winches do as was recorded; parameters as of `released_twin`, and FRICTION.
 
     Raises:
-        RecordingError: its winches were not recorded.
+        RecordingError: its winches were not recorded, or the recorded tip does not begin where the twin's does.
         UsageError: the robot is not a body of one material with cables alone.
     """
     robot = load_robot(str(path))
@@ -97,6 +97,5 @@ def moved_twin(path: Path, release: Release, dt: float) -> Moved:
         "stiffness_damping": Attribute(integrator, "stiffness_damping"),
         FRICTION: Attribute(cables[0], "friction"),
     }
-    mesh = integrator.model.body.mesh
-    tip, measured = Markers.of_section(mesh, float(mesh.bounds[1][2])), release.at_steps(dt)
-    return Moved(integrator, wound, release.gravity, tip, measured, parameters)
+    tip = tip_of(integrator.model.body.mesh, release)
+    return Moved(integrator, wound, release.gravity, tip, release.at_steps(dt), parameters)

@@ -1,31 +1,27 @@
-"""A robot that hangs straight in a hand, and is let go: what was recorded, and the twin that does the same.
+"""A robot that hangs straight in a hand, and is let go: what was recorded of it, and what no release looks like.
 
-Cables are slack. E and ρ are seen in their ratio alone: both scale all forces. What is known of ρ, by weighing, says E.
+A recording is taken at its word nowhere: gravity is what was measured after the release, in base_link, of a base that
+stands still; where the tracker lost the tip nothing is known of it, and nothing is put in its place.
 """
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.calibration.experiments import Released
-from soft_twin.calibration.markers import Markers
-from soft_twin.errors import RecordingError, UsageError
-from soft_twin.mechanics.loads import Gravity
-from soft_twin.recording.reader import Series, arrays
-from soft_twin.recording.robots import prefix
-from soft_twin.robots import load_robot
-from soft_twin.robots.base import DrivenRobot
-from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
-
-if TYPE_CHECKING:
-    from soft_twin.solvers.time.integrators import BackwardEuler
+from soft_twin.errors import RecordingError
+from soft_twin.files import one_line
+from soft_twin.recording.reader import Series, arrays, read_messages
+from soft_twin.recording.robots import METADATA, prefix
+from soft_twin.recording.storage import metadata
 
 TIPS = ("tip/pose", "truth/tip")  # a tracker's, an emulation's
 RELEASED = "released"  # what run/phase says from then on
 SHORTEST = 0.2  # [s]
+FEWEST = 4  # steps of a twin that can be compared
+GAP = 2.5  # of the tracker's period: between poses that are further apart nothing is known
+TURNED = 2.0  # [°] that the base may turn by while the robot falls: an error of gravity as an IMU's
+WEIGHT, UNITS = 9.81, 0.03  # [m/s²], and by what share of it gravity may be longer or shorter
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Release:
     """What was recorded.
 
     Attributes:
-        times: (t,) since the release [s].
+        times: (t,) since the release [s], of poses that are numbers.
         tips: (t, 3) in base_link [m].
         gravity: (3,) in base_link [m/s²], mean.
         wound: displacement of each winch by its cable's name, (t,) [m]; None: not recorded.
@@ -48,6 +44,24 @@ class Release:
         """(k, 1, 3) the tip at the ends of steps of `dt` [s], linearly between what was measured."""
         return self._at_steps(dt, self.tips.T)[:, None]
 
+    def seen_at_steps(self, dt: float) -> np.ndarray:
+        """(k,) whether the tip was measured around the ends of steps of `dt` [s].
+
+        Raises:
+            RecordingError: at fewer than FEWEST of them.
+        """
+        steps = self._steps(dt)
+        after = np.searchsorted(self.times, steps - 1e-9)
+        before = np.clip(after - 1, 0, None)
+        wide = self.times[after] - self.times[before] > GAP * np.median(np.diff(self.times)) + 1e-9
+        seen = ~wide & (steps >= self.times[0] - 1e-9)
+        if seen.sum() < FEWEST:
+            raise RecordingError(
+                f"a release of {self.times[-1]:.3g} s, seen at {seen.sum()} ends of steps of {dt:g} s: expected "
+                f"{FEWEST} or more, by shorter steps or a tracker that sees the tip"
+            )
+        return seen
+
     def wound_at_steps(self, dt: float, names: list[str]) -> np.ndarray:
         """(k, c) displacements of the winches of these cables at the ends of steps of `dt` [s].
 
@@ -61,34 +75,85 @@ class Release:
             raise RecordingError(f"cables/state: no {', '.join(missing)}, only {', '.join(self.wound) or 'nothing'}")
         return self._at_steps(dt, [self.wound[name] for name in names])
 
+    def _steps(self, dt: float) -> np.ndarray:
+        """(k,) ends [s]."""
+        return dt * np.arange(1, int(self.times[-1] / dt + 1e-9) + 1)
+
     def _at_steps(self, dt: float, columns) -> np.ndarray:
         """(k, m) of m columns (t,)."""
-        steps = dt * np.arange(1, int(self.times[-1] / dt) + 1)
-        return np.array([np.interp(steps, self.times, column) for column in columns]).T
+        return np.array([np.interp(self._steps(dt), self.times, column) for column in columns]).T
 
 
-def read_release(path: str | Path, namespace: str) -> Release:
+def read_release(path: str | Path, namespace: str, robot: str | None = None) -> Release:
     """The release in a recording: topics `tip/pose` (a tracker's; else `truth/tip`) and `gravity`, and `cables/state`
     where it is there, from when `run/phase` says "released", or from its start.
 
+    Args:
+        path: of the recording.
+        namespace: of its topics.
+        robot: name of the robot that it shall be of.
+
     Raises:
-        RecordingError: a topic is missing, or there is too little after the release.
+        RecordingError: a topic is missing or in another frame, there is too little after the release, the base turns in
+            it, or it says that it is of another robot.
     """
+    _check_robot(path, robot)
     series = {name.removeprefix(prefix(namespace)): topic for name, topic in arrays(path).items()}
-    tip = next((series[name] for name in TIPS if name in series), None)
+    tip = next((name for name in TIPS if name in series), None)
     if tip is None or "gravity" not in series:
         missing = " or ".join(TIPS) if tip is None else "gravity"
         raise RecordingError(f"{path}: no topic {missing} under '{namespace}': it has {', '.join(series) or 'nothing'}")
-    begin = _released(series.get("run/phase"), int(tip.stamp.min()))
-    later = tip.stamp >= begin
-    if later.sum() < 3 or tip.stamp.max() - begin < 1e9 * SHORTEST:
-        raise RecordingError(f"{path}: {later.sum()} poses of the tip after the release: too few to see a motion")
-    order = np.argsort(tip.stamp[later], kind="stable")
-    times, tips = 1e-9 * (tip.stamp[later] - begin)[order], tip["position"][later][order]
-    gravity = series["gravity"]["vector"].mean(axis=0)
-    if not (np.isfinite(tips).all() and np.isfinite(gravity).all()):
-        raise RecordingError(f"{path}: poses of the tip or gravity that are no numbers")
+    _check_frames(path, {prefix(namespace) + name for name in (tip, "gravity")}, {namespace, robot})
+    begin = _released(series.get("run/phase"), int(series[tip].stamp.min()))
+    times, tips = _tips(path, series[tip], begin)
+    gravity = _gravity(path, series["gravity"], begin, begin + int(1e9 * times[-1]))
     return Release(times, tips, gravity, _wound(path, series.get("cables/state"), begin, times))
+
+
+def _check_robot(path: str | Path, robot: str | None) -> None:
+    told = metadata(path, METADATA).get("robot", robot)
+    if robot is not None and told != robot:
+        raise RecordingError(f"{path}: recorded of '{one_line(told)}', not of '{robot}'")
+
+
+def _check_frames(path: str | Path, topics: set[str], owners: set[str | None]) -> None:
+    """Refuse what is not in base_link, with or without its owner's name before it."""
+    known = {"", "base_link"} | {f"{owner}/base_link" for owner in owners if owner}
+    found = {(message.topic, message.data.header.frame_id) for message in read_messages(path, topics)}
+    for topic, frame in sorted(found):
+        if frame.strip("/") not in known:
+            raise RecordingError(f"{path}: {topic} in frame '{one_line(frame)}', expected 'base_link'")
+
+
+def _tips(path: str | Path, tip: Series, begin: int) -> tuple[np.ndarray, np.ndarray]:
+    """Times (t,) since `begin` [ns] in order [s], and places (t, 3) [m], where a tracker has seen it."""
+    later = (tip.stamp >= begin) & np.isfinite(tip["position"]).all(axis=1)
+    times = 1e-9 * (tip.stamp[later] - begin)
+    if len(times) < 3 or times.max() < SHORTEST:
+        raise RecordingError(f"{path}: {len(times)} poses of the tip after the release: too few to see a motion")
+    order = np.argsort(times, kind="stable")
+    return times[order], tip["position"][later][order]
+
+
+def _gravity(path: str | Path, gravity: Series, begin: int, end: int) -> np.ndarray:
+    """(3,) its mean between two times [ns], of a base that stands still."""
+    vectors = gravity["vector"][(gravity.stamp >= begin) & (gravity.stamp <= end)]
+    if not len(vectors):
+        raise RecordingError(f"{path}: no gravity after the release")
+    if not np.isfinite(vectors).all():
+        raise RecordingError(f"{path}: gravity that is no number after the release")
+    lengths, mean = np.linalg.norm(vectors, axis=1), vectors.mean(axis=0)
+    wrong = lengths[np.abs(lengths / WEIGHT - 1.0) > UNITS]
+    if len(wrong):
+        raise RecordingError(f"{path}: gravity of {wrong[0]:.4g} m/s², expected {WEIGHT:g}")
+    along = vectors @ mean / lengths / max(float(np.linalg.norm(mean)), 1e-12)
+    turned = float(np.degrees(np.arccos(np.clip(along, -1.0, 1.0))).max())
+    if turned > TURNED:
+        raise RecordingError(
+            f"{path}: gravity turns by {turned:.3g}° from its mean after the release, expected at most {TURNED:g}°: "
+            "the base must stand still while the robot falls"
+        )
+    return mean
 
 
 def _wound(path: str | Path, cables: Series | None, begin: int, times: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -108,40 +173,3 @@ def _released(phases: Series | None, otherwise: int) -> int:
         int(when) for when, name in zip(phases.stamp, phases["data"], strict=True) if name == RELEASED
     ]  # fmt: skip
     return told[0] if told else otherwise
-
-
-def released_twin(path: Path, release: Release, dt: float) -> Released:
-    """The twin of a description that is let go as was recorded; parameters `young_modulus`, `density`, `mass_damping`,
-    `stiffness_damping`.
-
-    Raises:
-        UsageError: the robot is not a body of one material.
-    """
-    integrator, parameters, values = _built(path, dt)
-    model = integrator.model
-    next(force for force in model.forces if isinstance(force, Gravity)).vector = release.gravity
-    tip = Markers.of_section(model.body.mesh, float(model.body.mesh.bounds[1][2]))
-    twin = Released(integrator, tip, release.at_steps(dt), parameters)
-    twin.set(values)
-    return twin
-
-
-@cache
-def _built(path: Path, dt: float) -> tuple["BackwardEuler", dict[str, Parameter], dict[str, float]]:
-    """The twin in motion, its parameters, and their values in the description."""
-    robot = load_robot(str(path))
-    if not isinstance(robot, DrivenRobot):
-        raise UsageError(f"'{robot.name}' is no body that could be released")
-    integrator = robot.build_dynamics(dt)
-    model = integrator.model
-    materials = {id(part.material): part.material for part in model.body.parts}
-    if len(materials) != 1:
-        raise UsageError(f"'{robot.name}' is of {len(materials)} materials: a release does not tell them apart")
-    (material,) = materials.values()
-    parameters: dict[str, Parameter] = {
-        "young_modulus": Elastic(material, "young_modulus"),
-        "density": Density(model, material),
-        "mass_damping": Attribute(integrator, "mass_damping"),
-        "stiffness_damping": Attribute(integrator, "stiffness_damping"),
-    }
-    return integrator, parameters, {name: each.value for name, each in parameters.items()}

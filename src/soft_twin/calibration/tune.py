@@ -1,41 +1,53 @@
 """E, damping and density by a recorded release: the paper's grid, and least squares with gradients through time.
 
 The paper's measure of a trial is e_total = Σ e · Var(e), e the distance of the tips at each moment [mm]; here at the
-ends of the twin's steps. Its grid has α = β = C, with α in 1/s and β in s.
+ends of the twin's steps, where the tip was seen. Its grid has α = β = C, with α in 1/s and β in s.
 
 Least squares have the whole trajectory and its derivatives by all parameters (`solvers/derivatives/forward.py`), and
 look at logarithms. What a release does not say, as ρ beside E, or α beside a large β, stays near where it began: within
-PRIOR of it, as the standard deviation of a normal distribution. Uncertainties say which those are.
+PRIOR of it, as the standard deviation of a normal distribution. Uncertainties say which those are; they are those of
+the tracker's noise, or of what is left of the distance of the tips where that is more.
+
+What cannot be is refused: a twin that is told apart from the robot by more than a share of its motion does not do what
+the robot did, whatever its parameters.
 
 With `friction` the recording has winches that move, and the friction of the cables is looked for, see `moved`; alone,
 since such a motion says less of E than a release with slack cables, from which the description has it by then.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from soft_twin.calibration.experiments import Experiment
 from soft_twin.calibration.moved import FRICTION, moved_twin
-from soft_twin.calibration.release import Release, released_twin
-from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
+from soft_twin.calibration.release import Release
+from soft_twin.calibration.released import check_slack, released_twin
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
-from soft_twin.parallel import Say, Workers, compute_all
+from soft_twin.parallel import Say, Workers, compute_all, time_left
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
 DAMPINGS = (0.10, 0.30, 0.50, 0.70, 1.00)  # α [1/s] = β [s]
 START = {"young_modulus": 0.8e6, "mass_damping": 0.5, "stiffness_damping": 0.5}  # the grid's middle
 START_FRICTION = 0.05
 PRIOR = {"young_modulus": 2.3, "mass_damping": 2.3, "stiffness_damping": 2.3, "density": 0.02, FRICTION: 2.3}  # of ln
-SEEN = 1.0  # standard deviation of the friction's logarithm above which nothing is seen of it
+SEEN = 1.0  # standard deviation of a parameter's logarithm above which nothing is seen of it
 REACH = 4.0  # of a prior: bounds
-NOISE = 2e-4  # [m] of a tracker
+NOISE = 2e-4  # [m] of a tracker, each coordinate
+MISFIT = 0.1  # of the largest distance that the tip moved: rms distance of the tips, beside 3 NOISE
 ENOUGH = 1e-4  # relative change of the squares at which a search ends
+UNSEEN = {
+    FRICTION: "the cables' friction is not seen in it: twice as much moves the tip by {:.2g} mm; let winches bend the "
+    "robot to and fro with taut cables, or leave friction out",
+    "young_modulus": "Young's modulus is not seen in it: twice as much moves the tip by {:.2g} mm; lay the robot down, "
+    "with slack cables, before it is let go",
+}
 
 
 @dataclass(frozen=True)
@@ -76,20 +88,29 @@ def search_grid(
     dampings: Sequence[float] = DAMPINGS,
     dt: float = DT,
 ) -> Grid:
-    """e_total of every E with every C, in parallel; what is in the `store` is not simulated again."""
+    """e_total of every E with every C, in parallel; what is in the `store` of this description and this program is not
+    simulated again.
+
+    Raises:
+        ConvergenceError: all simulations failed.
+    """
+    check_options(dt)
     cases = [(modulus, damping) for modulus in moduli for damping in dampings]
-    found = compute_all(partial(_trial, path, release, dt), cases, workers, store, say, "simulations")
+    work = partial(_trial, path, release, dt)
+    found = compute_all(work, cases, workers, store, say, "simulations", sources=True)
     shape = len(moduli), len(dampings)
     errors = np.array([float(each["error"]) for each in found]).reshape(shape)
+    if np.isnan(errors).all():
+        raise ConvergenceError(f"all {errors.size} simulations of the grid failed")
     return Grid(np.array(moduli), np.array(dampings), errors, float(sum(float(each["seconds"]) for each in found)))
 
 
 def _trial(path: Path, release: Release, dt: float, case: tuple[float, float]) -> dict[str, float]:
     """e_total [mm³] and processor time [s] of one E and C."""
-    experiment, begun = released_twin(path, release, dt), time.process_time()
+    experiment, seen, begun = released_twin(path, release, dt), release.seen_at_steps(dt), time.process_time()
     experiment.set({"young_modulus": case[0], "mass_damping": case[1], "stiffness_damping": case[1]})
     try:
-        error = total_error(experiment.positions()[:, 0], experiment.measured[:, 0])
+        error = total_error(experiment.positions()[seen, 0], experiment.measured[seen, 0])
     except ConvergenceError:
         error = np.nan
     return {"error": error, "seconds": time.process_time() - begun}
@@ -103,75 +124,157 @@ def tune(
     simulations: int = SIMULATIONS,
     say: Say | None = None,
     friction: bool = False,
+    store: Path | None = None,
 ) -> Tuned:
     """E, α, β and ρ of the twin that moves as was recorded, from `start`, where it is not given the grid's middle and
     the description's density, in at most so many simulations. With `friction` μ of the cables alone, from
     START_FRICTION, all else as the description has it; each simulation with the two more that its derivative takes.
+    What is in the `store` of this description and this program is not simulated again.
 
     Raises:
         ConvergenceError: a simulation failed.
-        RecordingError: friction is asked for, and the recording does not say it.
+        InputError: steps or a number of simulations that make no sense.
+        RecordingError: the recording does not say what is asked, or is of no such motion.
     """
-    begun = time.process_time()
-    experiment = (moved_twin if friction else released_twin)(path, release, dt)
-    first = {FRICTION: START_FRICTION} if friction else {"density": experiment.parameters["density"].value} | START
+    check_options(dt, simulations)
+    twin = (moved_twin if friction else released_twin)(path, release, dt)
+    first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
     first |= dict(start or {})
-    fit = _Fit(experiment, first, say, simulations)
+    work = partial(_simulated, path, release, dt, tuple(first))
+    fit = _Fit(work, release, dt, first, say, simulations, store, twin.model.actuators.names)
     reach = REACH * fit.priors
     options = {"bounds": (-reach, reach), "max_nfev": simulations, "ftol": ENOUGH, "xtol": 1e-4, "gtol": None}
-    found = least_squares(fit.residuals, np.zeros(len(first)), fit.jacobian, x_scale=fit.priors, **options)
-    values = fit.values(found.x)
-    experiment.set(values)
-    spread = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
-    tips = NOISE * found.fun[: -len(first)].reshape(-1, 3) + experiment.measured[:, 0]
-    error = total_error(tips, experiment.measured[:, 0])
-    seconds = time.process_time() - begun
-    return Tuned(values, dict(zip(first, spread.tolist(), strict=True)), error, fit.history, seconds, tips)
+    try:
+        found = least_squares(fit.residuals, np.zeros(len(first)), fit.jacobian, x_scale=fit.priors, **options)
+    except KeyboardInterrupt as interrupt:
+        kept = f"; {fit.count} simulations are kept, the same again goes on" if store is not None else ""
+        raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
+    return fit.tuned(found.x, found.fun, found.jac)
+
+
+def _simulated(
+    path: Path, release: Release, dt: float, names: tuple[str, ...], values: tuple[float, ...]
+) -> dict[str, np.ndarray | float]:
+    """Tips (k, 3) [m] with these values of the named parameters, their derivatives (k, 3, p), the coordinates (k, a)
+    of released cables, and processor time."""
+    begun = time.process_time()
+    experiment = (moved_twin if FRICTION in names else released_twin)(path, release, dt)
+    experiment.set(dict(zip(names, values, strict=True)))
+    tips, slopes = experiment.positions_and_slopes(list(names))
+    found = {"tips": tips[:, 0], "slopes": slopes[:, 0], "seconds": time.process_time() - begun}
+    return found if FRICTION in names else found | {"coordinates": experiment.coordinates}
 
 
 class _Fit:
     """Differences of a release and what is known beforehand, as functions of ln(θ/θ₀)."""
 
-    def __init__(self, experiment: Experiment, first: Mapping[str, float], say: Say | None, most: int):
-        self.history: list[float] = []
-        self._experiment, self._first, self._say, self._most = experiment, dict(first), say, most
+    def __init__(
+        self,
+        work: Callable[[tuple[float, ...]], dict[str, Any]],
+        release: Release,
+        dt: float,
+        first: Mapping[str, float],
+        say: Say | None,
+        most: int,
+        store: Path | None,
+        actuators: list[str],
+    ):
+        """`work`: simulates values of the parameters. `first`: those at 0. `most`: simulations. `actuators`: names."""
+        self._release, self._dt, self._first, self._say, self._most = release, dt, dict(first), say, most
+        self._work, self._store, self._actuators = work, store, actuators
+        self._measured, self._seen = release.at_steps(dt)[:, 0], release.seen_at_steps(dt)
+        self._history: list[float] = []
+        self._seconds, self._begun = 0.0, time.monotonic()
+        self._newest: dict[tuple[float, ...], dict[str, Any]] = {}
         self.priors = np.array([PRIOR[name] for name in first])
 
-    def values(self, logarithms: np.ndarray) -> dict[str, float]:
-        return {
-            name: float(value * np.exp(log)) for (name, value), log in zip(self._first.items(), logarithms, strict=True)
-        }
+    @property
+    def count(self) -> int:
+        """Of simulations."""
+        return len(self._history)
 
     def residuals(self, logarithms: np.ndarray) -> np.ndarray:
         """In standard deviations."""
-        values = self.values(logarithms)
-        self._experiment.set(values)
-        tips, slopes = self._experiment.positions_and_slopes(list(values))
-        measured = self._experiment.measured
-        by_logarithms = slopes.reshape(-1, len(values)) * np.array(list(values.values()))
+        values = self._values(logarithms)
+        (found,) = compute_all(self._work, [values], Workers(), self._store, sources=True)
+        self._newest[values] = found
+        by_logarithms = found["slopes"][self._seen].reshape(-1, len(values)) * np.array(values)
         self._jacobian = np.vstack([by_logarithms / NOISE, np.diag(1.0 / self.priors)])
-        self.history.append(total_error(tips[:, 0], measured[:, 0]))
-        if FRICTION in values and len(self.history) == 1:
+        self._history.append(total_error(found["tips"][self._seen], self._measured[self._seen]))
+        self._seconds += float(found["seconds"])
+        if len(self._history) == 1:
             self._check_seen()
-        if self._say is not None:
-            self._say(f"simulation {len(self.history)} of at most {self._most}: e_total {self.history[-1]:.4g} mm³")
-        return np.concatenate([(tips - measured).ravel() / NOISE, logarithms / self.priors])
-
-    def _check_seen(self) -> None:
-        """Refuse a recording that says nothing of friction.
-
-        Raises:
-            RecordingError: it does not.
-        """
-        place = list(self._first).index(FRICTION)
-        spread = np.sqrt(np.linalg.inv(self._jacobian.T @ self._jacobian)[place, place])
-        if spread > SEEN:
-            moved = 1e3 * NOISE * np.abs(self._jacobian[: -len(self._first), place]).max()
-            raise RecordingError(
-                f"the cables' friction is not seen in it: twice as much moves the tip by {np.log(2.0) * moved:.2g} mm; "
-                "let winches bend the robot to and fro with taut cables, or leave friction out"
-            )
+        self._tell()
+        apart = (found["tips"] - self._measured)[self._seen]
+        return np.concatenate([apart.ravel() / NOISE, logarithms / self.priors])
 
     def jacobian(self, _: np.ndarray) -> np.ndarray:
         """Where the residuals were last asked for, which is where a trust region asks for it."""
         return self._jacobian
+
+    def tuned(self, logarithms: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray) -> Tuned:
+        """What least squares found there.
+
+        Raises:
+            RecordingError: it cannot be.
+        """
+        values = self._values(logarithms)
+        found, count = self._newest[values], len(values)
+        apart = NOISE * residuals[:-count].reshape(-1, 3)
+        distance = float(np.sqrt((apart**2).sum(axis=1).mean()))
+        moved = float(np.linalg.norm((self._measured - self._release.tips[0])[self._seen], axis=1).max())
+        if "coordinates" in found:
+            check_slack(self._release, self._dt, found["coordinates"], self._actuators)
+        if distance > MISFIT * moved + 3.0 * NOISE:
+            raise RecordingError(
+                f"no twin of this description moves as was recorded: after {len(self._history)} simulations the tips "
+                f"are {1e3 * distance:.3g} mm apart, rms, while the robot's moved by {1e3 * moved:.3g} mm: another "
+                "robot, a base that moved, cables that were taut?"
+            )
+        scatter = max(1.0, float((residuals[:-count] ** 2).mean()))
+        information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(self.priors**-2.0)
+        spread = np.sqrt(np.diag(np.linalg.inv(information)))
+        return Tuned(
+            dict(zip(self._first, values, strict=True)),
+            dict(zip(self._first, spread.tolist(), strict=True)),
+            total_error(found["tips"][self._seen], self._measured[self._seen]),
+            self._history,
+            self._seconds,
+            found["tips"],
+            distance,
+            tuple(self._remarks()),
+        )
+
+    def _values(self, logarithms: np.ndarray) -> tuple[float, ...]:
+        return tuple(float(first * np.exp(log)) for first, log in zip(self._first.values(), logarithms, strict=True))
+
+    def _check_seen(self) -> None:
+        """Refuse a recording that says nothing of what is looked for.
+
+        Raises:
+            RecordingError: it does not.
+        """
+        sought = FRICTION if FRICTION in self._first else "young_modulus"
+        place = list(self._first).index(sought)
+        spread = np.sqrt(np.linalg.inv(self._jacobian.T @ self._jacobian)[place, place])
+        if spread > SEEN:
+            moved = 1e3 * NOISE * np.abs(self._jacobian[: -len(self._first), place]).max()
+            raise RecordingError(UNSEEN[sought].format(np.log(2.0) * moved))
+
+    def _tell(self) -> None:
+        if self._say is None:
+            return
+        done = len(self._history)
+        left = (time.monotonic() - self._begun) / done * (self._most - done)
+        self._say(
+            f"simulation {done} of at most {self._most}: e_total {self._history[-1]:.4g} mm³, at most {time_left(left)}"
+        )
+
+    def _remarks(self) -> list[str]:
+        """What who takes the values should know."""
+        remarks, lost = [], int((~self._seen).sum())
+        if lost:
+            remarks.append(f"the tip was not seen at {lost} of {len(self._seen)} steps: they were left out")
+        if self._release.wound is None:
+            remarks.append("no cables/state in the recording: taut cables would have been taken for a larger E")
+        return remarks

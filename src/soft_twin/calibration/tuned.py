@@ -5,8 +5,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.errors import InputError
+
 DT = 0.02  # [s] of a simulation's steps
 SIMULATIONS = 8  # at most
+STEPS = (1e-4, 1.0)  # [s] of a simulation
+
+
+def check_options(dt: float, simulations: int = 1) -> None:
+    """Refuse what no search can be asked for.
+
+    Raises:
+        InputError: steps that are too short or too long, fewer simulations than one.
+    """
+    if not STEPS[0] <= dt <= STEPS[1]:
+        raise InputError(f"steps of {dt:g} s: expected {STEPS[0]:g} to {STEPS[1]:g} s")
+    if simulations < 1:
+        raise InputError(f"simulations: {simulations}, expected 1 or more")
 
 
 @dataclass(frozen=True)
@@ -20,6 +35,8 @@ class Tuned:
         history: e_total after each simulation.
         seconds: processor time.
         tips: (k, 3) of the twin with these values [m].
+        distance: rms, of the tips of twin and recording [m].
+        remarks: what who takes the values should know.
     """
 
     values: dict[str, float]
@@ -28,11 +45,15 @@ class Tuned:
     history: list[float]
     seconds: float
     tips: np.ndarray = field(repr=False)
+    distance: float = np.nan
+    remarks: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         """With what stands in the description then."""
         values = self.values
-        told = f"e_total {self.error:.4g} mm³ after {len(self.history)} simulations; in the description's"
+        told = "".join(f"note: {remark}\n" for remark in self.remarks)
+        told += f"e_total {self.error:.4g} mm³, tips {1e3 * self.distance:.2g} mm apart (rms), after "
+        told += f"{len(self.history)} simulations; in the description's"
         spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
         if "cable_friction" in values:
             rubs = f"cable_friction: {values['cable_friction']:.4g}  # {spread['cable_friction']}"

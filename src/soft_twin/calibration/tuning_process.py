@@ -8,9 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned
+from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import DeviceError, SoftTwinError
 
 NICENESS = 5  # at least: less than the share of who asks for it, who may have to be in time
@@ -47,7 +45,12 @@ class TuningProcess:
         simulations: int = SIMULATIONS,
         friction: bool = False,
     ) -> None:
-        """`robot`: its description. The others: those of `read_release` and `tune`."""
+        """`robot`: its description. The others: those of `read_release` and `tune`.
+
+        Raises:
+            InputError: steps or a number of simulations that make no sense.
+        """
+        check_options(dt, simulations)
         self.stage, self.progress = READING, 0.0
         self._simulations, self._told = simulations, 0
         self._ended: Found | SoftTwinError | None = None
@@ -92,14 +95,14 @@ def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, opti
     """What the child does."""
     from soft_twin.calibration.release import read_release
     from soft_twin.calibration.tune import tune
+    from soft_twin.robots import load_robot
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:
-        release = read_release(recording, namespace)
+        release = read_release(recording, namespace, load_robot(str(robot)).name)
         tuned = tune(robot, release, say=pipe.send, **options)
-        apart = np.linalg.norm(tuned.tips - release.at_steps(options["dt"])[:, 0], axis=1)
-        pipe.send(Found(tuned, float(np.sqrt((apart**2).mean()))))
+        pipe.send(Found(tuned, tuned.distance))
     except SoftTwinError as error:
         pipe.send(error)
     except (BrokenPipeError, ConnectionError):

@@ -159,8 +159,8 @@ class Cables(Part):
 class Target(Part):
     """Where the tip should be when nobody says anything else."""
 
-    tip: Annotated[tuple[float, float, float], Several(Number(-200.0, 200.0, "m"), 3, 3)] = Field(
-        description="x, y, z in base_link, each within ± the body's length"
+    tip: Annotated[tuple[float, float, float], Several(Number(-200.0, 200.0, "m"), 3, 3)] | None = Field(
+        default=None, description="x, y, z in base_link, each within ± the body's length; without it straight ahead"
     )
 
 
@@ -175,7 +175,7 @@ class CableTube(Part):
     winches: Winches
     imu: Imu
     obstacles: tuple[AnyObstacle, ...] = Field(default=(), max_length=20, description="what the body may press on")
-    target: Target
+    target: Target = Field(default=Target(), description="of the tip")
     emulated: Emulated
 
     @model_validator(mode="after")
@@ -185,7 +185,7 @@ class CableTube(Part):
         longest = LONGEST_PULL * self.body.length
         for end in self.cables.displacement:
             in_limits(end, -longest, longest, "cables", "displacement")
-        for coordinate in self.target.tip:
+        for coordinate in self.target.tip or ():
             in_limits(coordinate, -self.body.length, self.body.length, "target", "tip")
         self.winches.check_pull(self.cables.tension[1], "cables.tension")
         self.winches.check_rate(self.cables.rate, "cables", "rate")

@@ -28,7 +28,7 @@ def long_form(tube: "CableTube") -> dict[str, Any]:
         "imus": [{"name": "base", "mounting_rpy_deg": list(tube.imu.mounting_rpy_deg)}],
         **_obstacles(tube),
         "frames": {"tip": {"section": body.length}},
-        "target": {"tip": list(tube.target.tip)},
+        "target": {"tip": list(tube.target.tip or (0.0, 0.0, body.length))},
         "posture": "arc",
         "emulated": {**dict(tube.emulated), **own},
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from soft_twin.descriptions.long_form import EMULATED_MESH
 from soft_twin.errors import UsageError
 from soft_twin.robots.fem_robot import FemRobot
 
@@ -61,7 +62,8 @@ class CableTube(FemRobot):
         """The robot's mechanics: body, weight and cables; choices as in `build_twin`."""
         from soft_twin.robots.fem_models import FemBuilder
 
-        chosen = None if mesh is element is None else self.build_mesh(mesh, element)
+        swept = self.body.meshes[self.body.mesh].file is None
+        chosen = None if swept and mesh is element is None else self.build_mesh(mesh, element)
         return FemBuilder(self, mesh=chosen, law=material).model()
 
     def build_emulated_model(self, mesh: str | None = None) -> "Model":
@@ -69,7 +71,9 @@ class CableTube(FemRobot):
         density, cables that rub. `mesh`: another one by its name in the description."""
         from soft_twin.robots.fem_models import FemBuilder
 
-        return FemBuilder(self, emulated=True, mesh=None if mesh is None else self.build_mesh(mesh)).model()
+        name = mesh or (EMULATED_MESH if EMULATED_MESH in self.body.meshes else self.body.mesh)
+        chosen = None if mesh is None and self.body.meshes[name].file is None else self.build_mesh(name)
+        return FemBuilder(self, emulated=True, mesh=chosen).model()
 
     def build_mesh(self, mesh=None, element: str | None = None) -> "Mesh":
         """A mesh by its name in the description, a file's path, or from (nodes, cells); the description's by default.

@@ -31,12 +31,21 @@ def build_mesh(source: "descriptions.MeshSource", folder: Path) -> Mesh:
     for key, build in _GENERATORS.items():
         if getattr(source, key) is not None:
             return build(getattr(source, key), folder)
-    path = folder / source.file
-    if not path.exists() and (common := resources.folder("meshes") / source.file).exists():
+    mesh = read_source(source.file, source.element, folder)
+    check_unit(mesh, np.array(source.size), source.file)
+    return mesh
+
+
+def read_source(file: str, element: str | None, folder: Path) -> Mesh:
+    """The mesh in a file beside a description in a folder, or among the package's.
+
+    Raises:
+        MeshError: it is missing or broken.
+    """
+    path = folder / file
+    if not path.exists() and (common := resources.folder("meshes") / file).exists():
         path = common
-    mesh = read_mesh(path, None if source.element is None else element_named(source.element))
-    check_unit(mesh, np.array(source.size), str(path))
-    return with_surfaces(mesh)
+    return with_surfaces(read_mesh(path, None if element is None else element_named(element)))
 
 
 def with_surfaces(mesh: Mesh) -> Mesh:

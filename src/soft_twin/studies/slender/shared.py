@@ -70,7 +70,7 @@ def tuned_twin(folder: Path, real: CableTube) -> tuple[CableTube, dict[str, floa
     store.mkdir(parents=True, exist_ok=True)
     twin = variant(folder, "slender", {})
     texts = twin.path.read_text(encoding="utf-8"), real.path.read_text(encoding="utf-8")
-    (found,) = compute_all(partial(_tune, str(store)), [texts], Workers(), store)
+    (found,) = compute_all(partial(_tune, str(store)), [texts], Workers(), store, sources=True)
     values = {name: float(value) for name, value in found.items()}
     return variant(folder, "slender", tuned_values(values)), values
 

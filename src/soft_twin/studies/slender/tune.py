@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.interpolate import RectBivariateSpline
 
-from soft_twin.calibration.release import Release, read_release, released_twin
+from soft_twin.calibration.release import Release, read_release
+from soft_twin.calibration.released import released_twin
 from soft_twin.calibration.tune import Grid, search_grid, tune
 from soft_twin.calibration.tuned import DT, Tuned
 from soft_twin.emulation.plant import Plant

@@ -1,0 +1,116 @@
+"""The twin that is let go as was recorded, and whether what it found can be.
+
+Cables are slack. E and ρ are seen in their ratio alone: both scale all forces. What is known of ρ, by weighing, says E.
+A cable that was taut in the recording stiffens the robot, and would be taken for a larger E.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soft_twin.calibration.experiments import Released
+from soft_twin.calibration.markers import Markers
+from soft_twin.calibration.release import Release
+from soft_twin.errors import RecordingError, UsageError
+from soft_twin.mechanics.loads import Gravity
+from soft_twin.mesh.mesh import Mesh
+from soft_twin.robots import load_robot
+from soft_twin.robots.base import DrivenRobot
+from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
+
+if TYPE_CHECKING:
+    from soft_twin.solvers.time.integrators import BackwardEuler
+
+SOON = 0.1  # [s] after the release the tip is seen
+ASIDE = 0.05  # of the body's length: how far from the twin's tip the robot's may begin
+TAUT = 1e-4  # [m] that homed winches are off by
+SPARE = 3.0  # of the stretch of cables that a twin too stiff has, for a rule of thumb
+
+
+def released_twin(path: Path, release: Release, dt: float) -> Released:
+    """The twin of a description that is let go as was recorded; parameters `young_modulus`, `density`, `mass_damping`,
+    `stiffness_damping`.
+
+    Raises:
+        UsageError: the robot is not a body of one material.
+        RecordingError: the recorded tip does not begin where the twin's does.
+    """
+    integrator, parameters, values = _built(path, path.read_bytes(), dt)
+    model = integrator.model
+    next(force for force in model.forces if isinstance(force, Gravity)).vector = release.gravity
+    twin = Released(integrator, tip_of(model.body.mesh, release), release.at_steps(dt), parameters)
+    twin.set(values)
+    return twin
+
+
+def tip_of(mesh: Mesh, release: Release) -> Markers:
+    """The centre of the section at the end of a body along +z.
+
+    Raises:
+        RecordingError: a release begins elsewhere.
+    """
+    (*_, low), (*_, high) = mesh.bounds
+    tip, length = Markers.of_section(mesh, float(high)), float(high - low)
+    if release.times[0] > SOON:
+        raise RecordingError(
+            f"the tip is seen {release.times[0]:.2g} s after the release for the first time, expected within {SOON:g} s"
+        )
+    aside = float(np.linalg.norm(release.tips[0] - tip.rest[0]))
+    if aside > ASIDE * length:
+        raise RecordingError(
+            f"the tip begins at {_mm(release.tips[0])} mm, {1e3 * aside:.3g} mm from the twin's at {_mm(tip.rest[0])}: "
+            "another robot, frame or unit, or it was not held straight?"
+        )
+    return tip
+
+
+def check_slack(release: Release, dt: float, coordinates: np.ndarray, names: list[str]) -> None:
+    """Refuse a recording in which winches held cables that a body which moves as it did would have stretched.
+
+    Args:
+        release: what was recorded.
+        dt: of the twin's steps [s].
+        coordinates: (k, a) of the twin's actuators at their ends, without effort.
+        names: (a,) of these.
+
+    Raises:
+        RecordingError: they did.
+    """
+    cables = [place for place, name in enumerate(names) if name in (release.wound or {})]
+    if not cables:
+        return
+    free, held = coordinates[:, cables], [names[place] for place in cables]
+    pulled = (release.wound_at_steps(dt, held) - free).max(axis=0)
+    worst = int(np.argmax(pulled))
+    if pulled[worst] > TAUT:
+        raise RecordingError(
+            f"{held[worst]} was taut in it, with its winch at {1e3 * release.wound[held[worst]].mean():.3g} mm in "
+            f"cables/state: all cables must be let out by {-SPARE * 1e3 * free.min():.2g} mm or more before a release"
+        )
+
+
+@cache
+def _built(path: Path, _: bytes, dt: float) -> tuple["BackwardEuler", dict[str, Parameter], dict[str, float]]:
+    """The twin in motion, its parameters, and their values in the description, which has this content."""
+    robot = load_robot(str(path))
+    if not isinstance(robot, DrivenRobot):
+        raise UsageError(f"'{robot.name}' is no body that could be released")
+    integrator = robot.build_dynamics(dt)
+    model = integrator.model
+    materials = {id(part.material): part.material for part in model.body.parts}
+    if len(materials) != 1:
+        raise UsageError(f"'{robot.name}' is of {len(materials)} materials: a release does not tell them apart")
+    (material,) = materials.values()
+    parameters: dict[str, Parameter] = {
+        "young_modulus": Elastic(material, "young_modulus"),
+        "density": Density(model, material),
+        "mass_damping": Attribute(integrator, "mass_damping"),
+        "stiffness_damping": Attribute(integrator, "stiffness_damping"),
+    }
+    return integrator, parameters, {name: each.value for name, each in parameters.items()}
+
+
+def _mm(point: np.ndarray) -> str:
+    return "(" + ", ".join(f"{1e3 * value:.4g}" for value in point) + ")"

@@ -1,0 +1,163 @@
+"""Recordings of releases: what is read of them, and each kind that is none is told in one line."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from known_release import DT, GRAVITY, STEPS, TRUTH, UP
+
+from soft_twin.app.cli import main
+from soft_twin.calibration.release import Release, read_release
+from soft_twin.calibration.released import check_slack, released_twin
+from soft_twin.calibration.tune import tune
+from soft_twin.errors import InputError, RecordingError
+from soft_twin.recording.simulated import SimulatedRecording
+
+RATIO = TRUTH["young_modulus"] / TRUTH["density"]
+
+
+def ratio(tuned):
+    return tuned.values["young_modulus"] / tuned.values["density"]
+
+
+def test_gravity_is_what_was_measured_after_the_release(robot, release, tmp_path):
+    path = tmp_path / "laid_down.mcap"
+    with SimulatedRecording(path, robot) as recording:
+        for step in range(30):
+            recording.vector("gravity", 0.1 * step, np.array([0.0, 0.0, -9.81]))
+            recording.pose("tip/pose", 0.1 * step, release.tips[0], UP)
+        recording.text("run/phase", 3.0, "released")
+        for when, tip in zip(release.times, release.tips, strict=True):
+            recording.vector("gravity", 3.0 + when, GRAVITY)
+            recording.pose("tip/pose", 3.0 + when, tip, UP)
+    np.testing.assert_allclose(read_release(path, "slender").gravity, GRAVITY, atol=1e-12)
+
+
+def test_a_base_that_turns_is_refused(record):
+    def turning(when):
+        return 9.81 * np.array([0.0, -np.cos(0.2 * when), np.sin(0.2 * when)])
+
+    with pytest.raises(RecordingError, match=r"gravity turns by 5\.7\d° from its mean after the release"):
+        read_release(record(gravity=turning), "slender")
+
+
+def test_gravity_in_other_units_or_none_is_refused(record):
+    with pytest.raises(RecordingError, match="gravity of 1 m/s², expected 9.81"):
+        read_release(record(gravity=GRAVITY / 9.81), "slender")
+    with pytest.raises(RecordingError, match="gravity that is no number"):
+        read_release(record(gravity=np.nan * GRAVITY), "slender")
+
+
+def test_another_frame_is_refused_whoever_says_it(record, monkeypatch):
+    path = record()
+    assert read_release(path, "slender").times[-1] == pytest.approx(1.0)
+    header = SimpleNamespace(frame_id="tracker")
+    told = [SimpleNamespace(topic="/slender/tip/pose", data=SimpleNamespace(header=header))]
+    monkeypatch.setattr("soft_twin.calibration.release.read_messages", lambda path, topics: told)
+    with pytest.raises(RecordingError, match="/slender/tip/pose in frame 'tracker', expected 'base_link'"):
+        read_release(path, "slender")
+    header.frame_id = "left/base_link"
+    with pytest.raises(RecordingError, match="in frame 'left/base_link'"):
+        read_release(path, "slender")
+
+
+def test_a_recording_that_says_it_is_of_another_robot_is_refused(record):
+    with pytest.raises(RecordingError, match="recorded of 'slender', not of 'finger'"):
+        read_release(record(), "slender", "finger")
+
+
+@pytest.mark.parametrize(
+    ("tips", "says"),
+    [
+        (lambda tips: 1e3 * tips, r"begins at \(0, 0, 1e\+05\) mm"),
+        (lambda tips: tips + [0.05, 0.0, 0.0], r"50 mm from the twin's"),
+        (lambda tips: tips * [1.0, 1.0, 1.3], r"30 mm from the twin's .* another robot, frame or unit"),
+    ],
+    ids=["millimetres", "frame", "longer robot"],
+)
+def test_a_tip_that_begins_elsewhere_than_the_twins_is_refused(robot, release, tips, says):
+    with pytest.raises(RecordingError, match=says):
+        tune(robot.path, replace(release, tips=tips(release.tips)), dt=DT, simulations=1)
+
+
+def test_a_tip_that_is_seen_too_late_is_refused(robot, release):
+    late = Release(release.times[3:], release.tips[3:], GRAVITY)
+    with pytest.raises(RecordingError, match=r"seen 0\.3 s after the release for the first time"):
+        tune(robot.path, late, dt=DT, simulations=1)
+
+
+def test_where_the_tracker_lost_the_tip_nothing_is_put_in_its_place(robot, release):
+    twin = released_twin(robot.path, replace(release, times=np.linspace(0.0, 1.0, 11)), 0.05)
+    twin.set(TRUTH)
+    times = 0.05 * np.arange(21)
+    tips = np.vstack([release.tips[:1], twin.positions()[:, 0]])
+    lost = (times > 0.12) & (times < 0.43)
+    seen = Release(times[~lost], tips[~lost], GRAVITY)
+    assert list(np.flatnonzero(~seen.seen_at_steps(0.05))) == [2, 3, 4, 5, 6, 7, 8]
+    found = tune(robot.path, seen, TRUTH | {"stiffness_damping": 0.4}, 0.05, simulations=3)
+    assert ratio(found) == pytest.approx(RATIO, rel=2e-3)
+    assert found.values["stiffness_damping"] == pytest.approx(TRUTH["stiffness_damping"], rel=5e-3)
+    assert found.distance < 2e-5 and "not seen at 7 of 20 steps" in found.remarks[0]
+
+
+def test_poses_that_are_no_numbers_are_a_loss_of_the_tracker(record, release):
+    tips = release.tips.copy()
+    tips[4] = np.nan
+    seen = read_release(record(tips=tips), "slender")
+    assert len(seen.times) == STEPS and np.isfinite(seen.tips).all()
+
+
+def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
+    names, rows = robot.cable_names, np.ones(STEPS + 1)
+    home, out = (replace(release, wound=dict.fromkeys(names, each * rows)) for each in (0.0, -0.002))
+    with pytest.raises(RecordingError, match="cable_1 was taut in it, with its winch at 0 mm"):
+        tune(robot.path, home, dt=DT, simulations=1)
+    twin = released_twin(robot.path, release, DT)
+    twin.set(TRUTH)
+    twin.positions()
+    check_slack(out, DT, twin.coordinates, names)
+    assert 1.0 < -1e3 * twin.coordinates.min() < 1.3  # mm
+    assert "no cables/state" in found.remarks[-1]
+
+
+def test_a_motion_that_no_twin_does_is_refused(robot, release):
+    aside = release.tips.copy()
+    aside[5:, 0] += 0.03
+    with pytest.raises(RecordingError, match="no twin of this description moves as was recorded: after 2 simulations"):
+        tune(robot.path, replace(release, tips=aside), TRUTH, DT, simulations=2)
+
+
+def test_a_robot_that_stands_says_nothing_of_its_modulus(robot, release):
+    still = np.tile(release.tips[:1], (STEPS + 1, 1))
+    with pytest.raises(RecordingError, match="Young's modulus is not seen in it: .* lay the robot down"):
+        tune(robot.path, Release(release.times, still, np.array([0.0, 0.0, -9.81])), dt=DT)
+
+
+def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(robot, release, found):
+    rng = np.random.default_rng(0)
+    noisy = replace(release, tips=release.tips + rng.normal(0.0, 1e-3, release.tips.shape))
+    rough = tune(robot.path, noisy, TRUTH, DT, simulations=3)
+    grown = rough.uncertainties["stiffness_damping"] / found.uncertainties["stiffness_damping"]
+    assert 3.0 < grown < 7.0  # 1 mm of noise beside 0.2 mm
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--simulations", "0"], "simulations: 0, expected 1 or more"),
+        (["--simulations", "-3"], "simulations: -3, expected 1 or more"),
+        (["--dt", "5"], "steps of 5 s: expected 0.0001 to 1 s"),
+        (["--dt", "nan"], "steps of nan s"),
+        (["--dt", "0.4"], "seen at 2 ends of steps of 0.4 s: expected 4 or more"),
+    ],
+)
+def test_what_nobody_can_search_with_is_told_in_one_line(record, tmp_path, capsys, options, says):
+    assert main(["calibrate", "slender", str(record()), "--out", str(tmp_path / "out"), *options]) == 2
+    told = capsys.readouterr().err.strip()
+    assert says in told and "\n" not in told
+
+
+def test_a_search_is_asked_for_something_that_can_be(robot, release):
+    with pytest.raises(InputError, match="simulations: 0"):
+        tune(robot.path, release, simulations=0)
