@@ -2,6 +2,7 @@
 overtaken and ended, and always say how they ended."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +38,8 @@ class Errands(ABC):
         node.create_steady_timer(LOOK_PERIOD, self._look)
 
     @abstractmethod
-    def begin(self, name: str, request: Any) -> None:
-        """Begin what an action's goal asks for.
+    def begin(self, name: str, request: Any) -> Awaitable[None] | None:
+        """Begin what an action's goal asks for; what takes time is awaited.
 
         Raises:
             SoftTwinError: it cannot be, and why.
@@ -71,7 +72,8 @@ class Errands(ABC):
         async def execute(goal):
             result = kind.Result()
             try:
-                self.begin(name, goal.request)
+                if (beginning := self.begin(name, goal.request)) is not None:
+                    await beginning
             except SoftTwinError as error:
                 goal.abort()
                 result.message = str(error)

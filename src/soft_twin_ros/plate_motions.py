@@ -8,11 +8,12 @@ from soft_twin_msgs.action import MoveTo
 
 from soft_twin.errors import InputError
 from soft_twin.inverse.plate_holder import Held, PlateHolder
-from soft_twin.twins.constant_curvature.orientation import axis_at, axis_of, pitch_roll_of
+from soft_twin.twins.plate_orientation import axis_at, axis_of, pitch_roll_of
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
 from soft_twin_ros.errands import Errands
 from soft_twin_ros.node import RobotNode
+from soft_twin_ros.plate_targets import PlateTargets
 
 SETTLING = 2.0  # [s] after the ramp's end in which the target must be reached
 ALIGNED = np.radians(0.5)
@@ -44,10 +45,10 @@ def miss(held: Held, target: tuple[float, float]) -> float:
 class PlateMotions(Errands):
     """See the module's docstring. A stop of the drivers ends what runs; nothing begins until it is cleared."""
 
-    def __init__(self, node: RobotNode, holder: PlateHolder, frame: str):
+    def __init__(self, node: RobotNode, holder: PlateHolder, targets: PlateTargets, frame: str):
         """`frame`: of targets."""
         super().__init__(node, {"move_to": MoveTo})
-        self._holder, self._frame = holder, frame
+        self._holder, self._targets, self._frame = holder, targets, frame
         self._held: Held | None = None
         self._heard, self._arrived = -np.inf, 0.0
         self._duration = self._progress = 0.0
@@ -60,7 +61,7 @@ class PlateMotions(Errands):
         if self._progress >= 1.0:
             self._arrived += dt
 
-    def begin(self, name: str, request: MoveTo.Goal) -> None:
+    async def begin(self, name: str, request: MoveTo.Goal) -> None:
         self._stops.refuse_if_stopped()
         if self._silent():
             raise InputError("nothing is measured: see the diagnostics for why")
@@ -70,7 +71,7 @@ class PlateMotions(Errands):
             raise InputError("move_to: speed [m/s] and tolerance [m] are of positions: give a duration, or nothing")
         if not request.use_orientation or request.frame not in ("", "tip"):
             raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
-        self._holder.controller.aim(*target_tilt(request.target, self._frame), request.duration)
+        await self._targets.aim(target_tilt(request.target, self._frame), request.duration)
         self._arrived, self._duration, self._progress = 0.0, request.duration, 0.0
 
     def ending(self) -> tuple[bool, str] | None:
@@ -82,10 +83,11 @@ class PlateMotions(Errands):
             return None
         if self._held.open_because:
             return True, f"steered, and not held by what is seen: {self._held.open_because}"
-        away = self._miss()
+        away, beyond = self._miss(), self._targets.now.beyond
+        told = f"{np.degrees(away):.2f} deg from " + (f"the nearest: {beyond}" if beyond else "the target")
         if away <= ALIGNED:
-            return True, f"{np.degrees(away):.2f} deg from the target"
-        return (False, f"{np.degrees(away):.2f} deg from the target") if self._arrived > SETTLING else None
+            return True, told
+        return (False, told) if self._arrived > SETTLING else None
 
     def cancel(self) -> str:
         pitch, roll = pitch_roll_of(axis_at(self._holder.controller.expected))
@@ -101,7 +103,8 @@ class PlateMotions(Errands):
         if held is not None and held.sight is not None:
             message.reached = to_pose(np.full(3, np.nan), tilted(held.sight.bend))
         if isinstance(message, MoveTo.Result):
-            message.orientation_error = float("nan") if held is None else self._miss()
+            message.orientation_error = float("nan") if held is None else miss(held, self._targets.now.asked)
+            message.active_limits = [] if held is None else list(held.tick.active_limits)
         return message
 
     def _miss(self) -> float:

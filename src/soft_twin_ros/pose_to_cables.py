@@ -11,6 +11,7 @@ and the driver's watchdog acts.
 
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,9 @@ from visualization_msgs.msg import Marker
 from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import STATIONS
-from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
+from soft_twin.inverse.plate_answer import PlateAnswer, answer
 from soft_twin.inverse.plate_holder import Held
 from soft_twin.inverse.plate_rest import Measured, straight_rest
 from soft_twin.robots.alignment_file import read_alignment, write_alignment
@@ -37,7 +39,8 @@ from soft_twin.robots.links import plate_link
 from soft_twin.robots.plate_models import PLATE_MODELS
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.twins.base import Twin
-from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.plate_model import PlateModel, apart
 from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker
 from soft_twin_ros.conversions import (
@@ -55,6 +58,7 @@ from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.plate_motions import PlateMotions, miss, target_tilt, tilted
+from soft_twin_ros.plate_targets import Aimed, PlateTargets
 from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.robot_frames import RobotFrames
 
@@ -73,6 +77,11 @@ class Parameters(ManagedParameters):
     compensate: bool = parameter(True, "hold the target; false: the cables are free", settable=True)
     ramp: float = parameter(
         0.0, "how long a target of the topic takes; 0: as its rate allows", "s", 0.0, 600.0, settable=True
+    )
+    go_to_nearest: bool = parameter(
+        False,
+        "a target out of reach: true: the nearest is held; false: it is refused, the nearest named",
+        settable=True,
     )
     pitch_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
@@ -99,9 +108,9 @@ class PoseToCables(ManagedNode):
             self._holder = self.robot.build_plate_holder(self.parameters.model)
             self._controller = self._holder.controller
             self._warm_up()
+            first = self._first_target()
         self._models: dict[str, PlateModel] = {self.parameters.model: self._controller.model}
-        self._asked_model: FemPlate | None = None
-        self._controller.aim(*np.radians([self.parameters.pitch_deg, self.parameters.roll_deg]))
+        self._asked_models: dict[str, PlateModel] = {}
         self._holder.closed = self.parameters.closed
         if self.parameters.alignment and Path(self.parameters.alignment).is_file():
             self._holder.adopt(read_alignment(self.parameters.alignment))
@@ -119,7 +128,8 @@ class PoseToCables(ManagedNode):
         self._marker = BodyMarker(self.base_frame, twin.surface)
         self._heights = np.linspace(0.0, twin.length, STATIONS)
         self._frames = RobotFrames(self, build_skeleton(self.robot, twin.model))
-        self._motions = PlateMotions(self, self._holder, self.base_frame)
+        self._targets = PlateTargets(self, self._holder, first, lambda: self._motions.end(False, OVERTAKEN))
+        self._motions = PlateMotions(self, self._holder, self._targets, self.base_frame)
         self._offer_all()
         self.listen(JointState, "cables/state", self._take_cables, NEWEST)
         self.listen(PoseStamped, "target", self._take_target, COMMAND)
@@ -142,28 +152,34 @@ class PoseToCables(ManagedNode):
         held = self._held
         if held.open_because and self.parameters.closed:
             return Health(WARN, f"open loop: {held.open_because}", values)
-        if not held.tick.reachable:
-            return Health(WARN, "out of the model's reach: the last command is held", values)
+        if held.tick.holding:
+            return Health(WARN, "the model has no answer: the last command is held", values)
+        if self._targets.refusal:
+            return Health(WARN, f"target refused, the last one is held: {self._targets.refusal}", values)
+        if beyond := self._targets.now.beyond:
+            return Health(WARN, f"{beyond}, and held", values)
         if stops := self._twin_now().stops:
             return Health(WARN, f"the plate is at its stops: {', '.join(stops)}", values)
+        limits = ", ".join(held.tick.active_limits)
+        if not held.tick.reachable:
+            return Health(WARN, f"limits keep the plate from where it should be: {limits}", values)
         if held.tick.at_largest:
             return Health(
                 WARN, "the plate does not come to where it should be: at a stop, or far from its model", values
             )
-        if held.tick.limited.any():
-            names = [name for name, limited in zip(self.robot.cable_names, held.tick.limited, strict=True) if limited]
-            return Health(OK, f"limits of displacement or rate bind: {', '.join(names)}", values)
+        if limits:
+            return Health(OK, f"limits bind: {limits}", values)
         return Health(OK, "open loop, as it was asked for" if held.open_because else "closed loop", values)
 
     def _values(self) -> dict:
         values = {f"refused_{reason}": count for reason, count in (self._base.refused + self._plate.refused).items()}
         values |= {"model": self._wanted, "tick_ms": 1e3 * self._duration}
-        if self._refusal:
-            values["refusal"] = self._refusal
+        if refusal := self._refusal or self._targets.refusal:
+            values["refusal"] = refusal
         if rests := self._holder.alignment.rests:
             values |= {"alignment_deg": float(np.degrees(self._holder.alignment.apart)), "alignment_rests": len(rests)}
         if (held := self._held) is not None:
-            error = np.degrees(miss(held, self._controller.target))
+            error = np.degrees(miss(held, self._targets.now.asked))
             values |= {"error_deg": float(error), "progress": held.tick.progress}
             values["correction_deg"] = float(np.degrees(np.hypot(*held.tick.correction)))
             if held.payload is not None:
@@ -198,12 +214,13 @@ class PoseToCables(ManagedNode):
     def adopt(self, old: Parameters, new: Parameters) -> None:
         if new.model not in PLATE_MODELS:
             raise InputError(f"model '{new.model}': there are {', '.join(PLATE_MODELS)}")
-        self._holder.closed = new.closed
+        self._holder.closed, self._holder.goes_to_nearest = new.closed, new.go_to_nearest
+        if new.model == self._wanted:
+            return
+        self._wanted = new.model
         if new.model in self._models:
-            self._controller.model = self._models[new.model]
-            self._wanted = new.model
-        elif new.model != self._wanted:
-            self._wanted = new.model
+            self._steer_by(self._models[new.model])
+        else:
             self._background.run(lambda: self._model(new.model)).add_done_callback(self._switch)
 
     def rest(self) -> None:
@@ -212,12 +229,25 @@ class PoseToCables(ManagedNode):
 
     def close(self) -> None:
         self._background.close()
+        self._targets.close()
 
     def _warm_up(self) -> None:
         """Compile and load what a tick needs before the first sample comes."""
         self._controller.model.step(0.0, 0.0)
         self._holder.observer.follow(self._holder.gravity, np.zeros(2), np.zeros(len(self.robot.cable_names)))
         self._holder.observer.reset()
+
+    def _first_target(self) -> Aimed:
+        """What is aimed at until somebody asks for something else; the model is asked before anything moves."""
+        self._holder.goes_to_nearest = self.parameters.go_to_nearest
+        pitch, roll = np.radians([self.parameters.pitch_deg, self.parameters.roll_deg]).tolist()
+        try:
+            aimed = self._holder.within_reach(pitch, roll, self._controller.model)
+        except InputError as error:
+            raise UsageError(f"parameters pitch_deg and roll_deg: {error}") from error
+        self._controller.model.reset()
+        self._controller.aim(*aimed)
+        return Aimed((pitch, roll), aimed)
 
     def _model(self, name: str) -> PlateModel:
         """A model of the robot, built where nobody has asked for it yet."""
@@ -231,7 +261,12 @@ class PoseToCables(ManagedNode):
             self._refusal = f"the model '{self._wanted}' cannot be built: {error}"
             self.get_logger().error(self._refusal)
         elif self._wanted in self._models:
-            self._controller.model = self._models[self._wanted]
+            self._steer_by(self._models[self._wanted])
+
+    def _steer_by(self, model: PlateModel) -> None:
+        """That model from now on; what is in reach is asked of another one like it, where it has a state."""
+        name, self._controller.model = self._wanted, model
+        self._holder.scout = cache(lambda: self.robot.build_twin(name)) if model.moves else lambda: model
 
     def _tick(self, dt: float) -> Held | None:
         measured = self._measured()
@@ -267,7 +302,7 @@ class PoseToCables(ManagedNode):
         self._payloads = self.offer(Float64, "payload")
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
-        self.create_service(SetTarget, "set_target", self._set_target)
+        self.offer_waiting(SetTarget, "set_target", self._set_target)
         self.offer_waiting(SolveIk, "solve_ik", self._solve_ik)
         self.create_service(SetBool, "compensate", self._compensate)
         self.create_service(Trigger, "tare", self._tare)
@@ -278,11 +313,9 @@ class PoseToCables(ManagedNode):
 
     def _take_target(self, message: PoseStamped) -> None:
         try:
-            self._controller.aim(*target_tilt(message, self.base_frame), self.parameters.ramp)
-            self._motions.end(False, OVERTAKEN)
+            self._targets.take(target_tilt(message, self.base_frame), self.parameters.ramp)
         except InputError as error:
-            self._refusal = f"target refused: {error}"
-            self.get_logger().error(self._refusal)
+            self._targets.refuse(str(error))
 
     def _publish(self, stamp: float) -> None:
         twin, held, model = self._twin_now(), self._held, self._controller.model
@@ -308,42 +341,36 @@ class PoseToCables(ManagedNode):
         return model.twin if steers else self._holder.observer.plate.twin
 
     def _status(self, stamp: float, held: Held) -> SolverStatus:
-        tick, error = held.tick, miss(held, self._controller.target)
-        limited = zip(self.robot.cable_names, tick.limited, strict=True)
+        tick, asked = held.tick, self._targets.now.asked
         return SolverStatus(
             header=header_of(stamp, self.base_frame),
             frame="tip",
-            target=to_pose(np.full(3, NAN), tilted(self._controller.target_bend)),
+            target=to_pose(np.full(3, NAN), tilted(np.array(bend_of(*asked)))),
             use_orientation=True,
             reached=to_pose(np.full(3, NAN), None if held.sight is None else tilted(held.sight.bend)),
             compensating=True,
-            holding=not tick.reachable,
+            holding=tick.holding,
             actuators=list(self.robot.cable_names),
             efforts=[NAN] * len(tick.displacements),
             coordinates=[float(value) for value in tick.displacements],
-            active_limits=[
-                *(f"{name} displacement or rate" for name, binds in limited if binds),
-                *self._twin_now().stops,
-            ],
+            active_limits=list(dict.fromkeys([*tick.active_limits, *self._twin_now().stops])),
             error=NAN,
-            orientation_error=error,
+            orientation_error=miss(held, asked),
             converged=tick.progress >= 1.0,
-            reachable=tick.reachable,
+            reachable=tick.reachable and not self._targets.now.beyond,
             residual=NAN,
             iterations=1,
             duration=self._duration,
         )
 
-    def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
+    async def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
         try:
-            pitch, roll = self._asked(request)
-            self._controller.aim(pitch, roll, self.parameters.ramp)
-        except InputError as error:
+            aimed = await self._targets.aim(self._asked(request), self.parameters.ramp)
+        except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
-        self._motions.end(False, OVERTAKEN)
-        angles = np.degrees([pitch, roll])
-        response.success, response.message = True, f"holding pitch {angles[0]:.1f}°, roll {angles[1]:.1f}° from now on"
+        beyond = f": {aimed.beyond}" if aimed.beyond else ""
+        response.success, response.message = True, f"holding {aimed} from now on{beyond}"
         return response
 
     def _asked(self, request: SetTarget.Request | SolveIk.Request) -> tuple[float, float]:
@@ -368,7 +395,7 @@ class PoseToCables(ManagedNode):
             if self._held is None:
                 raise InputError("the cables are free: let them hold the plate straight, and call again")
             measured, payload = self._holder.at_rest.mean(), self._holder.payload
-            rest = await self._background.run(lambda: straight_rest(self._fem(), measured, payload))
+            rest = await self._background.run(lambda: straight_rest(self._asked_model("fem"), measured, payload))
             alignment = self._holder.alignment.with_rest(rest)
             if self.parameters.alignment:
                 write_alignment(self.parameters.alignment, alignment)
@@ -379,45 +406,38 @@ class PoseToCables(ManagedNode):
         response.success, response.message = True, _aligned(alignment, self.parameters.alignment)
         return response
 
-    def _fem(self) -> FemPlate:
-        """A model of its own, which services ask; in the background."""
-        self._asked_model = self._asked_model or self.robot.build_twin("fem")
-        return self._asked_model
+    def _asked_model(self, name: str) -> PlateModel:
+        """The model of that name that services ask, in the background: one of its own where it has a state."""
+        if name not in self._asked_models:
+            known = self._models.get(name)
+            self._asked_models[name] = self.robot.build_twin(name) if known is None or known.moves else known
+        return self._asked_models[name]
 
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
         try:
-            pitch, roll = self._asked(request)
-            given = to_array(request.gravity)
+            asked, given = self._asked(request), to_array(request.gravity)
             gravity = given if np.any(given) else self._holder.gravity
-            name = self._wanted
-            return await self._background.run(lambda: self._answer(response, name, gravity, pitch, roll))
+            name, payload = self._wanted, 0.0 if self._holder.payload is None else self._holder.payload.mass
+            found = await self._background.run(lambda: self._answer(name, gravity, payload, asked))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
-
-    def _answer(
-        self, response: SolveIk.Response, name: str, gravity: np.ndarray, pitch: float, roll: float
-    ) -> SolveIk.Response:
-        """By the model of that name; finite elements are asked for the nearest where it is out of reach."""
+        response.success, response.message = True, f"{name}: {Aimed(asked, found.reached)}"
+        if not found.reachable:
+            response.message += f": {out_of_reach(asked, found.reached)}"
         response.actuators, response.error = list(self.robot.cable_names), NAN
-        if name == "fem":
-            fem = self._fem()
-            fem.bear(gravity)
-            found = fem.solve(pitch, roll)
-            displacements, efforts, reached = found.coordinates, found.efforts, fem.now
-            response.reachable, response.active_limits = bool(found.reachable), list(found.active_limits)
-        else:
-            displacements = self._model(name).displacements(pitch, roll)
-            efforts, reached, response.reachable = [], (pitch, roll), True
-        angles = np.degrees(reached)
-        response.success = True
-        response.message = f"{name}: pitch {angles[0]:.2f}°, roll {angles[1]:.2f}°" + (
-            "" if response.reachable else ": as far as it goes that way"
-        )
-        response.efforts = [float(value) for value in efforts]
-        response.coordinates = [float(value) for value in displacements]
-        response.orientation_error = float(np.hypot(*(np.array(reached) - (pitch, roll))))
+        response.reachable, response.active_limits = bool(found.reachable), list(found.active_limits)
+        response.efforts = [float(value) for value in found.efforts]
+        response.coordinates = [float(value) for value in found.displacements]
+        response.reached = to_pose(np.full(3, NAN), tilted(np.array(bend_of(*found.reached))))
+        response.orientation_error = apart(found.reached, asked)
         return response
+
+    def _answer(self, name: str, gravity: np.ndarray, payload: float, asked: tuple[float, float]) -> PlateAnswer:
+        """By the model of that name, under this load."""
+        model = self._asked_model(name)
+        model.bear(gravity, payload)
+        return answer(model, *asked, self.robot.cable_names)
 
 
 def _aligned(alignment: Alignment, kept: str) -> str:

@@ -189,18 +189,46 @@ def test_the_model_is_changed_while_it_runs(neck, listener):
     listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop"))
 
 
+@pytest.mark.parametrize("model", ["fem", "pcc_chord"])
 @pytest.mark.parametrize(("angles", "reachable"), [((15.0, 10.0), True), ((79.0, 0.0), False)])
 def test_an_orientation_is_solved_for_and_the_nearest_is_named_where_it_is_out_of_reach(
-    neck, listener, angles, reachable
+    neck, listener, angles, reachable, model
 ):
-    assert set_parameter(listener, "model", "fem").successful
+    assert set_parameter(listener, "model", model).successful
     request = SolveIk.Request(use_orientation=True)
     request.target.pose = to_pose(np.zeros(3), tilt(*np.radians(angles)))
     answer = listener.call(SolveIk, "solve_ik", request)
     assert answer.success and answer.reachable == reachable, answer.message
     assert len(answer.coordinates) == 3
-    assert ("as far as it goes" in answer.message) == (not reachable)
+    assert max(answer.coordinates) <= 0.055 and min(answer.coordinates) >= -0.045
+    assert ("out of reach: the nearest is 5" in answer.message) == (not reachable)
     assert (answer.orientation_error < 1e-3) == reachable
+    assert list(answer.active_limits) == ([] if reachable else ["cable_1 displacement max"])
+
+
+def test_a_target_out_of_reach_is_refused_with_the_nearest_or_the_nearest_is_held(neck, listener):
+    beyond, words = SetTarget.Request(use_orientation=True), "pitch 75°, roll 0° is out of reach: the nearest is 56.9°"
+    beyond.target.pose = to_pose(np.zeros(3), tilt(np.radians(75.0), 0.0))
+    refused = listener.call(SetTarget, "set_target", beyond)
+    assert not refused.success and words in refused.message
+    target = listener.node.create_publisher(PoseStamped, "target", COMMAND)
+    listener.wait_for(lambda: target.get_subscription_count() > 0)
+    target.publish(beyond.target)
+    listener.wait_for(lambda: listener.says("pose_to_cables", f"target refused, the last one is held: {words}"))
+    within = SetTarget.Request(use_orientation=True)
+    within.target.pose = to_pose(np.zeros(3), tilt(np.radians(10.0), 0.0))
+    assert listener.call(SetTarget, "set_target", within).success
+    listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop") and not value(listener, "refusal"))
+    assert set_parameter(listener, "go_to_nearest", True).successful
+    gone = listener.call(SetTarget, "set_target", beyond)
+    assert gone.success and "holding pitch 56.9°" in gone.message and words in gone.message
+    listener.wait_for(lambda: listener.says("pose_to_cables", words))
+    listener.heard["solver/status"].clear()
+    listener.wait_for(lambda: listener.heard["solver/status"])
+    assert not listener.heard["solver/status"][-1].reachable
+    assert set_parameter(listener, "go_to_nearest", False).successful
+    assert listener.call(SetTarget, "set_target", within).success
+    listener.wait_for(lambda: np.hypot(*(neck.tilt - [10.0, 0.0])) < 1.5)  # an alignment of before is out of date
 
 
 def test_cables_are_free_when_they_shall_be(neck, listener):

@@ -7,11 +7,13 @@ from scipy.spatial.transform import Rotation
 import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
-from soft_twin.inverse.plate_controller import PlateController, PlateGains
+from soft_twin.inverse.plate_controller import CommandLimits, PlateController, PlateGains
 from soft_twin.inverse.plate_sight import Sight, look
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.plate_model import PlateStep
+from soft_twin.twins.plate_orientation import axis_at
 
 DOWN = np.array([0.0, 0.0, -9.81])
 DT = 0.02  # [s]
@@ -37,18 +39,19 @@ def seen(bend, unseen=None):
     return Sight(np.asarray(bend), unseen, 0.0)
 
 
-def missed(neck, model, payload=0.0, gravity=DOWN, closed=True, seconds=2.0):
+def missed(neck, model, payload=0.0, gravity=DOWN, closed=True, seconds=2.0, limits=None):
     """(t, 2) by how much [°] an emulated neck misses a pose, step by step."""
     plant = Plant(neck)
     plant.model.body.attach_mass("tip", payload)
     plant.model.update_mass()
     plant.settle(gravity)
-    controller, rng = PlateController(model), np.random.default_rng(1)
+    controller, rng = PlateController(model, limits=limits), np.random.default_rng(1)
     controller.aim(*TARGET)
     driven, wound, found = np.zeros(3), np.zeros(3), []
     for _ in range(int(seconds / DT)):
         felt = plant.plates.rotations[0].T @ gravity + rng.normal(0.0, 0.01, 3)
-        tick = controller.update(look(gravity, felt, controller.expected) if closed else None, DT)
+        sight = look(gravity, felt, controller.expected) if closed else None
+        tick = controller.update(sight, DT, plant.efforts)
         driven += np.clip(tick.displacements - driven, -WINCH_RATE * DT, WINCH_RATE * DT)
         wound -= np.expm1(-DT / MOTOR_LAG) * (driven - wound)
         plant.step(DT, wound, MovingBase(gravity))
@@ -139,12 +142,82 @@ def test_what_is_not_seen_is_not_integrated(chord):
     np.testing.assert_array_equal(tick.unseen, [0.0, 1.0])
 
 
-def test_out_of_reach_the_last_command_is_held_and_nothing_wound_up(chord):
+def test_without_an_answer_the_last_command_is_held_and_nothing_wound_up(chord):
     controller = PlateController(chord)
     controller.aim(1.57, 0.0)
     ticks = [controller.update(seen(np.zeros(2)), DT) for _ in range(400)]
     assert all(np.isfinite(tick.displacements).all() for tick in ticks)
     assert np.hypot(*controller.correction) <= controller.gains.largest + 1e-12
+
+
+def that_falls_short(normal):
+    """A model that falls short of any bend beyond 0.3 rad along `normal`."""
+
+    class Short:
+        def step(self, pitch, roll):
+            asked = np.array(bend_of(pitch, roll))
+            return PlateStep(np.zeros(3), max(0.0, float(asked @ normal) - 0.3) * normal, ("cable_1 tension max",))
+
+    return Short()
+
+
+def test_what_a_model_falls_short_of_is_not_wound_up_but_what_lies_beside_is():
+    normal = np.array([0.8, 0.6])
+    controller = PlateController(that_falls_short(normal))
+    controller.aim(*pitch_roll_of(axis_at(0.5 * normal)))
+    for _ in range(200):
+        tick = controller.update(seen(0.2 * normal + [0.03, -0.04]), DT)
+    assert tick.correction @ normal < 0.15
+    assert tick.correction @ [-0.6, 0.8] == pytest.approx(controller.gains.largest, abs=0.02)
+    assert not tick.reachable and not tick.holding and tick.active_limits == ("cable_1 tension max",)
+    for _ in range(10):
+        controller.update(seen(0.7 * normal), DT)
+    assert controller.correction @ normal < tick.correction @ normal, "back from the limit it goes at once"
+
+
+LIMITS = CommandLimits((-0.045, 0.055), 0.1, ["left", "right", "back"])
+
+
+@pytest.mark.parametrize(("tension", "goes_on"), [(0.0, True), (20.0, False)])
+def test_a_cable_that_is_paid_out_as_far_as_it_goes_blocks_where_it_is_taut(chord, tension, goes_on):
+    controller = PlateController(chord, PlateGains(largest=0.5), LIMITS)
+    controller.aim(-0.75, 0.0)  # away from the first cable
+    for _ in range(300):
+        tick = controller.update(seen([-0.6, 0.0]), DT, np.array([tension, 20.0, 20.0]))
+    beyond = -chord.displacements(*pitch_roll_of(axis_at(controller.target_bend + tick.correction)))[0] - 0.045
+    assert "left displacement min" in tick.active_limits
+    assert tick.displacements[0] == -0.045
+    assert (beyond > 3e-3) == goes_on and (beyond < 2e-3) != goes_on
+    assert tick.reachable == goes_on
+
+
+def test_a_cable_pulled_in_as_far_as_it_goes_leaves_the_directions_beside_it(chord):
+    controller = PlateController(chord, limits=LIMITS)
+    controller.aim(0.99, 0.0)
+    for _ in range(300):
+        tick = controller.update(seen([0.9, 0.05]), DT, np.full(3, 20.0))
+    told = chord.displacements(*pitch_roll_of(axis_at(controller.target_bend + tick.correction)))
+    assert told[0] - 0.055 < 2e-3, "not wound up against the limit"
+    assert tick.correction[1] < -0.1, "and sideways as if there were none"
+    assert tick.active_limits == ("left displacement max",)
+
+
+def test_held_by_arcs_a_slack_cable_at_its_limit_keeps_the_plate_from_nothing(neck):
+    """The second cable would be paid out by 49 mm, and may be by 45; it hangs loose then."""
+    limits = CommandLimits(neck.winches.cable_limits.displacement, neck.winches.cable_limits.rate)
+    held = missed(neck, neck.build_twin("pcc_arc"), limits=limits, seconds=3.5)
+    assert np.hypot(*held[-25:].T).max() < 0.3
+
+
+def test_an_orientation_out_of_reach_winds_up_nothing_that_the_next_has_to_undo(neck):
+    """A plate that goes as far as 54°, asked for 75° by a model that goes as far as 54.4°."""
+    limits = CommandLimits(neck.winches.cable_limits.displacement, neck.winches.cable_limits.rate)
+    controller = PlateController(neck.build_twin("fem"), limits=limits)
+    controller.aim(np.radians(75.0), 0.0)
+    for _ in range(250):
+        tick = controller.update(seen([min(controller.expected[0], np.radians(54.0)), 0.0]), DT)
+    assert not tick.reachable and "cable_1 displacement max" in tick.active_limits
+    assert np.hypot(*controller.correction) < np.radians(9.0) < controller.gains.largest
 
 
 @pytest.mark.parametrize(("pose", "duration"), [((np.nan, 0.0), 0.0), ((0.1, 0.0), -1.0)])

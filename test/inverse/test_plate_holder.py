@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import soft_twin
-from soft_twin.errors import ConvergenceError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
 from soft_twin.inverse.plate_holder import OBSERVED_EVERY, Measured, PlateHolder
 from soft_twin.inverse.plate_payload import Payload
@@ -128,8 +128,40 @@ def test_no_command_exceeds_the_limits_and_nothing_is_wound_up_against_them(chor
         told.append(found.tick.displacements)
     assert np.abs(np.diff(told, axis=0)).max() <= limits.rate * DT + 1e-12
     assert np.min(told) >= -0.005 - 1e-12 and np.max(told) <= 0.012 + 1e-12
-    assert found.tick.limited.any()
-    np.testing.assert_array_equal(found.tick.correction, 0.0)
+    assert "cable_1 displacement max" in found.tick.active_limits and not found.tick.reachable
+    blocked = found.tick.blocked
+    assert (blocked @ found.tick.correction < 0.01).all()
+
+
+@pytest.fixture
+def limited():
+    """A holder whose cables go as far as the neck's."""
+    return PlateHolder(PlateController(soft_twin.load_robot("neck").build_twin("pcc_chord")))
+
+
+def test_a_target_out_of_reach_is_refused_and_the_nearest_named_or_gone_to(limited):
+    before = limited.controller.target
+    with pytest.raises(InputError, match=r"pitch 75°, roll 0° is out of reach: the nearest is 56.9°, 0°"):
+        limited.aim(np.radians(75.0), 0.0)
+    assert limited.controller.target == before
+    limited.goes_to_nearest = True
+    np.testing.assert_allclose(np.degrees(limited.aim(np.radians(75.0), 0.0)), [56.9, 0.0], atol=0.05)
+    np.testing.assert_allclose(np.degrees(limited.controller.target), [56.9, 0.0], atol=0.05)
+    assert limited.aim(0.2, 0.1) == (0.2, 0.1)
+
+
+def test_what_is_in_reach_is_asked_of_another_model_than_steers():
+    """Under gravity and payload as they are known."""
+    robot = soft_twin.load_robot("neck")
+    holder = robot.build_plate_holder("fem")
+    holder.payload, holder.gravity = Payload(0.4, 0.01, 1.0, True), LYING
+    before = holder.controller.model.twin.points.copy()
+    with pytest.raises(InputError, match="the nearest is 54"):
+        holder.aim(np.radians(75.0), 0.0)
+    np.testing.assert_array_equal(holder.controller.model.twin.points, before)
+    assert holder.scout() is not holder.controller.model
+    np.testing.assert_array_equal(holder.scout().gravity, LYING)
+    assert holder.scout().payload == 0.4
 
 
 def test_a_plate_at_a_stop_is_told_by_the_correction_at_its_largest(holder):

@@ -12,6 +12,9 @@ from soft_twin.errors import DescriptionError, InputError, UsageError
 from soft_twin.mechanics.contact import SelfContact
 from soft_twin.mechanics.materials.infill import solid_modulus, young_modulus
 from soft_twin.resources import folder
+from soft_twin.twins.constant_curvature import axis_of, pitch_roll_of
+from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.plate_model import apart
 
 DOWN = np.array([0.0, 0.0, -9.81])
 POSES = np.radians([(10.0, 5.0), (44.4, 0.0), (0.0, 43.3), (-20.0, -20.0), (29.5, -35.0)])
@@ -116,11 +119,59 @@ def test_gravity_of_a_base_that_lies_bends_it_the_other_way(upright):
     assert upright.orientation(rest)[0] < -np.radians(0.1)
 
 
-def test_what_is_out_of_reach_is_refused_and_told_how_far_it_goes(upright):
-    with pytest.raises(InputError, match=r"pitch 75°, roll 0° is out of reach: as far as it goes that way is 5\d\."):
+def test_what_is_out_of_reach_is_refused_and_the_nearest_named(upright):
+    with pytest.raises(InputError, match=r"pitch 75°, roll 0° is out of reach: the nearest is 54\.\d°, 0°"):
         upright.displacements(np.radians(75.0), 0.0)
-    pitch, roll = np.degrees(upright.now)
-    assert 50.0 < pitch < 60.0 and abs(roll) < 0.1
+    np.testing.assert_allclose(np.degrees(upright.now), [54.4, 0.0], atol=0.1)
+
+
+@pytest.mark.parametrize("asked", [(0.0, 89.0), (-60.0, 60.0)])
+def test_no_pose_beside_the_nearest_is_nearer_and_in_reach(upright, asked):
+    """Around what is named, half a degree nearer to what was asked for, nothing is in reach."""
+    asked = np.radians(asked)
+    nearest = upright.nearest(*asked)
+    wanted, found = axis_of(*asked), axis_of(*nearest)
+    away = apart(nearest, tuple(asked))
+    towards = wanted - (wanted @ found) * found
+    towards /= np.linalg.norm(towards)
+    aside = np.cross(found, towards)
+    for turn in np.radians([-60.0, 0.0, 60.0]):
+        beside = found + np.radians(0.5) / np.cos(turn) * (np.cos(turn) * towards + np.sin(turn) * aside)
+        tried = pitch_roll_of(beside)
+        assert apart(tried, tuple(asked)) < away
+        assert not upright.solve(*tried).reachable
+
+
+@pytest.mark.parametrize("name", ["pcc_arc", "pcc_chord"])
+def test_kinematics_name_the_nearest_within_the_cables_limits(neck, name):
+    model = neck.build_twin(name)
+    assert model.nearest(0.3, -0.2) == (0.3, -0.2)
+    asked = np.radians([0.0, 89.0])
+    told = model.displacements(*model.nearest(*asked))
+    assert told.min() >= -0.045 and told.max() <= 0.055
+    assert np.isclose(told, -0.045, atol=1e-5).any() or np.isclose(told, 0.055, atol=1e-5).any()
+    with pytest.raises(InputError, match="not finite"):
+        model.nearest(np.nan, 0.0)
+
+
+def test_slopes_of_cables_are_those_that_differences_have(neck):
+    """Where the smallest efforts are above the pretension, they keep to it: cables 2 and 3 are told alike."""
+    bend = np.array(bend_of(0.3, 0.0))
+    fem, chord = neck.build_twin("fem"), neck.build_twin("pcc_chord")
+    fem.displacements(0.3, 0.0)
+    straight = chord.slopes(bend)
+    np.testing.assert_allclose(straight, chord.jacobian(bend[None])[:, 0], atol=1e-5)
+    np.testing.assert_allclose(fem.slopes(bend), straight, atol=0.003)
+
+
+def test_a_twin_that_broke_down_begins_anew(upright):
+    whole = upright.displacements(*POSES[1])
+    upright.bear(DOWN, 50.0)
+    for _ in range(60):
+        upright.tick(0.3, 0.2)
+    assert upright.twin.tip[2] < 0.0, "it hangs below its base"
+    upright.bear(DOWN)
+    np.testing.assert_allclose(upright.displacements(*POSES[1]), whole, atol=2e-5)
 
 
 @pytest.mark.parametrize("payload", [-0.1, np.nan, np.inf])
@@ -184,7 +235,7 @@ def test_a_neck_stops_where_its_links_meet(load):
 
 def test_out_of_reach_says_that_links_have_met(load):
     plate = load(narrow).build_twin("fem")
-    with pytest.raises(InputError, match=r"out of reach: as far as it goes that way is .*, where the body presses on"):
+    with pytest.raises(InputError, match=r"out of reach: the nearest is .*, where the body presses on"):
         plate.displacements(np.radians(70.0), 0.0)
     held = plate.tick(np.radians(70.0), 0.0)
     assert "the body presses on itself" in held.active_limits

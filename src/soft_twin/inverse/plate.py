@@ -7,12 +7,14 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.constants import UPRIGHT_GRAVITY
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.goals import DirectionGoal, EffortGoal, Goal
 from soft_twin.inverse.inverse import STEADY, Inverse, Solution
-from soft_twin.twins.constant_curvature.orientation import axis_of, pitch_roll_of
-from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.plate_model import PlateModel, PlateStep
+from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
 
+SMALL = 1e-3  # [N] by which efforts are varied
 NEAREST = 0.005  # [rad] to which the largest tilt is found
 MOST_ITERATIONS = 60
 AXIS = (0.0, 0.0, 1.0)  # of the undeformed body
@@ -28,6 +30,8 @@ class FemPlate(PlateModel):
         gravity: (3,) in base_link [m/s²].
         payload: hung on the plate beside what the description says [kg].
     """
+
+    moves = True
 
     def __init__(self, inverse: Inverse, hang: Callable[[float], None]):
         """`inverse`: on a twin of its own. `hang`: what hangs more mass [kg] on the plate, or takes it off again."""
@@ -54,9 +58,13 @@ class FemPlate(PlateModel):
 
         Raises:
             InputError: wrong size or not finite.
-            ConvergenceError: no equilibrium was found.
+            ConvergenceError: no equilibrium was found, neither from where the twin stood nor from its undeformed shape.
         """
-        self.twin.equilibrium(self.gravity, coordinates=displacements)
+        try:
+            self.twin.equilibrium(self.gravity, coordinates=displacements)
+        except ConvergenceError:
+            self.reset()
+            self.twin.equilibrium(self.gravity, coordinates=displacements)
         return self.now
 
     @property
@@ -68,32 +76,48 @@ class FemPlate(PlateModel):
         """As PlateModel, from where the twin stands.
 
         Raises:
-            InputError: not finite, or out of reach: the message names how far towards it the plate can be tilted, which
-                is where the twin then stands.
+            InputError: not finite, or out of reach: the message names the nearest, which is where the twin then stands.
             ConvergenceError: the twin's stiffness broke down.
         """
         found = self.solve(pitch, roll)
         if not found.reachable:
-            nearest, asked = np.degrees(self.now), np.degrees([pitch, roll])
-            raise InputError(
-                f"pitch {asked[0]:.4g}°, roll {asked[1]:.4g}° is out of reach: as far as it goes that way is "
-                f"{nearest[0]:.4g}°, {nearest[1]:.4g}°" + "".join(f", where {each}" for each in self.twin.stops)
-            )
+            raise InputError(out_of_reach((pitch, roll), self.now) + "".join(f", where {at}" for at in self.twin.stops))
         return found.coordinates
 
+    def nearest(self, pitch: float, roll: float) -> tuple[float, float]:
+        """As PlateModel; the twin stands there then."""
+        return (pitch, roll) if self.solve(pitch, roll).reachable else self.now
+
     def solve(self, pitch: float, roll: float) -> Solution:
-        """The solution; out of reach the one that tilts the plate as far as it goes that way, said not reachable.
+        """The solution; out of reach the one whose axis is nearest to the one asked for, said not reachable.
+
+        A twin that does not come there from where it stands begins anew from its undeformed shape: it may have broken
+        down.
 
         Raises:
             InputError: not finite.
             ConvergenceError: the twin's stiffness broke down.
         """
         axis = _axis(pitch, roll)
-        found = self._solve(axis)
-        return found if found.reachable else replace(self._furthest(axis), reachable=False)
+        try:
+            found = self._solve(axis)
+        except ConvergenceError:
+            found = None
+        if found is None or not found.reachable:
+            self.reset()
+            found = self._solve(axis)
+        if found.reachable or found.converged:
+            return found
+        return replace(self._furthest(axis), reachable=False)
+
+    def reset(self) -> None:
+        """The twin begins anew from its undeformed shape."""
+        self.twin.reset()
+        self.inverse.reset()
 
     def _furthest(self, axis: np.ndarray) -> Solution:
-        """The most tilted axis on the way to one that is out of reach, by bisection."""
+        """The most tilted axis on the way to one that is out of reach, by bisection: where no nearest one is found."""
+        self.reset()
         tilt, across = np.arccos(axis[2]), axis[:2] / np.hypot(*axis[:2])
         low, high = 0.0, tilt
         while high - low > NEAREST:
@@ -106,9 +130,13 @@ class FemPlate(PlateModel):
         goals = self._goals(axis)
         return self.inverse.solve(self.gravity, goals=goals, settled=STEADY, max_iterations=MOST_ITERATIONS)
 
-    def step(self, pitch: float, roll: float) -> np.ndarray:
+    def step(self, pitch: float, roll: float) -> PlateStep:
         """As PlateModel: one tick, within the limits also where the target is out of reach."""
-        return self.tick(pitch, roll).coordinates
+        found = self.tick(pitch, roll)
+        if found.reachable or not found.active_limits:
+            return PlateStep(found.coordinates)
+        short = np.subtract(bend_of(pitch, roll), bend_of(*self.now))
+        return PlateStep(found.coordinates, short, found.active_limits)
 
     def tick(self, pitch: float, roll: float) -> Solution:
         """One linearisation towards it: what a control loop calls.
@@ -120,8 +148,22 @@ class FemPlate(PlateModel):
         step, moved = self.inverse.step(self.gravity, goals)
         return self.inverse.solution(goals, step, moved, 1)
 
+    def slopes(self, bend: np.ndarray) -> np.ndarray:
+        """As PlateModel, where the twin stands: by the smallest efforts that turn the plate there."""
+        step, axis = self.twin.linearise(self.gravity), self.frame.rotation(self.twin) @ AXIS
+        turns = self.frame.turn(self.twin, step.step_per_effort)
+        moved = [bend_of(*pitch_roll_of(axis + SMALL * np.cross(turn, axis))) for turn in turns.T]
+        by_effort = (np.array(moved) - bend_of(*pitch_roll_of(axis))).T / SMALL
+        return step.compliance @ np.linalg.pinv(by_effort)
+
     def _goals(self, axis: np.ndarray) -> list[Goal]:
         return [DirectionGoal(self.frame, AXIS, axis), EffortGoal(np.zeros(self.twin.actuator_count), priority=2)]
+
+
+def out_of_reach(asked: tuple[float, float], nearest: tuple[float, float]) -> str:
+    """That an orientation [rad] is out of reach, and which is the nearest, in words and degrees."""
+    angles = [f"{round(angle, 1) + 0.0:g}°" for angle in np.degrees([*asked, *nearest])]  # and no sign of zero
+    return f"pitch {angles[0]}, roll {angles[1]} is out of reach: the nearest is {angles[2]}, {angles[3]}"
 
 
 def _axis(pitch: float, roll: float) -> np.ndarray:

@@ -8,10 +8,15 @@ integrated in the bend, so that the model's own inverse carries it to the cables
 The reference goes straight from one target to the next, no faster than the winches can follow, and gathers speed no
 faster than leaves the plate's IMU believed. So nothing is wound up while the plate is on its way, and a model that is
 right is left alone. Whatever the model says, cables are told no more than their limits of displacement and rate allow.
-The integral stands still where these bind, where the cables can do no more, and where nothing is seen; it is never more
-than `largest`.
+
+Where a limit binds, the integral goes on in the directions that it leaves, and not against it (anti-windup): of ċ what
+points along a blocking normal n is taken away. A cable at its limit of displacement blocks what would have it beyond, n
+its slope by the bend; but not one that is paid out as far as it goes and slack. A model with limits of its own says how
+far they keep it `short` of what it was asked, and that is n. While the rate binds, and where nothing is seen, the
+integral stands still; it is never more than `largest`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +25,12 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_sight import Sight
 from soft_twin.twins.constant_curvature.kernels import bend_of
-from soft_twin.twins.constant_curvature.orientation import axis_at, pitch_roll_of
-from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.plate_model import PlateModel, PlateStep
+from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
+SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
+TAUT = 0.5  # [N]: a cable that pulls by less counts as slack
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,12 @@ class PlateGains:
 
 @dataclass(frozen=True)
 class CommandLimits:
-    """What no command exceeds: displacements of the cables, alike or (c,) each [m], and their rate [m/s]."""
+    """What no command exceeds: displacements of the cables, alike or (c,) each [m], and their rate [m/s]; (c,) names of
+    the cables."""
 
     displacement: tuple[float | np.ndarray, float | np.ndarray]
     rate: float
+    names: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,9 +64,10 @@ class PlateTick:
         correction: (2,) what is added to the reference [rad].
         progress: share of the way to the target that the reference has gone, 0…1.
         closed: whether something was seen and counted.
-        reachable: whether the model can do what it was asked; else the last command is held.
+        holding: the model had no answer: the last command is held.
         unseen: (2,) direction of the bend that is only steered, since gravity does not tell it; None: none.
-        limited: (c,) whether a cable is told less than the model says: its displacement or its rate is at a limit.
+        active_limits: that keep cables from what the model wants, or the model from what it was asked, in words.
+        blocked: (k, 2) unit normals, directions of the bend in which limits let it go no further.
         at_largest: the correction is as large as it may be, and the plate still is not where it should be.
     """
 
@@ -65,10 +75,16 @@ class PlateTick:
     correction: np.ndarray
     progress: float
     closed: bool
-    reachable: bool
+    holding: bool
     unseen: np.ndarray | None
-    limited: np.ndarray
+    active_limits: tuple[str, ...]
+    blocked: np.ndarray
     at_largest: bool
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it is not limits that keep the plate from its target."""
+        return not self.holding and not len(self.blocked)
 
 
 class PlateController:
@@ -85,6 +101,7 @@ class PlateController:
         self.model, self.gains, self._limits = model, gains or PlateGains(), limits
         self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
+        self._blocked = np.zeros((0, 2))
         self.aim(0.0, 0.0)
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0) -> None:
@@ -126,8 +143,13 @@ class PlateController:
         """Pitch and roll [rad] that are aimed at."""
         return pitch_roll_of(axis_at(self._target))
 
-    def update(self, sight: Sight | None, dt: float) -> PlateTick:
-        """One step of `dt` [s]; `sight`: None where an IMU is lost, which opens the loop.
+    def update(self, sight: Sight | None, dt: float, tensions: np.ndarray | None = None) -> PlateTick:
+        """One step of `dt` [s].
+
+        Args:
+            sight: None where an IMU is lost, which opens the loop.
+            dt: since the last one [s].
+            tensions: (c,) of the cables [N]; None: not known, all count as taut.
 
         Raises:
             InputError: the first pose of all is out of reach.
@@ -138,20 +160,22 @@ class PlateController:
         if sight is not None:
             self.correction = before + self._integrated(sight, dt)
         at_largest = bool(np.hypot(*self.correction) >= (1.0 - 1e-9) * self.gains.largest)
-        wanted = self._ask(self._reference + self.correction)
-        limited = self._tell(wanted, dt)
-        if wanted is None or limited.any():
+        asked = self._reference + self.correction
+        step = self._ask(asked)
+        limits: tuple[str, ...] = ()
+        if step is not None:
+            limits, hurried = self._tell(step, asked, dt, tensions)
+        if step is None or hurried:
             self.correction = before
-        progress = 1.0 - left / self._way if left > 0.0 else 1.0
-        unseen = None if sight is None else sight.unseen
         return PlateTick(
             displacements=self._command.copy(),
             correction=self.correction.copy(),
-            progress=progress,
+            progress=1.0 - left / self._way if left > 0.0 else 1.0,
             closed=sight is not None,
-            reachable=wanted is not None,
-            unseen=unseen,
-            limited=limited,
+            holding=step is None,
+            unseen=None if sight is None else sight.unseen,
+            active_limits=limits,
+            blocked=self._blocked.copy(),
             at_largest=at_largest,
         )
 
@@ -175,16 +199,16 @@ class PlateController:
         return float(np.hypot(*(self._target - self._reference)))
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
-        """What is added to the correction (2,), so that it stays within its largest size."""
+        """What is added to the correction (2,), so that nothing blocks it and it stays within its largest size."""
         missed = self.expected - sight.bend
         if sight.unseen is not None:
             missed = missed - (missed @ sight.unseen) * sight.unseen
-        wanted = self.correction + self.gains.bandwidth * dt * missed
+        wanted = self.correction + self.gains.bandwidth * dt * _let_through(missed, self._blocked)
         size = np.hypot(*wanted)
         return wanted * min(1.0, self.gains.largest / max(size, 1e-300)) - self.correction
 
-    def _ask(self, bend: np.ndarray) -> np.ndarray | None:
-        """(c,) what the model has the cables do for a bend; None where it has no answer: the last command stands."""
+    def _ask(self, bend: np.ndarray) -> PlateStep | None:
+        """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
         try:
             return self.model.step(*pitch_roll_of(axis_at(bend)))
         except (InputError, ConvergenceError):
@@ -192,14 +216,56 @@ class PlateController:
                 raise
             return None
 
-    def _tell(self, wanted: np.ndarray | None, dt: float) -> np.ndarray:
-        """Command what is wanted, as far as the limits allow; (c,) which cables they keep from it."""
-        if wanted is None:
-            return np.zeros(len(self._command), dtype=bool)
-        told, limits = wanted, self._limits
-        if limits is not None:
-            told = np.clip(told, *limits.displacement)
-            if self._command is not None:
-                told = self._command + np.clip(told - self._command, -limits.rate * dt, limits.rate * dt)
+    def _tell(
+        self, step: PlateStep, asked: np.ndarray, dt: float, tensions: np.ndarray | None
+    ) -> tuple[tuple[str, ...], bool]:
+        """Command what the model wants at the bend that it was asked, as far as the limits allow; in words, which of
+        them bind, and whether the rate does."""
+        wanted, limits = step.displacements, self._limits
+        told = wanted if limits is None else np.clip(wanted, *limits.displacement)
+        beyond = np.where(np.abs(wanted - told) > NOTHING, np.sign(wanted - told), 0.0)
+        self._blocked = self._normals(step, asked, beyond, tensions)
+        hurried = np.zeros(len(told), dtype=bool)
+        if limits is not None and self._command is not None:
+            slower = self._command + np.clip(told - self._command, -limits.rate * dt, limits.rate * dt)
+            hurried, told = np.abs(slower - told) > NOTHING, slower
         self._command = told
-        return np.abs(told - wanted) > NOTHING
+        named = zip(self._names, beyond, hurried, strict=True)
+        words = [word for name, side, fast in named for word in _words(name, side, fast)]
+        return (*step.active_limits, *words), bool(hurried.any())
+
+    def _normals(
+        self, step: PlateStep, asked: np.ndarray, beyond: np.ndarray, tensions: np.ndarray | None
+    ) -> np.ndarray:
+        """(k, 2) what blocks: where the model falls short, and cables that are wanted beyond their limits (c,), by the
+        sign of which."""
+        away = float(np.hypot(*step.short))
+        found = [step.short / away] if away > SHORT else []
+        taut = np.ones(len(beyond), dtype=bool) if tensions is None else tensions > TAUT
+        blocking = np.flatnonzero((beyond > 0.0) | (beyond < 0.0) & taut)
+        if len(blocking):
+            slopes = beyond[blocking, None] * self.model.slopes(asked)[blocking]
+            found += list(slopes / np.maximum(np.linalg.norm(slopes, axis=1, keepdims=True), 1e-300))
+        return np.array(found).reshape(-1, 2)
+
+    @property
+    def _names(self) -> Sequence[str]:
+        names = None if self._limits is None else self._limits.names
+        return [f"cable_{i + 1}" for i in range(len(self._command))] if names is None else names
+
+
+def _let_through(way: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """What of a way (2,) no normal (k, 2) blocks: along the edge of one of them, or nothing between two."""
+    if not (normals @ way > 0.0).any():
+        return way
+    for normal in normals:
+        along = way - (normal @ way) * normal
+        if (normals @ along <= 1e-12).all():
+            return along
+    return np.zeros(2)
+
+
+def _words(name: str, side: float, fast: bool) -> list[str]:
+    """Which limits of a cable bind: of displacement on one side, and of rate."""
+    displaced = [f"{name} displacement {'max' if side > 0.0 else 'min'}"] if side else []
+    return displaced + ([f"{name} rate"] if fast else [])

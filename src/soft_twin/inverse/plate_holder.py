@@ -13,12 +13,13 @@ import numpy as np
 
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.inverse.plate import FemPlate
+from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_controller import PlateController, PlateTick
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_rest import Measured, RestWatch, finite, straight_rest
 from soft_twin.inverse.plate_sight import Sight, look
+from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
 APART = 0.002  # [m] by which cables may be away from what they were told, and …
@@ -51,6 +52,9 @@ class PlateHolder:
         controller: what it is held by.
         observer: of the payload; None: nobody looks.
         closed: whether what is seen shall count.
+        goes_to_nearest: whether an orientation out of reach is answered by going to the nearest; else it is refused.
+        scout: builds the model that is asked what is in reach; asked from a thread of its own, it must be another one
+            than the controller's, unless that has no state.
         alignment: of the IMUs, which what they say is corrected by.
         payload: what hangs on the plate, as of the last look; None: nobody looked yet.
         at_rest: what was measured last, for an alignment.
@@ -60,7 +64,8 @@ class PlateHolder:
     def __init__(self, controller: PlateController, observer: PayloadObserver | None = None):
         """`observer`: of the payload; None: the model is told of none."""
         self.controller, self.observer = controller, observer
-        self.closed, self.gravity = True, UPRIGHT
+        self.closed, self.goes_to_nearest, self.gravity = True, False, UPRIGHT
+        self.scout: Callable[[], PlateModel] = lambda: self.controller.model
         self.alignment, self.at_rest = Alignment(), RestWatch()
         self.payload: Payload | None = None
         self._sight: Sight | None = None
@@ -76,6 +81,30 @@ class PlateHolder:
         self.controller.begin_at(bend, displacements)
         self._speed = 0.0
 
+    def aim(self, pitch: float, roll: float, duration: float = 0.0) -> tuple[float, float]:
+        """As PlateController.aim, at what `within_reach` says, which is returned. Raises as both."""
+        aimed = self.within_reach(pitch, roll)
+        self.controller.aim(*aimed, duration)
+        return aimed
+
+    def within_reach(self, pitch: float, roll: float, model: PlateModel | None = None) -> tuple[float, float]:
+        """The orientation [rad], under what is borne now; out of reach the nearest, if that shall be gone to.
+
+        Args:
+            pitch, roll: that are asked for [rad].
+            model: that is asked, and moved if it has a state; None: the scout.
+
+        Raises:
+            InputError: not finite, or out of reach: the nearest is named.
+            ConvergenceError: the model broke down.
+        """
+        model = self.scout() if model is None else model
+        model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
+        nearest = model.nearest(pitch, roll)
+        if not self.goes_to_nearest and apart(nearest, (pitch, roll)) > REACHED:
+            raise InputError(out_of_reach((pitch, roll), nearest))
+        return nearest
+
     def update(self, measured: Measured, dt: float) -> Held:
         """One step of `dt` [s].
 
@@ -90,7 +119,7 @@ class PlateHolder:
         self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
         closed = self.closed and not wrong
         before = self.controller.command
-        tick = self.controller.update(sight if closed else None, dt)
+        tick = self.controller.update(sight if closed else None, dt, finite(measured.tensions))
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
         return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"))
 

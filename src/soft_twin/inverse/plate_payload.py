@@ -26,7 +26,7 @@ from soft_twin.inverse.plate import AXIS, FemPlate
 from soft_twin.inverse.plate_sight import Sight
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
-from soft_twin.twins.constant_curvature.orientation import axis_at
+from soft_twin.twins.plate_orientation import axis_at
 
 FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where the plate is
 MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update

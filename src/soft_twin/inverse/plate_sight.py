@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twins.constant_curvature.orientation import pitch_roll_of
+from soft_twin.twins.plate_orientation import pitch_roll_of
 
 BLIND = 0.2  # sine of the angle between gravity and an axis of turning below which that turn is not seen
 MOST_STEPS, ENOUGH = 30, 1e-10  # and the step [rad] at which they end

@@ -12,8 +12,8 @@ from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate import FemPlate
 from soft_twin.twins.constant_curvature import ConstantCurvature, pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
-from soft_twin.twins.constant_curvature.orientation import axis_at
 from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.plate_orientation import axis_at
 
 LARGEST = np.radians(50.0)  # tilt
 RINGS, RAYS = 10, 24

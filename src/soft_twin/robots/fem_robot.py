@@ -1,6 +1,7 @@
 """Any body of finite elements that cables, chambers or both move: one YAML file and, where it likes, one mesh."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,9 +212,12 @@ class FemRobot(DrivenRobot):
 
         if (winches := self.winches) is None:
             raise self.mistake("a plate is held by cables: there are none", "cables")
-        limits = CommandLimits(winches.cable_limits.displacement, winches.cable_limits.rate)
+        limits = CommandLimits(winches.cable_limits.displacement, winches.cable_limits.rate, self.cable_names)
         controller = PlateController(self.build_twin(model), gains, limits)
-        return PlateHolder(controller, PayloadObserver(self.build_twin("fem")))
+        holder = PlateHolder(controller, PayloadObserver(self.build_twin("fem")))
+        if controller.model.moves:
+            holder.scout = cache(lambda: self.build_twin(model))
+        return holder
 
     def build_frames(self, body: "Body") -> "dict[str, Frame]":
         from soft_twin.robots.fem_models import FemBuilder

@@ -32,7 +32,9 @@ def build_plate_model(robot: "FemRobot", name: str) -> PlateModel:
     """
     if name not in PLATE_MODELS:
         raise UsageError(f"no model '{name}' of a plate: there are {', '.join(PLATE_MODELS)}")
-    return PLATE_MODELS[name](robot)
+    model = PLATE_MODELS[name](robot)
+    model.displacement_limits = tuple(np.array([cable.displacement for cable in robot.description.cables]).T)
+    return model
 
 
 def _arc(robot: "FemRobot") -> ConstantCurvature:

@@ -34,9 +34,9 @@ from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.studies.neck_loop import DT, Moments, NeckLoop
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
-from soft_twin.twins.constant_curvature.orientation import axis_at
 from soft_twin.twins.finite_element import FemTwin
 from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.plate_orientation import axis_at
 
 matplotlib.use("Agg")
 

@@ -25,7 +25,7 @@ from soft_twin.sensing.gravity import GravityEstimator, GravityParameters
 from soft_twin.sensing.imu_calibration import calibrate_accelerometer
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.twins.constant_curvature import pitch_roll_of
-from soft_twin.twins.constant_curvature.orientation import axis_of
+from soft_twin.twins.plate_orientation import axis_of
 
 DT, IMU_PERIOD = 0.02, 0.01  # [s]
 AMBIENT = 25.0  # [°C]

@@ -12,8 +12,8 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
-from soft_twin.twins.constant_curvature.orientation import pitch_roll_of
 from soft_twin.twins.plate_model import PlateModel
+from soft_twin.twins.plate_orientation import pitch_roll_of
 
 TOLERANCE = 1e-14  # of the body's length, to which displacements are explained
 
@@ -68,7 +68,7 @@ class ConstantCurvature(PlateModel):
         """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) for arrays (n,).
 
         Args:
-            pitch, roll: of `orientation.py` [rad].
+            pitch, roll: of `plate_orientation.py` [rad].
 
         Raises:
             InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, or several segments.
