@@ -22,9 +22,9 @@ from soft_twin.emulation.scanner import drawn, scan  # noqa: E402
 from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.learning.frames import Recording, Scan  # noqa: E402
+from soft_twin.learning.identity import description_hash  # noqa: E402
 from soft_twin.learning.samples import random_shares  # noqa: E402
 from soft_twin.learning.simulations import (  # noqa: E402
-    description_hash,
     find_inflation,
     gathered,
     learnable,

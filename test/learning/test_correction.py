@@ -14,6 +14,7 @@ from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.samples import Inflation, inflation_shares, random_shares
 from soft_twin.learning.simulations import Simulations, SurfaceMesh
+from soft_twin.robots import load_robot
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import jax
@@ -163,6 +164,8 @@ def test_a_stored_correction_says_the_same_and_whose_it_is(learned, robot, tmp_p
     loaded.check(robot)
     with pytest.raises(UsageError, match="another description of 'two_rooms'"):
         loaded.check(two_rooms(tmp_path, highest=2000.0))
+    with pytest.raises(UsageError, match="than that of 'slender'"):
+        loaded.check(load_robot("slender"))
 
 
 def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):

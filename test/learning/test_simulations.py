@@ -1,6 +1,5 @@
 """Simulated shapes: which actuations, stored and resumed, by volume where pressure has no shape."""
 
-import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -12,9 +11,9 @@ import soft_twin
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
 from soft_twin.learning import simulations
 from soft_twin.learning.flattening import boundary_loops
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.samples import Inflation, fraction, inflation_shares
 from soft_twin.learning.simulations import (
-    description_hash,
     gathered,
     learnable,
     simulate,
@@ -81,13 +80,6 @@ def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
     assert description_hash(robot) != description_hash(two_rooms(tmp_path, highest=2500.0))
 
 
-def test_what_moves_no_surface_leaves_the_hash(tmp_path):
-    robot = two_rooms(tmp_path)
-    asked = robot.description.sofa.model_copy(update={"pieces": 3})
-    other = dataclasses.replace(robot, description=robot.description.model_copy(update={"sofa": asked}))
-    assert description_hash(robot) == description_hash(other)
-
-
 def test_a_shape_that_pressure_does_not_reach_is_driven_by_volume(tmp_path, monkeypatch):
     robot = two_rooms(tmp_path)
     twin, real = robot.build_twin(), FemTwin.equilibrium
@@ -114,24 +106,6 @@ def test_simulations_that_fail_are_told_by_number_and_left_out():
     assert found.failed == {60: "no minimum"} and len(found.points) == 60
     with pytest.raises(ConvergenceError, match="2 of 10 simulations failed, the first is 3: no minimum"):
         gathered([good] * 3 + [bad] * 2 + [good] * 5)
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        (lambda robot: [chamber.update(channel=i) for i, chamber in enumerate(robot["chambers"])], True),
-        (lambda robot: robot.update(valves={"backend": "modbus", "rate": 4e3}, imus=[{"name": "base"}]), True),
-        (lambda robot: robot["emulated"].update(mesh=robot["body"]["mesh"], step=0.05, valve_lag=0.1), True),
-        (lambda robot: robot["emulated"].update(young_modulus_scale=0.7), False),
-        (lambda robot: robot["chambers"][1].update(pressure=[0.0, 2e3]), False),
-        (lambda robot: robot["body"]["materials"][0].update(poisson_ratio=0.4), False),
-    ],
-)
-def test_what_is_learned_belongs_to_the_body_whatever_valves_it_has(tmp_path, change, same):
-    before, mine = description_hash(two_rooms(tmp_path)), content()
-    change(mine["robot"])
-    (tmp_path / "two_rooms.yaml").write_text(yaml.safe_dump(mine), encoding="utf-8")
-    assert (description_hash(soft_twin.load_robot(tmp_path / "two_rooms.yaml")) == before) == same
 
 
 def test_a_robot_without_a_part_learning_is_told():

@@ -10,13 +10,14 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
-from soft_twin.learning.simulations import description_hash
 from soft_twin.learning.warp import warped
+from soft_twin.robots.fem_robot import FemRobot
 
 MM = 1e3
 SHOWN = 1024  # points that a correction returns
@@ -172,7 +173,7 @@ class Correction:
         Raises:
             UsageError: its description is another.
         """
-        if self.description != description_hash(robot):
+        if not isinstance(robot, FemRobot) or self.description != description_hash(robot):
             raise UsageError(
                 f"these weights were trained for another description of '{self.robot}' than that of '{robot.name}' at "
                 f"{robot.path}: train anew"

@@ -5,7 +5,6 @@ are driven by the volumes of the same sample, and the pressures that they turn o
 has no shape at all either way is told by its number and left out.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.samples import Inflation, inflation_shares
 from soft_twin.mesh.facets import facets
 from soft_twin.parallel import Say, Workers, compute_all, compute_each
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 DOWN = np.array([0.0, 0.0, -9.81])  # [m/s²] in base_link
 INFLATION_STEPS = 17
 MOST_FAILURES = 0.02  # share of the simulations
-RUNNING = ("motor_lag", "valve_lag", "fill_rate", "leak", "step", "mesh")  # of `emulated`: no shape at rest knows them
 
 
 @dataclass(frozen=True)
@@ -77,26 +76,6 @@ def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
     if learning is None:
         raise UsageError(f"nothing of robot '{robot.name}' is learned: {robot.path} has no part 'learning'")
     return robot, learning
-
-
-def description_hash(robot: FemRobot) -> str:
-    """SHA-256 of what a robot's description says of the robot, as hexadecimal digits.
-
-    Comments do not count, nor what moves no surface (winches, valves and their channels, IMUs, what the emulated robot
-    is when it runs, and how SOFA's mesh is made), nor what is as it is where nothing is said.
-    """
-    said = robot.description
-    running = {name: type(said.emulated).model_fields[name].default for name in RUNNING}
-    plain = said.model_copy(
-        update={
-            "winches": None,
-            "valves": None,
-            "imus": (),
-            "chambers": tuple(each.model_copy(update={"channel": None}) for each in said.chambers),
-            "emulated": said.emulated.model_copy(update=running),
-        }
-    )
-    return hashlib.sha256(plain.model_dump_json(exclude={"sofa"}, exclude_defaults=True).encode()).hexdigest()
 
 
 def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:

@@ -16,7 +16,7 @@ from soft_twin.learning.knots import Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 
-VERSION = "4"
+VERSION = "5"
 MAX_SIZE = 500_000_000  # [bytes]
 
 
@@ -70,7 +70,7 @@ def load(path: str | Path) -> Correction:
             words = stream.metadata() or {}
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118 (it is no mapping)
         if words["soft_twin"] != VERSION:
-            raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}")
+            raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}: train anew")
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
         network, knots = _network("shape", arrays, numbers), Knots(arrays["knots.u"], arrays["knots.v"])

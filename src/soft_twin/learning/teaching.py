@@ -8,6 +8,7 @@ import numpy as np
 
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
 from soft_twin.learning.frames import Recording
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_fit import fit_inputs
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import SurfaceLayer, grid
@@ -15,7 +16,7 @@ from soft_twin.learning.losses import Cloud
 from soft_twin.learning.matching import MarkerMatch, Match, ScanMatch
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
-from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
+from soft_twin.learning.simulations import Simulations, SurfaceMesh
 from soft_twin.learning.surfaces import SurfaceFit
 from soft_twin.learning.symmetry import symmetries
 from soft_twin.learning.training import (

@@ -31,12 +31,20 @@ def build_mesh(source: "descriptions.MeshSource", folder: Path) -> Mesh:
     for key, build in _GENERATORS.items():
         if getattr(source, key) is not None:
             return build(getattr(source, key), folder)
-    path = folder / source.file
-    if not path.exists() and (common := resources.folder("meshes") / source.file).exists():
-        path = common
+    path = mesh_file(source, folder)
     mesh = read_mesh(path, None if source.element is None else element_named(source.element))
     check_unit(mesh, np.array(source.size), str(path))
     return with_surfaces(mesh)
+
+
+def mesh_file(source: "descriptions.MeshSource", folder: Path) -> Path | None:
+    """The file that the mesh of a description in a folder comes from, whether it is there or not; None without one."""
+    if source.stl is not None:
+        return folder / source.stl.file
+    if source.file is None:
+        return None
+    beside, common = folder / source.file, resources.folder("meshes") / source.file
+    return common if common.exists() and not beside.exists() else beside
 
 
 def with_surfaces(mesh: Mesh) -> Mesh:

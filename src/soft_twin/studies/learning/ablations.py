@@ -21,11 +21,11 @@ from matplotlib.figure import Figure
 
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.frames import Recording, Scan
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.simulations import (
     SurfaceMesh,
-    description_hash,
     learnable,
     pressure_limits,
     simulate,

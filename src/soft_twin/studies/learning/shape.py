@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.identity import reality_hash
 from soft_twin.learning.shape_control import PARTS, ShapeControl, ShapeSolution, registered
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable
@@ -31,7 +32,6 @@ from soft_twin.studies.learning.prediction import (
     MM,
     frame_cases,
     learned_shapes,
-    reality_digest,
     reality_of,
     recorded,
     scanned,
@@ -56,7 +56,7 @@ def run(folder: Path, data: Path) -> str:
     pressures = {name: [each.pressures for each in own] for name, own in found.items()}
     half = correction.shapes.inflation.pressures_of(np.full((1, len(robot.chamber_names)), 0.5))[0]
     pressures = {BEGIN: [half] * len(frames)} | pressures
-    digest = reality_digest(robot, learning)
+    digest = reality_hash(robot)
     work = partial(reached_shape, str(robot.path), digest)
     tried = [np.array([case[1], *each]) for own in pressures.values() for case, each in zip(cases, own, strict=True)]
     points = compute_all(work, tried, Workers(0), folder / "reached", terminal_progress, "shapes of the reality")
