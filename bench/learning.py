@@ -25,11 +25,11 @@ from soft_twin.learning.frames import Recording, Scan  # noqa: E402
 from soft_twin.learning.identity import description_hash  # noqa: E402
 from soft_twin.learning.samples import random_shares  # noqa: E402
 from soft_twin.learning.simulations import (  # noqa: E402
-    find_inflation,
     gathered,
+    inflation_of,
     learnable,
-    pressure_limits,
     simulate,
+    simulation_cases,
     surface_of,
 )
 from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
@@ -64,7 +64,7 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
         correction.check(robot)
         inflation = correction.shapes.inflation
     else:
-        inflation = find_inflation(robot)
+        inflation = inflation_of(robot)
         correction = _trained(robot, learning, reality, inflation, simulations, random)
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), targets, random))
     surfaces = _surfaces(robot, learning, reality, inflation, pressures)
@@ -115,7 +115,6 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
     shapes, _ = learn_shapes(
         gathered(_simulated(robot, learning, inflation, pressures)),
         surface_of(robot.build_twin(), learning.surface, learning.parts),
-        pressure_limits(robot),
         inflation,
         learning.shape_layers,
         say=terminal_progress,
@@ -128,9 +127,8 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
 
 def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[str, np.ndarray]]:
     digest, results, start = description_hash(robot), [], time.monotonic()
-    for row in pressures:
-        filled = [np.interp(p, inflation.pressures, v) for p, v in zip(row, inflation.volumes.T, strict=True)]
-        results.append(simulate(str(robot.path), digest, learning.surface, np.array([row, filled]), learning.parts))
+    for case in simulation_cases(inflation, pressures):
+        results.append(simulate(str(robot.path), digest, learning.surface, case, learning.parts))
         left = (time.monotonic() - start) / len(results) * (len(pressures) - len(results))
         terminal_progress(f"simulation {len(results)} of {len(pressures)}, {time_left(left)}")
     return results

@@ -23,8 +23,7 @@ from soft_twin.learning.shape_target import ShapeTarget
 PLANE, TRIANGLES = sheet(13, 13)  # of 1 x 1, in its middle 0
 SIZE, HIGHEST, RISE = 0.1, 3000.0, 20.0  # [m], [Pa], [mm] that the reality's bumps rise further than the twin's
 PRESSURES = HIGHEST * np.linspace(0.0, 1.0, 6)
-INFLATION = Inflation(PRESSURES, np.sqrt(PRESSURES)[:, None] * [1.0, 1.0])
-LIMITS = np.array([[0.0, HIGHEST]] * 2)
+INFLATION = Inflation(*(np.column_stack([each, each]) for each in (PRESSURES, np.sqrt(PRESSURES))))
 TURN = Rotation.from_rotvec([0.1, -0.15, 0.2]).as_matrix()
 SHIFT = np.array([0.05, -0.02, 0.08])
 
@@ -56,7 +55,7 @@ def model(gain=1.0, hidden=None):
             [network.weights[0], jnp.asarray(np.tile(modes.reshape(2, -1).T, (1, len(first) // 2)), jnp.float32)],
             network.biases,
         )
-    return ShapeModel(LIMITS, INFLATION, network, flat.astype(np.float32), 1.0, fit.knots)
+    return ShapeModel(INFLATION, network, flat.astype(np.float32), 1.0, fit.knots)
 
 
 def corrected(shapes, random=None):

@@ -65,7 +65,7 @@ def test_pictures_show_flat_surfaces_from_above_and_others_in_space(lift, tmp_pa
 def test_frames_stay_what_they_are_whatever_is_learned_from_them():
     robot, learning = learnable("membrane")
     pressures = np.linspace(0.0, 4000.0, 3)
-    inflation = Inflation(pressures, np.tile(pressures[:, None], 9))
+    inflation = Inflation(*2 * [np.tile(pressures[:, None], 9)])
     first, more = (frame_cases(robot, learning, inflation, 50), frame_cases(robot, learning, inflation, 8, 50, 3))
     assert [case[0] for case in first + more] == list(range(58))
     assert all((case[2:] >= 0.0).all() and (case[2:] <= 4000.0).all() for case in first + more)

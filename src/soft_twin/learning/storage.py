@@ -28,7 +28,6 @@ def save(correction: Correction, path: Path) -> None:
     """
     shapes, path = correction.shapes, Path(path)
     arrays = {
-        "limits": shapes.limits,
         "inflation.pressures": shapes.inflation.pressures,
         "inflation.volumes": shapes.inflation.volumes,
         "mean": shapes.mean,
@@ -76,7 +75,7 @@ def load(path: str | Path) -> Correction:
         network, knots = _network("shape", arrays, numbers), Knots(arrays["knots.u"], arrays["knots.v"])
         symmetries = tuple(tuple(int(i) for i in each) for each in numbers["symmetries"])
         spread = float(numbers["spread"])
-        shapes = ShapeModel(arrays["limits"], inflation, network, arrays["mean"], spread, knots, symmetries)
+        shapes = ShapeModel(inflation, network, arrays["mean"], spread, knots, symmetries)
         warp, width = _network("warp", arrays, numbers), float(numbers["width"])
         terms = (jnp.asarray(arrays[f"inputs.{name}"]) for name in ("degrees", "coefficients"))
         inputs = InputMap(*terms, None if numbers["reference"] is None else float(numbers["reference"]))

@@ -37,7 +37,6 @@ SHAPES_FOR_KNOTS = 64
 def learn_shapes(
     simulations: Simulations,
     surface: SurfaceMesh,
-    limits: np.ndarray,
     inflation: Inflation,
     layers: int,
     seed: int = 0,
@@ -57,7 +56,7 @@ def learn_shapes(
     mean = control.mean(axis=0).astype(np.float32)
     offsets = (control - mean).reshape(len(control), -1)
     spread = float(offsets.std())
-    draft = ShapeModel(limits, inflation, Folded([], []), mean, spread, fit.knots)
+    draft = ShapeModel(inflation, Folded([], []), mean, spread, fit.knots)
     inputs = np.asarray(draft.inputs_of(simulations.pressures))
     alike = symmetries(surface.points, inputs, simulations.points)
     turned = [

@@ -32,7 +32,6 @@ from soft_twin.learning.simulations import (
     Simulations,
     inflation_of,
     learnable,
-    pressure_limits,
     simulate_all,
     surface_of,
 )
@@ -84,9 +83,7 @@ def learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeMod
         robot, learning.surface, learning.simulations, Workers(0), store, terminal_progress, learning.parts
     )
     inflation, begin = inflation_of(robot, store), time.process_time()
-    shapes, surrogate = learn_shapes(
-        simulations, surface, pressure_limits(robot), inflation, learning.shape_layers, say=terminal_progress
-    )
+    shapes, surrogate = learn_shapes(simulations, surface, inflation, learning.shape_layers, say=terminal_progress)
     return simulations, shapes, surrogate, time.process_time() - begin
 
 
