@@ -75,7 +75,7 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
         cloud, _ = drawn(points, reality.triangles, VERTICES, random)
         turn = Rotation.from_rotvec(random.normal(0.0, 0.15, 3)).as_matrix()
         begin = time.perf_counter()
-        target = ShapeTarget.of(cloud @ turn.T + random.normal(0.0, 0.05, 3), size=correction.shapes.size, whole=True)
+        target = ShapeTarget.of(cloud @ turn.T + random.normal(0.0, 0.05, 3), whole=True)
         prepared.append(time.perf_counter() - begin)
         found.append(control.solve(target))
     terminal_progress("")

@@ -52,7 +52,7 @@ def run(folder: Path, data: Path) -> str:
     found: dict[str, dict[str, ShapeSolution]] = {}
     for kind, model in ((PLAIN, correction.shapes), (CORRECTED, correction)):
         control = ShapeControl(model, names=robot.chamber_names)
-        targets = {name: _target(mould, surface.triangles, correction.shapes.size) for name, mould in moulds.items()}
+        targets = {name: _target(mould, surface.triangles) for name, mould in moulds.items()}
         found[kind] = {name: control.solve(target, FIXED) for name, target in targets.items()}
     cases = [np.array([HOLD, *each.pressures]) for own in found.values() for each in own.values()]
     work = partial(reached_shape, str(robot.path), reality_hash(robot))
@@ -102,8 +102,8 @@ def _deviation(points: np.ndarray, mould: np.ndarray, triangles: np.ndarray) -> 
     return {"points": tested, "distances": MM * surface_distances(tested, mould, triangles)}
 
 
-def _target(mould: np.ndarray, triangles: np.ndarray, size: float) -> ShapeTarget:
-    return ShapeTarget.of(*drawn(mould, triangles, TRUTH, np.random.default_rng(1)), size, whole=True)
+def _target(mould: np.ndarray, triangles: np.ndarray) -> ShapeTarget:
+    return ShapeTarget.of(*drawn(mould, triangles, TRUTH, np.random.default_rng(1)), whole=True)
 
 
 def _content(maps: dict[str, dict[str, dict]], found: dict[str, dict[str, ShapeSolution]]) -> dict:

@@ -51,7 +51,7 @@ def run(folder: Path, data: Path) -> str:
     frames, cases = frames[learning.frames :], cases[learning.frames :]
     controls = {PLAIN: ShapeControl(correction.shapes, names=robot.chamber_names)}
     controls[CORRECTED] = ShapeControl(correction, names=robot.chamber_names)
-    targets = moved_targets(frames, learning.seed, correction.shapes.size)
+    targets = moved_targets(frames, learning.seed)
     found = {name: [control.solve(target) for target in targets] for name, control in controls.items()}
     pressures = {name: [each.pressures for each in own] for name, own in found.items()}
     half = correction.shapes.inflation.pressures_of(np.full((1, len(robot.chamber_names)), 0.5))[0]
@@ -84,13 +84,13 @@ def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, n
     return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
 
 
-def moved_targets(frames: list[dict[str, np.ndarray]], seed: int, size: float) -> list[ShapeTarget]:
-    """Scans, moved and turned at random; `size` [mm] is the body's."""
+def moved_targets(frames: list[dict[str, np.ndarray]], seed: int) -> list[ShapeTarget]:
+    """Scans, moved and turned at random."""
     random, targets = np.random.default_rng([seed, 3]), []
     for frame in frames:
         turn = Rotation.from_rotvec(random.normal(0.0, TURNED, 3)).as_matrix()
         shift = random.normal(0.0, SHIFTED, 3)
-        targets.append(ShapeTarget.of(frame["scan"] @ turn.T + shift, frame["normals"] @ turn.T, size))
+        targets.append(ShapeTarget.of(frame["scan"] @ turn.T + shift, frame["normals"] @ turn.T))
     return targets
 
 
