@@ -1,6 +1,7 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from soft_twin.robots import load_robot
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import jax
 import jax.numpy as jnp
+from safetensors import SafetensorError
 
 import soft_twin.learning
 from soft_twin.learning import storage
@@ -172,6 +174,24 @@ def test_a_stored_correction_says_the_same_and_whose_it_is(learned, robot, tmp_p
         loaded.check(two_rooms(tmp_path, highest=2000.0))
     with pytest.raises(UsageError, match="than that of 'slender'"):
         loaded.check(load_robot("slender"))
+
+
+def test_weights_that_cannot_be_written_leave_nothing_behind(learned, tmp_path, monkeypatch):
+    folder = tmp_path / "mine.safetensors"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="it is a folder"):
+        save(learned[1], folder)
+    with pytest.raises(UsageError, match="cannot write the weights '/proc/x.safetensors'"):
+        save(learned[1], Path("/proc/x.safetensors"))
+
+    def full(arrays, path, words):
+        Path(path).write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(storage, "save_file", full)
+    with pytest.raises(UsageError, match="cannot write the weights .*No space left"):
+        save(learned[1], tmp_path / "other.safetensors")
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.safetensors"] and not list(folder.iterdir())
 
 
 def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):

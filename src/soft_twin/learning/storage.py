@@ -1,6 +1,7 @@
 """Corrections as files: safetensors, with what they belong to."""
 
 import json
+import os
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from soft_twin.errors import InputError, RecordingError, UsageError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, one_line, output_file
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
@@ -43,17 +44,18 @@ def save(correction: Correction, path: Path) -> None:
     smooth = {"shape": shapes.network.smooth, "warp": correction.warp.smooth}
     numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth, "symmetries": shapes.symmetries}
     numbers["reference"] = correction.inputs.reference
-    partial = path.with_name(f".{path.name}.partial")
+    partial = output_file(path, "weights").with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save_file(
             {key: np.ascontiguousarray(each) for key, each in arrays.items()},
             partial,
             {"soft_twin": VERSION, **words, "numbers": json.dumps(numbers)},
         )
         partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write the weights '{path}': {error.strerror}") from error
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"cannot write the weights '{path}': {one_line(error)}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> Correction:
