@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 from soft_twin.app.measuring import Figure  # noqa: E402
-from soft_twin.emulation.scanner import drawn, scan  # noqa: E402
+from soft_twin.emulation.scanner import scan  # noqa: E402
 from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.learning.frames import Recording, Scan  # noqa: E402
@@ -32,6 +32,7 @@ from soft_twin.learning.simulations import (  # noqa: E402
     simulation_cases,
     surface_of,
 )
+from soft_twin.mesh.triangles import drawn  # noqa: E402
 from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
 
 VERTICES, SAMPLES = 20_000, 1000

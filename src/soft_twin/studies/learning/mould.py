@@ -17,12 +17,12 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.identity import reality_hash
 from soft_twin.learning.shape_control import FIXED, ShapeControl, ShapeSolution
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import SurfaceMesh, learnable, surface_of
+from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import MM

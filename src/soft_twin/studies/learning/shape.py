@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
-from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.identity import reality_hash
@@ -26,6 +25,7 @@ from soft_twin.learning.simulations import inflation_of, learnable
 from soft_twin.learning.storage import load, save
 from soft_twin.learning.teaching import learn_warp
 from soft_twin.learning.training import WarpTraining
+from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (
