@@ -18,20 +18,21 @@ import numpy as np  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 
 from soft_twin.app.measuring import Figure  # noqa: E402
-from soft_twin.emulation.scanner import drawn, scan  # noqa: E402
+from soft_twin.emulation.scanner import scan  # noqa: E402
 from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.learning.frames import Recording, Scan  # noqa: E402
+from soft_twin.learning.identity import description_hash  # noqa: E402
 from soft_twin.learning.samples import random_shares  # noqa: E402
 from soft_twin.learning.simulations import (  # noqa: E402
-    description_hash,
-    find_inflation,
     gathered,
+    inflation_of,
     learnable,
-    pressure_limits,
     simulate,
+    simulation_cases,
     surface_of,
 )
+from soft_twin.mesh.triangles import drawn  # noqa: E402
 from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
 
 VERTICES, SAMPLES = 20_000, 1000
@@ -64,7 +65,7 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
         correction.check(robot)
         inflation = correction.shapes.inflation
     else:
-        inflation = find_inflation(robot)
+        inflation = inflation_of(robot)
         correction = _trained(robot, learning, reality, inflation, simulations, random)
     pressures = inflation.pressures_of(random_shares(len(robot.chamber_names), targets, random))
     surfaces = _surfaces(robot, learning, reality, inflation, pressures)
@@ -75,7 +76,7 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
         cloud, _ = drawn(points, reality.triangles, VERTICES, random)
         turn = Rotation.from_rotvec(random.normal(0.0, 0.15, 3)).as_matrix()
         begin = time.perf_counter()
-        target = ShapeTarget.of(cloud @ turn.T + random.normal(0.0, 0.05, 3), size=correction.shapes.size, whole=True)
+        target = ShapeTarget.of(cloud @ turn.T + random.normal(0.0, 0.05, 3), whole=True)
         prepared.append(time.perf_counter() - begin)
         found.append(control.solve(target))
     terminal_progress("")
@@ -115,7 +116,6 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
     shapes, _ = learn_shapes(
         gathered(_simulated(robot, learning, inflation, pressures)),
         surface_of(robot.build_twin(), learning.surface, learning.parts),
-        pressure_limits(robot),
         inflation,
         learning.shape_layers,
         say=terminal_progress,
@@ -128,9 +128,8 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
 
 def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[str, np.ndarray]]:
     digest, results, start = description_hash(robot), [], time.monotonic()
-    for row in pressures:
-        filled = [np.interp(p, inflation.pressures, v) for p, v in zip(row, inflation.volumes.T, strict=True)]
-        results.append(simulate(str(robot.path), digest, learning.surface, np.array([row, filled]), learning.parts))
+    for case in simulation_cases(inflation, pressures):
+        results.append(simulate(str(robot.path), digest, learning.surface, case, learning.parts))
         left = (time.monotonic() - start) / len(results) * (len(pressures) - len(results))
         terminal_progress(f"simulation {len(results)} of {len(pressures)}, {time_left(left)}")
     return results

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import bounded_memory, checked_file, one_line, output_file
 from soft_twin.private_folder import private_folder
 
 
@@ -44,6 +44,21 @@ def test_memory_is_bounded_while_the_block_lasts():
         with pytest.raises(MemoryError):
             np.empty(20_000_000)
     assert np.empty(20_000_000).nbytes == 160_000_000
+
+
+def test_what_cannot_be_written_is_told_before_there_is_anything_to_write(tmp_path):
+    path = tmp_path / "new" / "deep" / "x"
+    assert output_file(path, "weights") == path
+    assert path.parent.is_dir() and not list(path.parent.iterdir())
+    path.write_bytes(b"1234")
+    assert output_file(str(path), "weights") == path and path.read_bytes() == b"1234"
+    with pytest.raises(UsageError, match="cannot write the weights '.*deep': it is a folder, say a file"):
+        output_file(path.parent, "weights")
+    with pytest.raises(UsageError, match="cannot write the weights '/dev/null': it is a device"):
+        output_file("/dev/null", "weights")
+    for wrong in (path / "y", "/proc/x", "a\0b"):
+        with pytest.raises(UsageError, match="cannot write the weights"):
+            output_file(wrong, "weights")
 
 
 def test_others_messages_become_one_line():

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from soft_twin.errors import SoftTwinError
+from soft_twin.errors import SoftTwinError, UsageError
 
 try:
     import resource
@@ -45,6 +45,30 @@ def checked_file(path: str | Path, what: str, largest: int, error: type[SoftTwin
         raise error(f"'{path}' is larger than {largest} bytes: no {what}")
     if not os.access(path, os.R_OK):
         raise error(f"no permission to read the {what} '{path}'")
+    return path
+
+
+def output_file(path: str | Path, what: str) -> Path:
+    """The path itself, if a file can be written there; its folder is made where it is missing.
+
+    Args:
+        path: of the file; one that is there already will be replaced.
+        what: is to be written, such as "weights".
+
+    Raises:
+        UsageError: something else stands there, or nothing can be written.
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            kind = KINDS.get(stat.S_IFMT(path.stat().st_mode), "no file")
+            raise UsageError(f"cannot write the {what} '{path}': it is {kind}, say a file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        probe = path.with_name(f".{path.name}.{os.getpid()}")
+        probe.touch()
+        probe.unlink()
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        raise UsageError(f"cannot write the {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
     return path
 
 

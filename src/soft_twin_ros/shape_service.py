@@ -44,7 +44,7 @@ class ShapeService:
         if not free and not is_frame(cloud.header.frame_id, self._frame):
             raise InputError(f"target in frame '{cloud.header.frame_id}': expected '{self._frame}'")
         points, normals = cloud_arrays(cloud)
-        target = ShapeTarget.of(points, normals, self._control.shapes.size, whole)
+        target = ShapeTarget.of(points, normals, whole)
         return self._control.solve(target, FREE if free else FIXED, begin)
 
     def answer(self, request: SolveShape.Request, response: SolveShape.Response, stamp: float) -> SolveShape.Response:

@@ -5,7 +5,8 @@ import pytest
 from test_flattening import sheet
 
 from soft_twin.descriptions.learning import Scanner
-from soft_twin.emulation.scanner import scan, vertex_normals
+from soft_twin.emulation.scanner import scan
+from soft_twin.mesh.triangles import vertex_normals
 
 POINTS, TRIANGLES = sheet(9, 9)
 

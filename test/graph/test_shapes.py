@@ -21,7 +21,7 @@ from soft_twin.emulation.surface_reality import SurfaceReality
 from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.shape_control import ShapeControl
 from soft_twin.learning.shape_target import ShapeTarget
-from soft_twin.learning.simulations import inflation_of, learnable, pressure_limits, simulate_all, surface_of
+from soft_twin.learning.simulations import inflation_of, learnable, simulate_all, surface_of
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining
@@ -65,9 +65,9 @@ def cloud(reality):
 @pytest.fixture(scope="module")
 def weights(membrane, reality, tmp_path_factory):
     """Trained on few simulations, and on surfaces of the reality."""
-    (robot, learning), limits = membrane, pressure_limits(membrane[0])
+    robot, learning = membrane
     simulations, inflation = simulate_all(robot, learning.surface, SIMULATIONS), inflation_of(robot)
-    shapes, _ = learn_shapes(simulations, surface_of(robot.build_twin(), learning.surface), limits, inflation, 2)
+    shapes, _ = learn_shapes(simulations, surface_of(robot.build_twin(), learning.surface), inflation, 2)
     seen = inflation.pressures_of(np.random.default_rng(0).uniform(0.1, 0.9, (FRAMES, 2)))
     scans = [Scan(*seen_at(reality, pressures)) for pressures in seen]
     path = tmp_path_factory.mktemp("weights") / "two_rooms.safetensors"

@@ -1,6 +1,7 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.samples import Inflation, inflation_shares, random_shares
 from soft_twin.learning.simulations import Simulations, SurfaceMesh
+from soft_twin.robots import load_robot
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import jax
 import jax.numpy as jnp
+from safetensors import SafetensorError
 
 import soft_twin.learning
 from soft_twin.learning import storage
@@ -29,8 +32,7 @@ from soft_twin.studies.learning.ablations import on_shapes, shape_errors
 
 PLANE, TRIANGLES = sheet(13, 13)
 PRESSURES = np.linspace(0.0, 3000.0, 5)
-INFLATION = Inflation(PRESSURES, np.column_stack([PRESSURES, PRESSURES]))
-LIMITS = np.array([[0.0, 3000.0]] * 2)
+INFLATION = Inflation(*2 * [np.column_stack([PRESSURES, PRESSURES])])
 
 
 def shape(pressures, gain=1.0):
@@ -51,7 +53,7 @@ def learned(robot):
     pressures = INFLATION.pressures_of(inflation_shares(2, 120))
     points = np.array([shape(each) for each in pressures])
     simulations = Simulations(pressures, points, np.zeros(120, bool), {})
-    shapes, error = learn_shapes(simulations, SurfaceMesh(identity(169), 0.1 * PLANE, TRIANGLES), LIMITS, INFLATION, 2)
+    shapes, error = learn_shapes(simulations, SurfaceMesh(identity(169), 0.1 * PLANE, TRIANGLES), INFLATION, 2)
     random = np.random.default_rng(0)
     seen = INFLATION.pressures_of(random_shares(2, 8, random))
     up = np.tile([0.0, 0.0, 1.0], (169, 1))
@@ -90,6 +92,13 @@ def test_beyond_what_was_simulated_shapes_go_on_straight(learned):
         assert 1e3 * surface_distances(points, shape(pressures), TRIANGLES).mean() < 0.6
     last, one, two = (np.asarray(shapes.control_of(jnp.array([share, 0.2]))) for share in (1.0, 1.25, 1.5))
     np.testing.assert_allclose(two - one, one - last, atol=1e-3)
+
+
+def test_pressures_beyond_their_limits_are_shares_that_go_on(learned):
+    """Of a chamber that fills evenly: as simulations by volume may need them; none is taken for the limit."""
+    shapes = learned[1].shapes
+    found = np.asarray(shapes.inputs_of(np.array([[-600.0, 3900.0], [0.0, 3000.0]])))
+    np.testing.assert_allclose(found, [[-1.4, 1.6], [-1.0, 1.0]], atol=1e-5)
 
 
 def test_surfaces_that_are_given_are_warped_as_those_of_the_network_are(learned):
@@ -163,6 +172,26 @@ def test_a_stored_correction_says_the_same_and_whose_it_is(learned, robot, tmp_p
     loaded.check(robot)
     with pytest.raises(UsageError, match="another description of 'two_rooms'"):
         loaded.check(two_rooms(tmp_path, highest=2000.0))
+    with pytest.raises(UsageError, match="than that of 'slender'"):
+        loaded.check(load_robot("slender"))
+
+
+def test_weights_that_cannot_be_written_leave_nothing_behind(learned, tmp_path, monkeypatch):
+    folder = tmp_path / "mine.safetensors"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="it is a folder"):
+        save(learned[1], folder)
+    with pytest.raises(UsageError, match="cannot write the weights '/proc/x.safetensors'"):
+        save(learned[1], Path("/proc/x.safetensors"))
+
+    def full(arrays, path, words):
+        Path(path).write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(storage, "save_file", full)
+    with pytest.raises(UsageError, match="cannot write the weights .*No space left"):
+        save(learned[1], tmp_path / "other.safetensors")
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.safetensors"] and not list(folder.iterdir())
 
 
 def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):
@@ -172,7 +201,7 @@ def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):
     points = np.array([0.1 * fine + np.outer(each[0] / 3000.0 * creased, [0.0, 0.0, 1.0]) for each in pressures])
     simulations = Simulations(pressures, points, np.zeros(12, bool), {})
     surface = SurfaceMesh(identity(len(fine)), 0.1 * fine, triangles)
-    shapes, _ = learn_shapes(simulations, surface, LIMITS, INFLATION, 2, epochs=1)
+    shapes, _ = learn_shapes(simulations, surface, INFLATION, 2, epochs=1)
     spans = np.diff(shapes.knots.u[3:-3])
     assert spans.min() < 0.6 * spans.max()
     path = tmp_path / "mine.safetensors"

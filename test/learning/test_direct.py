@@ -35,10 +35,10 @@ def test_the_loss_is_hausdorff_and_five_times_chamfer():
 
 
 def test_a_sheet_is_learned_from_scans_alone():
-    inflation = Inflation(PRESSURES, np.column_stack([PRESSURES, PRESSURES]))
+    inflation = Inflation(*2 * [np.column_stack([PRESSURES, PRESSURES])])
     fit = SurfaceFit.at_rest(0.1 * PLANE, TRIANGLES)
     mean = (1e3 * fit.fit(bulging([1500.0, 1500.0]))).astype(np.float32)
-    shapes = ShapeModel(np.array([[0.0, 3000.0]] * 2), inflation, Folded([], []), mean, 1.0, fit.knots)
+    shapes = ShapeModel(inflation, Folded([], []), mean, 1.0, fit.knots)
     random = np.random.default_rng(0)
     seen = inflation.pressures_of(random_shares(2, 24, random))
     up = np.tile([0.0, 0.0, 1.0], (169, 1))

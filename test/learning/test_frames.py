@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+from test_flattening import sheet
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.frames import Scan, read_recording, read_scan, write_recording, write_scan
+from soft_twin.recording.ply_files import write_ply
 
 LIMITS = np.array([[0.0, 3000.0]] * 2)
 NAMES = ["left", "right"]
 
 
-def cloud(seed=0, count=20):
+def cloud(seed=0, count=40):
     random = np.random.default_rng(seed)
     normals = random.normal(size=(count, 3))
     return Scan(random.uniform(-0.1, 0.1, (count, 3)), normals / np.linalg.norm(normals, axis=1, keepdims=True))
@@ -18,7 +20,7 @@ def cloud(seed=0, count=20):
 
 @pytest.fixture
 def folder(tmp_path):
-    write_recording(tmp_path, np.array([[0.0, 3000.0], [1500.5, 1e-3]]), NAMES, [cloud(0), cloud(1, 30)])
+    write_recording(tmp_path, np.array([[0.0, 3000.0], [1500.5, 1e-3]]), NAMES, [cloud(0), cloud(1, 50)])
     return tmp_path
 
 
@@ -29,11 +31,11 @@ def read(folder, names=NAMES, size=0.2):
 def test_what_was_written_is_read(folder):
     recording = read(folder)
     np.testing.assert_array_equal(recording.pressures, [[0.0, 3000.0], [1500.5, 1e-3]])
-    assert [len(scan.points) for scan in recording.scans] == [20, 30]
-    np.testing.assert_allclose(recording.scans[1].points, cloud(1, 30).points, atol=1e-12)
-    np.testing.assert_allclose(recording.scans[1].normals, cloud(1, 30).normals, atol=1e-12)
+    assert [len(scan.points) for scan in recording.scans] == [40, 50]
+    np.testing.assert_allclose(recording.scans[1].points, cloud(1, 50).points, atol=1e-12)
+    np.testing.assert_allclose(recording.scans[1].normals, cloud(1, 50).normals, atol=1e-12)
     assert read(folder).digest == recording.digest
-    write_scan(folder / "frame_0001.ply", cloud(2, 30))
+    write_scan(folder / "frame_0001.ply", cloud(2, 50))
     assert read(folder).digest != recording.digest
 
 
@@ -70,17 +72,51 @@ def test_broken_scans_are_told(folder, tmp_path):
         read(folder)
     text = ["ply", "format ascii 1.0", "element vertex 4", *(f"property double {axis}" for axis in "xyz"), "end_header"]
     path.write_text("\n".join([*text, *("0 0 0.1" for _ in range(4)), ""]))
-    with pytest.raises(RecordingError, match="lacks 'nx'"):
+    with pytest.raises(RecordingError, match="a scan has normals nx, ny, nz, or faces"):
         read(folder)
-    write_scan(path, Scan(np.zeros((4, 3)), np.zeros((4, 3))))
-    with pytest.raises(RecordingError, match="4 of 4 normals have no direction"):
+    write_scan(path, Scan(np.zeros((40, 3)), np.zeros((40, 3))))
+    with pytest.raises(RecordingError, match="40 of 40 normals have no direction"):
         read(folder)
-    write_scan(path, Scan(np.full((4, 3), np.nan), np.ones((4, 3))))
-    with pytest.raises(RecordingError, match="finite"):
+    write_scan(path, Scan(np.full((40, 3), np.nan), np.ones((40, 3))))
+    with pytest.raises(RecordingError, match="expected 30 or more points of finite numbers, found 0"):
         read_scan(path, 0.2)
+    write_scan(path, Scan(np.zeros((4, 3)), np.ones((4, 3))))
+    with pytest.raises(RecordingError, match="found 4"):
+        read_scan(path, 0.2)
+    whole = cloud()
+    write_scan(path, whole)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(RecordingError, match="it ends too early"):
+        read(folder)
     path.unlink()
     with pytest.raises(RecordingError, match="no scan at"):
         read(folder)
+
+
+def test_points_that_a_scanner_did_not_see_are_left_out(folder):
+    scan = cloud()
+    points = scan.points.copy()
+    points[3] = np.nan
+    write_scan(folder / "frame_0000.ply", Scan(points, scan.normals))
+    np.testing.assert_array_equal(read(folder).scans[0].points, np.delete(scan.points, 3, axis=0))
+
+
+def test_normals_are_those_of_faces_where_there_are_no_others(folder):
+    points, triangles = sheet(7, 7)
+    bowl = 0.1 * points + np.outer((points**2).sum(axis=1), [0.0, 0.0, 0.02])
+    write_ply(folder / "frame_0000.ply", np.vstack([bowl, np.ones((2, 3))]), triangles=triangles)
+    found = read(folder).scans[0]
+    np.testing.assert_array_equal(found.points, bowl)
+    slope = np.column_stack([-0.4 * points[:, :2], np.ones(49)])
+    expected = slope / np.linalg.norm(slope, axis=1, keepdims=True)
+    inner = (np.abs(points[:, :2] - points[:, :2].mean(axis=0)) < 0.45).all(axis=1)
+    assert (found.normals[inner] * expected[inner]).sum(axis=1).min() > 0.999
+
+
+def test_a_mark_that_spreadsheets_put_before_a_table_does_no_harm(folder):
+    table = folder / "frames.csv"
+    table.write_bytes(b"\xef\xbb\xbf" + table.read_bytes())
+    np.testing.assert_array_equal(read(folder).pressures, [[0.0, 3000.0], [1500.5, 1e-3]])
 
 
 def test_tables_that_do_not_fit_are_told(folder):

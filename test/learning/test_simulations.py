@@ -1,6 +1,5 @@
 """Simulated shapes: which actuations, stored and resumed, by volume where pressure has no shape."""
 
-import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -12,16 +11,14 @@ import soft_twin
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
 from soft_twin.learning import simulations
 from soft_twin.learning.flattening import boundary_loops
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.samples import Inflation, fraction, inflation_shares
 from soft_twin.learning.simulations import (
-    description_hash,
     gathered,
     learnable,
-    simulate,
     simulate_all,
     surface_of,
 )
-from soft_twin.twins.finite_element import FemTwin
 
 DOWN = np.array([0.0, 0.0, -9.81])
 
@@ -53,11 +50,16 @@ def test_fewer_samples_have_fewer_corners_that_are_even_in_every_pair_of_pressur
 
 def test_shares_are_of_volume():
     pressures = np.linspace(0.0, 2.0, 41)
-    inflation = Inflation(pressures, np.column_stack([pressures**2, 3.0 * pressures]))
+    inflation = Inflation(np.tile(pressures[:, None], 2), np.column_stack([pressures**2, 3.0 * pressures]))
     np.testing.assert_allclose(inflation.pressures_of(np.array([[0.25, 0.25]])), [[1.0, 0.5]], atol=1e-12)
     np.testing.assert_allclose(inflation.volumes_of(np.array([[0.25, 0.25]])), [[1.0, 1.5]], atol=1e-12)
-    with pytest.raises(InputError, match="have to rise"):
-        Inflation(pressures, np.column_stack([pressures, pressures[::-1]]))
+    np.testing.assert_array_equal(inflation.limits, [[0.0, 2.0], [0.0, 2.0]])
+    unlike = Inflation(np.column_stack([pressures, 5.0 * pressures]), np.column_stack([pressures, pressures]))
+    np.testing.assert_allclose(unlike.pressures_of(np.array([[0.25, 0.25]])), [[0.5, 2.5]], atol=1e-12)
+    with pytest.raises(InputError, match="the volumes of chamber 2 do not rise"):
+        Inflation(unlike.pressures, np.column_stack([pressures, pressures[::-1]]))
+    with pytest.raises(InputError, match="as many pressures as volumes"):
+        Inflation(pressures, unlike.volumes)
 
 
 def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
@@ -81,57 +83,19 @@ def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
     assert description_hash(robot) != description_hash(two_rooms(tmp_path, highest=2500.0))
 
 
-def test_what_moves_no_surface_leaves_the_hash(tmp_path):
-    robot = two_rooms(tmp_path)
-    asked = robot.description.sofa.model_copy(update={"pieces": 3})
-    other = dataclasses.replace(robot, description=robot.description.model_copy(update={"sofa": asked}))
-    assert description_hash(robot) == description_hash(other)
-
-
-def test_a_shape_that_pressure_does_not_reach_is_driven_by_volume(tmp_path, monkeypatch):
-    robot = two_rooms(tmp_path)
-    twin, real = robot.build_twin(), FemTwin.equilibrium
-
-    def ballooning(self, gravity, efforts=None, coordinates=None):
-        if efforts is not None:
-            raise ConvergenceError("no minimum: it balloons")
-        return real(self, gravity, coordinates=coordinates)
-
-    monkeypatch.setattr(FemTwin, "equilibrium", ballooning)
-    volumes = [4e-5, 0.0]
-    found = simulate(str(robot.path), description_hash(robot), "tip", np.array([[40e3, 0.0], volumes]))
-    assert found["by_volume"] and not str(found["failure"])
-    monkeypatch.undo()
-    twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=found["pressures"])
-    np.testing.assert_allclose(twin.body_coordinates(), volumes, atol=1e-10)
-    np.testing.assert_allclose(found["points"], surface_of(twin, "tip").weights @ twin.points, atol=1e-7)
-
-
 def test_simulations_that_fail_are_told_by_number_and_left_out():
     good = {"pressures": np.ones(2), "points": np.zeros((3, 3)), "by_volume": np.array(False), "failure": np.array("")}
-    bad = good | {"failure": np.array("no minimum")}
+    good |= {"seconds": np.array(0.5)}
+    bad = good | {"failure": np.array("no minimum"), "pressures": np.array([3000.0, 0.0])}
     found = gathered([good] * 60 + [bad])
-    assert found.failed == {60: "no minimum"} and len(found.points) == 60
-    with pytest.raises(ConvergenceError, match="2 of 10 simulations failed, the first is 3: no minimum"):
+    assert found.failed == {60: "no minimum"} and len(found.points) == 60 and found.seconds == 0.5
+    told = r"2 of 10 simulations failed, the first is 3 \(pressures 3000, 0 Pa\): no minimum"
+    with pytest.raises(ConvergenceError, match=told):
         gathered([good] * 3 + [bad] * 2 + [good] * 5)
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        (lambda robot: [chamber.update(channel=i) for i, chamber in enumerate(robot["chambers"])], True),
-        (lambda robot: robot.update(valves={"backend": "modbus", "rate": 4e3}, imus=[{"name": "base"}]), True),
-        (lambda robot: robot["emulated"].update(mesh=robot["body"]["mesh"], step=0.05, valve_lag=0.1), True),
-        (lambda robot: robot["emulated"].update(young_modulus_scale=0.7), False),
-        (lambda robot: robot["chambers"][1].update(pressure=[0.0, 2e3]), False),
-        (lambda robot: robot["body"]["materials"][0].update(poisson_ratio=0.4), False),
-    ],
-)
-def test_what_is_learned_belongs_to_the_body_whatever_valves_it_has(tmp_path, change, same):
-    before, mine = description_hash(two_rooms(tmp_path)), content()
-    change(mine["robot"])
-    (tmp_path / "two_rooms.yaml").write_text(yaml.safe_dump(mine), encoding="utf-8")
-    assert (description_hash(soft_twin.load_robot(tmp_path / "two_rooms.yaml")) == before) == same
+    ballooning = bad | {"failure": np.array(simulations.BALLOONS)}
+    assert len(gathered([good] * 8 + [ballooning] * 2).failed) == 2
+    with pytest.raises(ConvergenceError, match="4 of 10 simulations failed, .*it balloons"):
+        gathered([good] * 6 + [ballooning] * 4)
 
 
 def test_a_robot_without_a_part_learning_is_told():

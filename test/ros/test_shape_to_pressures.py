@@ -20,7 +20,7 @@ from std_msgs.msg import String
 from visualization_msgs.msg import Marker
 
 from soft_twin.errors import InputError
-from soft_twin.learning.simulations import description_hash
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.storage import save
 from soft_twin_ros import shape_to_pressures
 from soft_twin_ros.clouds import cloud_arrays, cloud_message

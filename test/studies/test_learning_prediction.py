@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import learnable
-from soft_twin.studies.learning.prediction import _content, draw, errors_of, frame_cases, reality_digest, table
+from soft_twin.studies.learning.prediction import _content, draw, errors_of, frame_cases, table
 
 PLAIN, BEST = "simulated (N_fk)", "corrected"
 
@@ -65,12 +65,8 @@ def test_pictures_show_flat_surfaces_from_above_and_others_in_space(lift, tmp_pa
 def test_frames_stay_what_they_are_whatever_is_learned_from_them():
     robot, learning = learnable("membrane")
     pressures = np.linspace(0.0, 4000.0, 3)
-    inflation = Inflation(pressures, np.tile(pressures[:, None], 9))
+    inflation = Inflation(*2 * [np.tile(pressures[:, None], 9)])
     first, more = (frame_cases(robot, learning, inflation, 50), frame_cases(robot, learning, inflation, 8, 50, 3))
     assert [case[0] for case in first + more] == list(range(58))
     assert all((case[2:] >= 0.0).all() and (case[2:] <= 4000.0).all() for case in first + more)
     assert not np.allclose(first[0][2:], more[0][2:])
-    wider = learning.model_copy(update={"kernels": 49, "simulations": 600})
-    assert reality_digest(robot, wider) == reality_digest(robot, learning)
-    other = learning.model_copy(update={"seed": learning.seed + 1})
-    assert reality_digest(robot, other) != reality_digest(robot, learning)

@@ -44,7 +44,7 @@ def test_a_moved_target_is_found_where_it_was():
 def test_targets_are_moved_the_same_every_time():
     points, _ = surface()
     frames = [{"scan": points, "normals": np.tile([0.0, 0.0, 1.0], (len(points), 1))}] * 2
-    first, again = (moved_targets(frames, 7, 200.0) for _ in range(2))
+    first, again = (moved_targets(frames, 7) for _ in range(2))
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.points, other.points)
     assert np.abs(first[0].points - first[1].points).max() > 5.0

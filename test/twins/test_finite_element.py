@@ -198,6 +198,17 @@ def test_equilibria_do_not_depend_on_the_past(coarse):
     assert (coarse.equilibrium(SIDEWAYS).points == first.points).all()
 
 
+def test_some_actuators_are_driven_while_others_efforts_are_held(coarse):
+    """Where all are held, and where some are driven to what they then do, the body is the same."""
+    tensions = np.array([0.5, 0.1, 0.3, 0.2, 0.4, 0.0])
+    held = coarse.equilibrium(SIDEWAYS, tensions=tensions)
+    driven = [None, held.coordinates[1], None, held.coordinates[3], held.coordinates[4], None]
+    found = coarse.equilibrium(SIDEWAYS, coordinates=driven, efforts=tensions)
+    np.testing.assert_allclose(found.tip, held.tip, atol=1e-8)
+    np.testing.assert_allclose(found.efforts, tensions, atol=1e-5)
+    assert coarse.is_held(SIDEWAYS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -209,6 +220,7 @@ def test_equilibria_do_not_depend_on_the_past(coarse):
         ({"gravity": SIDEWAYS, "displacements": [0.001] * 5}, "displacements: expected 6"),
         ({"gravity": SIDEWAYS, "displacements": 0.001}, "displacements: expected 6"),
         ({"gravity": SIDEWAYS, "displacements": [0.0] * 6, "tensions": [0.0] * 6}, "not both"),
+        ({"gravity": SIDEWAYS, "displacements": [0.0] * 6, "coordinates": [0.0] * 6}, "not both"),
     ],
 )
 def test_bad_input_is_named(coarse, arguments, message):

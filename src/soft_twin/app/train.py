@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     simulations = simulate_all(robot, learning.surface, count, workers, store, terminal_progress, learning.parts)
     inflation, epochs = inflation_of(robot, store), max(1, SHAPE_EPOCHS * arguments.epochs // EPOCHS)
     sizes = learning.shape_layers, arguments.seed, epochs
-    shapes, error = learn_shapes(simulations, surface, limits, inflation, *sizes, terminal_progress)
+    shapes, error = learn_shapes(simulations, surface, inflation, *sizes, terminal_progress)
     learn = learn_warp_by_markers if isinstance(recording, MarkerRecording) else learn_warp
     training = WarpTraining.described(learning, seed=arguments.seed, epochs=arguments.epochs)
     correction = learn(shapes, recording, robot, training, say=terminal_progress)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.emulation.scanner import drawn_places, sees, vertex_normals
+from soft_twin.emulation.scanner import sees
+from soft_twin.mesh.triangles import drawn_places, vertex_normals
 
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Markers

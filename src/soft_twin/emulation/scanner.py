@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from soft_twin.mesh.triangles import drawn
+
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Scanner
 
@@ -31,36 +33,6 @@ def scan(
         seen |= sees(eye, x, normals, corners, np.cos(np.radians(scanner.steepest_deg)))
     noisy = x + random.normal(0.0, scanner.noise, x.shape)
     return noisy[seen], normals[seen]
-
-
-def drawn(
-    points: np.ndarray, triangles: np.ndarray, count: int, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """(count, 3) points [m] drawn evenly over a surface (p, 3), (t, 3), and its normals there."""
-    chosen, shares = drawn_places(points, triangles, count, random)
-    x = np.einsum("ks,ksd->kd", shares, points[triangles[chosen]])
-    normals = np.einsum("ks,ksd->kd", shares, vertex_normals(points, triangles)[triangles[chosen]])
-    return x, normals / np.linalg.norm(normals, axis=1, keepdims=True)
-
-
-def drawn_places(
-    points: np.ndarray, triangles: np.ndarray, count: int, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of triangles (count,) and shares of their corners (count, 3), evenly over a surface."""
-    corners = points[triangles]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    doubled = np.linalg.norm(across, axis=1)
-    return random.choice(len(triangles), count, p=doubled / doubled.sum()), random.dirichlet(np.ones(3), count)
-
-
-def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(p, 3) of length 1: means of the triangles' around each point, by their areas."""
-    corners = points[triangles]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    total = np.zeros_like(points)
-    for i in range(3):
-        np.add.at(total, triangles[:, i], across)
-    return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
 
 
 def sees(eye: np.ndarray, x: np.ndarray, normals: np.ndarray, corners: np.ndarray, least: float) -> np.ndarray:

@@ -10,13 +10,14 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
-from soft_twin.learning.simulations import description_hash
 from soft_twin.learning.warp import warped
+from soft_twin.robots.fem_robot import FemRobot
 
 MM = 1e3
 SHOWN = 1024  # points that a correction returns
@@ -29,7 +30,6 @@ class ShapeModel:
     """N_fk with what surrounds it: pressures → shares of inflation → control points (eq. 14).
 
     Attributes:
-        limits: (a, 2) of the pressures [Pa].
         inflation: of the twin's chambers.
         network: shares −1…1 → offsets of the control points from their mean, over `spread`.
         mean: (Mu, Mv, 3) [mm].
@@ -38,7 +38,6 @@ class ShapeModel:
         symmetries: chambers (a,) in the place of each, of every exchange under which the twin is the same.
     """
 
-    limits: np.ndarray
     inflation: Inflation
     network: Folded
     mean: np.ndarray
@@ -53,6 +52,11 @@ class ShapeModel:
         """
         if self.knots.shape != self.mean.shape[:2]:
             raise InputError(f"knots of {self.knots.shape} control points for a surface of {self.mean.shape[:2]}")
+
+    @property
+    def limits(self) -> np.ndarray:
+        """(a, 2) of the pressures [Pa]."""
+        return self.inflation.limits
 
     @property
     def size(self) -> float:
@@ -96,12 +100,13 @@ class ShapeModel:
         return lambda inputs: layer.points(self.control_of(inputs))
 
     def inputs(self, pressures: jax.Array) -> jax.Array:
-        """(a,) shares of inflation, −1…1."""
-        volumes = self.inflation.volumes
-        filled = ((volumes - volumes[0]) / (volumes[-1] - volumes[0])).astype(np.float32)
-        known = self.inflation.pressures.astype(np.float32)
-        shares = [jnp.interp(pressure, known, filled[:, i]) for i, pressure in enumerate(pressures)]
-        return 2.0 * jnp.stack(shares) - 1.0
+        """(a,) shares of inflation, −1…1 within the limits; beyond them they go on straight, as pressures do that a
+        simulation by volume turned out to need."""
+        known, filled = (each.astype(np.float32) for each in (self.inflation.pressures, self.inflation.filled))
+        inside = jnp.clip(pressures, known[0], known[-1])
+        shares = jnp.stack([jnp.interp(inside[i], known[:, i], filled[:, i]) for i in range(known.shape[1])])
+        slopes = np.diff(filled, axis=0) / np.diff(known, axis=0)
+        return 2.0 * (shares + jnp.where(pressures > inside, slopes[-1], slopes[0]) * (pressures - inside)) - 1.0
 
     def inputs_of(self, pressures: np.ndarray) -> jax.Array:
         """(f, a) shares of inflation of pressures (f, a) [Pa]."""
@@ -172,7 +177,7 @@ class Correction:
         Raises:
             UsageError: its description is another.
         """
-        if self.description != description_hash(robot):
+        if not isinstance(robot, FemRobot) or self.description != description_hash(robot):
             raise UsageError(
                 f"these weights were trained for another description of '{self.robot}' than that of '{robot.name}' at "
                 f"{robot.path}: train anew"

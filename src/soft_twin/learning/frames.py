@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import meshio
 import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
 from soft_twin.files import checked_file, one_line
+from soft_twin.mesh.triangles import vertex_normals
 from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_marker_set
+from soft_twin.recording.ply_files import read_ply, write_ply
 
 MAX_SIZE = 200_000_000  # [bytes]
 TABLE, REST = "frames.csv", "rest.c3d"
 HELD = "held"  # column of the seconds
 MARKERS = ".c3d"  # suffix of a file of markers
+LEAST = 30  # points of a scan
 FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
 
 
@@ -131,8 +133,7 @@ def _write_table(
 
 def write_scan(path: Path, scan: Scan) -> None:
     """A PLY file."""
-    data = {f"n{axis}": scan.normals[:, i] for i, axis in enumerate("xyz")}
-    meshio.Mesh(scan.points, [], point_data=data).write(path, file_format="ply", binary=True)
+    write_ply(path, scan.points, scan.normals)
 
 
 def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size: float) -> Recording | MarkerRecording:
@@ -198,19 +199,19 @@ def read_scan(path: Path, size: float) -> Scan:
     """One PLY file, of a surface of a size [m].
 
     Raises:
-        RecordingError: it is missing, broken, without points or normals, in another unit, or of something else.
+        RecordingError: it is missing, broken, without normals or faces, of too few points, in another unit, or of
+            something else.
     """
-    checked_file(path, "scan", MAX_SIZE, RecordingError)
-    try:
-        mesh = meshio.read(path, file_format="ply")
-        normals = np.column_stack([mesh.point_data[f"n{axis}"] for axis in "xyz"]).astype(float)
-    except KeyError as error:
-        raise RecordingError(f"{path}: a scan has normals nx, ny, nz, this one lacks {error}") from error
-    except (Exception, SystemExit) as error:  # the reader raises anything on a broken file, and exits on some
-        raise RecordingError(f"{path}: not readable as a PLY file: {one_line(error)}") from error
-    points = np.asarray(mesh.points, float)
-    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.isfinite(points).all():
-        raise RecordingError(f"{path}: expected 4 or more points of three finite numbers, found {points.shape}")
+    points, normals, triangles = read_ply(path)
+    if normals is None:
+        if not len(triangles):
+            raise RecordingError(f"{path}: a scan has normals nx, ny, nz, or faces, whose normals these are")
+        own = np.unique(triangles)
+        points, normals = points[own], vertex_normals(points, triangles)[own]
+    seen = np.isfinite(points).all(axis=1)  # scanners may say NaN where they saw nothing
+    points, normals = points[seen], normals[seen]
+    if len(points) < LEAST:
+        raise RecordingError(f"{path}: expected {LEAST} or more points of finite numbers, found {len(points)}")
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     if not (lengths > 0.1).all():
         raise RecordingError(f"{path}: {int((~(lengths > 0.1)).sum())} of {len(points)} normals have no direction")
@@ -239,7 +240,7 @@ def _read_table(
 ) -> tuple[list[str], np.ndarray, np.ndarray | None]:
     """Names of files, pressures (f, a) [Pa], and how long they had stood (f,) [s], if that is told."""
     try:
-        with path.open(newline="", encoding="utf-8") as stream:
+        with path.open(newline="", encoding="utf-8-sig") as stream:  # spreadsheets put a mark before it
             header, *rows = list(csv.reader(stream)) or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path}: not readable as a table: {one_line(error)}") from error

@@ -16,10 +16,10 @@ MOST_CORNERS = 16  # actuators: 2^16 corners are 65 536 simulations
 
 @dataclass(frozen=True)
 class Inflation:
-    """How the chambers fill with pressure.
+    """How each chamber fills with its pressure.
 
     Attributes:
-        pressures: (p,) rising [Pa].
+        pressures: (p, a) rising [Pa].
         volumes: (p, a) let into each chamber, rising [m³].
     """
 
@@ -29,26 +29,46 @@ class Inflation:
     def __post_init__(self):
         """
         Raises:
-            InputError: pressures or volumes do not rise.
+            InputError: pressures or volumes do not rise, or are not as many.
         """
-        if not (np.diff(self.pressures) > 0.0).all() or not (np.diff(self.volumes, axis=0) > 0.0).all():
-            raise InputError("inflation: pressures and volumes have to rise")
+        if self.pressures.ndim != 2 or self.pressures.shape != self.volumes.shape or len(self.pressures) < 2:
+            raise InputError(
+                f"inflation: expected as many pressures as volumes (p, a), found {self.pressures.shape} and "
+                f"{self.volumes.shape}"
+            )
+        for name, values in (("pressures", self.pressures), ("volumes", self.volumes)):
+            still = np.flatnonzero(~(np.diff(values, axis=0) > 0.0).all(axis=0))
+            if len(still):
+                raise InputError(f"inflation: the {name} of chamber {still[0] + 1} do not rise")
+
+    @property
+    def limits(self) -> np.ndarray:
+        """(a, 2) lowest and highest pressure of each chamber [Pa]."""
+        return np.array([self.pressures[0], self.pressures[-1]]).T
+
+    @property
+    def filled(self) -> np.ndarray:
+        """(p, a) shares 0…1 of what lies between the first volume and the last."""
+        return (self.volumes - self.volumes[0]) / (self.volumes[-1] - self.volumes[0])
 
     def pressures_of(self, shares: np.ndarray) -> np.ndarray:
         """(m, a) pressures [Pa] that blow the chambers up by shares (m, a) of what lies between the first volume and
         the last."""
-        return self._looked_up(shares, lambda volumes: self.pressures)
+        return _looked_up(shares, self.filled, self.pressures)
+
+    def shares_of(self, pressures: np.ndarray) -> np.ndarray:
+        """(m, a) shares of inflation of pressures (m, a) [Pa], within the limits."""
+        return _looked_up(pressures, self.pressures, self.filled)
 
     def volumes_of(self, shares: np.ndarray) -> np.ndarray:
-        """(m, a) volumes [m³] of the same."""
-        return self._looked_up(shares, lambda volumes: volumes)
+        """(m, a) volumes [m³] of shares (m, a)."""
+        return self.volumes[0] + np.asarray(shares) * (self.volumes[-1] - self.volumes[0])
 
-    def _looked_up(self, shares: np.ndarray, values) -> np.ndarray:
-        columns = []
-        for share, volumes in zip(np.asarray(shares).T, self.volumes.T, strict=True):
-            filled = (volumes - volumes[0]) / (volumes[-1] - volumes[0])
-            columns.append(np.interp(share, filled, values(volumes)))
-        return np.array(columns).T
+
+def _looked_up(values: np.ndarray, known: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(m, a) linear in between, each column by its own."""
+    columns = zip(np.asarray(values).T, known.T, others.T, strict=True)
+    return np.array([np.interp(*column) for column in columns]).T
 
 
 def inflation_shares(actuators: int, count: int) -> np.ndarray:

@@ -18,17 +18,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.layer import lattice
-from soft_twin.learning.shape_target import ShapeTarget
+from soft_twin.learning.samples import inflation_shares
+from soft_twin.learning.shape_target import ShapeTarget, check_size
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 
 FREE, FIXED = "free", "fixed"
@@ -43,6 +46,8 @@ SETTLED = 1e-3  # change of a share, and relative decrease of D
 HALVINGS = 8
 REGISTERED = 20  # rounds of ICP, of what is only compared
 LEAST_COUNTING = 0.1  # share of the samples that have to be opposite the target
+SHAPES = 192  # that say where the surface may come
+FAR, MOST_FAR = 0.1, 0.2  # of the body's size from there; share of a fixed target's points that may be so far
 MM = 1e3
 PARTS = ("forward", "gradient", "icp", "step")
 
@@ -177,10 +182,11 @@ class ShapeControl:
 
         Raises:
             InputError: pressures beyond their limits, a target that is too large or too small, or nowhere near the
-                body.
+                body; of a fixed one, where the surface never comes.
         """
         if pose not in (FREE, FIXED):
             raise InputError(f"pose '{pose}': expected '{FREE}' or '{FIXED}'")
+        check_size(target.extent, self.shapes.size)
         clock = _Clock()
         clock.begin()
         state = self._begin(target, pose, pressures, at, clock)
@@ -212,7 +218,10 @@ class ShapeControl:
             place = place._replace(translation=points.mean(axis=0) - target.points.mean(axis=0))
         with clock.part("icp"):
             state = _match(target, shares, points, place)
-            self._check_near(target, place, points)
+        self._check_near(target, place, points)
+        if pose == FIXED:
+            self._check_within_reach(target, place)
+        with clock.part("icp"):
             for _ in range(FIRST_ROUNDS if pose == FREE else 0):
                 counts = self._counts(state, np.inf if target.whole else WIDEST * self.shapes.size)
                 state = _match(target, shares, points, _aligned(state, counts))
@@ -280,6 +289,23 @@ class ShapeControl:
                 f"target: no point of it is near the body: its middle is {gap / MM:.3g} m from the surface's, which is "
                 f"{self.shapes.size / MM:.3g} m large; expected in base_link, or with a free pose"
             )
+
+    def _check_within_reach(self, target: ShapeTarget, place: Pose) -> None:
+        """Refuse a target much of which is far from wherever the surface comes."""
+        away, _ = self._reach.query(target.points @ place.rotation.T + place.translation)
+        far = float((away > FAR * self.shapes.size).mean())
+        if far > MOST_FAR:
+            raise InputError(
+                f"target: {100.0 * far:.0f} % of its points are more than {FAR * self.shapes.size / MM:.3g} m from "
+                f"wherever the surface comes: is it in base_link? With a free pose it may lie anywhere"
+            )
+
+    @cached_property
+    def _reach(self) -> cKDTree:
+        """Points of the surface under many pressures [mm]."""
+        shares = inflation_shares(len(self._low), max(SHAPES, 2 * len(self._low)))
+        shapes = [self._predict(self._low + each * (self._high - self._low)) for each in shares]
+        return cKDTree(np.concatenate(shapes))
 
     def _solution(
         self, state: _State, counts: np.ndarray, iterations: int, converged: bool, clock: _Clock

@@ -41,6 +41,7 @@ class ShapeTarget:
         points: (k, 3) [mm].
         normals: (k, 3) of length 1; either of the two directions.
         spacing: how far points are apart [mm].
+        extent: how large it is [mm].
         tree: of the points.
         whole: it has no holes: what is beside its discs is beyond its border, and shall come in.
     """
@@ -48,6 +49,7 @@ class ShapeTarget:
     points: np.ndarray
     normals: np.ndarray
     spacing: float
+    extent: float
     tree: cKDTree
     whole: bool = False
 
@@ -56,29 +58,27 @@ class ShapeTarget:
         cls,
         points: np.ndarray,
         normals: np.ndarray | None = None,
-        size: float | None = None,
         whole: bool = False,
     ) -> "ShapeTarget":
         """Of points (k, 3) [m], with normals (k, 3) or, without, those of planes through the points around each.
 
         Args:
+            points: see above.
+            normals: see above.
             whole: it has no holes.
-            size: of the body [mm]; a target that is many times larger or smaller is refused.
 
         Raises:
-            InputError: too few points, no finite numbers, no area, other normals than points, or another unit.
+            InputError: too few points, no finite numbers, no area, or other normals than points.
         """
         points = 1e3 * _checked(points)
         extent = float(np.ptp(points, axis=0).max())
-        if size is not None:
-            check_size(extent, size)
         tree = cKDTree(points)
         distances, around = tree.query(points, AROUND)
         spacing = float(np.median(distances[:, 4]))  # of points on a square grid, and of points drawn evenly
         if not spacing > 1e-6 * extent:
             raise InputError(f"target: {len(points)} points, most of them are the same few")
         normals = _planes(points, around) if normals is None else _checked_normals(normals, len(points))
-        return cls(points, normals, spacing, tree, whole)
+        return cls(points, normals, spacing, extent, tree, whole)
 
     def feet(self, points: np.ndarray) -> Feet:
         """Of points (p, 3) [mm] in the target's own frame."""

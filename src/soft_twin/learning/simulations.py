@@ -1,11 +1,12 @@
 """A twin's shapes under many pressures: simulated in parallel, each stored as it ends.
 
 A shape is found under pressure. A body that balloons may have none there, or none that can be reached: then chambers
-are driven by the volumes of the same sample, and the pressures that they turn out to need are the sample's. One that
-has no shape at all either way is told by its number and left out.
+are driven by the volumes of the same sample, and the pressures that they turn out to need are the sample's, if the body
+stays there when these are held. One that has no shape at all either way, or that no pressures hold, is told by its
+number and left out.
 """
 
-import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.constants import UPRIGHT_GRAVITY
-from soft_twin.errors import ConvergenceError, InputError, UsageError
+from soft_twin.errors import ConvergenceError, UsageError
+from soft_twin.learning.identity import description_hash
+from soft_twin.learning.inflation import DOWN, find_inflation
 from soft_twin.learning.samples import Inflation, inflation_shares
 from soft_twin.mesh.facets import facets
-from soft_twin.parallel import Say, Workers, compute_all, compute_each
+from soft_twin.parallel import Say, Workers, compute_all, compute_each, terminal_progress
 from soft_twin.robots import load_robot
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.twins.finite_element import FemTwin
@@ -27,10 +29,9 @@ from soft_twin.twins.finite_element import FemTwin
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning
 
-DOWN = np.array(UPRIGHT_GRAVITY)  # [m/s²] in base_link
-INFLATION_STEPS = 17
-MOST_FAILURES = 0.02  # share of the simulations
-RUNNING = ("motor_lag", "valve_lag", "fill_rate", "leak", "step", "mesh")  # of `emulated`: no shape at rest knows them
+MOST_FAILURES, MOST_BALLOONING = 0.02, 0.3  # share of the simulations
+MUCH = 0.5  # share of inflation of chambers that are driven by volume where pressures have no shape
+BALLOONS = "it balloons: these pressures do not hold the volumes that they were found for"
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,14 @@ class Simulations:
         points: (m, p, 3) of its surface [m].
         by_volume: (m,) which were found by driving volumes.
         failed: numbers of the samples that have no shape, left out above, with what was wrong.
+        seconds: processor time of one, in the mean.
     """
 
     pressures: np.ndarray
     points: np.ndarray
     by_volume: np.ndarray
     failed: dict[int, str]
+    seconds: float = 0.0
 
 
 def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
@@ -80,26 +83,6 @@ def learnable(name_or_path: str | Path) -> tuple[FemRobot, "Learning"]:
     return robot, learning
 
 
-def description_hash(robot: FemRobot) -> str:
-    """SHA-256 of what a robot's description says of the robot, as hexadecimal digits.
-
-    Comments do not count, nor what moves no surface (winches, valves and their channels, IMUs, what the emulated robot
-    is when it runs, and how SOFA's mesh is made), nor what is as it is where nothing is said.
-    """
-    said = robot.description
-    running = {name: type(said.emulated).model_fields[name].default for name in RUNNING}
-    plain = said.model_copy(
-        update={
-            "winches": None,
-            "valves": None,
-            "imus": (),
-            "chambers": tuple(each.model_copy(update={"channel": None}) for each in said.chambers),
-            "emulated": said.emulated.model_copy(update=running),
-        }
-    )
-    return hashlib.sha256(plain.model_dump_json(exclude={"sofa"}, exclude_defaults=True).encode()).hexdigest()
-
-
 def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:
     """The twin's surface of that name, each edge of its faces cut into `parts`.
 
@@ -114,24 +97,6 @@ def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:
 def pressure_limits(robot: FemRobot) -> np.ndarray:
     """(a, 2) lowest and highest pressure of each chamber [Pa]."""
     return np.array([chamber.pressure for chamber in robot.description.chambers])
-
-
-def find_inflation(robot: FemRobot) -> Inflation:
-    """How the twin's chambers fill when all have the same share of their range of pressures.
-
-    Raises:
-        InputError: chambers with unlike ranges.
-        ConvergenceError: the twin has no shape with all pressures at their highest.
-    """
-    limits = pressure_limits(robot)
-    if np.ptp(limits, axis=0).any():
-        raise InputError(f"robot '{robot.name}': chambers with unlike pressures have no common inflation")
-    pressures = np.linspace(*limits[0], INFLATION_STEPS)
-    twin, rows = robot.build_twin(), []
-    for pressure in pressures:
-        twin.equilibrium(DOWN, efforts=np.full(len(limits), pressure))
-        rows.append(twin.body_coordinates())
-    return Inflation(pressures, np.array(rows))
 
 
 def simulate_all(
@@ -152,15 +117,27 @@ def simulate_all(
     """
     digest, inflation = description_hash(robot), inflation_of(robot, store)
     shares = inflation_shares(len(robot.chamber_names), count)
-    cases = [np.vstack(pair) for pair in zip(inflation.pressures_of(shares), inflation.volumes_of(shares), strict=True)]
+    cases = simulation_cases(inflation, inflation.pressures_of(shares))
     finer = {} if parts == 1 else {"parts": parts}  # results of surfaces that are not cut keep their names
     work: Callable = partial(simulate, str(robot.path), digest, surface, **finer)
     results = dict(compute_each(work, cases, workers or Workers(), store, say, f"simulations of {robot.name}"))
     return gathered([results[i] for i in range(count)])
 
 
+def simulation_cases(inflation: Inflation, pressures: np.ndarray) -> list[np.ndarray]:
+    """(2, a) of each sample of pressures (m, a) [Pa]: them, and the volumes [m³] by which chambers are driven where
+    these have no shape; NaN for those that are not much inflated, whose pressures will do."""
+    shares = inflation.shares_of(pressures)
+    volumes = np.where(shares > MUCH, inflation.volumes_of(shares), np.nan)
+    return [np.vstack(pair) for pair in zip(pressures, volumes, strict=True)]
+
+
 def inflation_of(robot: FemRobot, store: Path | None = None) -> Inflation:
-    """As `find_inflation`, kept in a store."""
+    """How the robot's chambers fill, see `find_inflation`; kept in a store, with progress on terminals.
+
+    Raises:
+        ConvergenceError, InputError: as `find_inflation`.
+    """
     work = partial(_inflation_of, str(robot.path), description_hash(robot))
     found = compute_all(work, ["inflation"], store=store)[0]
     return Inflation(found["pressures"], found["volumes"])
@@ -170,23 +147,28 @@ def gathered(results: list[dict]) -> Simulations:
     """Results of `simulate`, as one.
 
     Raises:
-        ConvergenceError: more than 1 of 50 failed.
+        ConvergenceError: more than 1 of 50 failed, or 3 of 10 balloon.
     """
     failed = {i: str(each["failure"]) for i, each in enumerate(results) if str(each["failure"])}
-    if len(failed) > MOST_FAILURES * len(results):
-        first = next(iter(failed))
-        raise ConvergenceError(
-            f"{len(failed)} of {len(results)} simulations failed, the first is {first}: {failed[first]}"
-        )
+    ballooning = [i for i, reason in failed.items() if reason == BALLOONS]
+    unsolved = [i for i in failed if i not in ballooning]
+    for kind, most in ((unsolved, MOST_FAILURES), (ballooning, MOST_BALLOONING)):
+        if len(kind) > most * len(results):
+            pressures = ", ".join(f"{each:g}" for each in results[kind[0]]["pressures"])
+            raise ConvergenceError(
+                f"{len(kind)} of {len(results)} simulations failed, the first is {kind[0]} (pressures {pressures} Pa): "
+                f"{failed[kind[0]]}"
+            )
     good = [each for i, each in enumerate(results) if i not in failed]
     columns = ([each[key] for each in good] for key in ("pressures", "points", "by_volume"))
-    return Simulations(*(np.array(column) for column in columns), failed)
+    seconds = float(np.mean([each["seconds"] for each in results]))
+    return Simulations(*(np.array(column) for column in columns), failed, seconds)
 
 
 def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int = 1) -> dict[str, np.ndarray]:
     """The twin's surface under the pressures that are the first row of a case (2, a), or, where that has no shape, with
-    the volumes of the second. `digest` is the description's, which stored results belong to."""
-    twin, weights = _twin_of(path, digest, surface, parts)
+    the volumes of the second that are numbers. `digest` is the description's, which stored results belong to."""
+    (twin, weights), begin = _twin_of(path, digest, surface, parts), time.process_time()
     pressures, volumes = case
     failure, by_volume = "", False
     try:
@@ -194,7 +176,10 @@ def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int 
     except ConvergenceError:
         by_volume = True
         try:
-            pressures = twin.equilibrium(DOWN, coordinates=list(volumes)).efforts
+            driven = [None if np.isnan(volume) else volume for volume in volumes]
+            others = pressures if None in driven else None
+            pressures = twin.equilibrium(DOWN, coordinates=driven, efforts=others).efforts
+            failure = "" if twin.is_held(DOWN) else BALLOONS
         except ConvergenceError as error:
             failure = str(error)
     return {
@@ -202,11 +187,14 @@ def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int 
         "points": weights @ twin.points,
         "by_volume": np.array(by_volume),
         "failure": np.array(failure),
+        "seconds": np.array(time.process_time() - begin),
     }
 
 
 def _inflation_of(path: str, digest: str, case: str) -> dict[str, np.ndarray]:
-    found = find_inflation(load_robot(path))
+    robot = load_robot(path)
+    largest = np.array([chamber.volume[1] for chamber in robot.description.chambers])
+    found = find_inflation(robot.build_twin(), pressure_limits(robot), robot.chamber_names, largest, terminal_progress)
     return {"pressures": found.pressures, "volumes": found.volumes}
 
 

@@ -1,6 +1,7 @@
 """Corrections as files: safetensors, with what they belong to."""
 
 import json
+import os
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,14 +10,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from soft_twin.errors import InputError, RecordingError, UsageError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, one_line, output_file
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 
-VERSION = "4"
+VERSION = "5"
 MAX_SIZE = 500_000_000  # [bytes]
 
 
@@ -28,7 +29,6 @@ def save(correction: Correction, path: Path) -> None:
     """
     shapes, path = correction.shapes, Path(path)
     arrays = {
-        "limits": shapes.limits,
         "inflation.pressures": shapes.inflation.pressures,
         "inflation.volumes": shapes.inflation.volumes,
         "mean": shapes.mean,
@@ -44,17 +44,18 @@ def save(correction: Correction, path: Path) -> None:
     smooth = {"shape": shapes.network.smooth, "warp": correction.warp.smooth}
     numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth, "symmetries": shapes.symmetries}
     numbers["reference"] = correction.inputs.reference
-    partial = path.with_name(f".{path.name}.partial")
+    partial = output_file(path, "weights").with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         save_file(
             {key: np.ascontiguousarray(each) for key, each in arrays.items()},
             partial,
             {"soft_twin": VERSION, **words, "numbers": json.dumps(numbers)},
         )
         partial.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write the weights '{path}': {error.strerror}") from error
+    except (OSError, SafetensorError) as error:
+        raise UsageError(f"cannot write the weights '{path}': {one_line(error)}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> Correction:
@@ -70,13 +71,13 @@ def load(path: str | Path) -> Correction:
             words = stream.metadata() or {}
             arrays = {key: stream.get_tensor(key) for key in stream.keys()}  # noqa: SIM118 (it is no mapping)
         if words["soft_twin"] != VERSION:
-            raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}")
+            raise RecordingError(f"{path}: weights of version {words['soft_twin']}, expected {VERSION}: train anew")
         numbers = json.loads(words["numbers"])
         inflation = Inflation(arrays["inflation.pressures"], arrays["inflation.volumes"])
         network, knots = _network("shape", arrays, numbers), Knots(arrays["knots.u"], arrays["knots.v"])
         symmetries = tuple(tuple(int(i) for i in each) for each in numbers["symmetries"])
         spread = float(numbers["spread"])
-        shapes = ShapeModel(arrays["limits"], inflation, network, arrays["mean"], spread, knots, symmetries)
+        shapes = ShapeModel(inflation, network, arrays["mean"], spread, knots, symmetries)
         warp, width = _network("warp", arrays, numbers), float(numbers["width"])
         terms = (jnp.asarray(arrays[f"inputs.{name}"]) for name in ("degrees", "coefficients"))
         inputs = InputMap(*terms, None if numbers["reference"] is None else float(numbers["reference"]))

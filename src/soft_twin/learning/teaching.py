@@ -8,6 +8,7 @@ import numpy as np
 
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
 from soft_twin.learning.frames import Recording
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_fit import fit_inputs
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import SurfaceLayer, grid
@@ -15,7 +16,7 @@ from soft_twin.learning.losses import Cloud
 from soft_twin.learning.matching import MarkerMatch, Match, ScanMatch
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
-from soft_twin.learning.simulations import Simulations, SurfaceMesh, description_hash
+from soft_twin.learning.simulations import Simulations, SurfaceMesh
 from soft_twin.learning.surfaces import SurfaceFit
 from soft_twin.learning.symmetry import symmetries
 from soft_twin.learning.training import (
@@ -36,7 +37,6 @@ SHAPES_FOR_KNOTS = 64
 def learn_shapes(
     simulations: Simulations,
     surface: SurfaceMesh,
-    limits: np.ndarray,
     inflation: Inflation,
     layers: int,
     seed: int = 0,
@@ -56,7 +56,7 @@ def learn_shapes(
     mean = control.mean(axis=0).astype(np.float32)
     offsets = (control - mean).reshape(len(control), -1)
     spread = float(offsets.std())
-    draft = ShapeModel(limits, inflation, Folded([], []), mean, spread, fit.knots)
+    draft = ShapeModel(inflation, Folded([], []), mean, spread, fit.knots)
     inputs = np.asarray(draft.inputs_of(simulations.pressures))
     alike = symmetries(surface.points, inputs, simulations.points)
     turned = [

@@ -32,7 +32,7 @@ def build_mesh(source: "descriptions.MeshSource", folder: Path) -> Mesh:
         if getattr(source, key) is not None:
             return build(getattr(source, key), folder)
     mesh = read_source(source.file, source.element, folder)
-    check_unit(mesh, np.array(source.size), source.file)
+    check_unit(mesh, np.array(source.size), str(mesh_file(source, folder)))
     return mesh
 
 
@@ -42,10 +42,19 @@ def read_source(file: str, element: str | None, folder: Path) -> Mesh:
     Raises:
         MeshError: it is missing or broken.
     """
-    path = folder / file
-    if not path.exists() and (common := resources.folder("meshes") / file).exists():
-        path = common
-    return with_surfaces(read_mesh(path, None if element is None else element_named(element)))
+    return with_surfaces(read_mesh(_place_of(file, folder), None if element is None else element_named(element)))
+
+
+def mesh_file(source: "descriptions.MeshSource", folder: Path) -> Path | None:
+    """The file that the mesh of a description in a folder comes from, whether it is there or not; None without one."""
+    if source.stl is not None:
+        return folder / source.stl.file
+    return None if source.file is None else _place_of(source.file, folder)
+
+
+def _place_of(file: str, folder: Path) -> Path:
+    beside, common = folder / file, resources.folder("meshes") / file
+    return common if common.exists() and not beside.exists() else beside
 
 
 def with_surfaces(mesh: Mesh) -> Mesh:

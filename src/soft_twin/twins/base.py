@@ -148,11 +148,13 @@ class Twin(ABC):
         Args:
             gravity: (3,) in base_link [m/s²].
             coordinates: (a,) of the actuators [m] or [m³], None for one that is free. A cable never pushes.
-            efforts: (a,) [N] or [Pa]; of a cable ≥ 0. Neither: no actuator does anything.
+            efforts: (a,) [N] or [Pa]; of a cable ≥ 0. Neither: no actuator does anything. Beside coordinates: of those
+                that are free, the others' are found.
             displacements, tensions: other names of the two, where all actuators are cables.
 
         Raises:
-            InputError: wrong sizes, two given, an effort below the least, or not finite.
+            InputError: wrong sizes, an effort below the least, or not finite; efforts where no actuator is free, or one
+                thing by two names.
             ConvergenceError: no equilibrium was found.
         """
         gravity = checked_vector(gravity, 3, "gravity")
@@ -223,9 +225,6 @@ class Twin(ABC):
     def _actuation(self, coordinates: dict[str, Any], efforts: dict[str, Any]) -> Actuation:
         """From what was given under one of the names of the coordinates or of the efforts."""
         a = self.actuator_count
-        given = [name for name, values in (coordinates | efforts).items() if values is not None]
-        if len(given) > 1:
-            raise InputError(f"equilibrium: give {given[0]} or {given[1]}, not both")
         loads, driven = np.zeros(a), [None] * a
         for name, values in efforts.items():
             if values is not None:
@@ -236,7 +235,14 @@ class Twin(ABC):
                 each = list(np.atleast_1d(np.asarray(values, dtype=object)))
                 checked = checked_vector([0.0 if value is None else value for value in each], a, name)
                 driven = [None if value is None else own for value, own in zip(each, checked.tolist(), strict=True)]
-        return Actuation(driven, loads)
+        given = [[name for name, values in kind.items() if values is not None] for kind in (coordinates, efforts)]
+        twice = next((names for names in given if len(names) > 1), None)
+        if twice is None and all(given) and None not in driven:
+            twice = given[0] + given[1]
+        if twice is not None:
+            raise InputError(f"equilibrium: give {twice[0]} or {twice[1]}, not both")
+        free = np.array([value is None for value in driven])
+        return Actuation(driven, np.where(free, loads, 0.0))
 
     def _check_efforts(self, efforts: np.ndarray, name: str) -> None:
         if (efforts < self.least_effort).any():

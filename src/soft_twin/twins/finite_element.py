@@ -79,6 +79,12 @@ class FemTwin(MeshTwin):
         gravity = checked_vector(gravity, 3, "gravity")
         return self._linearisation(self._newton_step(gravity, self._assemble(gravity, with_matrix=True))[0])
 
+    def is_held(self, gravity: np.ndarray) -> bool:
+        """Whether the body, at rest, stays where it is when the actuators' efforts are held, not their coordinates: its
+        tangent with them is positive definite. A chamber that balloons is not held by its pressure."""
+        self.linearise(gravity)
+        return self.model.unknowns.matrix.shift == 0.0
+
     def relinearise(self, gravity: np.ndarray, learn: bool = False) -> FemLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
         chord = self._chord

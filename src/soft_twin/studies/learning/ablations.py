@@ -21,15 +21,15 @@ from matplotlib.figure import Figure
 
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.frames import Recording, Scan
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.simulations import (
     SurfaceMesh,
-    description_hash,
     learnable,
-    pressure_limits,
     simulate,
     simulate_all,
+    simulation_cases,
     surface_of,
 )
 from soft_twin.learning.surfaces import SurfaceFit
@@ -109,7 +109,7 @@ def tried_variant(beside: str, digest: str, variant: Variant) -> dict[str, np.nd
             None,
             learning.parts,
         )
-        sizes = pressure_limits(robot), correction.shapes.inflation, variant.layers
+        sizes = correction.shapes.inflation, variant.layers
         shapes, _ = learn_shapes(simulations, surface, *sizes, say=terminal_progress, neurons=variant.neurons)
         errors = shape_errors(shapes, surface, *simulated)
     else:
@@ -168,7 +168,8 @@ def _known(beside: str, digest: str):
     robot, learning = learnable(ROBOT)
     correction, frames, _ = learned(robot, learning, Path(beside))
     surface = surface_of(robot.build_twin(), learning.surface, learning.parts)
-    cases = [np.vstack(2 * [frame["pressures"]]) for frame in frames[learning.frames :]]
+    pressures = np.array([frame["pressures"] for frame in frames[learning.frames :]])
+    cases = simulation_cases(correction.shapes.inflation, pressures)
     finer = {} if learning.parts == 1 else {"parts": learning.parts}
     work = partial(simulate, str(robot.path), description_hash(robot), learning.surface, **finer)
     found = compute_all(work, cases, Workers(0), Path(beside) / "simulations", terminal_progress, "simulations")

@@ -17,12 +17,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from soft_twin.emulation.motion_capture import spread_markers
-from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.simulations import learnable
 from soft_twin.learning.teaching import learn_warp
 from soft_twin.learning.training import WarpTraining
+from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import terminal_progress
 from soft_twin.studies.learning.prediction import errors_of, reality_at_rest, told
 from soft_twin.studies.learning.shape import learned

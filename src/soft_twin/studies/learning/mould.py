@@ -17,14 +17,15 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.identity import reality_hash
 from soft_twin.learning.shape_control import FIXED, ShapeControl, ShapeSolution
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import SurfaceMesh, learnable, surface_of
+from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
-from soft_twin.studies.learning.prediction import MM, reality_digest
+from soft_twin.studies.learning.prediction import MM
 from soft_twin.studies.learning.shape import TESTED, TRUTH, learned, reached_shape
 
 matplotlib.use("Agg")
@@ -51,10 +52,10 @@ def run(folder: Path, data: Path) -> str:
     found: dict[str, dict[str, ShapeSolution]] = {}
     for kind, model in ((PLAIN, correction.shapes), (CORRECTED, correction)):
         control = ShapeControl(model, names=robot.chamber_names)
-        targets = {name: _target(mould, surface.triangles, correction.shapes.size) for name, mould in moulds.items()}
+        targets = {name: _target(mould, surface.triangles) for name, mould in moulds.items()}
         found[kind] = {name: control.solve(target, FIXED) for name, target in targets.items()}
     cases = [np.array([HOLD, *each.pressures]) for own in found.values() for each in own.values()]
-    work = partial(reached_shape, str(robot.path), reality_digest(robot, learning))
+    work = partial(reached_shape, str(robot.path), reality_hash(robot))
     reached = iter(compute_all(work, cases, Workers(0), folder / "reached", terminal_progress, "shapes of the reality"))
     terminal_progress("")
     maps = {
@@ -101,8 +102,8 @@ def _deviation(points: np.ndarray, mould: np.ndarray, triangles: np.ndarray) -> 
     return {"points": tested, "distances": MM * surface_distances(tested, mould, triangles)}
 
 
-def _target(mould: np.ndarray, triangles: np.ndarray, size: float) -> ShapeTarget:
-    return ShapeTarget.of(*drawn(mould, triangles, TRUTH, np.random.default_rng(1)), size, whole=True)
+def _target(mould: np.ndarray, triangles: np.ndarray) -> ShapeTarget:
+    return ShapeTarget.of(*drawn(mould, triangles, TRUTH, np.random.default_rng(1)), whole=True)
 
 
 def _content(maps: dict[str, dict[str, dict]], found: dict[str, dict[str, ShapeSolution]]) -> dict:

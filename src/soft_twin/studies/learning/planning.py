@@ -18,12 +18,13 @@ from matplotlib.figure import Figure
 
 from soft_twin.learning.batches import batched
 from soft_twin.learning.correction import Correction
+from soft_twin.learning.identity import reality_hash
 from soft_twin.learning.layer import highest_edge, lattice
 from soft_twin.learning.planning import Ball, Plan, Planner, Scene, Shapes, Stick
 from soft_twin.learning.simulations import learnable
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.manipulator import ROBOT
-from soft_twin.studies.learning.prediction import reality_digest, reality_of
+from soft_twin.studies.learning.prediction import reality_of
 from soft_twin.studies.learning.shape import learned, reached_shape
 
 matplotlib.use("Agg")
@@ -50,7 +51,7 @@ def run(folder: Path, data: Path) -> str:
     robot, learning = learnable(ROBOT)
     correction, _, _ = learned(robot, learning, folder.parent / ROBOT)
     models = surfaces(correction)
-    digest = reality_digest(robot, learning)
+    digest = reality_hash(robot)
     plans = {name: [planned(shapes, name, seed) for seed in range(SEEDS)] for name, shapes in models.items()}
     inflation = correction.shapes.inflation
     cases = [

@@ -22,6 +22,7 @@ from soft_twin.emulation.surface_reality import SurfaceReality
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan, read_recording, write_recording
+from soft_twin.learning.identity import description_hash, reality_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid
 from soft_twin.learning.markers import learn_warp_by_markers
@@ -29,10 +30,8 @@ from soft_twin.learning.registration import learn_warp_by_registration
 from soft_twin.learning.samples import random_shares
 from soft_twin.learning.simulations import (
     Simulations,
-    description_hash,
     inflation_of,
     learnable,
-    pressure_limits,
     simulate_all,
     surface_of,
 )
@@ -84,9 +83,7 @@ def learned_shapes(robot, learning, folder: Path) -> tuple[Simulations, ShapeMod
         robot, learning.surface, learning.simulations, Workers(0), store, terminal_progress, learning.parts
     )
     inflation, begin = inflation_of(robot, store), time.process_time()
-    shapes, surrogate = learn_shapes(
-        simulations, surface, pressure_limits(robot), inflation, learning.shape_layers, say=terminal_progress
-    )
+    shapes, surrogate = learn_shapes(simulations, surface, inflation, learning.shape_layers, say=terminal_progress)
     return simulations, shapes, surrogate, time.process_time() - begin
 
 
@@ -146,7 +143,7 @@ def scanned(robot, learning, inflation, folder: Path, more: int = 0) -> list[dic
     """
     first = learning.frames + learning.unseen
     cases = frame_cases(robot, learning, inflation, first) + frame_cases(robot, learning, inflation, more, first, 3)
-    work = partial(seen_shape, str(robot.path), reality_digest(robot, learning))
+    work = partial(seen_shape, str(robot.path), reality_hash(robot))
     found = compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
     return [each | {"held": case[1]} for each, case in zip(found, cases, strict=True)]
 
@@ -158,12 +155,6 @@ def frame_cases(robot, learning, inflation, count: int, first: int = 0, draw: in
     dwell = random.uniform(*learning.reality.dwell, count)
     rows = zip(range(first, first + count), dwell, pressures, strict=True)
     return [np.array([number, seconds, *row]) for number, seconds, row in rows]
-
-
-def reality_digest(robot, learning) -> str:
-    """What a stored frame belongs to: the robot, its reality and the scanner, not how they are learned."""
-    own = learning.model_dump_json(include={"surface", "parts", "seed", "reality", "scanner"}, exclude_defaults=True)
-    return f"{description_hash(robot)} {own}"
 
 
 def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:
@@ -187,7 +178,7 @@ def reality_of(path: str, digest: str):
 
 def reality_at_rest(robot, learning, folder: Path) -> dict[str, np.ndarray]:
     """The reality's points and triangles without pressure."""
-    work = partial(shape_at_rest, str(robot.path), reality_digest(robot, learning))
+    work = partial(shape_at_rest, str(robot.path), reality_hash(robot))
     return compute_all(work, ["rest"], store=folder / "frames")[0]
 
 

@@ -16,22 +16,22 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
-from soft_twin.emulation.scanner import drawn
 from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
+from soft_twin.learning.identity import reality_hash
 from soft_twin.learning.shape_control import PARTS, ShapeControl, ShapeSolution, registered
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.learning.simulations import inflation_of, learnable
 from soft_twin.learning.storage import load, save
 from soft_twin.learning.teaching import learn_warp
 from soft_twin.learning.training import WarpTraining
+from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (
     MM,
     frame_cases,
     learned_shapes,
-    reality_digest,
     reality_of,
     recorded,
     scanned,
@@ -51,12 +51,12 @@ def run(folder: Path, data: Path) -> str:
     frames, cases = frames[learning.frames :], cases[learning.frames :]
     controls = {PLAIN: ShapeControl(correction.shapes, names=robot.chamber_names)}
     controls[CORRECTED] = ShapeControl(correction, names=robot.chamber_names)
-    targets = moved_targets(frames, learning.seed, correction.shapes.size)
+    targets = moved_targets(frames, learning.seed)
     found = {name: [control.solve(target) for target in targets] for name, control in controls.items()}
     pressures = {name: [each.pressures for each in own] for name, own in found.items()}
     half = correction.shapes.inflation.pressures_of(np.full((1, len(robot.chamber_names)), 0.5))[0]
     pressures = {BEGIN: [half] * len(frames)} | pressures
-    digest = reality_digest(robot, learning)
+    digest = reality_hash(robot)
     work = partial(reached_shape, str(robot.path), digest)
     tried = [np.array([case[1], *each]) for own in pressures.values() for case, each in zip(cases, own, strict=True)]
     points = compute_all(work, tried, Workers(0), folder / "reached", terminal_progress, "shapes of the reality")
@@ -84,13 +84,13 @@ def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, n
     return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
 
 
-def moved_targets(frames: list[dict[str, np.ndarray]], seed: int, size: float) -> list[ShapeTarget]:
-    """Scans, moved and turned at random; `size` [mm] is the body's."""
+def moved_targets(frames: list[dict[str, np.ndarray]], seed: int) -> list[ShapeTarget]:
+    """Scans, moved and turned at random."""
     random, targets = np.random.default_rng([seed, 3]), []
     for frame in frames:
         turn = Rotation.from_rotvec(random.normal(0.0, TURNED, 3)).as_matrix()
         shift = random.normal(0.0, SHIFTED, 3)
-        targets.append(ShapeTarget.of(frame["scan"] @ turn.T + shift, frame["normals"] @ turn.T, size))
+        targets.append(ShapeTarget.of(frame["scan"] @ turn.T + shift, frame["normals"] @ turn.T))
     return targets
 
 
