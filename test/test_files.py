@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line, output_file
+from soft_twin.files import bounded_memory, checked_file, one_line, output_file, parse_json
 from soft_twin.private_folder import private_folder
 
 
@@ -65,6 +65,13 @@ def test_others_messages_become_one_line():
     assert one_line(ValueError("a\n  b\x00")) == "a b?"
     assert one_line(KeyError()) == "KeyError"
     assert len(one_line("x" * 10_000)) < 400
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "{", ""])
+def test_json_that_is_none_is_a_value_error_however_deep(text):
+    with pytest.raises(ValueError):
+        parse_json(text)
+    assert parse_json('{"a": [1.5]}') == {"a": [1.5]}
 
 
 def test_the_private_folder_is_this_users_alone(tmp_path, monkeypatch):

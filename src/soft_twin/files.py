@@ -1,10 +1,12 @@
 """Files from others: a regular file of a bounded size, or an error that says what stands there instead."""
 
 import contextlib
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from soft_twin.errors import SoftTwinError, UsageError
 
@@ -70,6 +72,18 @@ def output_file(path: str | Path, what: str) -> Path:
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise UsageError(f"cannot write the {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
     return path
+
+
+def parse_json(text: str) -> Any:
+    """What a JSON text says.
+
+    Raises:
+        ValueError: it is none, has numbers of thousands of digits, or is nested too deeply (Python's RecursionError).
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
 
 
 def one_line(text: object) -> str:

@@ -148,6 +148,32 @@ def test_sizes_in_a_file_are_not_believed(tmp_path, monkeypatch):
         read_mesh(tmp_path / "bomb.vtu")
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("header.ply", b"ply\nformat ascii 1.0\n"),
+        ("comment.off", b"OFF\n# Created by me"),
+        ("header.msh", b'(1 "meshio 5.3.5"\n'),
+        ("bulk.bdf", b"BEGIN BULK\n"),
+    ],
+)
+def test_a_file_that_its_reader_never_ends_with_is_refused(tmp_path, monkeypatch, name, content):
+    monkeypatch.setattr("soft_twin.mesh.files.LEAST_TIME", 0.5)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(MeshError, match=f"{name}' is not readable: damaged or cut short, its reader did not end"):
+        read_mesh(tmp_path / name)
+
+
+def test_readers_mistakes_are_told_as_what_they_mean(tmp_path):
+    """A file that ends after a header; one whose reader asks the process to end."""
+    (tmp_path / "nodes.msh").write_text("$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$Nodes\n")
+    with pytest.raises(MeshError, match="damaged or cut short"):
+        read_mesh(tmp_path / "nodes.msh")
+    (tmp_path / "names.msh").write_text('$MeshFormat\n4.1 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n3 1 "a"\n')
+    with pytest.raises(MeshError, match=r"names.msh' is not readable: .*PhysicalNames not closed"):
+        read_mesh(tmp_path / "names.msh")
+
+
 @pytest.mark.parametrize("suffix", [".xdmf", ".h5", ".yaml", ""])
 def test_formats_that_lead_to_other_files_are_not_read(tmp_path, suffix):
     (tmp_path / f"mesh{suffix}").write_text("x")

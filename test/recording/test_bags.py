@@ -1,5 +1,6 @@
 """Bags: folders with metadata.yaml and .db3 files, ours and those of rosbag2, read by us and by others."""
 
+import shutil
 import sqlite3
 
 import numpy as np
@@ -133,6 +134,26 @@ def test_a_db3_is_reported(converted, capsys):
     assert "135.0" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("update topics set name = x'2f61ff' where name = '/slender/gravity'", "a topic is called b'/a.xff'"),
+        ("update topics set type = x'00' where name = '/slender/gravity'", ""),
+        ("update messages set timestamp = 'noon' where id = 5", "has no bytes, or no time"),
+        ("update messages set data = 'text' where id = 5", "has no bytes, or no time"),
+        ("update messages set data = 12 where id = 5", "has no bytes, or no time"),
+    ],
+)
+def test_columns_of_a_db3_that_hold_something_else_are_told(converted, tmp_path, change, told):
+    path = shutil.copy(next(converted.glob("*.db3")), tmp_path / "bag.db3")
+    database = sqlite3.connect(path)
+    assert database.execute(change).rowcount == 1
+    database.commit()
+    database.close()
+    with pytest.raises(RecordingError, match=f"not readable as a .db3 of rosbag2: .*{told}"):
+        arrays(path)
+
+
 def test_a_db3_without_definitions_is_read_with_those_that_are_installed(run_path, tmp_path, monkeypatch):
     folder = _converted(run_path, tmp_path / "bag", version=8)
     with sqlite3.connect(next(folder.glob("*.db3"))) as database:
@@ -159,7 +180,8 @@ def test_broken_bags_are_one_line(tmp_path):
     _refused(tmp_path / "none.db3", "no recording at")
     bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(40))
     endless = f"{bomb}rosbag2_bagfile_information: {{relative_file_paths: *a40}}"
-    for text in ("[", "rosbag2_bagfile_information: 3", "{}", "a: " + "[" * 1200, endless):
+    many = "a: [" + "[]," * 220_000 + "]"
+    for text in ("[", "rosbag2_bagfile_information: 3", "{}", "a: " + "[" * 1200, endless, many):
         (tmp_path / "metadata.yaml").write_text(text)
         _refused(tmp_path, "not the metadata of a bag")
     told = {"version": 5, "relative_file_paths": ["x.db3"], "compression_mode": "FILE"}

@@ -17,7 +17,7 @@ from soft_twin.files import checked_file, one_line
 MAX_FILE_SIZE = 300_000  # [bytes]
 MAX_VALUES = 20_000  # aliases count as much as what they stand for
 MAX_DEPTH = 20
-MAX_DIGITS = 18  # of a whole number
+MAX_DIGITS = 20  # of a whole number; nanoseconds since the epoch have 19
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -56,25 +56,48 @@ def read_yaml(path: str | Path, what: str = "robot description", missing: type[S
         DescriptionError: too large, not YAML as the module's docstring says, or not a mapping.
         `missing`: there is no such file.
     """
-    path = checked_file(path, what, 2**62, missing)
-    checked_file(path, what, MAX_FILE_SIZE, DescriptionError)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"{path}: not readable as YAML: {one_line(error)}") from error
-    content = parse(text, str(path))
+    content = read_document(path, what, missing)
     if not isinstance(content, YamlMapping):
         raise DescriptionError(f"{path}: expected a mapping with keys and values, found {shortened(content)}")
     return content
 
 
-def parse(text: str, where: str) -> Any:
-    """The only document of a YAML text.
+def read_document(
+    path: str | Path,
+    what: str,
+    missing: type[SoftTwinError] = DescriptionError,
+    largest: int = MAX_FILE_SIZE,
+    most: int = MAX_VALUES,
+) -> Any:
+    """Whatever is in a YAML file.
+
+    Args:
+        path: of the file.
+        what: it should be, for messages.
+        missing: error where there is no such file.
+        largest: size of the file [bytes].
+        most: values in it, aliases counted with what they stand for.
+
+    Raises:
+        DescriptionError: too large, or not YAML as the module's docstring says.
+        `missing`: there is no such file.
+    """
+    path = checked_file(path, what, 2**62, missing)
+    checked_file(path, what, largest, DescriptionError)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"{path}: not readable as YAML: {one_line(error)}") from error
+    return parse(text, str(path), most)
+
+
+def parse(text: str, where: str, most: int = MAX_VALUES) -> Any:
+    """The only document of a YAML text of at most so many values.
 
     Raises:
         DescriptionError: see `read_yaml`; `where` begins the message.
     """
-    builder = _Builder(where)
+    builder = _Builder(where, most)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -104,9 +127,9 @@ class _Open:
 class _Builder:
     """Puts a document together from the parser's events; nothing in it recurses."""
 
-    def __init__(self, where: str):
+    def __init__(self, where: str, most: int):
         self.document: Any = None
-        self._where = where
+        self._where, self._most = where, most
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._total = 0
@@ -185,8 +208,8 @@ class _Builder:
 
     def _count(self, size: int, line: int) -> None:
         self._total += size
-        if self._total > MAX_VALUES:
-            raise self._wrong(line, f"more than {MAX_VALUES} values, aliases counted with what they stand for")
+        if self._total > self._most:
+            raise self._wrong(line, f"more than {self._most} values, aliases counted with what they stand for")
 
     def _check_tag(self, event: yaml.Event, line: int) -> None:
         if event.tag is not None:

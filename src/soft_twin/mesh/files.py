@@ -9,8 +9,6 @@ face), "group:NAME" of points (0 or 1), with spaces and the like in names as in 
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -18,13 +16,15 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import MeshError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import checked_file, one_line
 from soft_twin.mesh.elements import ELEMENTS, Element, element_for
 from soft_twin.mesh.mesh import Mesh, cell_faces, face_places, make_mesh
+from soft_twin.reading_apart import read_apart
 
 SUFFIXES = (".msh", ".vtk", ".vtu", ".inp", ".stl", ".ply", ".obj", ".off", ".mesh", ".bdf", ".nas", ".su2")
 MAX_FILE_SIZE = 100_000_000  # [bytes]
 MAX_MEMORY = 900_000_000  # [bytes] that reading a file may take
+LEAST_TIME, TIME_PER_BYTE = 2.0, 0.2e-6  # [s] of processor time that reading may take: four times the slowest format's
 FACE_TYPES = {"triangle": 3, "triangle6": 6, "quad": 4, "quad8": 8}  # number of nodes
 SMALL_TYPES = ("vertex", "line", "line3")
 
@@ -86,11 +86,8 @@ def _content(path: Path) -> meshio.Mesh:
         raise MeshError(f"{error}; `soft-twin mesh ROBOT` makes a robot's meshes") from error
     if path.suffix == ".inp" and b"INCLUDE" in path.read_bytes().upper():
         raise MeshError(f"mesh '{path}' includes other files, which are not read: put all into one")
-    try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), bounded_memory(MAX_MEMORY):  # meshio talks
-            return meshio.read(path)
-    except (Exception, SystemExit) as error:  # meshio's readers raise anything on a broken file, and exit on some
-        raise MeshError(f"mesh '{path}' is not readable: {one_line(error)}") from error
+    seconds = LEAST_TIME + TIME_PER_BYTE * path.stat().st_size
+    return read_apart("meshio:read", path, "mesh", MeshError, seconds, MAX_MEMORY)
 
 
 def _fitting_element(content: meshio.Mesh, path: Path) -> Element:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcap.records import Channel, Message, Schema
 
+from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, UsageError
 from soft_twin.files import one_line
 from soft_twin.recording.definitions import definition, installed_share_folders
@@ -28,15 +29,24 @@ def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema,
             chosen = [one for one in reader.connections if topics is None or one.topic in topics]
             declared = {one.id: _declared(one) for one in chosen}
             for connection, time, data in reader.messages(chosen) if chosen else ():
+                _check_row(connection.topic, time, data)
                 message = Message(connection.id, log_time=time, data=data, publish_time=time, sequence=0)
                 yield *declared[connection.id], message
     except Exception as error:  # the library and its SQLite raise anything on a broken file
         raise RecordingError(f"'{file}' is not readable as a .db3 of rosbag2: {one_line(error)}") from error
 
 
+def _check_row(topic: str, time: Any, data: Any) -> None:
+    """SQLite keeps in a column whatever it is given."""
+    if not isinstance(time, int) or not isinstance(data, bytes):
+        raise TypeError(f"a message of '{one_line(topic)}' has no bytes, or no time")
+
+
 def _declared(connection: Any) -> tuple[Schema, Channel]:
     """What MCAP says of a topic; a schema of no encoding stands for a type whose definition is not known."""
     kind, told = connection.msgtype, connection.msgdef
+    if not (isinstance(connection.topic, str) and isinstance(kind, str)):
+        raise TypeError(f"a topic is called {shortened(connection.topic)}, of type {shortened(kind)}: expected text")
     known = told.format.name != "NONE"
     encoding, text = (f"ros2{told.format.name.lower()}", told.data) if known else _definition(kind)
     schema = Schema(connection.id, text.encode(), encoding, kind)

@@ -7,20 +7,20 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePath
 from typing import IO, Any
 
-import yaml
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
 from mcap.records import Channel, Footer, Message, Metadata, Schema
 from mcap.stream_reader import CRCValidationError, StreamReader
 from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
 
-from soft_twin.errors import RecordingError
+from soft_twin.descriptions.yaml_file import read_document
+from soft_twin.errors import DescriptionError, RecordingError
 from soft_twin.files import checked_file, one_line
 from soft_twin.recording import db3
 from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
 
 MAX_RECORDING = 50 * 10**9  # [bytes]
-MAX_METADATA = 10**6  # [bytes] of a bag's metadata.yaml
+MAX_METADATA, MAX_METADATA_VALUES = 10**6, 200_000  # [bytes] and values of a bag's metadata.yaml
 METADATA_FILE = "metadata.yaml"
 KINDS = (".mcap", ".db3")
 DAMAGE = (
@@ -55,13 +55,15 @@ def files(path: str | Path) -> list[Path]:
 
 
 def _named_files(path: Path) -> list[str]:
-    checked_file(path, "bag's metadata", MAX_METADATA, RecordingError)
     try:
-        told = yaml.safe_load(path.read_bytes())["rosbag2_bagfile_information"]
+        told = read_document(path, "bag's metadata", RecordingError, MAX_METADATA, MAX_METADATA_VALUES)
+        told = told["rosbag2_bagfile_information"]
         names, compression = list(told["relative_file_paths"]), told.get("compression_mode") or ""
-    except (OSError, yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise RecordingError(f"{path}: not the metadata of a bag: {one_line(error)}") from error
-    if not all(isinstance(value, str) for value in (*names, compression)):  # of other things the text may be endless
+    except DescriptionError as error:
+        raise RecordingError(f"{error}: not the metadata of a bag") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{path}: not the metadata of a bag: it has no list of its files") from error
+    if not all(isinstance(value, str) for value in (*names, compression)):
         raise RecordingError(f"{path}: not the metadata of a bag: expected names of files and of a compression mode")
     if compression.lower() not in ("", "none"):
         raise RecordingError(f"{path}: the bag is compressed by {one_line(compression)}: `ros2 bag convert` it first")

@@ -3,7 +3,6 @@
 Pictures: ablation.png (Lai et al. 2025, Figure 7) and recordings.png.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from soft_twin.errors import RecordingError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, one_line, parse_json
 from soft_twin.sensing.broad import read_broad
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.evaluation import inclination_errors, inclination_rmse, rms
@@ -136,9 +135,9 @@ def _published(path: Path) -> dict[str, float]:
         return {}
     checked_file(path, "result file", MAX_RESULTS, RecordingError)
     try:
-        trials = json.loads(path.read_text(encoding="utf-8"))["trials"]
+        trials = parse_json(path.read_text(encoding="utf-8"))["trials"]
         return {name: float(values["tagp_parameters"]["inclination_rmse_deg"]) for name, values in trials.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordingError(f"{path}: not a result file of BROAD: {one_line(error)}") from error
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from soft_twin import load_robot
-from soft_twin.errors import UsageError
+from soft_twin.descriptions.shortened import shortened
+from soft_twin.descriptions.yaml_file import parse, read_document
+from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.files import one_line
 from soft_twin.robots.base import Robot
 from soft_twin_ros.running.graph import Devices, NodeSpec, graph
 
@@ -75,7 +76,7 @@ class Shared:
         """
         file = values["params_file"]
         if file and not Path(file).is_file():
-            raise UsageError(f"params_file:={file}: there is no such file")
+            raise UsageError(f"params_file:={one_line(file)}: there is no such file")
         flags = {
             field.name: flag(field.name, values.get(field.name, "false")) for field in fields(cls) if field.type is bool
         }
@@ -109,7 +110,7 @@ class RobotRequest:
         robot = load_robot(values["robot"])
         namespace = values["namespace"].strip("/") or robot.name
         if not NAMESPACE.fullmatch(namespace):
-            raise UsageError(f"namespace:={namespace}: expected letters, digits and _, with / between names")
+            raise UsageError(f"namespace:={one_line(namespace)}: expected letters, digits and _, with / between names")
         devices = _devices(values)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
         managed, recording = flag("managed", values["managed"]), values["recording"] or None
@@ -127,9 +128,9 @@ def _devices(values: Mapping[str, str]) -> Devices | None:
     emulated = flag("emulated", values["emulated"]) if values["emulated"] else not named
     if emulated and named:
         name, device = next(iter(named.items()))
-        raise UsageError(f"{name}:={device} and emulated:=true: leave one of them out")
+        raise UsageError(f"{name}:={one_line(device)} and emulated:=true: leave one of them out")
     if not emulated and values["device_folder"]:
-        raise UsageError(f"device_folder:={values['device_folder']}: a real robot has none, leave it out")
+        raise UsageError(f"device_folder:={one_line(values['device_folder'])}: a real robot has none, leave it out")
     return None if emulated else Devices(**named)
 
 
@@ -155,16 +156,16 @@ def robots_of(text: str) -> list[RobotRequest]:
 def _listed(text: str) -> list[dict[str, str]]:
     """The arguments of each robot."""
     try:
-        source = Path(text).read_text(encoding="utf-8") if os.path.isfile(text) else text
-        node, content = yaml.compose(source, yaml.SafeLoader), yaml.safe_load(source)
-    except (OSError, yaml.YAMLError) as error:
-        raise UsageError(f"robots:={text}: {' '.join(str(error).split())}") from error
+        content = read_document(text, "list of robots") if os.path.isfile(text) else parse(text, "robots")
+    except DescriptionError as error:
+        raise UsageError(str(error)) from error
     if isinstance(content, dict):
-        _refuse_twice("namespace", [key.value for key, _ in node.value], "give each robot its own")
-        return [_values(entry) | {"namespace": str(name)} for name, entry in content.items()]
+        return [_values(entry) | {"namespace": name} for name, entry in content.items()]
     names = [name.strip() for name in content.split(",")] if isinstance(content, str) else content
     if not isinstance(names, list) or not names:
-        raise UsageError(f"robots:={text}: expected such as '{{left: slender, right: slender}}', or a file with that")
+        raise UsageError(
+            f"robots:={shortened(text)}: expected such as '{{left: slender, right: slender}}', or a file with that"
+        )
     return [_values(entry) for entry in names]
 
 
@@ -177,15 +178,16 @@ def _values(entry: Any) -> dict[str, str]:
     values = entry if isinstance(entry, dict) else {"robot": entry}
     for key, value in values.items():
         if not isinstance(key, str) or not isinstance(value, (str, bool, int, float)):
-            found = f"{type(key).__name__}: {type(value).__name__}"
-            raise UsageError(f"robots: expected a robot's name, or arguments with plain values, found {found}")
+            raise UsageError(
+                f"robots: expected a robot's name, or arguments with plain values, found {shortened({key: value})}"
+            )
     return {key: str(value) for key, value in values.items()}
 
 
 def _refuse_twice(what: str, names: list[str], remedy: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"the {what} '{name}' twice: {remedy}")
+            raise UsageError(f"the {what} '{one_line(name)}' twice: {remedy}")
 
 
 def complete(arguments: Mapping[str, Argument], given: Mapping[str, str]) -> dict[str, str]:
@@ -209,7 +211,7 @@ def refuse_unknown(arguments: Mapping[str, Argument], given: Iterable[str]) -> N
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(arguments)}"
-            raise UsageError(f"there is no argument '{name}': {right}")
+            raise UsageError(f"there is no argument '{one_line(name)}': {right}")
 
 
 def _value(name: str, argument: Argument, given: Mapping[str, str]) -> str:
@@ -228,5 +230,5 @@ def flag(name: str, text: str) -> bool:
         UsageError: it says neither true nor false.
     """
     if text.lower() not in TRUE + FALSE:
-        raise UsageError(f"{name}:={text}: expected true or false")
+        raise UsageError(f"{name}:={one_line(text)}: expected true or false")
     return text.lower() in TRUE

@@ -40,28 +40,44 @@ def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path)
     assert by_name(right)["cables_to_motors"].parameters["device"] == "can0"
 
 
+def test_a_file_of_robots_that_is_none_is_refused_in_one_line(tmp_path):
+    (tmp_path / "lab.yaml").write_bytes(b"{left: \xff\xfe}")
+    with pytest.raises(UsageError, match=r"lab\.yaml: not readable as YAML"):
+        robots_of(str(tmp_path / "lab.yaml"))
+
+
 ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(40))  # as text
 
 
 @pytest.mark.parametrize(
     ("robots", "message"),
     [
-        ("", "robots:=: expected such as '{left: slender, right: slender}'"),
-        ("{left: slender, left: slender}", "the namespace 'left' twice: give each robot its own"),
+        ("", "robots:='': expected such as '{left: slender, right: slender}'"),
+        ("{left: slender, left: slender}", "robots:1: the key 'left' is there twice"),
         ("slender, slender", "the namespace 'slender' twice: give each its own, such as"),
         (
             "{left: {robot: slender, can: can0}, right: {robot: slender, can: can0}}",
             "the device 'can0' twice: two drivers cannot share it",
         ),
         ("{left: {robot: slender, imuu: /dev/a}}", "there is no argument 'imuu': did you mean 'imu'?"),
-        ("{left: [", "robots:={left: [: while parsing"),
-        (ENDLESS, "robots: expected a robot's name, or arguments with plain values, found str: list"),
+        ("{left: [", "robots:2: not readable as YAML: while parsing"),
+        (
+            "{left: [slender]}",
+            "robots: expected a robot's name, or arguments with plain values, found {'robot': ['slender']}",
+        ),
+        (ENDLESS, "more than 20000 values, aliases counted with what they stand for"),
+        ("[" * 3000 + "]" * 3000, "robots:1: not readable as YAML: nested deeper than 20 levels"),
+        ("{left: " + "9" * 5000 + "}", "robots:1: a whole number of 5000 digits, expected at most 20"),
+        ("{" + "x" * 1000 + "-: slender}", "xxx…: expected letters, digits and _, with / between names"),
+        ("[" + "x" * 9000 + "]", "no robot 'xxxxx"),
+        ("{left: {robot: slender, " + "x" * 1000 + ": y}}", "there is no argument 'xxxx"),
+        ("{left: {robot: slender, emulated: " + "x" * 9000 + "}}", "xxx…: expected true or false"),
     ],
 )
 def test_robots_that_cannot_be_are_refused_in_one_line(robots, message):
     with pytest.raises(UsageError, match=re.escape(message)) as told:
         robots_of(robots)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(told.value) and len(str(told.value)) < 1000
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Whatever others' readers do on a broken file becomes one line: they loop, fill the memory, exit, or crash."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from soft_twin.errors import RecordingError
+from soft_twin.reading_apart import read_apart
+
+READERS = """
+import os, signal, sys
+import numpy as np
+
+def sound(path):
+    print("reading", path)
+    return {"numbers": np.arange(5.0), "path": path}
+
+def endless(path):
+    while True:
+        pass
+
+def asleep(path):
+    signal.pause()
+
+def large(path):
+    return np.ones(40_000_000)
+
+def lazy(path):
+    return np.zeros(40_000_000, np.int8)
+
+def ended(path):
+    print("Error: nothing to read")
+    sys.exit(1)
+
+def crashed(path):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+def mistaken(path):
+    return {}[1]
+
+class FormatError(Exception):
+    pass
+
+def spoken(path):
+    raise FormatError("line 3:\\n  no number")
+"""
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Reads by a reader of READERS."""
+    (tmp_path / "some_readers.py").write_text(READERS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def read_by(name, seconds=5.0):
+        path = tmp_path / "file"
+        return read_apart(f"some_readers:{name}", path, "thing", RecordingError, seconds, memory=100_000_000)
+
+    return read_by
+
+
+def test_what_is_read_comes_back_and_nothing_is_printed(read, capfd, tmp_path):
+    answer = read("sound")
+    np.testing.assert_array_equal(answer["numbers"], np.arange(5.0))
+    assert answer["path"] == str(tmp_path / "file")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of processor time and memory")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("endless", "damaged or cut short, its reader did not end within 0.5 s"),
+        ("large", "it asks for more memory than a file may take"),
+        ("ended", "Error: nothing to read"),
+        ("crashed", "its reader ended with status -11"),
+        ("mistaken", r"damaged or cut short \(KeyError: 1\)"),
+        ("spoken", "line 3: no number"),
+    ],
+)
+def test_every_other_end_is_one_line(read, name, reason):
+    with pytest.raises(RecordingError, match=f"^thing '.*file' is not readable: {reason}$"):
+        read(name, seconds=0.5)
+
+
+def test_a_reader_that_waits_for_ever_is_ended(read, monkeypatch):
+    monkeypatch.setattr("soft_twin.reading_apart.WAIT", 3.0)
+    with pytest.raises(RecordingError, match="did not end within 0.5 s"):
+        read("asleep", seconds=0.5)
+
+
+def test_what_unpacks_to_too_much_is_refused(read, monkeypatch):
+    monkeypatch.setattr("soft_twin.reading_apart.LARGEST_ANSWER", 1_000_000)
+    with pytest.raises(RecordingError, match="it unpacks to 4000.* bytes"):
+        read("lazy")
