@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import RecordingError
 from soft_twin.files import one_line
 from soft_twin.recording.reader import Series, arrays, read_messages
@@ -21,7 +22,7 @@ SHORTEST = 0.2  # [s]
 FEWEST = 4  # steps of a twin that can be compared
 GAP = 2.5  # of the tracker's period: between poses that are further apart nothing is known
 TURNED = 2.0  # [°] that the base may turn by while the robot falls: an error of gravity as an IMU's
-WEIGHT, UNITS = 9.81, 0.03  # [m/s²], and by what share of it gravity may be longer or shorter
+UNITS = 0.03  # share of its length by which gravity may be longer or shorter
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,9 @@ def _gravity(path: str | Path, gravity: Series, begin: int, end: int) -> np.ndar
     if not np.isfinite(vectors).all():
         raise RecordingError(f"{path}: gravity that is no number after the release")
     lengths, mean = np.linalg.norm(vectors, axis=1), vectors.mean(axis=0)
-    wrong = lengths[np.abs(lengths / WEIGHT - 1.0) > UNITS]
+    wrong = lengths[np.abs(lengths / STANDARD_GRAVITY - 1.0) > UNITS]
     if len(wrong):
-        raise RecordingError(f"{path}: gravity of {wrong[0]:.4g} m/s², expected {WEIGHT:g}")
+        raise RecordingError(f"{path}: gravity of {wrong[0]:.4g} m/s², expected {STANDARD_GRAVITY:g}")
     along = vectors @ mean / lengths / max(float(np.linalg.norm(mean)), 1e-12)
     turned = float(np.degrees(np.arccos(np.clip(along, -1.0, 1.0))).max())
     if turned > TURNED:
