@@ -21,7 +21,7 @@ from soft_twin_ros.running.graph import GRAPHS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "descriptions.md").read_text(encoding="utf-8")
-ROBOTS = ("slender", "finger", "arm", "membrane", "neck", "tm40")
+ROBOTS = ("slender", "finger", "arm", "membrane", "neck", "tm40", "manipulator", "bellows", "mannequin")
 FREE = (
     ("robot", "body", "meshes"),
     ("robot", "members"),

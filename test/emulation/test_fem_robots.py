@@ -75,6 +75,14 @@ def test_a_tip_that_is_a_point_is_turned_as_what_is_around_it():
     np.testing.assert_allclose(plant.tip_direction, turn[:, 2], atol=1e-12)
 
 
+def test_a_body_that_is_wider_than_high_has_the_sections_of_its_twin():
+    """A sheet of 320 mm that is 12 mm thick: what names its sections is their height."""
+    robot = load_robot("membrane")
+    stations = robot.build_controller().stations
+    np.testing.assert_allclose(stations, Plant(robot).stations, atol=1e-12)
+    assert stations[-1] == pytest.approx(0.012)
+
+
 def test_an_imu_on_a_plate_feels_gravity_turned_with_the_plate(finger):
     plant = Plant(finger)
     for _ in range(100):

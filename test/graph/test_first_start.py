@@ -52,7 +52,7 @@ def kernels(modules):
     return {path.name: path.stat().st_mtime_ns for path in modules.rglob("*.nbc")}
 
 
-@pytest.mark.parametrize("name", ["slender", "finger", "membrane", "neck", "tm40"])
+@pytest.mark.parametrize("name", ["slender", "finger", "membrane", "neck", "tm40", "manipulator"])
 def test_nodes_compile_nothing_that_the_installation_could_have_compiled(name, installed, listener_class, tmp_path):
     before, nodes, listener = kernels(installed), graph(load_robot(name)), listener_class(name)
     variables = {key: value for key, value in os.environ.items() if key not in OWN}

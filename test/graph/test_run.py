@@ -202,6 +202,17 @@ def test_a_membranes_nine_chambers_hold_the_middle_of_its_sheet(tmp_path):
     assert truth[:, 4].max() > 800.0  # below the tip, of some 1200 Pa
 
 
+def test_a_mannequins_nine_chambers_hold_its_navel(tmp_path):
+    """It lies on its back, longer than it is high."""
+    status, output = run("mannequin", "--quick", "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["tip_error_mm"]["with"]["mean"] < 0.5 * report["tip_error_mm"]["without"]["mean"]
+    truth = arrays(tmp_path / "run.mcap")["/mannequin/truth/chambers"].fields["pressures"]
+    assert truth.shape[1] == 9
+    assert truth.max() > 1500.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [

@@ -121,8 +121,8 @@ def solver_status(
     return status | more
 
 
-def shape(points) -> dict:
-    names = [f"axis_{i}" for i in range(len(points))]
+def shape(points, names=None) -> dict:
+    names = [f"axis_{i}" for i in range(len(points))] if names is None else list(names)
     return {"names": names, "points": [xyz(p) for p in points], "energy": 1e-3, "residual": 0.0, "confidence": 1.0}
 
 

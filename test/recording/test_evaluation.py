@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import synthetic_run
 from scipy.spatial.transform import Rotation
-from synthetic import Recorder, pose, solver_status, xyzw
+from synthetic import Recorder, pose, shape, solver_status, xyzw
 
 from soft_twin.recording.evaluation import evaluate, inclination, vertical_plane
+from soft_twin.recording.report import summary
 
 SOLVER_STATUS = "soft_twin_msgs/msg/SolverStatus"
 HELD = [135.0, 90.0, 45.0, 0.0, -45.0]
@@ -119,6 +120,18 @@ def test_a_moving_base_is_cut_into_windows_that_are_paired_by_time(tmp_path, rob
     assert [np.degrees(found.inclination) for found in poses] == pytest.approx([10, 30, 30, 10], abs=0.2)
     for name, error in errors.items():
         assert [found.stands[name].error for found in poses] == pytest.approx([error, error, 2 * error, 2 * error])
+
+
+def test_shapes_without_a_section_in_common_have_no_error(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for topic, names in (("truth/shape", ("15_mm", "20_mm")), ("shape", ("0_mm", "32_mm"))):
+        for t in (0.5, 1.0):
+            recorder.add(topic, "soft_twin_msgs/msg/Shape", t, shape(np.zeros((2, 3)), names))
+    recorder.close()
+    found = evaluate(recorder.writer.path, robot)
+    assert len(found.shape_error.time) == len(found.shape_error.values) == 0
+    assert summary(found)["shape_error_mm"]["with"]["count"] == 0
 
 
 def test_a_hold_with_few_samples_is_judged_by_its_last(tmp_path, robot):

@@ -23,7 +23,7 @@ from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.warm_up import warm_up
 
-DRIVEN = ("slender", "finger", "arm")  # robots that are driven: with cables, chambers, both
+DRIVEN = ("slender", "finger", "arm", "manipulator")  # robots that are driven: with cables, chambers, both, threads
 PLATE_MODELS = ("fem", "pcc_chord")  # of a plate that is held, which the others are made of
 ESTIMATORS = ("energy", "zero_length")
 SIDEWAYS = np.array([0.0, -STANDARD_GRAVITY, 0.0])

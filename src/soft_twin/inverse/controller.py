@@ -83,7 +83,7 @@ class Controller:
         self._offset = np.zeros(3)
         self.set_target(target)
         self.compensating = False
-        self.stations = np.linspace(0.0, self.twin.length, STATIONS)
+        self.stations = np.linspace(*self.twin.span, STATIONS)
         self._safe: Tick | None = None
         self._lost = False
 

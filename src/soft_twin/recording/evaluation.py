@@ -419,11 +419,12 @@ def _columns(run: Run, actuators: str, robot: Robot) -> tuple[str, ...]:
 
 
 def _length(run: Run, robot: DrivenRobot) -> float:
-    """Of the body [m]: along the twin's centre line when it was first recorded, before that as far as the target."""
+    """Of the body [m]: along the twin's centre line when it was first recorded, at least as far as the target."""
+    reach = float(np.linalg.norm(robot.target_tip))
     lines = run.curve("shape", "points", (0, 3)).values
     if not len(lines) or lines.shape[1] < 2 or not np.isfinite(lines[0]).all():
-        return float(np.linalg.norm(robot.target_tip))
-    return float(np.linalg.norm(np.diff(lines[0], axis=0), axis=1).sum())
+        return reach
+    return max(float(np.linalg.norm(np.diff(lines[0], axis=0), axis=1).sum()), reach)
 
 
 def _shape_error(run: Run) -> Curve:
@@ -433,11 +434,13 @@ def _shape_error(run: Run) -> Curve:
         return Curve(np.empty(0), np.empty(0))
     theirs, own = run.series["truth/shape"].names, run.series["shape"].names
     both = [name for name in theirs if name in own]
+    if not both:
+        return Curve(np.empty(0), np.empty(0))
     nearest = _nearest(twin.time, true.time)
     near = np.abs(twin.time[nearest] - true.time) < STALE
     first = true.values[near][:, [theirs.index(name) for name in both]]
     second = twin.values[nearest[near]][:, [own.index(name) for name in both]]
-    return Curve(true.time[near], np.linalg.norm(first - second, axis=2).mean(axis=1) if both else np.empty(0))
+    return Curve(true.time[near], np.linalg.norm(first - second, axis=2).mean(axis=1))
 
 
 def _nearest(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:

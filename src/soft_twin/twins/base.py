@@ -203,6 +203,11 @@ class Twin(ABC):
         """The values of a nodal field (n, 3) at the centres of the cross sections at `heights` (s,) [m]: (s, 3)."""
         return np.array([self.section(z, field) for z in heights])
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """The lowest and highest z of the undeformed body's cross sections [m]."""
+        return 0.0, self.length
+
     @abstractmethod
     def section_normal(self, z: float) -> np.ndarray:
         """(3,) unit normal of the cross section at z [m], +z undeformed."""

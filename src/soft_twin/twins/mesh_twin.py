@@ -58,6 +58,11 @@ class MeshTwin(Twin):
     def body_coordinates(self) -> np.ndarray:
         return self.actuators.coordinates(self.points)
 
+    @property
+    def span(self) -> tuple[float, float]:
+        (*_, low), (*_, high) = self.body.mesh.bounds
+        return low, high
+
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights, _ = self._section(z)
         rows = field.take(near, axis=0)

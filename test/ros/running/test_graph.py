@@ -171,12 +171,13 @@ def weights(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", ["arm", "finger", "membrane", "neck", "slender", "tm40"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in folder("config").glob("*.yaml")))
 def test_a_robot_has_a_launch_file_and_a_view_of_its_own_topics(name, weights):
     assert f'robot_launch("{name}")' in (folder("launch") / f"{name}.launch.py").read_text(encoding="utf-8")
     view = yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))["Visualization Manager"]
     drawn = [display for display in view["Displays"] if "Topic" in display]
-    nodes = graph(load_robot(name)) + (graph(load_robot(name), weights=weights) if name == "membrane" else [])
+    learned = "\nlearning:" in (folder("config") / f"{name}.yaml").read_text(encoding="utf-8")
+    nodes = graph(load_robot(name)) + (graph(load_robot(name), weights=weights) if learned else [])
     offered = {topic: kind for node in nodes for topic, kind in offers(node.executable).items()}
     for display in drawn:
         assert offered[display["Topic"]["Value"].removeprefix(f"/{name}/")] == DRAWN[display["Class"]], display["Name"]

@@ -14,6 +14,7 @@ class Fibres(Muscle):
     """
 
     _name = "fibres"
+    _pushes = False
 
     def tangent(self, F):
         m, n, length, stretch = self._fibres(F)
