@@ -71,6 +71,7 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["cables", "tension"], [-1.0, 2.0], "a cable never pushes"),
         (["cables", "displacement"], [0.001, 0.012], "does not contain 0"),
         (["cables", "pretension"], 5.0, "pretension: a pretension of 5 N is outside tension, 0…2 N"),
+        (["cables", "caps"], "maybe", "caps: expected true or false, found 'maybe'"),
         (["cables", "list"], [], "expected a list with at least one entry"),
         (["cables", "list", 1, "motor_id"], 1, "two cables share one motor_id"),
         (["cables", "list", 1, "name"], "cable_1", "two cables share one name"),

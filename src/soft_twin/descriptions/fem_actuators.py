@@ -13,6 +13,7 @@ from soft_twin.descriptions.kinds_of_value import (
     Several,
     Sign,
     Whole,
+    YesNo,
     in_limits,
     mistake,
 )
@@ -42,7 +43,7 @@ class FemCable(Part):
     nodes: Annotated[str | None, NAMED] = Field(
         default=None, description="of a cable outside the body: what it pulls on"
     )
-    cap: bool = Field(
+    cap: Annotated[bool, YesNo()] = Field(
         default=False,
         description="it ends at a stiff cap across the body, where cells end, not at a point of the material",
     )
