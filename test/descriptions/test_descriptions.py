@@ -88,7 +88,7 @@ def test_every_misspelt_key_is_named_with_the_right_one(name, refuse):
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("value", [1e15, -1e15, float("nan"), float("inf"), "text!", None, True, {}, []])
 def test_every_number_has_bounds_and_a_kind(name, value, refuse):
-    numbers = [keys for keys, old in places(content_of(name)) if isinstance(old, (int, float))]
+    numbers = [keys for keys, old in places(content_of(name)) if type(old) in (int, float)]
     assert len(numbers) > 15
     for place in numbers:
         content = content_of(name)

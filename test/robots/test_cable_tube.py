@@ -71,6 +71,7 @@ def test_unknown_robots_are_named_with_those_there_are(tmp_path):
         (["cables", "tension"], [-1.0, 2.0], "a cable never pushes"),
         (["cables", "displacement"], [0.001, 0.012], "does not contain 0"),
         (["cables", "pretension"], 5.0, "pretension: a pretension of 5 N is outside tension, 0…2 N"),
+        (["cables", "caps"], "maybe", "caps: expected true or false, found 'maybe'"),
         (["cables", "list"], [], "expected a list with at least one entry"),
         (["cables", "list", 1, "motor_id"], 1, "two cables share one motor_id"),
         (["cables", "list", 1, "name"], "cable_1", "two cables share one name"),
@@ -186,19 +187,22 @@ def test_the_long_form_is_the_same_robot(load, capsys):
     assert long.build_emulated_model().unknowns.size == short.build_emulated_model().unknowns.size
 
 
-def test_lengths_of_cables_mean_the_same_on_a_finer_mesh_where_edges_lie_along_them(content, load):
-    """Horizontal and held straight: the emulated robot's mesh with the same lengths of cables."""
+def test_lengths_of_cables_mean_the_same_on_every_mesh_where_they_end_at_caps(content, load):
+    """Horizontal and held straight, the tip on meshes with the same lengths of cables; points in the wall give way."""
     meshes = content["robot"]["body"]["meshes"]
     meshes["between"] = {**meshes["hex20r"], "turn_deg": 0.0}
-    robot, gravity = load(content), [0.0, -9.81, 0.0]
-    held = robot.build_inverse().solve(gravity, robot.target_tip)
-    tips = {
-        name: robot.build_twin(mesh=name).equilibrium(gravity, coordinates=held.displacements).tip
-        for name in ("hex20r", "between", "plant")
-    }
-    along, between = (np.linalg.norm(tips[name] - tips["plant"]) for name in ("hex20r", "between"))
-    assert along < 0.6 * between
-    assert along < 4e-4
+    meshes["across"] = {**meshes["hex20r"], "divisions": [2, 6, 10]}
+    gravity, spread = [0.0, -9.81, 0.0], {}
+    for caps in (True, False):
+        content["robot"]["cables"]["caps"] = caps
+        robot = load(content)
+        held = robot.build_inverse().solve(gravity, robot.target_tip)
+        tips = [
+            robot.build_twin(mesh=name).equilibrium(gravity, coordinates=held.displacements).tip
+            for name in ("hex20r", "between", "across", "plant")
+        ]
+        spread[caps] = np.linalg.norm(np.array(tips) - tips[-1], axis=1).max()
+    assert spread[True] < 1e-4 < 5e-4 < spread[False]  # m
 
 
 def test_only_swept_cells_are_turned(content, load):

@@ -20,6 +20,7 @@ from soft_twin.descriptions.kinds_of_value import (
     Several,
     Sign,
     Whole,
+    YesNo,
     in_limits,
     mistake,
 )
@@ -110,6 +111,9 @@ class Cables(Part):
     """All cables, and what each must keep to."""
 
     radius: Annotated[float, Number(0.0, 0.5, "m")] = Field(description="of the circle they run on, inside the wall")
+    caps: Annotated[bool, YesNo()] = Field(
+        default=True, description="they end at stiff caps of their segments, not at points in the wall"
+    )
     tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="0 or more")
     displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(
         description=f"> 0: pulled in; contains 0, within ±{LONGEST_PULL:g} lengths of the body"

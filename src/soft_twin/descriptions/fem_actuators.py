@@ -13,6 +13,7 @@ from soft_twin.descriptions.kinds_of_value import (
     Several,
     Sign,
     Whole,
+    YesNo,
     in_limits,
     mistake,
 )
@@ -42,6 +43,10 @@ class FemCable(Part):
     nodes: Annotated[str | None, NAMED] = Field(
         default=None, description="of a cable outside the body: what it pulls on"
     )
+    cap: Annotated[bool, YesNo()] = Field(
+        default=False,
+        description="it ends at a stiff cap across the body, where cells end, not at a point of the material",
+    )
     tension: Annotated[tuple[float, float], Interval(Number(0.0, 1e4, "N"))] = Field(description="limits, 0 or more")
     displacement: Annotated[tuple[float, float], Interval(Number(-20.0, 20.0, "m"))] = Field(
         description="limits, > 0: pulled in; contains 0"
@@ -65,6 +70,8 @@ class FemCable(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> "FemCable":
         self._check_way()
+        if self.cap and (self.guides or self.nodes):
+            raise mistake("is of cables inside the body: this one is outside", "cap")
         check_cable(self)
         in_limits(self.offset, *self.displacement, "offset")
         return self

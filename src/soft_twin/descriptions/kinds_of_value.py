@@ -111,6 +111,22 @@ class Sign(Kind):
 
 
 @dataclass(frozen=True)
+class YesNo(Kind):
+    """true or false."""
+
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise mistake(f"expected true or false, found {shortened(value)}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+    def allowed(self) -> str:
+        return "`true` or `false`"
+
+
+@dataclass(frozen=True)
 class Text(Kind):
     """Text of a pattern."""
 

@@ -79,6 +79,7 @@ def _cable(tube: "CableTube", cable: "Cable") -> dict[str, Any]:
         "name": cable.name,
         "start": [x, y, 0.0],
         "end": [x, y, sum(tube.body.segment_lengths[: cable.segment])],
+        **({"cap": True} if cables.caps else {}),
         "tension": list(cables.tension),
         "displacement": list(cables.displacement),
         "stiffness": cables.stiffness,

@@ -57,6 +57,8 @@ def _default(field: FieldInfo) -> str:
         return "nothing"
     if isinstance(value, Part):
         return "what stands there without its keys"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, str):
         return value
     return "…".join(f"{one:g}" for one in (value if isinstance(value, tuple) else [value]))

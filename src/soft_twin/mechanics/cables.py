@@ -5,6 +5,9 @@ its length ∫ |∂x/∂t| dt is summed up over Gauss points: with the weights w
 is the sum of the pieces ℓ = |d|, d = Σ wₐ xₐ, for which ∂ℓ/∂xₐ = wₐ d/ℓ and ∂²ℓ/∂xₐ∂xᵦ = wₐ wᵦ (I − d dᵀ/ℓ²)/ℓ. One
 point is exact in linear tetrahedra, where cables are polylines; in cells that bend, chords would lie beside the curve.
 Of a cable that runs outside the body to an anchor p, d = Σ wₐ xₐ − p is all of it.
+
+A cable that ends at a cap (`caps.py`) runs over to where that holds it within the last cell: with the cap's point c and
+the end e in the cell, both linear in x, g (c − e) is added to d of each of the cell's points.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,8 @@ from soft_twin.errors import InputError, MeshError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.mechanics.body import nodes_in
-from soft_twin.mesh.embedding import cut_lines, slopes
+from soft_twin.mechanics.caps import cap_weights
+from soft_twin.mesh.embedding import cut_lines, natural_coordinates, slopes
 from soft_twin.mesh.mesh import Mesh, jacobians
 
 IN_PLANE = 1e-9  # [m]
@@ -37,14 +41,16 @@ class Cables:
         ends: np.ndarray,
         points_per_cell: int | None = None,
         cables: np.ndarray | None = None,
+        caps: bool = False,
     ):
         """`starts`, `ends`: (l, 3) undeformed ends [m], base first. `points_per_cell`: Gauss points of a cable in each
         cell that it passes; one in linear tetrahedra, otherwise two if not given. `cables`: (l,) the cable that each
-        line is a part of, in order; one each if not given.
+        line is a part of, in order; one each if not given. `caps`: whether cables end at caps across them, not at a
+        point of the material.
 
         Raises:
             InputError: ends of a wrong shape or number, not finite, or at one place; no points.
-            MeshError: a cable leaves the body.
+            MeshError: a cable leaves the body, or no cells end where a cap is to be.
         """
         starts, ends = _checked_ends(starts, ends, "starts")
         count = (1 if mesh.cells.shape[1] == 4 else 2) if points_per_cell is None else points_per_cell
@@ -60,19 +66,27 @@ class Cables:
             cells.append(passed)
             weights.append(0.5 * np.multiply.outer(lengths, shares).reshape(-1, 1) * along)
             owners.append(np.full(len(passed), index if cables is None else cables[index]))
-        nodes, weights = mesh.cells[np.concatenate(cells)], np.vstack(weights)
-        self._set(nodes, weights, np.zeros((len(nodes), 3)), np.concatenate(owners), mesh.nodes)
+        nodes, weights, owners = mesh.cells[np.concatenate(cells)], np.vstack(weights), np.concatenate(owners)
+        if caps:
+            lines = np.arange(len(starts)) if cables is None else np.asarray(cables)
+            for line in np.flatnonzero(np.append(np.diff(lines), 1)):  # the last one of each cable
+                held = _held_by_cap(mesh, cells[line][-1], starts[line], ends[line])
+                last = np.flatnonzero(owners == lines[line])[-count:]
+                nodes, weights = _with_more(nodes, weights, last, *held, 0.5 * shares)
+        self._set(nodes, weights, np.zeros((len(nodes), 3)), owners, mesh.nodes)
 
     @classmethod
-    def through(cls, mesh: Mesh, points: Sequence[np.ndarray]) -> "Cables":
-        """Cables inside the body, straight from each of their points (p, 3) [m] to the next, base first.
+    def through(cls, mesh: Mesh, points: Sequence[np.ndarray], caps: bool = False) -> "Cables":
+        """Cables inside the body, straight from each of their points (p, 3) [m] to the next, base first; `caps` as
+        Cables has them.
 
         Raises:
             InputError, MeshError: as Cables.
         """
         lines = [np.asarray(each, dtype=float) for each in points]
         starts, ends = (np.concatenate([each[part] for each in lines]) for part in (slice(-1), slice(1, None)))
-        return cls(mesh, starts, ends, cables=np.repeat(np.arange(len(lines)), [len(each) - 1 for each in lines]))
+        owners = np.repeat(np.arange(len(lines)), [len(each) - 1 for each in lines])
+        return cls(mesh, starts, ends, cables=owners, caps=caps)
 
     @classmethod
     def outside(cls, mesh: Mesh, anchors: np.ndarray, nodes: str | np.ndarray, ends: np.ndarray) -> "Cables":
@@ -125,16 +139,16 @@ class Cables:
 
     @classmethod
     def joined(cls, parts: Sequence["Cables"]) -> "Cables":
-        """All cables of several on one body, one behind the other; their pieces lie in equal numbers of nodes."""
+        """All cables of several on one body, one behind the other."""
         if len(parts) == 1:
             return parts[0]
+        width = max(part._nodes.shape[1] for part in parts)
+        padded = [_padded(part._nodes, part._weights, width) for part in parts]
         cables = cls.__new__(cls)
         first = np.cumsum([0, *(part.count for part in parts[:-1])])
         owners = np.concatenate([part._owners + start for part, start in zip(parts, first, strict=True)])
-        fields = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("_nodes", "_weights", "_offsets")
-        )
-        cables._set(*fields, owners, parts[0]._rest)
+        nodes, weights = (np.concatenate(each) for each in zip(*padded, strict=True))
+        cables._set(nodes, weights, np.concatenate([part._offsets for part in parts]), owners, parts[0]._rest)
         return cables
 
     @classmethod
@@ -162,6 +176,7 @@ class Cables:
         self.count = int(owners.max()) + 1
         self._nodes, self._weights = np.ascontiguousarray(nodes), np.ascontiguousarray(weights)
         self._offsets, self._owners = np.ascontiguousarray(offsets), owners
+        self._counts = self._weights.shape[1] - np.argmax(self._weights[:, ::-1] != 0.0, axis=1)  # without the padding
         self._first = np.searchsorted(owners, np.arange(self.count))
         self._each, self._ones, self._node_count = np.arange(len(owners)), np.ones(len(owners)), len(rest)
         self._rest = rest
@@ -191,17 +206,17 @@ class Cables:
     def _lengths_and_directions(self, x: np.ndarray, owners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """As above, of `count` owners (s,) of the pieces."""
         lengths, directions = np.zeros(count), np.empty((len(self._nodes), 3))
-        _fill_directions(x, self._nodes, self._weights, self._offsets, owners, lengths, directions)
+        _fill_directions(x, self._nodes, self._weights, self._counts, self._offsets, owners, lengths, directions)
         return lengths, directions
 
     def add_pull(self, directions: np.ndarray, tensions: np.ndarray, force: np.ndarray) -> None:
         """Add −Σ T ∂ℓ/∂x of the pieces' tensions (s,) [N] to nodal forces (n, 3) [N]."""
-        _add_pull(self._nodes, self._weights, directions, tensions, force)
+        _add_pull(self._nodes, self._weights, self._counts, directions, tensions, force)
 
     def changes(self, directions: np.ndarray, movements: np.ndarray) -> np.ndarray:
         """Changes (c, r) of the lengths, to first order, in movements (n, 3, r) of the nodes."""
         changes = np.zeros((self.count, movements.shape[2]))
-        _add_changes(self._nodes, self._weights, self._owners, directions, movements, changes)
+        _add_changes(self._nodes, self._weights, self._counts, self._owners, directions, movements, changes)
         return changes
 
     @property
@@ -212,7 +227,7 @@ class Cables:
     def add_stiffness(self, x: np.ndarray, tensions: np.ndarray, offsets, strides, data: np.ndarray) -> None:
         """Add Σ T ∂²ℓ/∂x² of the pieces' tensions (s,) [N] to a matrix's data, at its addresses of `nodes`."""
         lengths, directions = self.pieces_and_directions(x)
-        _add_stiffness(self._weights, directions, tensions / lengths, offsets, strides, data)
+        _add_stiffness(self._weights, self._counts, directions, tensions / lengths, offsets, strides, data)
 
     def blocks(self, x: np.ndarray, tensions: np.ndarray, which: np.ndarray | slice = slice(None)) -> np.ndarray:
         """T ∂²ℓ/∂x² (s, k, k, 3, 3) [N/m] of pieces with tensions (s,) [N], or of some of them."""
@@ -247,7 +262,7 @@ class Cables:
         """∂ℓ/∂x (n, 3, c) of pieces with these directions (s, 3), each one's share times its factor (s,), if given."""
         factors = self._ones if factors is None else factors
         gradients = np.zeros((self._node_count, 3, self.count))
-        _add_gradients(self._nodes, self._weights, self._owners, directions, factors, gradients)
+        _add_gradients(self._nodes, self._weights, self._counts, self._owners, directions, factors, gradients)
         return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
@@ -299,6 +314,33 @@ def _fibre_weights(mesh: Mesh, cells: np.ndarray, directions: np.ndarray) -> tup
     inverse = np.linalg.inv(matrices[cells])
     along = np.einsum("qkj,pqji,pi->pqk", reference, inverse, directions)
     return along.reshape(-1, along.shape[2]), (determinants[cells] * mesh.element.weights).ravel()
+
+
+def _held_by_cap(mesh: Mesh, cell: int, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes (k,) and weights (k,) of c − e: from the end (3,) of a line in a cell to the cap's point."""
+    nodes, weights = cap_weights(mesh, end, end - start)
+    own = mesh.element.values(natural_coordinates(mesh, np.array([cell]), end[None]))[0]
+    return np.concatenate([nodes, mesh.cells[cell]]), np.concatenate([weights, -own])
+
+
+def _with_more(nodes, weights, rows, more, carried, shares) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights (s, k) of pieces; those (m,) of `carried` are added, times a share each, to some rows of them,
+    which have the same nodes."""
+    union = np.unique(np.concatenate([nodes[rows[0]], more]))
+    width = max(nodes.shape[1], len(union))
+    nodes, weights = _padded(nodes, weights, width)
+    for row, share in zip(rows, shares, strict=True):
+        total = np.zeros(int(union.max()) + 1)
+        np.add.at(total, nodes[row], weights[row])
+        np.add.at(total, more, share * carried)
+        nodes[row], weights[row] = (each[0] for each in _padded(union[None], total[union][None], width))
+    return nodes, weights
+
+
+def _padded(nodes: np.ndarray, weights: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of so many nodes: the last one again, without weight."""
+    more = width - nodes.shape[1]
+    return np.pad(nodes, ((0, 0), (0, more)), mode="edge"), np.pad(weights, ((0, 0), (0, more)))
 
 
 def off_plane(mesh: Mesh, nodes: np.ndarray, point: np.ndarray) -> float:
@@ -358,10 +400,10 @@ def _checked_points(values: Sequence, name: str) -> np.ndarray:
 
 
 @kernel(error_model="numpy")
-def _fill_directions(x, nodes, weights, apart, owners, lengths, directions):
+def _fill_directions(x, nodes, weights, counts, apart, owners, lengths, directions):
     for s in range(len(nodes)):
         d0, d1, d2 = apart[s, 0], apart[s, 1], apart[s, 2]
-        for a in range(nodes.shape[1]):
+        for a in range(counts[s]):
             n, w = nodes[s, a], weights[s, a]
             d0 += w * x[n, 0]
             d1 += w * x[n, 1]
@@ -372,28 +414,28 @@ def _fill_directions(x, nodes, weights, apart, owners, lengths, directions):
 
 
 @kernel()
-def _add_gradients(nodes, weights, owners, directions, factors, gradients):
+def _add_gradients(nodes, weights, counts, owners, directions, factors, gradients):
     for s in range(len(nodes)):
-        for a in range(nodes.shape[1]):
+        for a in range(counts[s]):
             share = factors[s] * weights[s, a]
             for i in range(3):
                 gradients[nodes[s, a], i, owners[s]] += share * directions[s, i]
 
 
 @kernel()
-def _add_pull(nodes, weights, directions, tensions, force):
+def _add_pull(nodes, weights, counts, directions, tensions, force):
     for s in range(len(nodes)):
-        for a in range(nodes.shape[1]):
+        for a in range(counts[s]):
             pull = tensions[s] * weights[s, a]
             for i in range(3):
                 force[nodes[s, a], i] -= pull * directions[s, i]
 
 
 @kernel()
-def _add_changes(nodes, weights, owners, directions, movements, changes):
+def _add_changes(nodes, weights, counts, owners, directions, movements, changes):
     for s in range(len(nodes)):
         change = changes[owners[s]]
-        for a in range(nodes.shape[1]):
+        for a in range(counts[s]):
             w, u = weights[s, a], movements[nodes[s, a]]
             w0, w1, w2 = w * directions[s, 0], w * directions[s, 1], w * directions[s, 2]
             for r in range(len(change)):
@@ -401,14 +443,14 @@ def _add_changes(nodes, weights, owners, directions, movements, changes):
 
 
 @kernel(error_model="numpy")
-def _add_stiffness(weights, directions, pulls, offsets, strides, data):
+def _add_stiffness(weights, counts, directions, pulls, offsets, strides, data):
     """Add wₐ wᵦ T/ℓ (I − d dᵀ/ℓ²) to the blocks of each piece's nodes a, b ≤ a, which are symmetric; pulls are T/ℓ."""
     for s in range(len(pulls)):
         if pulls[s] == 0.0:
             continue
         d0, d1, d2 = directions[s, 0], directions[s, 1], directions[s, 2]
         block = -1
-        for a in range(weights.shape[1]):
+        for a in range(counts[s]):
             for b in range(a + 1):
                 block += 1
                 offset, stride = offsets[s, block], strides[s, block]

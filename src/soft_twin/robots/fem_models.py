@@ -131,14 +131,16 @@ class FemBuilder:
         return replace(mesh, nodes=np.vstack([mesh.nodes, *(point for _, point in self._places)]))
 
     def _cable(self, body: Body, cable: "FemCable") -> Cables:
+        """In tetrahedra, whose faces lie in no plane across a body, cables end at points of it, as SOFA's do."""
+        caps = cable.cap and body.mesh.element.corners_per_face == 4
         if cable.points:
-            return Cables.through(body.mesh, [cable.points])
+            return Cables.through(body.mesh, [cable.points], caps)
         carriers = [self._carrier(guide) for guide in cable.carried]
         if cable.guides:
             points = [guide.point for guide in cable.guides]
             return Cables.guided(body.mesh, cable.start, list(zip(points, carriers, strict=True)))
         if cable.nodes is None:
-            return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]))
+            return Cables(body.mesh, np.array([cable.start]), np.array([cable.end]), caps=caps)
         return Cables.outside(body.mesh, [cable.start], carriers[0], [cable.end])
 
     def _carrier(self, guide: "Guide") -> str | np.ndarray:
@@ -190,7 +192,8 @@ class FemBuilder:
             (self._at(lambda cable=cable: self._cable(body, cable), "cables", i), cable)
             for i, cable in enumerate(self.description.cables)
         ]
-        alike = [list(group) for _, group in groupby(made, lambda each: (each[0].nodes.shape[1], each[1].stiffness))]
+        kinds = groupby(made, lambda each: (each[1].cap or each[0].nodes.shape[1], each[1].stiffness))
+        alike = [list(group) for _, group in kinds]
         return [
             CableActuators(
                 Cables.joined([cables for cables, _ in group]),
