@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from soft_twin.descriptions.drives import ImuPlace
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
 from soft_twin.emulation.imu import STANDARD_GRAVITY as GRAVITY
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
@@ -33,7 +34,6 @@ TAUT, SETTLED = 1.0, 10.0  # [s] for which the body is held before all, and for 
 FACES = np.vstack([np.eye(3), -np.eye(3)])
 LEANING = np.vstack([FACES, FACES + 0.45 * np.roll(FACES, 1, axis=1), FACES + 0.45 * np.roll(FACES, 2, axis=1)])
 POSITIONS = LEANING / np.linalg.norm(LEANING, axis=1, keepdims=True)  # what points up on the board
-FILTER = "vqf"  # the EKF, which learns the errors of its chip as well, is misled by a plate that jerks: up to 1°
 ALIGNED_AFTER = 1.5  # [s] that a plate is given to come to rest, and to be tared
 EACH_POSITION = 1.0  # [s]
 HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
@@ -50,8 +50,17 @@ class FilteredImu:
         gravity: (3,) in the frame that the board is mounted in [m/s²]; None: not known.
     """
 
-    def __init__(self, mounting: np.ndarray, seed: int, errors: EmulatedImuParameters | None = None):
-        """Calibrated, and warm; `mounting`: (3, 3) from the board's frame; `errors`: of the chip."""
+    def __init__(
+        self, mounting: np.ndarray, seed: int, errors: EmulatedImuParameters | None = None, estimator: str = "ekf"
+    ):
+        """Calibrated, and warm.
+
+        Args:
+            mounting: (3, 3) from the board's frame.
+            seed: of the chip.
+            errors: of the chip.
+            estimator: orientation filter.
+        """
         self._chip, self._time = EmulatedImu(errors, seed), 0.0
         self.gravity: np.ndarray | None = None
         self._estimator = GravityEstimator(mounting)
@@ -62,7 +71,7 @@ class FilteredImu:
         parameters = GravityParameters(
             calibration=ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)
         )
-        self._estimator = GravityEstimator(mounting, parameters, FILTER, self._estimator.heater)
+        self._estimator = GravityEstimator(mounting, parameters, estimator, self._estimator.heater)
 
     def sense(self, rate: np.ndarray, force: np.ndarray) -> None:
         """One sample, through its filter."""
@@ -141,7 +150,10 @@ class NeckLoop:
         self._motion: BaseMotion = inclinations([inclination], 1.0, 1.0)
         self._base = moving_base(self._motion, HOLDING)
         self._felt = FeltMotion(robot, self._motion, IMU_PERIOD)
-        self._imus = [FilteredImu(place.mounting, seed + i) for i, place in enumerate(robot.imus)]
+        self._imus = [
+            FilteredImu(place.mounting, seed + i, estimator=_filter_of(robot, place))
+            for i, place in enumerate(robot.imus)
+        ]
         self._names = [place.name for place in robot.imus]
         self._plate_at = next(i for i, place in enumerate(robot.imus) if place.plate is not None)
         self._base_at = next(i for i, place in enumerate(robot.imus) if place.plate is None)
@@ -228,6 +240,12 @@ class NeckLoop:
         felt = self._felt.at(HOLDING, self.plant.plates)
         for imu, turned, (rate, force) in zip(self._imus, self._askew, felt, strict=True):
             imu.sense(turned.T @ rate, turned.T @ force)
+
+
+def _filter_of(robot: FemRobot, place: ImuPlace) -> str:
+    """The orientation filter of an IMU's node, as the description has it."""
+    node = "imu_to_gravity" if place.plate is None else "plate_imu_to_gravity"
+    return robot.nodes.get(node, {}).get("estimator", "ekf")
 
 
 @dataclass(frozen=True)
