@@ -39,7 +39,8 @@ EACH_POSITION = 1.0  # [s]
 HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
 UPRIGHT = 90.0  # [°] inclination of a base that stands
 SOFTLY = 0.3  # [s] time constant of the tensions as the driver tells them
-ENTERED, OVERSHOT = 0.3, 0.05  # [°] within which a motion has settled; share of it
+ENTERED = 0.3  # [°] of the target, within which a motion has settled
+LAST = 25  # ticks that say how far it is off at rest
 TENSION_NOISE = 0.05  # [N]
 
 
@@ -120,6 +121,7 @@ class NeckLoop:
         plant: the body.
         holder: what holds its plate.
         silent: names of IMUs that are not heard now.
+        carried: whether the base goes on along its motion; else it stands where it is.
         trace: (t, 2) pitch and roll of the plate [°], tick by tick.
     """
 
@@ -132,6 +134,7 @@ class NeckLoop:
         payload: float = 0.0,
         seed: int = 0,
         askew: float = 0.0,
+        motion: tuple[BaseMotion, float] | None = None,
     ):
         """Rest, held by the cables, IMUs warm.
 
@@ -144,11 +147,12 @@ class NeckLoop:
             seed: of IMUs and noise.
             askew: standard deviation of the angles about each axis by which boards are turned from where the robot's
                 description has them [rad].
+            motion: of the base, and where on its clock it stands [s]; None: the inclination.
         """
         self.plant, self.holder, self._robot = Plant(robot), holder, robot
         self._zero, self._payload = np.asarray(zero, dtype=float), 0.0
-        self._motion: BaseMotion = inclinations([inclination], 1.0, 1.0)
-        self._base = moving_base(self._motion, HOLDING)
+        self._motion, self._clock = motion or (inclinations([inclination], 1.0, 1.0), HOLDING)
+        self._base, self.carried = moving_base(self._motion, self._clock), False
         self._felt = FeltMotion(robot, self._motion, IMU_PERIOD)
         self._imus = [
             FilteredImu(place.mounting, seed + i, estimator=_filter_of(robot, place))
@@ -217,6 +221,7 @@ class NeckLoop:
             held = self.holder.update(self.measured, DT)
             self._wind(held.tick.displacements)
             for _ in range(round(DT / IMU_PERIOD)):
+                self._clock += IMU_PERIOD if self.carried else 0.0
                 self._sense()
             self._note(held.tick.displacements)
         return held
@@ -225,6 +230,7 @@ class NeckLoop:
         """Winches follow at their rate, the drums with a lag, and the body both."""
         self.driven = self.driven + np.clip(displacements - self.driven, -self._rate * DT, self._rate * DT)
         self._wound = self._wound - np.expm1(-DT / self._lag) * (self.driven + self._zero - self._wound)
+        self._base = moving_base(self._motion, self._clock)
         self.plant.step(DT, self._wound, self._base)
         felt = self.plant.efforts + TENSION_NOISE * self._rng.standard_normal(len(self.driven))
         self._tensions = self._tensions - np.expm1(-DT / SOFTLY) * (felt - self._tensions)
@@ -237,7 +243,7 @@ class NeckLoop:
 
     def _sense(self) -> None:
         """One sample of each IMU."""
-        felt = self._felt.at(HOLDING, self.plant.plates)
+        felt = self._felt.at(self._clock, self.plant.plates)
         for imu, turned, (rate, force) in zip(self._imus, self._askew, felt, strict=True):
             imu.sense(turned.T @ rate, turned.T @ force)
 
@@ -253,10 +259,10 @@ class Step:
     """How a plate came to a target.
 
     Attributes:
-        settling: after which it stays within ENTERED of where it comes to rest [s].
+        settling: after which it stays within ENTERED of the target [s]; infinite: it does not.
         overshoot: of the way, beyond the target.
         steady: angle to the target, mean of the last half second [°].
-        payload: as it was estimated at the end [kg]; NaN: nobody looked.
+        payload: as it was estimated at the end [kg]; NaN: it is not known.
     """
 
     settling: float
@@ -274,12 +280,27 @@ def step_to(loop: NeckLoop, pitch: float, roll: float, seconds: float = 3.0) -> 
     start = loop.trace[-1] if begun else np.zeros(2)
     loop.holder.controller.aim(*np.radians([pitch, roll]))
     held = loop.run(seconds)
-    trace, target = loop.trace[begun:], np.array([pitch, roll])
-    axes = np.array([axis_of(*np.radians(each)) for each in trace])
-    off = np.degrees(np.arccos(np.minimum(1.0, axes @ axis_of(*np.radians(target)))))
-    late = np.flatnonzero(off > max(ENTERED, 1.5 * off[-25:].max()))
+    return judged(loop.trace[begun:], start, np.array([pitch, roll]), found(held))
+
+
+def judged(trace: np.ndarray, start: np.ndarray, target: np.ndarray, payload: float = float("nan")) -> Step:
+    """How a trace (t, 2) of pitch and roll [°] came from start to target (2,); with what is known of the payload."""
+    off = away(trace, target)
+    late = np.flatnonzero(off > ENTERED)
+    settling = DT * (late[-1] + 1) if len(late) else 0.0
+    if len(late) and late[-1] == len(off) - 1:
+        settling = float("inf")
     way = target - start
     beyond = ((trace - target) @ way).max() / (way @ way)
-    known = float("nan") if held.payload is None else held.payload.mass
-    settling = DT * (late[-1] + 1) if len(late) else 0.0
-    return Step(float(settling), max(0.0, float(beyond)), float(off[-25:].mean()), known)
+    return Step(float(settling), max(0.0, float(beyond)), float(off[-LAST:].mean()), payload)
+
+
+def away(trace: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(t,) angles [°] of the plate's axis, at pitch and roll (t, 2) [°], to that of a target (2,)."""
+    axes, aim = np.array([axis_of(*np.radians(each)) for each in trace]), axis_of(*np.radians(target))
+    return np.degrees(2.0 * np.arcsin(np.minimum(1.0, 0.5 * np.linalg.norm(axes - aim, axis=1))))
+
+
+def found(held: Held) -> float:
+    """Payload [kg] that is known of; NaN: none is."""
+    return float("nan") if held.payload is None else held.payload.mass
