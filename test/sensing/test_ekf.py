@@ -245,6 +245,23 @@ def test_a_slow_turn_is_not_taken_for_bias_once_the_bias_is_known():
     assert np.degrees(turn[2]) == pytest.approx(42.0, abs=3.0)
 
 
+@pytest.mark.parametrize("axis", [(1.0, 0.0, 0.0), (0.6, -0.8, 0.0)])
+def test_a_creep_that_gravity_shows_teaches_no_bias(axis):
+    """A plate that comes to rest, is corrected at 0.1 °/s for some seconds, and then turns to another place."""
+    axis, rng = np.array(axis), np.random.default_rng(5)
+    creep, turn = math.radians(0.1), math.radians(60.0)
+    counts = (RATE * np.array([10.0, 0.5, 1.0, 5.0, 0.5, 1.0])).astype(int)
+    speeds = np.repeat([0.0, turn, 0.0, creep, turn, 0.0], counts)
+    truth = Rotation.from_rotvec(np.cumsum(speeds / RATE)[:, None] * axis)
+    gyr = speeds[:, None] * axis + math.radians(0.1) + math.radians(0.1) * rng.standard_normal((len(speeds), 3))
+    acc = truth.inv().apply([0.0, 0.0, 9.81]) + 0.01 * rng.standard_normal((len(speeds), 3))
+    track = OrientationEkf().update_batch(gyr, acc, RATE)
+    crept = round(16.5 * RATE)
+    assert np.degrees(np.abs(track.gyroscope_bias[crept - 1] - math.radians(0.1))).max() < 0.03
+    errors = inclination_errors(track.quaternion_wxyz, np.roll(truth.as_quat(), 1, axis=1))
+    assert np.degrees(errors[crept:].max()) < 0.2
+
+
 def test_covariance_is_honest_in_monte_carlo():
     squared = []
     parameters = EkfParameters(accelerometer_bias_std=0.0)

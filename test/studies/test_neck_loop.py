@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import soft_twin
+from soft_twin.emulation.base_motion import inclinations
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
 from soft_twin.inverse.plate_holder import PlateHolder
-from soft_twin.studies.neck_loop import DT, NeckLoop, step_to
+from soft_twin.studies.neck_loop import DT, NeckLoop, judged, step_to
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +74,31 @@ def test_a_base_on_its_side_is_felt_by_both_imus(robot):
     lying = NeckLoop(robot, holder, inclination=0.0)
     for gravity in (lying.measured.base, lying.measured.plate):
         np.testing.assert_allclose(gravity, [0.0, -9.81, 0.0], atol=0.6)
+
+
+def test_a_motion_is_judged_beside_its_target_and_not_beside_where_it_came_to_rest():
+    target, start = np.array([20.0, 0.0]), np.zeros(2)
+    time = DT * np.arange(1, 101)
+    trace = np.column_stack([20.0 * (1.0 - np.exp(-time / 0.2)), np.zeros(100)])
+    step = judged(trace, start, target)
+    assert step.settling == pytest.approx(0.2 * np.log(20.0 / 0.3), abs=2 * DT)
+    assert step.overshoot == 0.0 and step.steady < 0.01
+    beside = judged(trace + [0.0, 0.4], start, target)
+    assert beside.settling == np.inf, "it rests, but not at the target"
+    assert beside.steady == pytest.approx(0.4 * np.cos(np.radians(20.0)), abs=1e-3)
+    beyond = judged(np.vstack([trace, [[21.0, 0.0]] * 10, [[20.0, 0.0]] * 50]), start, target)
+    assert beyond.overshoot == pytest.approx(0.05)
+    assert beyond.settling == pytest.approx(2.2, abs=DT)
+
+
+def test_a_base_that_is_carried_turns_the_gravity_that_both_imus_feel(robot):
+    holder = PlateHolder(PlateController(robot.build_twin("pcc_chord")))
+    loop = NeckLoop(robot, holder, motion=(inclinations([90.0, 60.0, 90.0], 0.6, 0.4), 0.8))
+    upright = loop.measured.base
+    loop.run(0.1)
+    np.testing.assert_allclose(loop.measured.base, upright, atol=0.05)
+    loop.carried = True
+    loop.run(1.0)
+    loop.carried = False
+    for gravity in (loop.measured.base, loop.measured.plate):
+        np.testing.assert_allclose(gravity, 9.81 * np.array([0.0, -0.5, -np.sqrt(0.75)]), atol=0.4)

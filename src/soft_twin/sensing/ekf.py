@@ -28,8 +28,9 @@ are near zero, v ~ N(0, σ_v²), p ~ N(0, σ_p²), with a correlation time τ_c;
 as the motion needs. σ_v and σ_p widen with the vigour of the motion (the low-passed NIS), n_g and n_a grow with rate
 and acceleration (scale and alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the
 gate of the known bias) velocity is zero and the rate is the bias: zero-rate update, which stops heading from
-wandering. A lost tilt (a start in a shake) shows in innovations beyond all vigour, or at rest in a force that is not
-up: its covariance is opened, or it is found anew.
+wandering. Not where the force turns: a board that creeps by 0.1 °/s, on a body that is corrected after a motion, would
+teach a bias that tilts the next motion by half a degree. A lost tilt (a start in a shake) shows in innovations beyond
+all vigour, or at rest in a force that is not up: its covariance is opened, or it is found anew.
 
 Honesty. The NIS divides innovations by the variance that the model gives one of them, P + σ²; the correlation's
 factor is only in the gain. The orientation's covariance has the accelerometer's own bias on top, which rest cannot
@@ -77,6 +78,8 @@ class EkfParameters:
         rest_time: how long there must be rest [s].
         still_rate_std, still_velocity_std: of a base at rest [rad/s], [m/s].
         still_gate: standard deviations from the known bias within which a steady rate is bias, not a slow turn.
+        still_turn: rate at which the force may turn while the rate is taken for bias [rad/s], and
+        still_turn_time: over which that is seen [s].
         vigour_time: over which the innovations are averaged that widen σ_v and σ_p [s].
         vigour_limit: largest factor on their squares; above it the tilt is taken for lost.
         lost_tilt_noise: process noise of a lost tilt [rad/√s].
@@ -106,6 +109,8 @@ class EkfParameters:
     still_rate_std: float = math.radians(0.02)
     still_velocity_std: float = 0.005
     still_gate: float = 4.0
+    still_turn: float = math.radians(0.05)
+    still_turn_time: float = 1.0
     tilt_std: float = 0.1
     vigour_time: float = 0.5
     vigour_limit: float = 30.0
@@ -128,7 +133,7 @@ class EkfState:
         nominal: (22,) quaternion, bias, matrix error, velocity, position.
         covariance: (21, 21) of the error state.
         pending: (42,) sums over the samples since the last covariance step.
-        rest: (9,) low-passed rate and force, time at rest, whether there was rest.
+        rest: (12,) low-passed rate and force, time at rest, whether there was rest, the force more slowly.
         monitor: (2,) NIS of the last covariance step, vigour of the motion.
         time: of the last sample [s], NaN before the first.
         started: whether there was a sample at all.
@@ -357,6 +362,8 @@ def _coefficients(p: EkfParameters) -> np.ndarray:
     c[kernel.C_VIGOUR_LIMIT] = p.vigour_limit
     c[kernel.C_LOST_TILT] = p.lost_tilt_noise
     c[kernel.C_TILT] = p.tilt_std
+    c[kernel.C_TURN_TAU] = p.still_turn_time
+    c[kernel.C_TURN] = p.still_turn
     return c
 
 

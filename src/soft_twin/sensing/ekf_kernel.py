@@ -23,9 +23,10 @@ ERROR = 21
 # Sums since the last covariance step
 ELAPSED, FORCE, TURN, RATED_TURN, RATE_SQUARED, EXCESS_SQUARED = 0, 1, 4, 13, 40, 41
 PENDING = 42
-# Rest detection: low-passed rate and specific force, time at rest, whether the last covariance step was at rest
-REST_RATE, REST_FORCE, REST_TIME, REST_STARTED, RESTED = 0, 3, 6, 7, 8
-REST = 9
+# Rest detection: low-passed rate and specific force, time at rest, whether the last covariance step was at rest, and
+# the force low-passed once more, more slowly
+REST_RATE, REST_FORCE, REST_TIME, REST_STARTED, RESTED, REST_SLOWLY = 0, 3, 6, 7, 8, 9
+REST = 12
 # What the last covariance step saw
 NIS, VIGOUR = 0, 1
 MONITOR = 2
@@ -55,8 +56,10 @@ MONITOR = 2
     C_VIGOUR_LIMIT,
     C_LOST_TILT,
     C_TILT,
-) = range(24)
-COEFFICIENTS = 24
+    C_TURN_TAU,
+    C_TURN,
+) = range(26)
+COEFFICIENTS = 26
 
 
 @_part()
@@ -178,6 +181,10 @@ def watch_rest(rest, c, dt, gyr, acc):
         rest[REST_TIME] += dt
     else:
         rest[REST_TIME] = 0.0
+    settled = rest[REST_TIME] > 2.0 * c[C_REST_TAU]
+    slow_share = dt / (c[C_TURN_TAU] + dt) if settled else 1.0
+    for i in range(3):
+        rest[REST_SLOWLY + i] += slow_share * (rest[REST_FORCE + i] - rest[REST_SLOWLY + i])
 
 
 @_part()
@@ -332,8 +339,13 @@ def correct_motion(x, C, monitor, c, duration, resting):
 
 @_part()
 def correct_at_rest(x, C, rest, c, duration):
-    """Zero-rate update: at rest the low-passed rate is the bias, unless it says a slow turn."""
+    """Zero-rate update: at rest the low-passed rate is the bias, unless it, or the force, says a slow turn."""
     variance = c[C_STILL_RATE] ** 2
+    turned = 0.0
+    for i in range(3):
+        turned += (rest[REST_FORCE + i] - rest[REST_SLOWLY + i]) ** 2
+    if turned > (c[C_TURN] * c[C_TURN_TAU] * c[C_GRAVITY]) ** 2:
+        return
     for i in range(3):
         if (rest[REST_RATE + i] - x[B + i]) ** 2 > c[C_GATE] ** 2 * (C[EB + i, EB + i] + variance):
             return

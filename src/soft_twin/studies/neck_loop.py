@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from soft_twin.constants import STANDARD_GRAVITY
+from soft_twin.descriptions.drives import ImuPlace
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.emulation.imus import FeltMotion
@@ -33,13 +34,13 @@ TAUT, SETTLED = 1.0, 10.0  # [s] for which the body is held before all, and for 
 FACES = np.vstack([np.eye(3), -np.eye(3)])
 LEANING = np.vstack([FACES, FACES + 0.45 * np.roll(FACES, 1, axis=1), FACES + 0.45 * np.roll(FACES, 2, axis=1)])
 POSITIONS = LEANING / np.linalg.norm(LEANING, axis=1, keepdims=True)  # what points up on the board
-FILTER = "vqf"  # the EKF, which learns the errors of its chip as well, is misled by a plate that jerks: up to 1°
 ALIGNED_AFTER = 1.5  # [s] that a plate is given to come to rest, and to be tared
 EACH_POSITION = 1.0  # [s]
 HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
 UPRIGHT = 90.0  # [°] inclination of a base that stands
 SOFTLY = 0.3  # [s] time constant of the tensions as the driver tells them
-ENTERED, OVERSHOT = 0.3, 0.05  # [°] within which a motion has settled; share of it
+ENTERED = 0.3  # [°] of the target, within which a motion has settled
+LAST = 25  # ticks that say how far it is off at rest
 TENSION_NOISE = 0.05  # [N]
 
 
@@ -50,8 +51,17 @@ class FilteredImu:
         gravity: (3,) in the frame that the board is mounted in [m/s²]; None: not known.
     """
 
-    def __init__(self, mounting: np.ndarray, seed: int, errors: EmulatedImuParameters | None = None):
-        """Calibrated, and warm; `mounting`: (3, 3) from the board's frame; `errors`: of the chip."""
+    def __init__(
+        self, mounting: np.ndarray, seed: int, errors: EmulatedImuParameters | None = None, estimator: str = "ekf"
+    ):
+        """Calibrated, and warm.
+
+        Args:
+            mounting: (3, 3) from the board's frame.
+            seed: of the chip.
+            errors: of the chip.
+            estimator: orientation filter.
+        """
         self._chip, self._time = EmulatedImu(errors, seed), 0.0
         self.gravity: np.ndarray | None = None
         self._estimator = GravityEstimator(mounting)
@@ -62,7 +72,7 @@ class FilteredImu:
         parameters = GravityParameters(
             calibration=ImuCalibration(accelerometer_matrix=matrix, accelerometer_offset=offset)
         )
-        self._estimator = GravityEstimator(mounting, parameters, FILTER, self._estimator.heater)
+        self._estimator = GravityEstimator(mounting, parameters, estimator, self._estimator.heater)
 
     def sense(self, rate: np.ndarray, force: np.ndarray) -> None:
         """One sample, through its filter."""
@@ -111,6 +121,7 @@ class NeckLoop:
         plant: the body.
         holder: what holds its plate.
         silent: names of IMUs that are not heard now.
+        carried: whether the base goes on along its motion; else it stands where it is.
         trace: (t, 2) pitch and roll of the plate [°], tick by tick.
     """
 
@@ -123,6 +134,7 @@ class NeckLoop:
         payload: float = 0.0,
         seed: int = 0,
         askew: float = 0.0,
+        motion: tuple[BaseMotion, float] | None = None,
     ):
         """Rest, held by the cables, IMUs warm.
 
@@ -135,13 +147,17 @@ class NeckLoop:
             seed: of IMUs and noise.
             askew: standard deviation of the angles about each axis by which boards are turned from where the robot's
                 description has them [rad].
+            motion: of the base, and where on its clock it stands [s]; None: the inclination.
         """
         self.plant, self.holder, self._robot = Plant(robot), holder, robot
         self._zero, self._payload = np.asarray(zero, dtype=float), 0.0
-        self._motion: BaseMotion = inclinations([inclination], 1.0, 1.0)
-        self._base = moving_base(self._motion, HOLDING)
+        self._motion, self._clock = motion or (inclinations([inclination], 1.0, 1.0), HOLDING)
+        self._base, self.carried = moving_base(self._motion, self._clock), False
         self._felt = FeltMotion(robot, self._motion, IMU_PERIOD)
-        self._imus = [FilteredImu(place.mounting, seed + i) for i, place in enumerate(robot.imus)]
+        self._imus = [
+            FilteredImu(place.mounting, seed + i, estimator=_filter_of(robot, place))
+            for i, place in enumerate(robot.imus)
+        ]
         self._names = [place.name for place in robot.imus]
         self._plate_at = next(i for i, place in enumerate(robot.imus) if place.plate is not None)
         self._base_at = next(i for i, place in enumerate(robot.imus) if place.plate is None)
@@ -205,6 +221,7 @@ class NeckLoop:
             held = self.holder.update(self.measured, DT)
             self._wind(held.tick.displacements)
             for _ in range(round(DT / IMU_PERIOD)):
+                self._clock += IMU_PERIOD if self.carried else 0.0
                 self._sense()
             self._note(held.tick.displacements)
         return held
@@ -213,6 +230,7 @@ class NeckLoop:
         """Winches follow at their rate, the drums with a lag, and the body both."""
         self.driven = self.driven + np.clip(displacements - self.driven, -self._rate * DT, self._rate * DT)
         self._wound = self._wound - np.expm1(-DT / self._lag) * (self.driven + self._zero - self._wound)
+        self._base = moving_base(self._motion, self._clock)
         self.plant.step(DT, self._wound, self._base)
         felt = self.plant.efforts + TENSION_NOISE * self._rng.standard_normal(len(self.driven))
         self._tensions = self._tensions - np.expm1(-DT / SOFTLY) * (felt - self._tensions)
@@ -225,9 +243,15 @@ class NeckLoop:
 
     def _sense(self) -> None:
         """One sample of each IMU."""
-        felt = self._felt.at(HOLDING, self.plant.plates)
+        felt = self._felt.at(self._clock, self.plant.plates)
         for imu, turned, (rate, force) in zip(self._imus, self._askew, felt, strict=True):
             imu.sense(turned.T @ rate, turned.T @ force)
+
+
+def _filter_of(robot: FemRobot, place: ImuPlace) -> str:
+    """The orientation filter of an IMU's node, as the description has it."""
+    node = "imu_to_gravity" if place.plate is None else "plate_imu_to_gravity"
+    return robot.nodes.get(node, {}).get("estimator", "ekf")
 
 
 @dataclass(frozen=True)
@@ -235,10 +259,10 @@ class Step:
     """How a plate came to a target.
 
     Attributes:
-        settling: after which it stays within ENTERED of where it comes to rest [s].
+        settling: after which it stays within ENTERED of the target [s]; infinite: it does not.
         overshoot: of the way, beyond the target.
         steady: angle to the target, mean of the last half second [°].
-        payload: as it was estimated at the end [kg]; NaN: nobody looked.
+        payload: as it was estimated at the end [kg]; NaN: it is not known.
     """
 
     settling: float
@@ -256,12 +280,27 @@ def step_to(loop: NeckLoop, pitch: float, roll: float, seconds: float = 3.0) -> 
     start = loop.trace[-1] if begun else np.zeros(2)
     loop.holder.controller.aim(*np.radians([pitch, roll]))
     held = loop.run(seconds)
-    trace, target = loop.trace[begun:], np.array([pitch, roll])
-    axes = np.array([axis_of(*np.radians(each)) for each in trace])
-    off = np.degrees(np.arccos(np.minimum(1.0, axes @ axis_of(*np.radians(target)))))
-    late = np.flatnonzero(off > max(ENTERED, 1.5 * off[-25:].max()))
+    return judged(loop.trace[begun:], start, np.array([pitch, roll]), found(held))
+
+
+def judged(trace: np.ndarray, start: np.ndarray, target: np.ndarray, payload: float = float("nan")) -> Step:
+    """How a trace (t, 2) of pitch and roll [°] came from start to target (2,); with what is known of the payload."""
+    off = away(trace, target)
+    late = np.flatnonzero(off > ENTERED)
+    settling = DT * (late[-1] + 1) if len(late) else 0.0
+    if len(late) and late[-1] == len(off) - 1:
+        settling = float("inf")
     way = target - start
     beyond = ((trace - target) @ way).max() / (way @ way)
-    known = float("nan") if held.payload is None else held.payload.mass
-    settling = DT * (late[-1] + 1) if len(late) else 0.0
-    return Step(float(settling), max(0.0, float(beyond)), float(off[-25:].mean()), known)
+    return Step(float(settling), max(0.0, float(beyond)), float(off[-LAST:].mean()), payload)
+
+
+def away(trace: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(t,) angles [°] of the plate's axis, at pitch and roll (t, 2) [°], to that of a target (2,)."""
+    axes, aim = np.array([axis_of(*np.radians(each)) for each in trace]), axis_of(*np.radians(target))
+    return np.degrees(2.0 * np.arcsin(np.minimum(1.0, 0.5 * np.linalg.norm(axes - aim, axis=1))))
+
+
+def found(held: Held) -> float:
+    """Payload [kg] that is known of; NaN: none is."""
+    return float("nan") if held.payload is None else held.payload.mass
