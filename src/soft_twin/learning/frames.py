@@ -213,8 +213,9 @@ def read_scan(path: Path, size: float) -> Scan:
     if len(points) < LEAST:
         raise RecordingError(f"{path}: expected {LEAST} or more points of finite numbers, found {len(points)}")
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    if not (lengths > 0.1).all():
-        raise RecordingError(f"{path}: {int((~(lengths > 0.1)).sum())} of {len(points)} normals have no direction")
+    directed = np.isfinite(lengths) & (lengths > 0.1)
+    if not directed.all():
+        raise RecordingError(f"{path}: {int((~directed).sum())} of {len(points)} normals have no direction")
     check_place(points, size, str(path))
     return Scan(points, normals / lengths)
 

@@ -148,9 +148,9 @@ class Lesson:
             seen.clouds,
             isinstance(self.match, MarkerMatch),
         )
-        warp = train_warp(frames, layer, shapes.size, training, say)
-        description = description_hash(robot)
-        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, seen.digest)
+        warp, confidence = train_warp(frames, layer, shapes.size, training, say)
+        description, data = description_hash(robot), seen.digest
+        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, data, confidence)
 
 
 def clouds_of(recording: Recording) -> Cloud:
