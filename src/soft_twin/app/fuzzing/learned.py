@@ -60,7 +60,8 @@ def odd_frames(good: bytes, rng: np.random.Generator) -> bytes:
     changes = (
         (b"1500.0", b"15000.0"), (b"1500.0", b"nan"), (b"1500.0", b"-inf"), (b"1500.0", b"1e999"), (b"60.0", b"-1"),
         (b"60.0", b""), (b"left", b"links"), (b"frame_0001.ply", b"../frame_0001.ply"),
-        (b"frame_0001.ply", b"/dev/zero"), (b"frame_0001.ply", b""), (b"frame_0001.ply", b"frame_0001.c3d"), (good, b""),
+        (b"frame_0001.ply", b"/dev/zero"), (b"frame_0001.ply", b""), (good, b""),
+        (b"frame_0001.ply", b"frame_0001.c3d"),
     )  # fmt: skip
     return good.replace(*changes[rng.integers(len(changes))])
 
