@@ -28,7 +28,7 @@ from soft_twin.learning import storage
 from soft_twin.learning.confidence import Confidence
 from soft_twin.learning.layer import grid
 from soft_twin.learning.storage import save
-from soft_twin.learning.teaching import learn_shapes, learn_warp
+from soft_twin.learning.teaching import clouds_of, learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining, Weights, train_shapes
 from soft_twin.studies.learning.ablations import on_shapes, shape_errors
 
@@ -117,6 +117,18 @@ def test_a_reality_that_rises_further_is_learned_from_scans(learned):
         before.append(distances(learned[1].simulated(pressures), pressures))
         after.append(distances(learned[1](pressures), pressures))
     assert np.mean(after) < 0.5 * np.mean(before)
+
+
+def test_scans_of_more_points_than_are_needed_are_thinned_always_alike():
+    random = np.random.default_rng(0)
+    scans = [Scan(random.normal(size=(count, 3)), random.normal(size=(count, 3))) for count in (700, 30_000, 5000)]
+    first, again = (clouds_of(Recording(np.zeros((3, 2)), scans)) for _ in range(2))
+    np.testing.assert_array_equal(first.there.sum(axis=1), [700, 1000, 1000])
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    rows = np.flatnonzero((1e3 * scans[1].points.astype(np.float32) == np.asarray(first.points)[1, 7]).all(axis=1))
+    assert len(rows) == 1
+    np.testing.assert_allclose(first.normals[1, 7], scans[1].normals[rows[0]], rtol=1e-6)
 
 
 def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, tmp_path):
