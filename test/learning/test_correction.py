@@ -126,7 +126,7 @@ def test_scans_of_more_points_than_are_needed_are_thinned_always_alike():
     np.testing.assert_array_equal(first.there.sum(axis=1), [700, 1000, 1000])
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one, other)
-    rows = np.flatnonzero((1e3 * scans[1].points.astype(np.float32) == np.asarray(first.points)[1, 7]).all(axis=1))
+    rows = np.flatnonzero(((1e3 * scans[1].points).astype(np.float32) == np.asarray(first.points)[1, 7]).all(axis=1))
     assert len(rows) == 1
     np.testing.assert_allclose(first.normals[1, 7], scans[1].normals[rows[0]], rtol=1e-6)
 
