@@ -201,8 +201,12 @@ def gathered(results: list[dict]) -> Simulations:
 def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int = 1) -> dict[str, np.ndarray]:
     """The twin's surface under the pressures that are the first row of a case (2, a), or, where that has no shape, with
     the volumes of the second that are numbers. `digest` is the description's, which stored results belong to."""
-    (twin, weights), begin = _twin_of(path, digest, surface, parts), time.process_time()
-    pressures, volumes = case
+    return shape_of(*_twin_of(path, digest, surface, parts), case)
+
+
+def shape_of(twin: FemTwin, weights: csr_matrix, case: np.ndarray) -> dict[str, np.ndarray]:
+    """As `simulate`, of a twin whose nodes' weights (p, n) make the points of its surface."""
+    begin, (pressures, volumes) = time.process_time(), case
     failure, by_volume = "", False
     try:
         twin.equilibrium(DOWN, efforts=pressures)
