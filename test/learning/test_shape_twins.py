@@ -17,7 +17,7 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[l
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.layer import grid
 from soft_twin.learning.teaching import learn_shapes, learn_warp
-from soft_twin.learning.training import WarpTraining
+from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.studies.learning.twins import arcs_of, chain_of, chamber_directions, segment_ends
 
 LENGTH, RADIUS, HIGHEST = 0.2, 0.02, 50e3  # [m], [m], [Pa]
@@ -84,7 +84,8 @@ def test_what_is_wrong_with_arcs_is_learned_from_scans_as_with_any_twin():
     seen, triangles = random.uniform(0.0, HIGHEST, (8, 3)), twin.surface.triangles
     scans = [Scan(*drawn(reality.shapes_of(p[None])[0], triangles, 400, random)) for p in seen]
     robot = load_robot("manipulator")
-    correction = learn_warp(shapes, Recording(seen, scans, ""), robot, WarpTraining(25, 2, 24, 4e-4, epochs=0))
+    training = WarpTraining(25, 2, 24, 4e-4, Weights(confidence=None, patch=shapes.patch), epochs=0)
+    correction = learn_warp(shapes, Recording(seen, scans, ""), robot, training)
     before, after = [], []
     for pressures in random.uniform(0.0, HIGHEST, (4, 3)):
         true, uv = reality.shapes_of(pressures[None])[0], grid(400)
