@@ -22,18 +22,16 @@ from soft_twin.emulation.scanner import scan  # noqa: E402
 from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
 from soft_twin.errors import UsageError  # noqa: E402
 from soft_twin.learning.frames import Recording, Scan  # noqa: E402
-from soft_twin.learning.identity import description_hash  # noqa: E402
 from soft_twin.learning.samples import random_shares  # noqa: E402
 from soft_twin.learning.simulations import (  # noqa: E402
     gathered,
     inflation_of,
     learnable,
-    simulate,
-    simulation_cases,
+    simulated,
     surface_of,
 )
 from soft_twin.mesh.triangles import drawn  # noqa: E402
-from soft_twin.parallel import terminal_progress, time_left  # noqa: E402
+from soft_twin.parallel import terminal_progress  # noqa: E402
 
 VERTICES, SAMPLES = 20_000, 1000
 SCANS, EPOCHS = 8, 30
@@ -127,12 +125,7 @@ def _trained(robot, learning, reality, inflation, simulations: int, random: np.r
 
 
 def _simulated(robot, learning, inflation, pressures: np.ndarray) -> list[dict[str, np.ndarray]]:
-    digest, results, start = description_hash(robot), [], time.monotonic()
-    for case in simulation_cases(inflation, pressures):
-        results.append(simulate(str(robot.path), digest, learning.surface, case, learning.parts))
-        left = (time.monotonic() - start) / len(results) * (len(pressures) - len(results))
-        terminal_progress(f"simulation {len(results)} of {len(pressures)}, {time_left(left)}")
-    return results
+    return simulated(robot, learning.surface, learning.parts, inflation, pressures, say=terminal_progress)
 
 
 def _surfaces(robot, learning, reality, inflation, pressures: np.ndarray) -> list[np.ndarray]:

@@ -1,5 +1,7 @@
 """`soft-twin train`, from scans of an emulated robot to a file that says its surface."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -10,30 +12,42 @@ from soft_twin.app.cli import main
 from soft_twin.emulation.motion_capture import capture, spread_markers
 from soft_twin.emulation.scanner import scan
 from soft_twin.emulation.surface_reality import SurfaceReality
+from soft_twin.errors import UsageError
 from soft_twin.learning.frames import Scan, write_markers, write_recording
 from soft_twin.learning.simulations import learnable
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+from soft_twin.learning import course
+from soft_twin.learning.devices import use_device
 
 
-def test_a_robot_is_trained_by_its_scans(tmp_path, capsys):
+def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     path = tmp_path / "two_rooms.yaml"
     path.write_text(yaml.safe_dump(content()), encoding="utf-8")
     robot, learning = learnable(path)
     reality, random = SurfaceReality(robot, learning), np.random.default_rng(0)
-    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [2500.0, 0.0]])
+    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [2500.0, 300.0]])
+    monkeypatch.setattr(course, "LEAST_FRAMES", 3)
+    monkeypatch.setattr(course, "LEFT_OUT", 3)
     scans = [Scan(*scan(reality.shape(each), reality.triangles, learning.scanner, random)) for each in pressures]
     write_recording(tmp_path / "scans", pressures, robot.chamber_names, scans)
     out = tmp_path / "two_rooms.safetensors"
     words = ["train", str(path), "--data", str(tmp_path / "scans"), "--out", str(out), "--workers", "1"]
     assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "6", "--epochs", "2"]) == 0
-    assert "6 simulations, 0 of them by volume" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert re.search(r"6 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
+    assert re.search(r"3 scans of \d+…\d+ points", told) and "networks are trained on" in told
+    left_out = re.search(r"1 frames left out, .* (\d\.\d\d) \(.*\) before, .*(\d\.\d\d) \(.*\) after", told)
+    assert 0.0 < float(left_out[2]) < float(left_out[1]) < 5.0
+    assert re.search(r"all frames, by all .* before, .* after", told)
+    assert re.search(r"processor time: simulations \d+ s, shapes \d+ s, test \d+ s, inputs and warp \d+ s", told)
     correction = soft_twin.learning.load(out)
     correction.check(robot)
     points = correction(np.array([1000.0, 1000.0]))
     assert points.shape == (1024, 3) and np.abs(points).max() < 0.1
     at_rest = reality.shape(np.zeros(2))
     places = spread_markers(at_rest, reality.triangles, 12, random)
+    monkeypatch.undo()
     markers = [capture(reality.shape(p), reality.triangles, places, learning.markers, random) for p in pressures]
     write_markers(tmp_path / "markers", pressures, robot.chamber_names, np.array(markers), places.at(at_rest))
     again = ["train", str(path), "--data", str(tmp_path / "markers"), *words[4:], "--store", str(tmp_path / "store")]
@@ -44,3 +58,27 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys):
     assert main(["train", "finger", *words[2:]]) == 2
     told = capsys.readouterr().err
     assert "--epochs 0" in told and "nothing of robot 'finger' is learned" in told
+
+
+@pytest.mark.parametrize(("out", "told"), [("/proc/x.safetensors", "No such file"), ("taken", "it is a folder")])
+def test_where_weights_cannot_go_is_told_before_anything_else(tmp_path, monkeypatch, capsys, out, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    assert main(["train", "no_such_robot", "--data", "nowhere", "--out", out]) == 2
+    assert re.search(f"cannot write the weights '{out}': .*{told}", capsys.readouterr().err)
+    assert [each.name for each in tmp_path.iterdir()] == ["taken"]
+
+
+def test_networks_are_trained_on_the_device_that_is_asked_for():
+    import jax
+
+    before = jax.config.jax_default_device
+    try:
+        assert use_device("cpu") == "cpu" and jax.config.jax_default_device.platform == "cpu"
+        try:
+            jax.devices("gpu")
+        except RuntimeError:
+            with pytest.raises(UsageError, match="no gpu for JAX, which has cpu: install its wheels for yours"):
+                use_device("gpu")
+    finally:
+        jax.config.update("jax_default_device", before)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.spatial.transform import Rotation
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from sensor_msgs.msg import PointCloud2
@@ -25,6 +26,7 @@ from soft_twin.learning.simulations import inflation_of, learnable, simulate_all
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining
+from soft_twin.recording.ply_files import write_ply
 from soft_twin_ros.clouds import cloud_arrays, cloud_message
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
@@ -134,9 +136,30 @@ def test_a_run_by_weights_holds_a_shape_and_reports_it(membrane, weights, tmp_pa
     assert "surface from its target" in done.stdout and len(np.loadtxt(tmp_path / "target.csv", delimiter=",")) > 500
 
 
+def test_a_run_takes_the_shape_of_a_mesh_that_is_anywhere(membrane, weights, cloud, tmp_path):
+    """In a frame of its own: the pressures of the reality's shape, by what the weights make of them."""
+    robot, learning = membrane
+    surface = surface_of(robot.build_twin(), learning.surface)
+    turn = Rotation.from_rotvec([0.05, -0.1, 0.15]).as_matrix()
+    write_ply(tmp_path / "mould.ply", cloud @ turn.T + [0.3, 0.1, -0.2], triangles=surface.triangles)
+    command = [sys.executable, "-m", "soft_twin.app.cli", "run", str(robot.path), "--weights", str(weights), "--quick"]
+    command += ["--target", str(tmp_path / "mould.ply"), "--pose", "free", "--out", str(tmp_path / "out")]
+    variables = {name: value for name, value in os.environ.items() if name not in ("ROS_DOMAIN_ID", "ROS_LOG_DIR")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["target"].startswith("mould.ply, which is met within") and "target: mould.ply" in done.stdout
+    assert 0.0 < report["surface_error_mm"]["mean"] < 3.0
+    assert report["largest_error_Pa"]["commanded"] < 50.0 and report["largest_error_Pa"]["had"] < NEAR
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        (("--target", "nowhere.stl"), "no target at 'nowhere.stl'"),
+        (("--target", "mould.step"), "expected a file that ends in"),
+        (("--target", "mould.stl", "--pressures", "1500,700"), "give one of them"),
+        (("--pose", "free"), "of a --target, which is not given"),
         (("--pressures", "1500"), "expected 2 of them [Pa], of left, right"),
         (("--pressures", "1500,much"), "expected numbers between commas [Pa]"),
         (("--pressures", "1500,9000"), "right 9000 Pa is outside 0…3000 Pa"),
@@ -152,6 +175,8 @@ def test_a_run_by_weights_that_cannot_be_says_why(membrane, weights, options, to
 def test_pressures_of_a_shape_want_weights(membrane, capsys):
     assert main(["run", str(membrane[0].path), "--pressures", "1500,700"]) == 2
     assert "of no use without --weights" in capsys.readouterr().err
+    assert main(["run", str(membrane[0].path), "--target", "mould.stl"]) == 2
+    assert "--target mould.stl: of no use without --weights" in capsys.readouterr().err
 
 
 def test_a_cloud_becomes_the_pressures_of_an_emulated_robot_until_it_is_stopped(listener, cloud, found):

@@ -1,5 +1,6 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +21,15 @@ from soft_twin.robots import load_robot
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import jax
 import jax.numpy as jnp
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 import soft_twin.learning
 from soft_twin.learning import storage
+from soft_twin.learning.confidence import Confidence
 from soft_twin.learning.layer import grid
 from soft_twin.learning.storage import save
-from soft_twin.learning.teaching import learn_shapes, learn_warp
-from soft_twin.learning.training import WarpTraining, train_shapes
+from soft_twin.learning.teaching import clouds_of, learn_shapes, learn_warp
+from soft_twin.learning.training import WarpTraining, Weights, train_shapes
 from soft_twin.studies.learning.ablations import on_shapes, shape_errors
 
 PLANE, TRIANGLES = sheet(13, 13)
@@ -115,6 +117,18 @@ def test_a_reality_that_rises_further_is_learned_from_scans(learned):
         before.append(distances(learned[1].simulated(pressures), pressures))
         after.append(distances(learned[1](pressures), pressures))
     assert np.mean(after) < 0.5 * np.mean(before)
+
+
+def test_scans_of_more_points_than_are_needed_are_thinned_always_alike():
+    random = np.random.default_rng(0)
+    scans = [Scan(random.normal(size=(count, 3)), random.normal(size=(count, 3))) for count in (700, 30_000, 5000)]
+    first, again = (clouds_of(Recording(np.zeros((3, 2)), scans)) for _ in range(2))
+    np.testing.assert_array_equal(first.there.sum(axis=1), [700, 1000, 1000])
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    rows = np.flatnonzero(((1e3 * scans[1].points).astype(np.float32) == np.asarray(first.points)[1, 7]).all(axis=1))
+    assert len(rows) == 1
+    np.testing.assert_allclose(first.normals[1, 7], scans[1].normals[rows[0]], rtol=1e-6)
 
 
 def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, tmp_path):
@@ -229,6 +243,119 @@ def test_pressures_beyond_their_limits_are_refused(learned):
         learned[1](np.array([0.0, 3500.0]))
     with pytest.raises(InputError, match="pressures"):
         learned[1](np.zeros(3))
+
+
+def seen_in_part(correction, robot, epochs):
+    """Taught by scans that end at three fifths of the sheet."""
+    random, half = np.random.default_rng(5), PLANE[:, 0] < 0.6
+    seen = INFLATION.pressures_of(random_shares(2, 8, random))
+    scans = [Scan(shape(each, 1.25)[half], np.tile([0.0, 0.0, 1.0], (half.sum(), 1))) for each in seen]
+    weights = Weights(patch=correction.shapes.patch)
+    training = WarpTraining(25, 2, 24, 1e-3, weights, epochs=epochs)
+    return learn_warp(correction.shapes, Recording(seen, scans, ""), robot, training, correction.inputs)
+
+
+@pytest.mark.parametrize("epochs", [0, 40])
+def test_points_opposite_what_no_scan_shows_are_not_believed(learned, robot, tmp_path, epochs):
+    """Whether there is a warp or none; the map is stored with the weights."""
+    found, pressures, uv = seen_in_part(learned[1], robot, epochs), np.array([1500.0, 1000.0]), grid(400)
+    save(found, tmp_path / "mine.safetensors")
+    believed = soft_twin.learning.load(tmp_path / "mine.safetensors").confidence_at(pressures, uv)
+    np.testing.assert_allclose(believed, found.confidence_at(pressures, uv), atol=1e-6)
+    x = found.simulated(pressures, uv)[:, 0]
+    seen, hidden = believed[x < 0.055].mean(), believed[x > 0.085].mean()
+    assert hidden < 0.4 and seen > hidden + (0.2 if epochs else 0.5)
+    assert ((believed >= 0.0) & (believed <= 1.0)).all()
+    with pytest.raises(InputError, match="no confidence"):
+        replace(found, confidence=None).confidence_at(pressures)
+
+
+def test_a_confidence_that_is_folded_says_what_it_said_in_training():
+    random = np.random.default_rng(0)
+    points, shapes = (jnp.asarray(random.normal(size=size), jnp.float32) for size in ((6, 30, 3), (6, 40)))
+    network = Confidence(40, jax.random.key(1))
+    folded = network.folded(points, shapes)
+    said = np.array([folded(own, shape) for own, shape in zip(points, shapes, strict=True)])
+    np.testing.assert_allclose(said, network(points, shapes), atol=1e-5)
+
+
+BROKEN = {
+    "mean": (lambda a: np.full_like(a, np.nan), "'mean' has entries that are no finite numbers"),
+    "shape.weight.1": (lambda a: a[:, :-1], r"'shape.weight.1' has the shape \(128, 127\), expected \('any', 128\)"),
+    "shape.weight.0": (lambda a: np.hstack([a, a]), "'shape.weight.0' has the shape"),
+    "shape.bias.2": (lambda a: a[:-3], "'shape.bias.2' has the shape"),
+    "warp.bias.0": (lambda a: a.astype(bool), "'warp.bias.0' has entries that are no finite numbers"),
+    "warp.weight.2": (lambda a: a[:, :, None], "'warp.weight.2' has the shape"),
+    "kernels": (lambda a: a[:-1], "network 'warp' has 87 outputs, expected 84"),
+    "kernels ": (lambda a: a + 0.5, "'kernels' has parameters outside 0…1"),
+    "knots.u": (lambda a: a[::-1].copy(), "'knots.u' do not rise"),
+    "knots.v": (lambda a: a[1:], "'knots.v' has the shape"),
+    "inflation.volumes": (lambda a: -a, "the volumes of chamber 1 do not rise"),
+    "inflation.pressures": (lambda a: a[:, :1], "'inflation.volumes' has the shape"),
+    "inputs.degrees": (lambda a: a + 3, "'inputs.degrees' are no whole numbers"),
+    "inputs.coefficients": (lambda a: a + np.inf, "'inputs.coefficients' has entries"),
+    "confidence.of_shape": (lambda a: a[:-1], "has 127 rows, expected 128"),
+}
+WORDS = {
+    "spread": (-1.0, "'spread' is -1.0, expected a number above 0"),
+    "width": ("wide", "'width' is 'wide'"),
+    "reference": (0, "'reference' is 0"),
+    "symmetries": ([[0, 0]], "'symmetries' are no exchanges of 2 chambers"),
+    "smooth": ({"shape": 1, "warp": False, "confidence": False}, "network 'shape' is smooth or not, found 1"),
+}
+
+
+@pytest.fixture(scope="module")
+def stored(learned, tmp_path_factory):
+    """Arrays and words of a file of weights."""
+    path = tmp_path_factory.mktemp("stored") / "mine.safetensors"
+    save(learned[1], path)
+    with safe_open(path, "numpy") as stream:
+        words = {key: word for key, word in stream.metadata().items() if key not in ("soft_twin", "digest")}
+        return {key: stream.get_tensor(key) for key in stream.keys()}, words  # noqa: SIM118
+
+
+def refused(path, arrays, words, told):
+    storage.write(arrays, words, path)
+    with pytest.raises(RecordingError, match=f"not readable as weights of soft_twin: .*{told}"):
+        soft_twin.learning.load(path)
+
+
+@pytest.mark.parametrize("key", BROKEN)
+def test_arrays_that_are_not_what_they_should_be_are_told(stored, tmp_path, key):
+    arrays, words = stored
+    change, told = BROKEN[key]
+    changed = {key.strip(): np.ascontiguousarray(change(arrays[key.strip()]))}
+    refused(tmp_path / "mine.safetensors", arrays | changed, words, told)
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_numbers_that_are_not_what_they_should_be_are_told(stored, tmp_path, key):
+    arrays, words = stored
+    value, told = WORDS[key]
+    numbers = json.loads(words["numbers"]) | {key: value}
+    refused(tmp_path / "mine.safetensors", arrays, words | {"numbers": json.dumps(numbers)}, told)
+
+
+def test_a_byte_that_is_another_is_told(stored, tmp_path):
+    """Of a number that could be one, too."""
+    path = tmp_path / "mine.safetensors"
+    storage.write(*stored, path)
+    data = bytearray(path.read_bytes())
+    for place in (-1, -5000, 60_000):
+        changed = data.copy()
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(RecordingError, match="its content is not what was written"):
+            soft_twin.learning.load(path)
+
+
+def test_arrays_that_are_missing_are_told(stored, tmp_path):
+    arrays, words = stored
+    for key in ("mean", "shape.weight.0", "warp.bias.1", "knots.u", "inputs.degrees", "kernels"):
+        refused(tmp_path / "mine.safetensors", {k: v for k, v in arrays.items() if k != key}, words, key)
+    rest = {k: v for k, v in arrays.items() if k not in ("shape.weight.2", "shape.bias.2")}
+    refused(tmp_path / "mine.safetensors", rest, words, "network 'shape' has 128 outputs, expected 2700")
 
 
 def test_files_that_are_no_weights_are_told(tmp_path):

@@ -77,6 +77,10 @@ def test_broken_scans_are_told(folder, tmp_path):
     write_scan(path, Scan(np.zeros((40, 3)), np.zeros((40, 3))))
     with pytest.raises(RecordingError, match="40 of 40 normals have no direction"):
         read(folder)
+    for wrong in (np.nan, np.inf):
+        write_scan(path, Scan(np.zeros((40, 3)), np.vstack([[[0.0, wrong, 1.0]], np.ones((39, 3))])))
+        with pytest.raises(RecordingError, match="1 of 40 normals have no direction"):
+            read(folder)
     write_scan(path, Scan(np.full((40, 3), np.nan), np.ones((40, 3))))
     with pytest.raises(RecordingError, match="expected 30 or more points of finite numbers, found 0"):
         read_scan(path, 0.2)

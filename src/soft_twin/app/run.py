@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pressures", metavar="PA,…", help="with --weights: whose shape it is, a chamber each; default: half of each"
     )
+    kinds = "a mesh (.stl, .ply, .obj, .off) or a cloud (.ply, .csv), in metres"
+    parser.add_argument("--target", type=Path, metavar="FILE", help=f"with --weights, instead: {kinds}")
+    parser.add_argument(
+        "--pose", choices=("fixed", "free"), help="of a --target: in base_link (default), or moved to where it fits"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go; default out/ROBOT")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer attitudes, less time at each")
 
@@ -57,8 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
     if arguments.weights is not None:
         return _take_shape(robot, arguments)
-    if arguments.pressures is not None:
-        raise UsageError(f"--pressures {arguments.pressures}: of no use without --weights, leave it out")
+    for option in ("pressures", "target", "pose"):
+        if (value := getattr(arguments, option)) is not None:
+            raise UsageError(f"--{option} {value}: of no use without --weights, leave it out")
     make = SEQUENCES.get(type(robot))
     if make is None:
         raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
@@ -77,16 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
 def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
     if arguments.imu is not None:
         raise UsageError(f"--imu {arguments.imu}: the base stands while '{robot.name}' takes a shape, leave it out")
+    if arguments.target is not None and arguments.pressures is not None:
+        raise UsageError(f"--target {arguments.target} --pressures {arguments.pressures}: give one of them")
+    if arguments.pose is not None and arguments.target is None:
+        raise UsageError(f"--pose {arguments.pose}: of a --target, which is not given")
     _check_ros()
     from soft_twin_ros.running.graph import graph
 
     graph(robot, weights=arguments.weights)
     correction = shape_run.weights_of(robot, arguments.weights)
-    pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
+    if arguments.target is not None:
+        goal = shape_run.goal_from_file(correction, robot, arguments.target, arguments.pose or "fixed")
+    else:
+        pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
+        goal = shape_run.goal_by_pressures(correction, pressures)
     folder = _writable(arguments.out or Path("out") / f"{robot.name}_shape")
-    sequence = shape_run.shape_sequence(folder, correction, pressures, arguments.weights, arguments.quick)
+    sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
     path = _recorded_run(robot, sequence, folder)
-    report = shape_run.write_shape_report(path, folder, robot, correction, pressures)
+    report = shape_run.write_shape_report(path, folder, robot, correction, goal)
     print(f"\n{shape_run.shape_table(report)}\n\n{folder}: run.mcap, report.json, target.csv")
     return 0
 

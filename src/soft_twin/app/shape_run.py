@@ -1,7 +1,10 @@
-"""`soft-twin run ROBOT --weights FILE`: the emulated robot takes the shape that its weights predict at some pressures,
-shown to it as a cloud; how far its chambers and its surface are from there in the end."""
+"""`soft-twin run ROBOT --weights FILE`: the emulated robot takes a shape, that of a mesh or a cloud in a file or the
+one that its weights predict at some pressures, shown to it as a cloud; how far its chambers and its surface are from
+there in the end."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,19 +62,70 @@ def asked_pressures(robot: DrivenRobot, limits: np.ndarray, text: str | None) ->
     return found
 
 
-def shape_sequence(
-    folder: Path, correction: "Correction", pressures: np.ndarray, file: Path, quick: bool
-) -> "TakesShape":
-    """How the run goes; the surface to take is written to target.csv in the folder."""
+@dataclass(frozen=True)
+class Goal:
+    """The shape that a robot shall take.
+
+    Attributes:
+        points: (k, 3) [m] that it is shown.
+        pressures: (a,) at which it is predicted [Pa].
+        pose: of the points, "fixed" in base_link or "free".
+        whole: they have no holes.
+        off: how far the surface that is predicted at pressures (a,) [Pa] is from there, point by point [m]; NaN for
+            those opposite a hole.
+        words: what it is.
+    """
+
+    points: np.ndarray
+    pressures: np.ndarray
+    pose: str
+    whole: bool
+    off: Callable[[np.ndarray], np.ndarray]
+    words: str
+
+
+def goal_by_pressures(correction: "Correction", pressures: np.ndarray) -> Goal:
+    """The shape that is predicted at pressures (a,) [Pa]."""
+    points = correction(pressures)
+
+    def off(others: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(correction(others) - points, axis=1)
+
+    return Goal(points, pressures, "fixed", False, off, "the shape of these pressures")
+
+
+def goal_from_file(correction: "Correction", robot: DrivenRobot, file: Path, pose: str) -> Goal:
+    """The shape in a file, a mesh or a cloud in metres, and where it is met best.
+
+    Raises:
+        UsageError, RecordingError, InputError: it is no target of this robot, see `read_target` and `ShapeControl`.
+    """
+    from soft_twin.learning.shape_control import ShapeControl
+    from soft_twin.learning.target_files import read_target
+
+    target, control = read_target(file), ShapeControl(correction, names=robot.chamber_names)
+    found = control.solve(target, pose)
+
+    def off(others: np.ndarray) -> np.ndarray:
+        return control.solve(target, pose, others, found.pose, most=0).distances
+
+    limits = f"; limits bind: {', '.join(found.active_limits)}" if found.active_limits else ""
+    words = f"{file.name}, which is met within {MM * found.mean:.2f} mm, at most {MM * found.largest:.2f} mm{limits}"
+    return Goal(target.points / MM, found.pressures, pose, target.whole, off, words)
+
+
+def shape_sequence(folder: Path, goal: Goal, file: Path, quick: bool) -> "TakesShape":
+    """How the run goes by a file of weights; the surface to take is written to target.csv in the folder."""
     from soft_twin_ros.running.takes_shape import TakesShape
 
     target = (folder / "target.csv").resolve()
-    np.savetxt(target, correction(pressures), fmt="%.7f", delimiter=",")
-    return TakesShape({}, str(target), str(file.resolve()), QUICK_HOLD if quick else HOLD)
+    np.savetxt(target, goal.points, fmt="%.7f", delimiter=",")
+    duration = QUICK_HOLD if quick else HOLD
+    return TakesShape({}, str(target), str(file.resolve()), duration, goal.pose, goal.whole)
 
 
 def write_shape_report(
-    path: Path, folder: Path, robot: DrivenRobot, correction: "Correction", pressures: np.ndarray
+    path: Path, folder: Path, robot: DrivenRobot, correction: "Correction", goal: Goal
 ) -> dict[str, Any]:
     """What came of a recorded run, into report.json: pressures that the target is predicted at, that were commanded,
     and that the emulated chambers had; and how far the surface that is predicted at the latter is from the target.
@@ -80,19 +134,20 @@ def write_shape_report(
         RecordingError: the recording has no phase `with`, or no pressures then.
     """
     commanded, had = _last_pressures(path, robot)
-    apart = MM * np.linalg.norm(correction(np.clip(had, *correction.shapes.limits.T)) - correction(pressures), axis=1)
-    rows = np.round([pressures, commanded, had], 1).T
+    apart = MM * goal.off(np.clip(had, *correction.shapes.limits.T))
+    rows = np.round([goal.pressures, commanded, had], 1).T
     report = {
         "robot": robot.name,
+        "target": goal.words,
         "chambers": {
             name: dict(zip(("target_Pa", "commanded_Pa", "had_Pa"), values, strict=True))
             for name, values in zip(robot.chamber_names, rows.tolist(), strict=True)
         },
         "largest_error_Pa": {
-            "commanded": round(float(np.abs(commanded - pressures).max()), 1),
-            "had": round(float(np.abs(had - pressures).max()), 1),
+            "commanded": round(float(np.abs(commanded - goal.pressures).max()), 1),
+            "had": round(float(np.abs(had - goal.pressures).max()), 1),
         },
-        "surface_error_mm": {"mean": round(float(apart.mean()), 4), "max": round(float(apart.max()), 4)},
+        "surface_error_mm": {"mean": round(float(np.nanmean(apart)), 4), "max": round(float(np.nanmax(apart)), 4)},
     }
     (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return report
@@ -100,7 +155,7 @@ def write_shape_report(
 
 def shape_table(report: dict[str, Any]) -> str:
     """A report as lines of text."""
-    lines = [f"{'chamber':<16} {'target [Pa]':>12} {'commanded':>10} {'had':>8}"]
+    lines = [f"target: {report['target']}", f"{'chamber':<16} {'target [Pa]':>12} {'commanded':>10} {'had':>8}"]
     for name, row in report["chambers"].items():
         lines.append(f"{name:<16} {row['target_Pa']:>12.0f} {row['commanded_Pa']:>10.0f} {row['had_Pa']:>8.0f}")
     errors, surface = report["largest_error_Pa"], report["surface_error_mm"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
+from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.knots import Knots
@@ -130,6 +131,7 @@ class Correction:
         width: c [1/mm²].
         description: SHA-256 of the robot's description.
         data: SHA-256 of the recording.
+        confidence: N_conf; None where correspondences were known, or all points believed.
     """
 
     robot: str
@@ -140,6 +142,7 @@ class Correction:
     width: float
     description: str
     data: str
+    confidence: ConfidenceMap | None = None
 
     def __call__(self, pressures: np.ndarray, uv: np.ndarray | None = None, held: float | None = None) -> np.ndarray:
         """(p, 3) points [m] of the corrected surface at pressures (a,) [Pa], at parameters (p, 2), by default a grid,
@@ -154,6 +157,21 @@ class Correction:
     def simulated(self, pressures: np.ndarray, uv: np.ndarray | None = None) -> np.ndarray:
         """As a call, of the surface that is not corrected."""
         return self._evaluated(pressures, uv, None)[0]
+
+    def confidence_at(self, pressures: np.ndarray, uv: np.ndarray | None = None) -> np.ndarray:
+        """(p,) how much the points of a call are believed to be what a scanner sees there, 0…1 (N_conf).
+
+        Raises:
+            InputError: as a call; or there is no such network in these weights.
+        """
+        if self.confidence is None:
+            raise InputError(
+                "these weights have no confidence: they were learned from markers, or with all points believed"
+            )
+        inputs = self.inputs(self.shapes.inputs(jnp.asarray(self.shapes.checked(pressures), jnp.float32)))
+        control = self.shapes.control_of(inputs)
+        points = SurfaceLayer(grid(SHOWN) if uv is None else np.asarray(uv, float), self.shapes.knots).points(control)
+        return np.asarray(self.confidence(2.0 * points / self.shapes.size, self.shapes.normalised(control)), float)
 
     def _seconds(self, held: float | None) -> float | None:
         """Seconds that pressures have stood.

@@ -25,6 +25,7 @@ TABLE, REST = "frames.csv", "rest.c3d"
 HELD = "held"  # column of the seconds
 MARKERS = ".c3d"  # suffix of a file of markers
 LEAST = 30  # points of a scan
+SMALL = 0.02  # of the highest pressure that chambers may have: frames of no higher ones are in another unit
 FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
 
 
@@ -45,12 +46,23 @@ class Recording:
         scans: of each frame.
         digest: SHA-256 of the files.
         held: (f,) how long pressures had stood [s]; None: not told.
+        files: (f,) of the frames; none: they are of no file.
     """
 
     pressures: np.ndarray
     scans: Sequence[Scan]
     digest: str = ""
     held: np.ndarray | None = None
+    files: Sequence[str] = ()
+
+    def name(self, row: int) -> str:
+        """Of a frame, for messages."""
+        return _name(self.files, row)
+
+    def chosen(self, rows: np.ndarray) -> "Recording":
+        """Some of its frames."""
+        held, files = _chosen(self.held, self.files, rows)
+        return Recording(self.pressures[rows], [self.scans[row] for row in rows], self.digest, held, files)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ class MarkerRecording:
         rest: (k, 3) of them without pressure [m].
         digest: SHA-256 of the files.
         held: (f,) how long pressures had stood [s]; None: not told.
+        files: (f,) of the frames; none: they are of no file.
     """
 
     pressures: np.ndarray
@@ -70,6 +83,24 @@ class MarkerRecording:
     rest: np.ndarray
     digest: str = ""
     held: np.ndarray | None = None
+    files: Sequence[str] = ()
+
+    def name(self, row: int) -> str:
+        """Of a frame, for messages."""
+        return _name(self.files, row)
+
+    def chosen(self, rows: np.ndarray) -> "MarkerRecording":
+        """Some of its frames."""
+        held, files = _chosen(self.held, self.files, rows)
+        return MarkerRecording(self.pressures[rows], self.markers[rows], self.rest, self.digest, held, files)
+
+
+def _name(files: Sequence[str], row: int) -> str:
+    return f"frame {row} ({files[row]})" if len(files) else f"frame {row}"
+
+
+def _chosen(held: np.ndarray | None, files: Sequence[str], rows: np.ndarray):
+    return None if held is None else held[rows], [files[row] for row in rows] if len(files) else ()
 
 
 def write_recording(
@@ -159,9 +190,9 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
     if kinds == {MARKERS}:
         rest = table.parent / REST
         markers, at_rest = _read_markers(paths, rest, size)
-        return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]), held)
+        return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]), held, files)
     scans = [read_scan(path, size) for path in paths]
-    return Recording(pressures, scans, _digest([table, *paths]), held)
+    return Recording(pressures, scans, _digest([table, *paths]), held, files)
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -213,8 +244,9 @@ def read_scan(path: Path, size: float) -> Scan:
     if len(points) < LEAST:
         raise RecordingError(f"{path}: expected {LEAST} or more points of finite numbers, found {len(points)}")
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    if not (lengths > 0.1).all():
-        raise RecordingError(f"{path}: {int((~(lengths > 0.1)).sum())} of {len(points)} normals have no direction")
+    directed = np.isfinite(lengths) & (lengths > 0.1)
+    if not directed.all():
+        raise RecordingError(f"{path}: {int((~directed).sum())} of {len(points)} normals have no direction")
     check_place(points, size, str(path))
     return Scan(points, normals / lengths)
 
@@ -273,3 +305,9 @@ def _check_pressures(pressures: np.ndarray, names: Sequence[str], limits: np.nda
         i, j = wrong[0]
         low, high = limits[j]
         raise RecordingError(f"{path}: frame {i}: {names[j]} {pressures[i, j]:g} Pa is outside {low:g}…{high:g} Pa")
+    largest, most = np.abs(pressures).max(), np.abs(limits).max()
+    if 0.0 < largest < SMALL * most:
+        raise RecordingError(
+            f"{path}: no pressure is above {largest:g} Pa, where chambers may have {most:g} Pa: are they in kPa or "
+            "mbar? Pascals are expected"
+        )

@@ -28,7 +28,11 @@ class Normalisation(eqx.Module):
 
     def __call__(self, values: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:
         """Values (…, n), normalised by their mean and variance (n,)."""
-        return self.scale * (values - mean) * jax.lax.rsqrt(variance + NOTHING) + self.shift
+        return self.scale_of(variance) * (values - mean) + self.shift
+
+    def scale_of(self, variance: jax.Array) -> jax.Array:
+        """(n,) by which values of these variances (n,) are scaled."""
+        return self.scale * jax.lax.rsqrt(variance + NOTHING)
 
 
 class Perceptron(eqx.Module):
@@ -68,15 +72,20 @@ class Perceptron(eqx.Module):
         """The network as it is used, normalised by what all training inputs make of it."""
         if self.smooth:
             return Folded(self.weights, self.biases, True)
-        _, statistics = self._outputs(inputs, first)
+        statistics = self._outputs(inputs, first)[1]
         weights, biases = [], []
         for W, b, own, (mean, variance) in zip(
             self.weights, self.biases, self.normalisations, statistics, strict=False
         ):
-            factor = own.scale / jnp.sqrt(variance + NOTHING)
-            weights.append(factor[:, None] * W)
-            biases.append(factor * (b - mean) + own.shift)
+            scale = own.scale_of(variance)
+            weights.append(scale[:, None] * W)
+            biases.append(scale * (b - mean) + own.shift)
         return Folded([*weights, self.weights[-1]], [*biases, self.biases[-1]])
+
+    def scales(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> list[jax.Array]:
+        """(n,) by which normalisations scale the outputs of each hidden layer, see `folded`."""
+        statistics = self._outputs(inputs, first)[1]
+        return [own.scale_of(variance) for own, (_, variance) in zip(self.normalisations, statistics, strict=True)]
 
     def _outputs(self, values: jax.Array, first: jax.Array | float) -> tuple[jax.Array, list]:
         statistics = []
@@ -100,9 +109,9 @@ class Folded(eqx.Module):
     biases: list[jax.Array]
     smooth: bool = eqx.field(static=True, default=False)
 
-    def __call__(self, inputs: jax.Array) -> jax.Array:
-        """(…, out) of (…, in)."""
+    def __call__(self, inputs: jax.Array, first: jax.Array | float = 0.0) -> jax.Array:
+        """(…, out) of (…, in); `first` is added to what the first layer makes of them."""
         bent = jax.nn.gelu if self.smooth else jax.nn.relu
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            inputs = bent(inputs @ W.T + b)
+            inputs, first = bent(inputs @ W.T + b + first), 0.0
         return inputs @ self.weights[-1].T + self.biases[-1]

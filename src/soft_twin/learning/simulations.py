@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from soft_twin.errors import ConvergenceError, UsageError
+from soft_twin.errors import ConvergenceError, MeshError, UsageError
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.inflation import DOWN, find_inflation
 from soft_twin.learning.samples import Inflation, inflation_shares
+from soft_twin.learning.surfaces import SurfaceFit
 from soft_twin.mesh.facets import facets
-from soft_twin.parallel import Say, Workers, compute_all, compute_each, terminal_progress
+from soft_twin.parallel import Say, Workers, compute_all, terminal_progress
 from soft_twin.robots import load_robot
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.twins.finite_element import FemTwin
@@ -94,6 +95,20 @@ def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:
     return SurfaceMesh(found.weights, found.weights @ mesh.nodes, found.triangles)
 
 
+def learned_surface(robot: FemRobot, learning: "Learning") -> SurfaceMesh:
+    """The surface that is learned of a robot, which can be flattened: seen before anything is simulated.
+
+    Raises:
+        MeshError: there is none of that name, or it cannot be flattened.
+    """
+    found = surface_of(robot.build_twin(), learning.surface, learning.parts)
+    try:
+        SurfaceFit.at_rest(found.points, found.triangles)
+    except MeshError as error:
+        raise MeshError(f"robot '{robot.name}', surface '{learning.surface}': {error}") from error
+    return found
+
+
 def pressure_limits(robot: FemRobot) -> np.ndarray:
     """(a, 2) lowest and highest pressure of each chamber [Pa]."""
     return np.array([chamber.pressure for chamber in robot.description.chambers])
@@ -115,13 +130,31 @@ def simulate_all(
         ConvergenceError: more than 1 of 50 have no shape.
         others: of `compute_each`, `find_inflation` and `inflation_shares`.
     """
-    digest, inflation = description_hash(robot), inflation_of(robot, store)
-    shares = inflation_shares(len(robot.chamber_names), count)
-    cases = simulation_cases(inflation, inflation.pressures_of(shares))
+    inflation = inflation_of(robot, store)
+    pressures = inflation.pressures_of(inflation_shares(len(robot.chamber_names), count))
+    name = f"simulations of {robot.name}"
+    return gathered(simulated(robot, surface, parts, inflation, pressures, workers, store, say, name))
+
+
+def simulated(
+    robot: FemRobot,
+    surface: str,
+    parts: int,
+    inflation: Inflation,
+    pressures: np.ndarray,
+    workers: Workers | None = None,
+    store: Path | None = None,
+    say: Say | None = None,
+    name: str = "simulations",
+) -> list[dict[str, np.ndarray]]:
+    """Results of `simulate` at pressures (m, a) [Pa]; otherwise as `simulate_all`.
+
+    Raises:
+        others: of `compute_each`.
+    """
     finer = {} if parts == 1 else {"parts": parts}  # results of surfaces that are not cut keep their names
-    work: Callable = partial(simulate, str(robot.path), digest, surface, **finer)
-    results = dict(compute_each(work, cases, workers or Workers(), store, say, f"simulations of {robot.name}"))
-    return gathered([results[i] for i in range(count)])
+    work: Callable = partial(simulate, str(robot.path), description_hash(robot), surface, **finer)
+    return compute_all(work, simulation_cases(inflation, pressures), workers or Workers(), store, say, name)
 
 
 def simulation_cases(inflation: Inflation, pressures: np.ndarray) -> list[np.ndarray]:
@@ -168,8 +201,12 @@ def gathered(results: list[dict]) -> Simulations:
 def simulate(path: str, digest: str, surface: str, case: np.ndarray, parts: int = 1) -> dict[str, np.ndarray]:
     """The twin's surface under the pressures that are the first row of a case (2, a), or, where that has no shape, with
     the volumes of the second that are numbers. `digest` is the description's, which stored results belong to."""
-    (twin, weights), begin = _twin_of(path, digest, surface, parts), time.process_time()
-    pressures, volumes = case
+    return shape_of(*_twin_of(path, digest, surface, parts), case)
+
+
+def shape_of(twin: FemTwin, weights: csr_matrix, case: np.ndarray) -> dict[str, np.ndarray]:
+    """As `simulate`, of a twin whose nodes' weights (p, n) make the points of its surface."""
+    begin, (pressures, volumes) = time.process_time(), case
     failure, by_volume = "", False
     try:
         twin.equilibrium(DOWN, efforts=pressures)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
-from soft_twin.learning.frames import Recording
+from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_fit import fit_inputs
 from soft_twin.learning.input_map import InputMap
@@ -32,6 +32,7 @@ from soft_twin.learning.training import (
 )
 
 SHAPES_FOR_KNOTS = 64
+MOST_POINTS = 1000  # of a scan, beyond which nothing is gained (the paper's Figure 13)
 
 
 def learn_shapes(
@@ -148,17 +149,27 @@ class Lesson:
             seen.clouds,
             isinstance(self.match, MarkerMatch),
         )
-        warp = train_warp(frames, layer, shapes.size, training, say)
-        description = description_hash(robot)
-        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, seen.digest)
+        warp, confidence = train_warp(frames, layer, shapes.size, training, say)
+        description, data = description_hash(robot), seen.digest
+        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, data, confidence)
 
 
 def clouds_of(recording: Recording) -> Cloud:
-    """The scans of a recording as arrays (f, k, …) [mm]; shorter ones are filled up with what is not there."""
-    most = max(len(scan.points) for scan in recording.scans)
-    there = np.zeros((len(recording.scans), most), np.float32)
+    """The scans of a recording as arrays (f, k, …) [mm]: not more than MOST_POINTS of each, drawn at random, always the
+    same; shorter ones are filled up with what is not there."""
+    scans = [thinned(scan, number) for number, scan in enumerate(recording.scans)]
+    most = max(len(scan.points) for scan in scans)
+    there = np.zeros((len(scans), most), np.float32)
     points, normals = np.zeros((2, *there.shape, 3), np.float32)
-    for i, scan in enumerate(recording.scans):
+    for i, scan in enumerate(scans):
         own = slice(len(scan.points))
         there[i, own], points[i, own], normals[i, own] = 1.0, MM * scan.points, scan.normals
     return Cloud(jnp.asarray(points), jnp.asarray(normals), jnp.asarray(there))
+
+
+def thinned(scan: Scan, seed: int = 0) -> Scan:
+    """A scan of MOST_POINTS at the most. At random: what is noise stays as rare as it was."""
+    if len(scan.points) <= MOST_POINTS:
+        return scan
+    rows = np.sort(np.random.default_rng(seed).choice(len(scan.points), MOST_POINTS, replace=False))
+    return Scan(scan.points[rows], scan.normals[rows])

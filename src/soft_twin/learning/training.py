@@ -16,8 +16,18 @@ import optax
 from scipy.spatial import cKDTree
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.learning.confidence import Confidence, ConfidenceMap
 from soft_twin.learning.layer import SurfaceLayer
-from soft_twin.learning.losses import CONFIDENCE, GEOMETRY, NORMALS, Cloud, cloud_loss, marker_loss
+from soft_twin.learning.losses import (
+    CONFIDENCE,
+    GEOMETRY,
+    NORMALS,
+    Cloud,
+    cloud_loss,
+    marker_loss,
+    nearest,
+    squared_distances,
+)
 from soft_twin.learning.matching import MarkerMatch, ScanMatch
 from soft_twin.learning.networks import Folded, Perceptron
 from soft_twin.learning.symmetry import SAME_INPUT
@@ -32,26 +42,9 @@ SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
 LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched, where there are so many at least
 WATCHED, PATIENCE = 10, 5  # epochs between looks at them; so many without gain, one after the other, are enough
 TRAINED = 0.7  # share of the simulations
-SHAPE_NEURONS, CONFIDENCE_SIZES = 128, (128, 128, 128)
+SHAPE_NEURONS = 128
+SURE_STEPS = 600  # of the confidence where there is no warp
 Say = Callable[[str], None]
-
-
-class Confidence(eqx.Module):
-    """N_conf: a point and its surface's control points → 0…1. The first layer's two parts are apart, so that what it
-    makes of the control points is computed once a surface."""
-
-    of_shape: jax.Array
-    of_point: Perceptron
-
-    def __init__(self, shape_size: int, key: jax.Array):
-        random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        first = CONFIDENCE_SIZES[0]
-        self.of_shape = jnp.asarray(random.uniform(-1, 1, (first, shape_size)) / np.sqrt(shape_size + 3), jnp.float32)
-        self.of_point = Perceptron([3, *CONFIDENCE_SIZES, 1], key)
-
-    def __call__(self, points: jax.Array, shapes: jax.Array) -> jax.Array:
-        """(b, p) of points (b, p, 3) and shapes (b, s), both normalised."""
-        return jax.nn.sigmoid(self.of_point(points, (shapes @ self.of_shape.T)[:, None])[..., 0])
 
 
 class Warper(eqx.Module):
@@ -59,6 +52,13 @@ class Warper(eqx.Module):
 
     coefficients: Perceptron
     confidence: Confidence
+
+
+class TrainedWarp(NamedTuple):
+    """What training comes to: N_rbf, and N_conf where it is of scans without correspondences, which it may doubt."""
+
+    coefficients: Folded
+    confidence: ConfidenceMap | None
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def _unknown(inputs: np.ndarray, rows: np.ndarray, trained: np.ndarray) -> np.nd
 
 def train_warp(
     frames: Frames, layer: SurfaceLayer, size: float, training: WarpTraining, say: Say | None = None
-) -> Folded:
+) -> TrainedWarp:
     """N_rbf, together with the confidence where the frames are scans.
 
     A warp that is trained for long fits its own frames at the cost of others. If `weights.watched` is given, it is
     first trained on three of four frames, and then on all for as many epochs as the others were best after; that
-    may be none, which is no warp.
+    may be none, which is no warp; then the confidence is trained by itself.
 
     Args:
         frames: what was seen.
@@ -203,7 +203,15 @@ def train_warp(
     training = replace(training, weights=weights)
     if weights.watched is not None and len(frames.shapes) >= LEAST_FRAMES:
         training = replace(training, epochs=_best_epochs(frames, layer, size, training, say))
-    return _trained(frames, layer, size, training, say)
+    warper = _trained(frames, layer, size, training, say)
+    coefficients = warper.coefficients.folded(frames.shapes)
+    if frames.markers or weights.confidence is None:
+        return TrainedWarp(coefficients, None)
+    points, confidence = _normalised_points(frames, layer, size), warper.confidence
+    if training.epochs == 0:
+        bent, _ = _bent(frames, layer, size, training.width, coefficients(frames.shapes))
+        confidence = _sure(confidence, frames, points, bent, training, say)
+    return TrainedWarp(coefficients, confidence.folded(points, frames.shapes))
 
 
 def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say) -> int:
@@ -217,7 +225,8 @@ def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say
         points, normals = _bent(other, layer, size, training.width, coefficients(other.shapes))
         return match.distances(points, normals)
 
-    found = {0: np.asarray(distances(_trained(own, layer, size, replace(training, epochs=0), say)))}
+    untrained = _trained(own, layer, size, replace(training, epochs=0), say)
+    found = {0: np.asarray(distances(untrained.coefficients.folded(own.shapes)))}
 
     def best() -> int:
         return min(found, key=lambda epoch: found[epoch].mean())
@@ -244,8 +253,31 @@ def fewest_epochs(distances: dict[int, np.ndarray]) -> int:
     return min(epoch for epoch, own in distances.items() if alike(own))
 
 
-def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Folded:
-    """N_rbf after so many epochs; every few of them `watch` is told the epoch and the network, until it says enough."""
+def _sure(confidence: Confidence, frames: Frames, points: jax.Array, bent: jax.Array, training: WarpTraining, say):
+    """The confidence of surfaces (f, p, 3) that stay as they are, trained by itself."""
+    weights, count = training.weights, len(points)
+
+    def off(bent: jax.Array, cloud: Cloud) -> jax.Array:
+        seen = nearest(bent, cloud.points, cloud.there)
+        return squared_distances(bent, cloud.points[seen], cloud.normals[seen], weights.patch)
+
+    distances = jax.lax.map(lambda own: off(*own), (bent, frames.clouds))
+
+    def loss(confidence: Confidence, batch: jax.Array) -> jax.Array:
+        believed = confidence(points[batch], frames.shapes[batch])
+        return (believed * distances[batch]).mean() + weights.confidence * ((1.0 - believed) ** 2).mean()
+
+    batch, random = min(FRAMES_IN_BATCH, count), np.random.default_rng(training.seed)
+    return descend(confidence, loss, count, batch, max(1, SURE_STEPS * batch // count), random, "confidence", say)
+
+
+def _normalised_points(frames: Frames, layer: SurfaceLayer, size: float) -> jax.Array:
+    """(f, p, 3) points of simulated surfaces as N_conf is given them."""
+    return 2.0 * jax.vmap(layer.points)(frames.control) / size
+
+
+def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Warper:
+    """The networks after so many epochs; every few `watch` is told the epoch and N_rbf, until it says enough."""
     weights, width, epochs, seed = training.weights, training.width, training.epochs, training.seed
     count, shape_size = frames.shapes.shape
     one, other = jax.random.split(jax.random.key(seed))
@@ -262,7 +294,7 @@ def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, wa
             return jax.vmap(marker_loss)(bent, clouds.points, clouds.there).mean() + regular
         believed = jnp.ones(bent.shape[:2])
         if weights.confidence is not None:
-            believed = warper.confidence(2.0 * jax.vmap(layer.points)(part.control) / size, part.shapes)
+            believed = warper.confidence(_normalised_points(part, layer, size), part.shapes)
         near, sure, along = jax.vmap(lambda *each: cloud_loss(*each, weights.patch))(bent, normals, believed, clouds)
         return near.mean() + (weights.confidence or 0.0) * sure.mean() + weights.normals * along.mean() + regular
 
@@ -274,7 +306,7 @@ def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, wa
             return False
         return watch(epoch, folded(warper))
 
-    return folded(descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look))
+    return descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look)
 
 
 def _bent(frames: Frames, layer, size: float, width: float, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:

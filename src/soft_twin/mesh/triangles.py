@@ -30,9 +30,18 @@ def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
 
 
-def area(points: np.ndarray, triangles: np.ndarray) -> float:
-    """Of all triangles [m²]."""
-    return 0.5 * float(np.linalg.norm(_across(points, triangles), axis=1).sum())
+def face_normals(points: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(t, 3) of length 1, 0 of a triangle without area; and the areas (t,) [m²]."""
+    across = _across(points, triangles)
+    doubled = np.linalg.norm(across, axis=1)
+    return across / np.maximum(doubled, 1e-300)[:, None], 0.5 * doubled
+
+
+def grid_triangles(rows: int, columns: int) -> np.ndarray:
+    """(t, 3) between points on so many rows and columns, row by row; two of each cell."""
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    a, b, c, d = corner, corner + columns, corner + columns + 1, corner + 1
+    return np.vstack([np.column_stack([a, b, c]), np.column_stack([a, c, d])])
 
 
 def _across(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ EXPERIMENTS = {
     "learning/missing": "the manipulator learned from scans with holes and from markers with gaps",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/ablations": "networks of other sizes, and parts of a correction left out: the mannequin",
+    "learning/twins": "the same learning on top of finite elements, of arcs, and of a chain of plates in MuJoCo",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",

@@ -19,12 +19,16 @@ class TakesShape(RunSequence):
         target: file with points (k, 3) in base_link [m], a line each, numbers between commas.
         weights: file that `soft-twin train` wrote.
         duration: how long the shape is held [s].
+        pose: of the target, "free" or "fixed".
+        whole: it has no holes.
     """
 
     KIND = "takes_shape"
     target: str
     weights: str
     duration: float
+    pose: str = "fixed"
+    whole: bool = False
 
     @property
     def driven_by(self) -> str:
@@ -32,7 +36,7 @@ class TakesShape(RunSequence):
 
     @property
     def parameters(self):
-        return {SHAPE: {"weights": self.weights, "pose": "fixed"}}
+        return {SHAPE: {"weights": self.weights, "pose": self.pose, "whole": self.whole}}
 
     def run(self, leader: Leader) -> None:
         leader.enter("starting")

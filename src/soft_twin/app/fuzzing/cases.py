@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 from scipy.io import savemat
 
-from soft_twin.app.fuzzing import reading, recordings
+from soft_twin.app.fuzzing import learned, reading, recordings
 from soft_twin.app.fuzzing.breaking import broken
 from soft_twin.app.fuzzing.descriptions import ROBOTS, wrong_description
 from soft_twin.mesh.files import write_mesh
@@ -69,7 +69,8 @@ def good_files(work: Path) -> dict[str, Path]:
     run = ("recording_bytes", ".mcap", _good_recording())
     trial = ("mat", ".mat", _good_mat(True))
     robots = ("description", ".yaml", (folder("config") / "tm40.yaml").read_bytes())
-    return {kind: _write(kind, work, suffix, data).path for kind, suffix, data in (mesh, run, trial, robots)}
+    found = {kind: _write(kind, work, suffix, data).path for kind, suffix, data in (mesh, run, trial, robots)}
+    return found | {kind: path for kind, path in learned.good_files(work).items() if kind in KINDS}
 
 
 def _write(kind: str, work: Path, suffix: str, data: bytes, must_fail: bool = False) -> Case:
@@ -176,7 +177,7 @@ def _mesh(rng: np.random.Generator, work: Path) -> Case:
 
 
 def _no_file(rng: np.random.Generator, work: Path) -> Case:
-    suffix = str(rng.choice([".yaml", ".mat", ".npz", ".mcap", ".vtu"]))
+    suffix = str(rng.choice([".yaml", ".mat", ".npz", ".mcap", ".vtu", ".ply", ".csv"]))
     what = NO_FILES[rng.integers(len(NO_FILES))]
     path = work / f"no_file{suffix}"
     if what == "folder":
@@ -192,6 +193,28 @@ def _no_file(rng: np.random.Generator, work: Path) -> Case:
     return Case("no_file", path, must_fail=True, story=what)
 
 
+def _scan(rng: np.random.Generator, work: Path) -> Case:
+    good = learned.good_scan(rng)
+    if rng.random() < 0.2:
+        return _write("scan", work, ".ply", learned.odd_scan(good, rng), must_fail=True)
+    return _write("scan", work, ".ply", broken(good, rng))
+
+
+def _frames(rng: np.random.Generator, work: Path) -> Case:
+    good = learned.good_frames(work)
+    if rng.random() < 0.3:
+        return _write("frames", work, ".csv", learned.odd_frames(good, rng), must_fail=True)
+    return _write("frames", work, ".csv", broken(good, rng))
+
+
+def _weights(rng: np.random.Generator, work: Path) -> Case:
+    if rng.random() < 0.4:
+        path = work / "weights.safetensors"
+        learned.write_odd_weights(path, rng)
+        return Case("weights", path, must_fail=True)
+    return _write("weights", work, ".safetensors", broken(learned.good_weights(), rng))
+
+
 KINDS: dict[str, Kind] = {
     "description": Kind(0.30, _wrong_description, reading.description),
     "description_bytes": Kind(0.12, _broken_description, reading.description),
@@ -203,4 +226,7 @@ KINDS: dict[str, Kind] = {
     "recording_false": Kind(0.08, _false_recording, reading.run),
     "mesh": Kind(0.10, _mesh, reading.mesh),
     "no_file": Kind(0.04, _no_file, reading.any_file),
+    "scan": Kind(0.07, _scan, reading.scan),
+    "frames": Kind(0.05, _frames, reading.frames),
+    **({"weights": Kind(0.05, _weights, reading.weights)} if learned.HAVE_JAX else {}),
 }

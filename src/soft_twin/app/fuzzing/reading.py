@@ -9,7 +9,9 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.cli import main
+from soft_twin.app.fuzzing import learned
 from soft_twin.errors import RecordingError
+from soft_twin.learning.frames import TABLE, read_recording, read_scan
 from soft_twin.recording.diff import diff, table
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.report import summary
@@ -71,9 +73,40 @@ def mesh(path: Path) -> str:
     return "" if "cells" in told and "nan" not in told else f"a mesh that is none: {told[:200]}"
 
 
+def scan(path: Path) -> str:
+    """As `soft-twin train` reads a scan of a robot of 0.2 m."""
+    found = read_scan(path, learned.SIZE)
+    lengths = np.linalg.norm(found.normals, axis=1)
+    if len(found.points) < 30 or not np.isfinite(found.points).all() or np.abs(lengths - 1.0).max() > 1e-6:
+        return "a scan of nothing, or with normals that are none"
+    return "" if np.median(np.abs(found.points)) < LONGEST else "a scan of something far away"
+
+
+def frames(path: Path) -> str:
+    """As `soft-twin train` reads a recording: a table, and the scans beside it."""
+    path.rename(path.with_name(TABLE))
+    found = read_recording(path.parent, learned.CHAMBERS, learned.LIMITS, learned.SIZE)
+    low, high = learned.LIMITS.T
+    slack = 1e-3 * (high - low)
+    inside = ((found.pressures >= low - slack) & (found.pressures <= high + slack)).all()
+    return "" if inside and len(found.pressures) == len(found.scans) else "pressures beyond their limits"
+
+
+def weights(path: Path) -> str:
+    """Loaded, and asked for a surface."""
+    import soft_twin.learning
+
+    found = soft_twin.learning.load(path)
+    points = found(found.shapes.limits.mean(axis=1))
+    return "" if np.isfinite(points).all() and np.abs(points).max() < LONGEST else "weights of a surface that is none"
+
+
 def any_file(path: Path) -> str:
     """By its ending."""
-    readers = {".yaml": description, ".mat": samples, ".npz": samples, ".mcap": run, ".vtu": mesh}
+    readers = {".yaml": description, ".mat": samples, ".npz": samples, ".mcap": run, ".vtu": mesh, ".ply": scan}
+    if path.suffix == ".csv":
+        read_recording(path.parent, learned.CHAMBERS, learned.LIMITS, learned.SIZE)
+        return ""
     return readers[path.suffix](path)
 
 

@@ -27,9 +27,8 @@ from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.simulations import (
     SurfaceMesh,
     learnable,
-    simulate,
     simulate_all,
-    simulation_cases,
+    simulated,
     surface_of,
 )
 from soft_twin.learning.surfaces import SurfaceFit
@@ -169,12 +168,11 @@ def _known(beside: str, digest: str):
     correction, frames, _ = learned(robot, learning, Path(beside))
     surface = surface_of(robot.build_twin(), learning.surface, learning.parts)
     pressures = np.array([frame["pressures"] for frame in frames[learning.frames :]])
-    cases = simulation_cases(correction.shapes.inflation, pressures)
-    finer = {} if learning.parts == 1 else {"parts": learning.parts}
-    work = partial(simulate, str(robot.path), description_hash(robot), learning.surface, **finer)
-    found = compute_all(work, cases, Workers(0), Path(beside) / "simulations", terminal_progress, "simulations")
-    simulated = np.array([each["pressures"] for each in found]), np.array([each["points"] for each in found])
-    return robot, learning, correction, frames, surface, simulated
+    inflation, store = correction.shapes.inflation, Path(beside) / "simulations"
+    of_what = robot, learning.surface, learning.parts, inflation
+    found = simulated(*of_what, pressures, Workers(0), store, terminal_progress)
+    pairs = np.array([each["pressures"] for each in found]), np.array([each["points"] for each in found])
+    return robot, learning, correction, frames, surface, pairs
 
 
 def table(content: list[dict]) -> str:
