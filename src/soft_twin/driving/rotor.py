@@ -9,23 +9,18 @@ missing). Anything else is a jump of the angle: a broken encoder, or two motors 
 Late samples come faster than time passes, and until the last of them is there the newest one tells of the past: the
 rotor is then said to be *late*. That is no time to judge what was lost, nor to drive on.
 
-What is too small to be told from noise is summed up and forgotten slowly: an encoder that slips again and again is
-found by the sum, which is what the angle has turned less the integral of the speed over this host's time. Lost, late
-and doubled samples do not matter to it, and what an error of time or a lag of the speed adds in a motion, the way back
-takes away: only slips of one sense add up.
+What is too small to be told from noise is summed up, and found by its sum: see `slips`.
 """
 
-import math
 from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
 
 from soft_twin.driving.c610 import COUNTS_PER_TURN, Feedback, wrap
+from soft_twin.driving.slips import LOST, SLACK, SPEED_LAG, SlipSum
 
 COUNTS_PER_RPM = COUNTS_PER_TURN / 60.0  # [counts/s]
-SLACK = 0.04 * COUNTS_PER_TURN  # [counts] of noise in angle and speed
-SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
 GRACE = 0.02  # [s] in which samples that are only late come in
 SLOW = 100.0 * COUNTS_PER_RPM  # [counts/s] a rotor with less on both sides of a gap was not under way
 SHORT_REST = 0.06  # [s] of silence in which a rotor that nobody drives cannot turn and come to rest again
@@ -34,13 +29,6 @@ WINDOW = 0.25  # [s] in which samples are counted to learn their period
 WINDOWS = 18  # that are remembered
 FASTER = 1.1  # times the rate that is believed, in two windows: samples cannot come faster than they are sent
 MISCOUNT = 1.02  # the period is learned as well as this
-MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
-REACH_MEMORY = 0.1  # [s] in which it is forgotten how far the rotor turns while a sample is on its way
-LEFT = 0.25  # of that, errors of time leave behind at the most when a rotor has turned to and fro
-SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
-LOST = 1.5  # times the period between two samples: some were lost
-CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
-SLIP = 100.0  # [counts] less are no slip
 MOVING = 2.0  # [counts] in a period: a sample that repeats the one before is a copy of it
 SUDDEN = 8.0  # times what the current can do to the speed in a period is what a blow can do
 LONGEST_LOOK = 0.005  # [s] of a tick that the host can have listened in; in the rest of it the host was halted
@@ -132,8 +120,7 @@ class Rotor:
         self.acceleration_bounds = UNKNOWN
         self._tail, self._given_up = np.inf, True  # what may be missing after the last samples [s]; it will not come
         self.jumps = self.losses = self.rests = 0
-        self._drift = self._way = self._reach = self._slips = 0.0  # see _compare
-        self._blur = self._excused = 0.0
+        self._slips = SlipSum(acceleration)
         self._doubted: int | None = None  # speed of a wild sample
         self._last: Feedback | None = None
         self.owed = 0.0
@@ -155,7 +142,7 @@ class Rotor:
             return
         silence, look, was_late = self.age + dt, min(dt, LONGEST_LOOK), self.late
         self.unheard += look
-        self._forget(dt)
+        self._slips.forget(dt)
         fresh = self._without_wild_ones(self._without_copies(samples, period), period)
         if period:
             owed = max(self.owed, self.age - period) + dt - (1.0 if self.late else MISCOUNT) * period * len(fresh)
@@ -171,9 +158,10 @@ class Rotor:
         for sample in fresh:
             self._take(sample, period or silence / len(fresh))
         if was_late or self.late:  # what comes has taken another time than passes here
-            self._begin_sums()
+            self._slips.restart()
         else:
-            self._compare(self.counts - start, before, fresh, silence, period or SHORTEST_PERIOD)
+            speeds = [before, *(sample.speed_rpm * COUNTS_PER_RPM for sample in fresh)]
+            self._slips.compare(self.counts - start, speeds, silence, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, silence, period)
             self._judge(unheard, look, period)
@@ -231,17 +219,6 @@ class Rotor:
             self._largest, self._ends = abs(excess), (before, now)
         self._last, self.speed, self.current = sample, now, sample.current
 
-    def _compare(self, turned: int, before: float, fresh: list[Feedback], elapsed: float, period: float) -> None:
-        """Sum up what the angle says beyond the speed, over the time that has passed here [s], and what excuses it."""
-        speeds = [before, *(sample.speed_rpm * COUNTS_PER_RPM for sample in fresh)]
-        way = (sum(speeds) - 0.5 * (speeds[0] + speeds[-1])) / len(fresh) * elapsed
-        self._drift += turned - way
-        self._way += way
-        self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
-        gap = elapsed / len(fresh)
-        if gap > LOST * period:
-            self._blur += len(fresh) * 0.125 * self._acceleration * gap**2
-
     def _judge(self, unheard: float, look: float, period: float) -> None:
         """Whether lost or late samples explain the excess; after the grace, whether they were lost.
 
@@ -251,7 +228,8 @@ class Rotor:
             self._jump()
         elif self.owed < 0.5 * period:
             self._take_back_turns()
-            self._sum_up(period)
+            if self._slips.is_jump(self._excess, self._tolerance, self._fastest, period):
+                self._jump()
             self._close()
         else:
             if self._rush < LOST * period or self._rushed_for >= LONGEST_RUSH:
@@ -281,7 +259,7 @@ class Rotor:
         self._take_back_turns()
         if not self._is_certain(self._excess, silence - (count - 1) * SHORTEST_PERIOD):
             self.losses += 1
-            self._begin_sums()
+            self._slips.restart()
         self._close()
 
     def _settle(self, period: float) -> None:
@@ -290,11 +268,11 @@ class Rotor:
         expected = 0.5 * (before + now) * self.owed
         deviation = wrap(round(self._excess - expected))
         if self._is_certain(deviation, self.owed + period):
-            self._blur += abs(deviation)  # it may be motion in the gap
+            self._slips.excuse(abs(deviation))  # it may be motion in the gap
             self._add_turns(round((expected + deviation - self._excess) / COUNTS_PER_TURN))
         else:
             self.losses += 1
-            self._begin_sums()
+            self._slips.restart()
         self.owed, self._given_up = 0.0, True
         self._close()
 
@@ -341,32 +319,12 @@ class Rotor:
     def _add_turns(self, turns: int) -> None:
         """The rotor has turned by so many whole turns more than was counted."""
         self.counts += turns * COUNTS_PER_TURN
-        self._drift += turns * COUNTS_PER_TURN
-
-    def _sum_up(self, period: float) -> None:
-        """Many slips that are each small enough for noise are a jump, too."""
-        if self._fastest * period < CRAWL:
-            self._slips += max(abs(self._excess) - SLIP - self._tolerance, 0.0)
-        self._excused = max(self._excused, min(abs(self._drift), LEFT * self._reach))
-        innocent = SLACK + max(self._reach, self._excused) + SPEED_ERROR * abs(self._way) + self._blur
-        if abs(self._drift) > innocent or self._slips > SLACK:
-            self._jump()
-
-    def _forget(self, dt: float) -> None:
-        share = math.exp(-dt / MEMORY)
-        self._drift, self._way = share * self._drift, share * self._way
-        self._slips, self._blur = share * self._slips, share * self._blur
-        self._excused *= share
-        self._reach *= math.exp(-dt / REACH_MEMORY)
-
-    def _begin_sums(self) -> None:
-        """What was left unexplained has been named."""
-        self._drift = self._way = self._slips = self._blur = self._excused = 0.0
+        self._slips.add_turns(turns)
 
     def _jump(self) -> None:
         self.jumps += 1
         self.owed, self._given_up = 0.0, True
-        self._begin_sums()
+        self._slips.restart()
         self._close()
 
     def _close(self) -> None:
