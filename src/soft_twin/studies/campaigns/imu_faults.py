@@ -292,7 +292,7 @@ def _corruption(rng: np.random.Generator, frames: list[Frame], fault: Fault) -> 
     answer = []
     for one in frames:
         data = bytearray(one.data)
-        if fault.start <= one.arrival < fault.end and rng.random() < share:
+        if data and fault.start <= one.arrival < fault.end and rng.random() < share:
             data[rng.integers(len(data))] ^= int(rng.integers(1, 256))
             answer.append(Frame(-1, one.arrival, bytes(data)))
         else:
