@@ -91,6 +91,12 @@ def test_a_bag_that_was_split_is_read_in_the_order_of_its_metadata(tmp_path):
     assert [message.topic for message in read_messages(folder)] == ["/c", "/a", "/b", "/a", "/b", "/a"]
 
 
+def test_a_message_of_another_century_is_told(tmp_path):
+    with McapWriter(tmp_path / "late.mcap") as late:
+        late.write(late.register("/a", "std_msgs/msg/Bool", "bool data\n"), TRUE, 2**63)
+    _refused(tmp_path / "late.mcap", "a message is of 9.* ns since the epoch")
+
+
 def test_a_bag_is_a_bag_without_its_metadata_too(tmp_path):
     folder = _bag(tmp_path / "bag")
     (folder / "metadata.yaml").unlink()
@@ -142,6 +148,8 @@ def test_a_db3_is_reported(converted, capsys):
         ("update messages set timestamp = 'noon' where id = 5", "has no bytes, or no time"),
         ("update messages set data = 'text' where id = 5", "has no bytes, or no time"),
         ("update messages set data = 12 where id = 5", "has no bytes, or no time"),
+        ("update messages set timestamp = 9223372036854775807 where id = 5", "is of 9.* ns since the epoch"),
+        ("update messages set timestamp = -1 where id = 5", "is of -1 ns since the epoch"),
     ],
 )
 def test_columns_of_a_db3_that_hold_something_else_are_told(converted, tmp_path, change, told):

@@ -132,6 +132,18 @@ def test_nothing_is_valid_before_the_first_usable_sample(estimator, still_sample
     assert np.isnan(estimate.gravity_in_base).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e38])
+@pytest.mark.parametrize("sensor", ["angular_velocity", "specific_force"])
+def test_of_a_bad_sample_nothing_is_handed_on(sensor, value, estimator, still_samples):
+    *before, last = still_samples(1.0)
+    feed(estimator, before)
+    estimate = estimator.update(replace(last, **{sensor: np.array([0.0, value, 1.0])}))
+    assert not estimate.valid and estimate.faults
+    assert np.isnan(estimate.angular_velocity).all() and np.isnan(estimate.specific_force).all()
+    assert np.isfinite(estimate.gravity_in_base).all()
+
+
 def damaged(samples, damage, start, end):
     """The samples with those between the two times run through `damage`, which may drop one by None."""
     changed = [damage(s) if start <= s.time < end else s for s in samples]

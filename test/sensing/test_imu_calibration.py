@@ -1,6 +1,7 @@
 """Six positions and two poses: what was put into the readings is found again; hands that err are told."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -192,3 +193,16 @@ def test_known_bias_follows_the_temperature():
         calibration.apply(ImuSample(0.0, np.zeros(3), FACES[2], t)).angular_velocity[0] for t in (25.0, 35.0, math.nan)
     ]
     assert at == pytest.approx([-0.01, -0.02, -0.01])
+
+
+@pytest.mark.filterwarnings("error")
+def test_rest_is_counted_anew_after_a_sample_that_is_no_number():
+    collector, samples = StillCollector(), still(250)
+    samples[80] = replace(samples[80], specific_force=np.array([0.0, np.inf, 9.81]))
+    for sample in samples[:120]:
+        collector.add(sample)
+    with pytest.raises(InputError, match=r"0\.4 s of samples"):
+        collector.mean_force()
+    for sample in samples[120:]:
+        collector.add(sample)
+    np.testing.assert_allclose(collector.mean_force(), FACES[2], atol=0.02)

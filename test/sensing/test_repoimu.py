@@ -57,7 +57,7 @@ def test_only_sound_trials_are_listed(tmp_path, table):
 
 
 def test_what_is_no_trial_is_named(tmp_path, table):
-    with pytest.raises(RecordingError, match="no recording at"):
+    with pytest.raises(RecordingError, match="no trial of RepoIMU at"):
         read_repoimu(tmp_path / "none.csv")
     (tmp_path / "ragged.csv").write_text(HEAD + "1;2;3\n1;2\n", encoding="utf-8")
     with pytest.raises(RecordingError, match="not a table of RepoIMU"):

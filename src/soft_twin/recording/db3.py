@@ -12,6 +12,8 @@ from soft_twin.errors import RecordingError, UsageError
 from soft_twin.files import one_line
 from soft_twin.recording.definitions import definition, installed_share_folders
 
+LAST_TIME = 5 * 10**18  # [ns] since the epoch of any message: in 2128
+
 
 def stored(file: Path, topics: Collection[str] | None) -> Iterator[tuple[Schema, Channel, Message]]:
     """The messages of `topics` (all where None), not decoded. A message was sent when it was received: no more is told.
@@ -40,6 +42,8 @@ def _check_row(topic: str, time: Any, data: Any) -> None:
     """SQLite keeps in a column whatever it is given."""
     if not isinstance(time, int) or not isinstance(data, bytes):
         raise TypeError(f"a message of '{one_line(topic)}' has no bytes, or no time")
+    if not 0 <= time <= LAST_TIME:
+        raise ValueError(f"a message of '{one_line(topic)}' is of {time} ns since the epoch")
 
 
 def _declared(connection: Any) -> tuple[Schema, Channel]:

@@ -146,6 +146,8 @@ def _in_mcap(path: Path, topics: Collection[str] | None) -> Iterator[tuple[Schem
                 channels[record.id] = record
             elif isinstance(record, Message):
                 channel = _declared(channels, record.channel_id, "channel", path)
+                if record.log_time > db3.LAST_TIME:
+                    raise RecordingError(f"{path}: a message is of {record.log_time} ns since the epoch")
                 if topics is None or channel.topic in topics:
                     yield _declared(schemas, channel.schema_id, "schema", path), channel, record
 

@@ -46,8 +46,9 @@ COVARIANCE, ERROR = 285, 321  # their solution for the errors: (6, 6) and (6,)
     RADIAL,
     SILENCE,
     UNEXPLAINED,
-) = range(327, 352)
-STATE = 352
+    RUNNING,
+) = range(327, 353)
+STATE = 353
 # Coefficients
 (
     C_GRAVITY,
@@ -326,7 +327,7 @@ def _compare_near(s, c):
 
 
 @_part()
-def _start(s, w, f):
+def _start(s, c, w, f):
     for i in range(3):
         s[FORCE + i] = s[MEAN + i] = s[SLOW + i] = f[i]
         s[RATE + i] = w[i]
@@ -337,12 +338,19 @@ def _start(s, w, f):
     solve(s)
     s[STARTED] = 1.0
     s[SINCE] = s[AGREED] = s[APART] = s[LEANING] = 0.0
+    s[RUNNING] = 0.0 if s[EXCUSED] == 1.0 else c[C_SLOW]  # after a gap no single force may stand for an average
+
+
+@_part()
+def _new(s, dt, time):
+    """Share that one sample has in an average: of all samples at first, of a time constant's later."""
+    return min(dt / min(time, s[RUNNING] + 1e-9), 1.0)
 
 
 @_part()
 def _add_turns(s, c, dt, w, up):
     """What each axis turns "up" by, −ω_i e_i × u, into the sums; those of the low-passes forget as these do."""
-    mean, slow, free = 1.0 - dt / c[C_MEAN], 1.0 - dt / c[C_SLOW], 1.0 - dt / c[C_FADE]
+    mean, slow, free = 1.0 - _new(s, dt, c[C_MEAN]), 1.0 - _new(s, dt, c[C_SLOW]), 1.0 - dt / c[C_FADE]
     for i in range(TERMS):
         j, k = (i + 1) % 3, (i + 2) % 3
         rate = w[i] if i < 3 else BIAS_UNIT if i < 6 else w[(i + 1) % 3] if i < 9 else w[(i + 2) % 3]
@@ -366,8 +374,9 @@ def _follow(s, c, dt, w, f, up):
             _carry(s, at, x, y, z, sine, versine)
         for at in range(MEAN_TURN, FREE_TURN + 36, 3):
             _carry(s, at, x, y, z, sine, versine)
+    s[RUNNING] += dt
     _add_turns(s, c, dt, w, up)
-    fast, mean, slow = min(dt / c[C_FAST], 1.0), min(dt / c[C_MEAN], 1.0), min(dt / c[C_SLOW], 1.0)
+    fast, mean, slow = min(dt / c[C_FAST], 1.0), _new(s, dt, c[C_MEAN]), _new(s, dt, c[C_SLOW])
     for i in range(3):
         s[FORCE + i] += fast * (f[i] - s[FORCE + i])
         s[MEAN + i] += mean * min(max(f[i] - s[MEAN + i], -_MOST), _MOST)
@@ -438,7 +447,7 @@ def step(s, c, dt, w, f, up, doubt):
         doubt: by which the sample may have turned the answer [rad].
     """
     if s[STARTED] == 0.0:
-        _start(s, w, f)
+        _start(s, c, w, f)
     rate = _follow(s, c, dt, w, f, up)
     _watch_jumps(s, c, dt, w)
     s[DOUBT] = min(s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt, _MOST_DOUBT)

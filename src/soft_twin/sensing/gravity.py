@@ -54,8 +54,8 @@ class GravityEstimate:
         gravity_in_base: (3,) [m/s²] in base_link, of length 9.81; NaN before the first usable sample.
         quaternion_wxyz: (4,) base_link → world, z up, heading from 0.
         orientation_covariance: (3, 3) of its error as a rotation vector in world axes [rad²].
-        angular_velocity: (3,) rates in base_link without the bias [rad/s].
-        specific_force: (3,) in base_link, calibrated [m/s²].
+        angular_velocity: (3,) rates in base_link without the bias [rad/s]; NaN where the sample is bad.
+        specific_force: (3,) in base_link, calibrated [m/s²]; NaN where the sample is bad.
         heater_duty: to command, 0…1.
         temperature_state: "cold", "heating", "steady", "failed" or "off": see TemperatureControl.
         valid: whether gravity may be acted on.
@@ -139,8 +139,9 @@ class GravityEstimator:
     def _estimate(self, verdict: Verdict, state: str, unsteady: float) -> GravityEstimate:
         watched, sample = self._orientation, verdict.sample
         quaternion = watched.filter.quaternion_wxyz if watched.started else np.full(4, np.nan)
-        usable = verdict.trust is not Trust.BAD
-        rates = sample.angular_velocity - watched.filter.gyroscope_bias if usable else sample.angular_velocity
+        rates, force = sample.angular_velocity - watched.filter.gyroscope_bias, sample.specific_force
+        if verdict.trust is Trust.BAD:
+            rates, force = np.full(3, np.nan), np.full(3, np.nan)
         broken = (f"temperature control: {self.heater.fault}",) if self.heater.fault else ()
         return GravityEstimate(
             time=sample.time,
@@ -148,7 +149,7 @@ class GravityEstimator:
             quaternion_wxyz=quaternion_product(quaternion, self._board_from_base),
             orientation_covariance=watched.filter.covariance * unsteady**2,
             angular_velocity=self._mounting @ rates,
-            specific_force=self._mounting @ sample.specific_force,
+            specific_force=self._mounting @ force,
             heater_duty=self.heater.duty if self.parameters.heated else 0.0,
             temperature_state=state,
             valid=watched.valid,

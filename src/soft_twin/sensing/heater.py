@@ -91,7 +91,8 @@ class TemperatureControl:
             return self._switch("off", 0.0)
         low, high = self.parameters.chip_range
         if not low <= temperature <= high:
-            return self._fail(f"chip temperature {temperature:.1f} °C is outside {low:g}…{high:g} °C")
+            found = f"chip temperature {temperature:.4g} °C is outside {low:g}…{high:g} °C"
+            return self._fail(f"{found}; look at the board's cable, or change the board, then reset")
         if time < self._time:
             self._set_clock_back(time)
         dt = min(time - self._time, 1.0) if math.isfinite(self._time) else 0.0
@@ -121,7 +122,7 @@ class TemperatureControl:
         if self._stalled(time, error, duty >= high):
             return self._fail(
                 f"{p.patience:g} s at full heat and still {error:.1f} K below {self.target:.1f} °C: "
-                "too cold outside, heater broken, or its sensor stuck"
+                "too cold outside, heater broken, or its sensor stuck; check the heater's supply, then reset"
             )
         return self._switch("steady" if self._settled(time, error) else "heating", duty)
 

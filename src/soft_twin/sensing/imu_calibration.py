@@ -43,7 +43,10 @@ class StillCollector:
         self._samples: list[ImuSample] = []
 
     def add(self, sample: ImuSample) -> None:
-        """Take in a sample; old ones are forgotten."""
+        """Take in a sample; old ones are forgotten, and with one that is no number all."""
+        if not np.isfinite([sample.time, *sample.angular_velocity, *sample.specific_force]).all():
+            self._samples = []
+            return
         self._samples.append(sample)
         while sample.time - self._samples[0].time > self.parameters.duration:
             self._samples.pop(0)

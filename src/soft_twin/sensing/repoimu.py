@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import RecordingError
+from soft_twin.files import checked_file, one_line
 from soft_twin.sensing.optical_trial import OpticalTrial
 
 SOUND = (
@@ -69,14 +70,11 @@ def _to_vertical(force: np.ndarray) -> Rotation:
 
 def _load(path: Path) -> np.ndarray:
     """(n, 14) the file's numbers, all finite, with a reference in every row."""
-    if not path.is_file():
-        raise RecordingError(f"no recording at '{path}'")
-    if path.stat().st_size > _MAX_SIZE:
-        raise RecordingError(f"{path}: larger than {_MAX_SIZE} bytes, not a trial of RepoIMU")
+    checked_file(path, "trial of RepoIMU", _MAX_SIZE, RecordingError)
     try:
-        content = np.atleast_2d(np.genfromtxt(path, delimiter=";", skip_header=2, usecols=range(_COLUMNS)))
-    except ValueError as error:
-        raise RecordingError(f"{path}: not a table of RepoIMU: {' '.join(str(error).split())[:200]}") from error
+        content = np.loadtxt(path, delimiter=";", skiprows=2, usecols=range(_COLUMNS), ndmin=2)
+    except (ValueError, OverflowError) as error:
+        raise RecordingError(f"{path}: not a table of RepoIMU: {one_line(error)}") from error
     if len(content) <= _SETTLING * RATE or not np.isfinite(content).all():
         raise RecordingError(f"{path}: {len(content)} rows, all to be finite and more than {_SETTLING:g} s of them")
     if np.abs(np.linalg.norm(content[:, 1:5], axis=1) - 1.0).max() > 0.01:

@@ -115,7 +115,7 @@ class SampleCheck:
         """What the next sample is good for."""
         values = (*sample.angular_velocity.tolist(), *sample.specific_force.tolist())
         if not math.isfinite(sample.time + sum(values)):
-            return Verdict(Trust.BAD, sample, (f"not a number in the sample: {_listed(values)}",))
+            return Verdict(Trust.BAD, sample, (f"not a number in the sample: {_listed(values)}; {_SUPPLY}",))
         if sample.time <= self._last_time:
             return self._judge_backwards(sample)
         self._last_time = sample.time
@@ -132,14 +132,14 @@ class SampleCheck:
     def _judge_backwards(self, sample: ImuSample) -> Verdict:
         """A stamp that went back: a stray one, or the clock was set back."""
         time = sample.time
-        fault = f"stamp went back by {self._last_time - time:.3f} s"
+        fault = f"stamp went back by {self._last_time - time:.4g} s"
         if not time >= self._new_clock:
             self._new_clock = time
         if time - self._new_clock < self.parameters.gap:
-            return Verdict(Trust.BAD, sample, (fault,))
+            return Verdict(Trust.BAD, sample, (f"{fault}: look at the clock of who sends the samples",))
         self.reset()
         self._last_time = self._last_used = time
-        return Verdict(Trust.LOST, sample, (f"{fault}: its clock was set back",), self.parameters.gap)
+        return Verdict(Trust.LOST, sample, (f"{fault}: its clock was set back; {_FOUND_ANEW}",), self.parameters.gap)
 
     def _judge_usable(self, sample: ImuSample, values: tuple[float, ...]) -> Verdict:
         passed = sample.time - self._last_used  # NaN for the first
@@ -147,13 +147,14 @@ class SampleCheck:
         if passed > self.parameters.gap:
             self._rates.restart(values[:3])
             self._forces.restart(values[3:])
-            return Verdict(Trust.LOST, sample, (f"gap: {passed:.2f} s without usable samples",), passed)
+            fault = f"gap: {passed:.4g} s without usable samples; look at the line and the supply; {_FOUND_ANEW}"
+            return Verdict(Trust.LOST, sample, (fault,), passed)
         verdict = self._doubt(sample, values, passed if passed > 0.0 else 0.01)
         if verdict.trust is Trust.TURN_UNKNOWN:
             self._unknown_turn += passed
         elif self._unknown_turn > _UNKNOWN_TURN:
             lost, self._unknown_turn = self._unknown_turn, 0.0
-            words = (*verdict.faults, "gyroscope was saturated: the tilt is found anew")
+            words = (*verdict.faults, f"gyroscope was saturated: {_FOUND_ANEW}")
             return replace(verdict, trust=Trust.LOST, faults=words, lost_time=lost)
         else:
             self._unknown_turn = 0.0
@@ -163,13 +164,13 @@ class SampleCheck:
         rate, force = max(map(abs, values[:3])), max(map(abs, values[3:]))
         if rate <= _BEYOND * self.parameters.gyroscope_range and force <= _BEYOND * self.parameters.accelerometer_range:
             return ()
-        return (f"impossible sample, beyond what the chip can say: {_listed(values)}",)
+        return (f"impossible sample, beyond what the chip can say: {_listed(values)}; {_SUPPLY}",)
 
     def _stuck(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
         if values != self._values:
             self._values, self._changed = values, time
         if time - self._changed >= self.parameters.stuck_time:
-            return (f"sensor stuck: the same sample for {time - self._changed:.1f} s",)
+            return (f"sensor stuck: the same sample for {time - self._changed:.1f} s; power the board off and on",)
         readings = (values[:3], values[3:], *values)
         alive = [life.update(reading) for life, reading in zip(self._lives, readings, strict=True)]
         if all(alive):
@@ -188,6 +189,7 @@ class SampleCheck:
         if time - self._steady_since < self.parameters.force_time:
             return ()
         cause = "g instead of m/s²?" if force < STANDARD_GRAVITY else "wrong unit or range, or a broken axis?"
+        cause += " Set the chip's range and unit, or change the board"
         return (f"specific force stays at {force:.1f} m/s², expected 9.8: {cause}",)
 
     def _wrong_force_at_rest(self, time: float, values: tuple[float, ...]) -> tuple[str, ...]:
@@ -211,22 +213,22 @@ class SampleCheck:
         forces = self._forces.believed if limit[1] else self._forces.update(values[3:], dt)[0]
         if unsure > 0.0:
             doubt += unsure * dt
-            faults.append(f"gyroscope jumps by {math.degrees(unsure):.0f} °/s: left out until it is seen again")
+            faults.append(f"gyroscope jumps by {math.degrees(unsure):.0f} °/s: {_LEFT_OUT}")
         if self._forces.held and not limit[1]:
-            faults.append(f"accelerometer jumps to {_listed(values[3:])} m/s²: left out until it is seen again")
+            faults.append(f"accelerometer jumps to {_listed(values[3:])} m/s²: {_LEFT_OUT}")
         if self._lives[0].doubtful:
             doubt += _UNSEEN_RATE * dt
         doubt += self._unseen_turn(rates, dt)
         if rates != values[:3] or forces != values[3:]:
             sample = replace(sample, angular_velocity=np.array(rates), specific_force=np.array(forces))
         if limit[0]:
-            faults.append(f"gyroscope saturated at {math.degrees(limit[0]):.0f} °/s")
+            faults.append(f"gyroscope saturated at {math.degrees(limit[0]):.0f} °/s: choose a larger range on the chip")
             return Verdict(Trust.TURN_UNKNOWN, sample, tuple(faults), doubt=doubt + 0.3 * limit[0] * dt)
         if limit[1]:
-            faults.append(f"accelerometer saturated at {limit[1]:.0f} m/s²")
+            faults.append(f"accelerometer saturated at {limit[1]:.0f} m/s²: choose a larger range on the chip")
             return Verdict(Trust.FORCE_UNKNOWN, sample, tuple(faults), doubt=doubt)
         if sample.time - self._not_falling >= p.free_fall_time:
-            faults.append("free fall: nothing says where up is")
+            faults.append(_FREE_FALL)
             return Verdict(Trust.FORCE_UNKNOWN, sample, tuple(faults), doubt=doubt)
         return Verdict(Trust.GOOD, sample, tuple(faults), doubt=doubt)
 
@@ -253,6 +255,10 @@ class SampleCheck:
         return answer[0], answer[1]
 
 
+_SUPPLY = "look at the board's cable and supply if it comes again"
+_LEFT_OUT = f"left out until it is seen again; {_SUPPLY}"
+_FREE_FALL = "free fall: nothing says where up is; hold the base, or set the chip's range and unit if it is held"
+_FOUND_ANEW = "the tilt is found anew: hold the base still for a second"
 _SENSORS = (
     "gyroscope",
     "accelerometer",

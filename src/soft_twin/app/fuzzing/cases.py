@@ -2,7 +2,6 @@
 
 import io
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -12,11 +11,9 @@ import numpy as np
 import yaml
 from scipy.io import savemat
 
-from soft_twin.app.fuzzing import learned, reading, recordings
+from soft_twin.app.fuzzing import bags, learned, meshes, reading, recordings, tables
 from soft_twin.app.fuzzing.breaking import broken
 from soft_twin.app.fuzzing.descriptions import ROBOTS, wrong_description
-from soft_twin.mesh.files import write_mesh
-from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.resources import folder
 
 SAMPLES, RATE = 200, 100.0
@@ -65,12 +62,20 @@ def make_case(seed: int, work: Path) -> Case:
 
 def good_files(work: Path) -> dict[str, Path]:
     """A file of each kind of reader in which nothing is wrong, by kind."""
-    mesh = ("mesh", ".vtu", _good_mesh(".vtu"))
-    run = ("recording_bytes", ".mcap", _good_recording())
-    trial = ("mat", ".mat", _good_mat(True))
-    robots = ("description", ".yaml", (folder("config") / "tm40.yaml").read_bytes())
-    found = {kind: _write(kind, work, suffix, data).path for kind, suffix, data in (mesh, run, trial, robots)}
-    return found | {kind: path for kind, path in learned.good_files(work).items() if kind in KINDS}
+    files = [
+        ("mesh", ".vtu", meshes.own_format(".vtu")),
+        ("recording_bytes", ".mcap", _good_recording()),
+        ("db3", ".db3", bags.good_db3()),
+        ("mat", ".mat", _good_mat(True)),
+        ("description", ".yaml", (folder("config") / "tm40.yaml").read_bytes()),
+        ("robots", ".yaml", tables.GOOD_ROBOTS[0].encode()),
+        ("alignment", ".yaml", yaml.safe_dump(tables.good_alignment()).encode()),
+        ("repoimu", ".csv", tables.good_trial()),
+    ]
+    files += [("c3d", ".c3d", tables.good_take())] if tables.HAS_C3D else []
+    good = {kind: _write(kind, work, suffix, data).path for kind, suffix, data in files}
+    good["bag"] = _bag(work, yaml.safe_dump(bags.good_metadata()).encode()).path
+    return good | {kind: path for kind, path in learned.good_files(work).items() if kind in KINDS}
 
 
 def _write(kind: str, work: Path, suffix: str, data: bytes, must_fail: bool = False) -> Case:
@@ -162,22 +167,54 @@ def _false_recording(rng: np.random.Generator, work: Path) -> Case:
     return _write("recording_false", work, ".mcap", recordings.false_recording(rng))
 
 
-@cache
-def _good_mesh(suffix: str) -> bytes:
-    with tempfile.TemporaryDirectory() as temporary:
-        path = Path(temporary) / f"tube{suffix}"
-        write_mesh(sweep_tube(0.001, 0.005, 0.05, (1, 4, 4), "hex8"), path)
-        return path.read_bytes()
-
-
 def _mesh(rng: np.random.Generator, work: Path) -> Case:
-    suffix = str(rng.choice([".vtu", ".vtk", ".msh"]))
+    suffix, good = meshes.good_mesh(rng)
     other = str(rng.choice([".stl", ".ply", ".obj", ".inp", ".xdmf", ".off"])) if rng.random() < 0.1 else suffix
-    return _write("mesh", work, other, broken(_good_mesh(suffix), rng))
+    return _write("mesh", work, other, broken(good, rng))
+
+
+def _db3(rng: np.random.Generator, work: Path) -> Case:
+    return _write("db3", work, ".db3", bags.odd_db3(rng) if rng.random() < 0.6 else broken(bags.good_db3(), rng))
+
+
+def _bag(work: Path, metadata: bytes) -> Case:
+    path = work / "bag"
+    path.mkdir()
+    (path / bags.FILE).write_bytes(_good_recording())
+    (path / "metadata.yaml").write_bytes(metadata)
+    return Case("bag", path)
+
+
+def _broken_bag(rng: np.random.Generator, work: Path) -> Case:
+    if rng.random() < 0.5:
+        return _bag(work, bags.odd_metadata(rng).encode())
+    return _bag(work, broken(yaml.safe_dump(bags.good_metadata()).encode(), rng))
+
+
+def _c3d(rng: np.random.Generator, work: Path) -> Case:
+    return _write("c3d", work, ".c3d", broken(tables.good_take(), rng))
+
+
+def _repoimu(rng: np.random.Generator, work: Path) -> Case:
+    return _write("repoimu", work, ".csv", broken(tables.good_trial(), rng))
+
+
+def _alignment(rng: np.random.Generator, work: Path) -> Case:
+    if rng.random() < 0.6:
+        return _write("alignment", work, ".yaml", tables.odd_alignment(rng).encode(), must_fail=True)
+    return _write("alignment", work, ".yaml", broken(yaml.safe_dump(tables.good_alignment()).encode(), rng))
+
+
+def _robots(rng: np.random.Generator, work: Path) -> Case:
+    if rng.random() < 0.3:
+        text = tables.ODD_ROBOTS[rng.integers(len(tables.ODD_ROBOTS))]
+        return _write("robots", work, ".yaml", text.encode(), must_fail=True)
+    good = tables.GOOD_ROBOTS[rng.integers(len(tables.GOOD_ROBOTS))]
+    return _write("robots", work, ".yaml", broken(good.encode(), rng))
 
 
 def _no_file(rng: np.random.Generator, work: Path) -> Case:
-    suffix = str(rng.choice([".yaml", ".mat", ".npz", ".mcap", ".vtu", ".ply", ".csv"]))
+    suffix = str(rng.choice([".yaml", ".mat", ".npz", ".mcap", ".vtu", ".db3", ".c3d", ".ply", ".csv"]))
     what = NO_FILES[rng.integers(len(NO_FILES))]
     path = work / f"no_file{suffix}"
     if what == "folder":
@@ -224,9 +261,16 @@ KINDS: dict[str, Kind] = {
     "recording_bytes": Kind(0.08, _recording_bytes, reading.run),
     "recording_odd": Kind(0.06, _odd_recording, reading.run),
     "recording_false": Kind(0.08, _false_recording, reading.run),
-    "mesh": Kind(0.10, _mesh, reading.mesh),
-    "no_file": Kind(0.04, _no_file, reading.any_file),
+    "db3": Kind(0.06, _db3, reading.run),
+    "bag": Kind(0.03, _broken_bag, reading.run),
+    "mesh": Kind(0.12, _mesh, reading.mesh),
+    "repoimu": Kind(0.03, _repoimu, reading.trial),
+    "alignment": Kind(0.03, _alignment, reading.alignment),
+    "robots": Kind(0.05, _robots, reading.robots),
+    "no_file": Kind(0.05, _no_file, reading.any_file),
     "scan": Kind(0.07, _scan, reading.scan),
     "frames": Kind(0.05, _frames, reading.frames),
     **({"weights": Kind(0.05, _weights, reading.weights)} if learned.HAVE_JAX else {}),
 }
+if tables.HAS_C3D:
+    KINDS["c3d"] = Kind(0.04, _c3d, reading.markers)

@@ -1,6 +1,7 @@
 """One case read and judged: its error, its time, its memory, and whether what was read is nonsense."""
 
 import logging
+import resource
 import shutil
 import signal
 import tempfile
@@ -49,11 +50,14 @@ def judge(seed: int) -> Outcome:
     try:
         case = make_case(seed, work)
         _forget_peak()
-        before, start = _memory("VmRSS"), time.process_time()
+        before, start, children = _memory("VmRSS"), time.process_time(), _children()
         fault, detail, refused = _read(case)
-        seconds, memory = time.process_time() - start, max(_memory("VmHWM") - before, 0)
-        if not fault and memory > MOST_MEMORY:
-            fault, detail = "memory", f"{memory / 1e6:.0f} MB: {detail}"
+        used, largest = (after - then for after, then in zip(_children(), children, strict=True))
+        seconds, memory = time.process_time() - start + used, max(_memory("VmHWM") - before, 0)
+        if not fault and max(memory, children[1] + largest if largest else 0) > MOST_MEMORY:
+            fault, detail = "memory", f"{max(memory, children[1] + largest) / 1e6:.0f} MB: {detail}"
+        if not fault and seconds > PATIENCE:
+            fault, detail = "hang", f"{seconds:.1f} s with its processes: {detail}"
         return Outcome(seed, case.kind, fault, detail, refused, seconds, memory)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -140,6 +144,12 @@ def _memory(what: str) -> int:
     except OSError:
         pass
     return 0
+
+
+def _children() -> tuple[float, int]:
+    """Processor time [s] of all processes that this one has ended, and memory of the largest [bytes]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss
 
 
 def _forget_peak() -> None:

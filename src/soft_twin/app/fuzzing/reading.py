@@ -10,16 +10,19 @@ import numpy as np
 from soft_twin import load_robot
 from soft_twin.app.cli import main
 from soft_twin.app.fuzzing import learned
-from soft_twin.errors import RecordingError
+from soft_twin.errors import RecordingError, SoftTwinError
 from soft_twin.learning.frames import TABLE, read_recording, read_scan
+from soft_twin.recording.c3d_files import read_marker_set, read_markers
 from soft_twin.recording.diff import diff, table
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.report import summary
 from soft_twin.recording.report import table as report_table
+from soft_twin.robots.alignment_file import read_alignment
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.imu_calibration import read_calibration
+from soft_twin.sensing.repoimu import read_repoimu
 
 LONGEST = 50.0  # [m] of anything in a robot
 
@@ -101,13 +104,49 @@ def weights(path: Path) -> str:
     return "" if np.isfinite(points).all() and np.abs(points).max() < LONGEST else "weights of a surface that is none"
 
 
+def markers(path: Path) -> str:
+    """Read as a take over time, and as markers of a body at rest."""
+    take, marked = read_markers(path), read_marker_set(path)
+    sound = take.ndim == 3 and np.isfinite(take).all() and len(marked.names) == len(marked.points)
+    return "" if sound else "markers that are none"
+
+
+def trial(path: Path) -> str:
+    """Read as a trial of RepoIMU."""
+    read = read_repoimu(path)
+    arrays = (read.angular_velocity, read.specific_force, read.quaternion_wxyz)
+    turned = np.abs(np.linalg.norm(read.quaternion_wxyz, axis=1) - 1.0)
+    return "" if all(np.isfinite(each).all() for each in arrays) and turned.max() < 1e-6 else "a trial that is none"
+
+
+def alignment(path: Path) -> str:
+    """Read as the alignment of a plate's IMUs."""
+    found = read_alignment(path)
+    turns = np.array([found.base_turn, found.plate_turn])
+    return "" if np.abs(turns).max() < np.radians(10.0) else f"IMUs that are turned by {turns.tolist()} rad"
+
+
+def robots(path: Path) -> str:
+    """Read as `robots:=FILE`, and what is in it as `robots:=TEXT`."""
+    from soft_twin_ros.running.arguments import robots_of
+
+    requests = robots_of(str(path))
+    with contextlib.suppress(UnicodeDecodeError):
+        robots_of(path.read_text(encoding="utf-8"))
+    return "" if requests else "no robots"
+
+
 def any_file(path: Path) -> str:
     """By its ending."""
-    readers = {".yaml": description, ".mat": samples, ".npz": samples, ".mcap": run, ".vtu": mesh, ".ply": scan}
-    if path.suffix == ".csv":
+    readers = {".yaml": description, ".mat": samples, ".npz": samples, ".mcap": run, ".db3": run, ".vtu": mesh}
+    return (readers | {".c3d": markers, ".ply": scan, ".csv": _any_table})[path.suffix](path)
+
+
+def _any_table(path: Path) -> str:
+    """What stands in a table's place, for both readers of tables: that of frames must refuse it, too."""
+    with contextlib.suppress(SoftTwinError):
         read_recording(path.parent, learned.CHAMBERS, learned.LIMITS, learned.SIZE)
-        return ""
-    return readers[path.suffix](path)
+    return trial(path)
 
 
 def _command(*words: str) -> str:

@@ -10,7 +10,10 @@ Kinds of violations:
 * stamp wrong while valid: a stamp is more than 0.25 s from the time of its measurement, for more than 0.5 s.
 * never named: gravity was wrong or withdrawn for more than 0.1 s on account of a fault, and no text said so.
 * false alarm: without any fault, gravity is withdrawn for more than 0.5 s after the first two seconds.
-* not recovered: a fault is over for four seconds, "up" has turned by 60° since, and gravity is still withdrawn.
+* not recovered: a fault is over, the base has done what the page on sensing asks for, and gravity is still withdrawn
+  0.4 s later. It asks for a second of rest, and where a sensor was wrong for a turn by 60° before that.
+* false accusation: no sensor was ever wrong, and a text says that one is.
+* mute message: a text does not say what to do.
 
 An accelerometer that is wrong from the beginning on is no contradiction to anything before the base turns. Such a
 case counts from when the readings contradict each other: when the force as read, on a base without acceleration, is
@@ -22,6 +25,7 @@ slow turns 81, 159 °/s, fast ones 323, 770 °/s; slow translation 2.4, 4.5 m/s�
 hand 84, 135 °/s; carried 1.9, 3.4 m/s², shaken 6.5, 12.1 m/s² (medians over 40 drawings).
 """
 
+import re
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
@@ -40,6 +44,11 @@ HEALTHY, COMBINED = 0.15, 0.3  # share of the cases
 WRONG = np.radians(5.0)
 LONG = 0.5  # [s]
 PROVING = np.radians(60.0)
+REST, REST_RATE, REST_FORCE, RECOVERY = 1.0, np.radians(2.0), 0.3, 0.4  # [s], [rad/s], [m/s^2], [s]
+ACCUSATION = re.compile(r"contradict|stuck|is dead|stays at|at rest is|wrong unit|axes|sign")
+REMEDY = re.compile(
+    r"\b(look at|power|check|change|choose|set|calibrate|renew|hold|turn|put|wait|reset)\b", re.IGNORECASE
+)
 VISIBLE, VISIBLE_LENGTH, CARRIED = np.radians(8.0), 0.1, 4.0
 
 
@@ -68,7 +77,7 @@ class Told:
 class Case:
     """A case before it is lived through."""
 
-    words: str
+    motion: BaseMotion
     readings: Readings
     faults: list[Fault]
     frames: list[Frame]
@@ -89,7 +98,7 @@ class ImuCampaign(Campaign):
 
     def story(self, seed: int) -> str:
         case = make_case(seed)
-        lines = [f"motion: {case.words}; rate {1.0 / np.diff(case.readings.true_time).mean():.0f} Hz"]
+        lines = [f"motion: {case.motion.words}; rate {1.0 / np.diff(case.readings.true_time).mean():.0f} Hz"]
         lines += [f"{f.start:.2f}…{f.end:.2f} s {f.name}: {f.words}" for f in case.faults] or ["no fault"]
         told, last = live(case, self.estimator), None
         for i in range(len(told.time)):
@@ -114,7 +123,7 @@ def make_case(seed: int) -> Case:
     frames = _send(rng, readings)
     for fault in faults:
         frames = damage_line(rng, frames, fault)
-    return Case(motion.words, readings, faults, frames, counts_from)
+    return Case(motion, readings, faults, frames, counts_from)
 
 
 def live(case: Case, estimator: str = "ekf") -> Told:
@@ -147,11 +156,13 @@ def judge(case: Case, told: Told) -> list[Violation]:
         found.append(Violation("wrong while valid", float(told.time[wrong][0]), words))
     found += _stretches(told, wrong, LONG, "wrong for long", case)
     found += _stretches(told, told.valid & (np.abs(told.stamp_error) > 0.25), LONG, "stamp wrong while valid", case)
+    found += _judge_messages(told)
     return found + (_judge_fault(case, told) if case.faults else _judge_health(case, told))
 
 
 def _judge_health(case: Case, told: Told) -> list[Violation]:
-    return _stretches(told, ~told.valid & (told.time > 2.0), LONG, "false alarm", case)
+    withdrawn = _stretches(told, ~told.valid & (told.time > 2.0), LONG, "false alarm", case)
+    return withdrawn + _judge_accusations(case, told)
 
 
 def _judge_fault(case: Case, told: Told) -> list[Violation]:
@@ -159,16 +170,51 @@ def _judge_fault(case: Case, told: Told) -> list[Violation]:
     bad = (told.time > first) & (~told.valid | (told.error > WRONG)) & (told.time >= case.counts_from)
     if _longest(told.time, bad) > 0.1 and not told.named[told.time > first].any():
         found.append(Violation("never named", float(told.time[bad][0]), _names(case)))
-    over = max(f.end for f in case.faults)
-    if over < DURATION - 4.0 and _turns(case, over) > PROVING and not told.valid[told.time > DURATION - 0.5].any():
-        found.append(Violation("not recovered", DURATION, f"{_names(case)}; {'; '.join(told.texts[-1])}"))
-    return found
+    return found + _judge_recovery(case, told) + _judge_accusations(case, told)
 
 
-def _turns(case: Case, start: float) -> float:
-    """How far "up" turns in the frame of the board after a time [rad]."""
-    up = case.readings.true_up[case.readings.true_time > start]
-    return float(np.linalg.norm(np.diff(up, axis=0), axis=1).sum())
+def _judge_recovery(case: Case, told: Told) -> list[Violation]:
+    deadline = _recovered_by(case)
+    late = (told.time > deadline) & (told.time < deadline + 0.1)
+    if not late.any() or told.valid[late].any():
+        return []
+    return [Violation("not recovered", deadline, f"{_names(case)}; {'; '.join(told.texts[int(np.argmax(late))])}")]
+
+
+def _recovered_by(case: Case) -> float:
+    """When gravity has to be valid again (see the module's docstring); inf if never [s]."""
+    motion, over = case.motion, max(f.end for f in case.faults)
+    steps = np.linalg.norm(np.diff(motion.up, axis=0, prepend=motion.up[:1]), axis=1)
+    proved = np.cumsum(np.where(motion.time > over, steps, 0.0)) > PROVING
+    accelerated = np.linalg.norm(motion.force - GRAVITY * motion.up, axis=1)
+    rests = (np.linalg.norm(motion.rates, axis=1) < REST_RATE) & (accelerated < REST_FORCE)
+    good = rests & (motion.time > over) & (proved | _sensors_are_sound(case))
+    rested = _stretch(motion.time, good) >= REST
+    return float(motion.time[np.argmax(rested)]) + RECOVERY if rested.any() else float("inf")
+
+
+def _sensors_are_sound(case: Case) -> bool:
+    return all(FAULTS[fault.name].sound for fault in case.faults)
+
+
+def _judge_accusations(case: Case, told: Told) -> list[Violation]:
+    accusing = np.array([any(map(_accuses, texts)) for texts in told.texts], dtype=bool)
+    if not (_sensors_are_sound(case) and accusing.any()):
+        return []
+    first = int(np.argmax(accusing))
+    return [Violation("false accusation", float(told.time[first]), f"{_names(case)}: {'; '.join(told.texts[first])}")]
+
+
+def _accuses(text: str) -> bool:
+    return bool(ACCUSATION.search(text)) and not text.startswith("temperature control")
+
+
+def _judge_messages(told: Told) -> list[Violation]:
+    for time, texts in zip(told.time.tolist(), told.texts, strict=True):
+        for text in texts:
+            if not REMEDY.search(text):
+                return [Violation("mute message", time, text)]
+    return []
 
 
 def _stretches(told: Told, which: np.ndarray, limit: float, kind: str, case: Case) -> list[Violation]:
@@ -180,19 +226,18 @@ def _stretches(told: Told, which: np.ndarray, limit: float, kind: str, case: Cas
 
 def _longest(time: np.ndarray, which: np.ndarray) -> float:
     """The longest stretch on end of `which` [s]."""
-    longest, since = 0.0, np.nan
-    for now, true in zip(time.tolist(), which.tolist(), strict=True):
-        if not true:
-            since = np.nan
-        elif np.isnan(since):
-            since = now
-        else:
-            longest = max(longest, now - since)
-    return longest
+    return float(_stretch(time, which).max(initial=0.0))
+
+
+def _stretch(time: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """(k,) for how long it has been so without a break [s]."""
+    begins = which & ~np.concatenate([[False], which[:-1]])
+    since = np.maximum.accumulate(np.where(begins, time, -np.inf))
+    return np.where(which, time - since, 0.0)
 
 
 def _names(case: Case) -> str:
-    return ", ".join(f"{f.name} ({f.words}) from {f.start:.2f} s" for f in case.faults) or case.words
+    return ", ".join(f"{f.name} ({f.words}) from {f.start:.2f} s" for f in case.faults) or case.motion.words
 
 
 def _send(rng: np.random.Generator, readings: Readings) -> list[Frame]:

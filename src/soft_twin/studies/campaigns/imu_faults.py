@@ -59,6 +59,7 @@ class Kind:
         lasts: shortest and longest duration [s]; 0: one sample.
         when: "any" (at some time, for its duration), "lasting" (from some time on), "start" (from the beginning on).
         forces: whether it damages the accelerometer for good, so that only a turn shows it.
+        sound: whether gyroscope and accelerometer read what they feel all the time.
     """
 
     damage: Damage | None = None
@@ -66,6 +67,7 @@ class Kind:
     lasts: tuple[float, float] = (0.0, 0.0)
     when: tuple[str, ...] = ("any",)
     forces: bool = False
+    sound: bool = False
 
 
 def draw(rng: np.random.Generator, duration: float) -> Fault:
@@ -290,7 +292,7 @@ def _corruption(rng: np.random.Generator, frames: list[Frame], fault: Fault) -> 
     answer = []
     for one in frames:
         data = bytearray(one.data)
-        if fault.start <= one.arrival < fault.end and rng.random() < share:
+        if data and fault.start <= one.arrival < fault.end and rng.random() < share:
             data[rng.integers(len(data))] ^= int(rng.integers(1, 256))
             answer.append(Frame(-1, one.arrival, bytes(data)))
         else:
@@ -328,16 +330,16 @@ FAULTS: dict[str, Kind] = {
     "accelerometer axes": Kind(_force_axes, when=("lasting", "start"), forces=True),
     "accelerometer scale": Kind(_force_scale, lasts=(0.5, 3.0), when=ANY_TIME, forces=True),
     "accelerometer bias": Kind(_force_bias, lasts=(0.5, 3.0), when=ANY_TIME, forces=True),
-    "clock freezes": Kind(_clock_freezes, lasts=(0.05, 2.0)),
-    "clock jumps": Kind(_clock_jumps, when=("lasting",)),
-    "clock rate": Kind(_clock_rate, lasts=(0.5, 3.0), when=ANY_TIME),
-    "temperature": Kind(_temperature, lasts=(0.5, 3.0), when=ANY_TIME),
-    "vibration": Kind(_vibration, lasts=(0.5, 3.0)),
-    "gap": Kind(line=_gap, lasts=(0.05, 2.0)),
-    "losses": Kind(line=_losses, lasts=(0.5, 3.0), when=ANY_TIME),
-    "duplicates": Kind(line=_duplicates, lasts=(0.5, 3.0), when=ANY_TIME),
-    "disorder": Kind(line=_disorder, lasts=(0.5, 3.0), when=ANY_TIME),
-    "corruption": Kind(line=_corruption, lasts=(0.5, 3.0), when=ANY_TIME),
-    "delay": Kind(line=_delay, lasts=(0.05, 1.0)),
-    "reconnect": Kind(line=_reconnect, lasts=(0.1, 2.0)),
+    "clock freezes": Kind(_clock_freezes, lasts=(0.05, 2.0), sound=True),
+    "clock jumps": Kind(_clock_jumps, when=("lasting",), sound=True),
+    "clock rate": Kind(_clock_rate, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "temperature": Kind(_temperature, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "vibration": Kind(_vibration, lasts=(0.5, 3.0), sound=True),
+    "gap": Kind(line=_gap, lasts=(0.05, 2.0), sound=True),
+    "losses": Kind(line=_losses, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "duplicates": Kind(line=_duplicates, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "disorder": Kind(line=_disorder, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "corruption": Kind(line=_corruption, lasts=(0.5, 3.0), when=ANY_TIME, sound=True),
+    "delay": Kind(line=_delay, lasts=(0.05, 1.0), sound=True),
+    "reconnect": Kind(line=_reconnect, lasts=(0.1, 2.0), sound=True),
 }
