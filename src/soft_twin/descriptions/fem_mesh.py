@@ -192,6 +192,53 @@ class Stack(Part):
         return self
 
 
+class LobedSegment(Part):
+    """A part of a lobed body with chambers."""
+
+    length: Length = Field(description="along z")
+    radii: Annotated[tuple[float, float], Several(Number(1e-4, 1.0, "m"), 2, 2)] = Field(
+        description="of its lobes, at its lower and its upper end"
+    )
+    divisions: Annotated[int, Whole(1, 1000)] = Field(description="cells along z")
+
+
+class Lobes(Part):
+    """An arm along +z from z = 0 of lobes around a core, half discs in section, with a chamber in each: an arm of
+    one or more segments that may taper, between caps.
+
+    Its surfaces are "base", "tip", "outside" and "chamber 1", …, from the base, in each segment from +x towards +y; its
+    volumes "core", "caps" and "wall 1", …, the walls around each chamber.
+    """
+
+    lobes: Annotated[int, Whole(3, 12)] = Field(default=3, description="of each section")
+    wall: Length = Field(description="thickness of the lobes' walls")
+    segments: tuple[LobedSegment, ...] = Field(min_length=1, max_length=20, description="from the base")
+    caps: Lengths = Field(description="heights of what is full: below, between and above the segments")
+    element: Element = Field(description="of hexahedra, see meshes.md, such as `hex20r`")
+
+    @property
+    def extent(self) -> Size:
+        """Along x, y and z [m], of the circle around all lobes."""
+        radius = max(radius for segment in self.segments for radius in segment.radii)
+        across = 2.0 * radius * (1.0 + 1.0 / math.tan(math.pi / self.lobes))
+        return across, across, sum(segment.length for segment in self.segments) + sum(self.caps)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Lobes":
+        if len(self.caps) != len(self.segments) + 1:
+            raise mistake(f"{len(self.caps)} caps for {len(self.segments)} segments: one more is needed", "caps")
+        for i, segment in enumerate(self.segments):
+            if min(segment.radii) <= self.wall:
+                raise mistake(
+                    f"{min(segment.radii):g} m is no more than the wall, {self.wall:g} m", "segments", i, "radii"
+                )
+            end = segment.radii[0] if i == 0 else self.segments[i - 1].radii[1]
+            if segment.radii[0] != end:
+                words = f"begins with {segment.radii[0]:g} m where the one before ends with {end:g} m"
+                raise mistake(words, "segments", i, "radii")
+        return self
+
+
 class GmshTube(Part):
     """A tube of tetrahedra around +z from z = 0, by Gmsh; its surfaces are "base", "tip", "outside" and "lumen"."""
 
@@ -256,13 +303,14 @@ class MeshSource(Part):
     voxels: Voxels | None = Field(default=None, description="a block of cells")
     sweep: Sweep | None = Field(default=None, description="a tube of hexahedra, with chambers perhaps")
     stack: Stack | None = Field(default=None, description="segments of rings and discs")
+    lobes: Lobes | None = Field(default=None, description="an arm of lobes with chambers")
     tube: GmshTube | None = Field(default=None, description="a tube of tetrahedra, by Gmsh")
     stl: Stl | None = Field(default=None, description="a closed surface, filled by Gmsh")
 
     @property
-    def generator(self) -> Voxels | Sweep | Stack | GmshTube | Stl | None:
+    def generator(self) -> Voxels | Sweep | Stack | Lobes | GmshTube | Stl | None:
         """The one that there is, if it is no file."""
-        return self.voxels or self.sweep or self.stack or self.tube or self.stl
+        return self.voxels or self.sweep or self.stack or self.lobes or self.tube or self.stl
 
     @property
     def extent(self) -> Size:
@@ -271,7 +319,7 @@ class MeshSource(Part):
 
     @model_validator(mode="after")
     def _is_one(self) -> "MeshSource":
-        sources = ("file", "voxels", "sweep", "stack", "tube", "stl")
+        sources = ("file", "voxels", "sweep", "stack", "lobes", "tube", "stl")
         given = [key for key in sources if getattr(self, key) is not None]
         if len(given) != 1:
             words = ", ".join(sources[:-1]) + f" and {sources[-1]}"

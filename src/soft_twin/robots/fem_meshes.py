@@ -12,6 +12,7 @@ from soft_twin import resources
 from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.generate.hollows import hollowed, surfaces_of_block
+from soft_twin.mesh.generate.lobes import Segment, lobed_arm
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, check_unit
@@ -138,6 +139,11 @@ def _stack(source: "descriptions.Stack", folder: Path) -> Mesh:
     return _with_chambers(_turned(sweep_stack(layers, source.around, source.element), source.turn_deg))
 
 
+def _lobes(source: "descriptions.Lobes", folder: Path) -> Mesh:
+    segments = [Segment(each.length, each.radii, each.divisions) for each in source.segments]
+    return lobed_arm(source.lobes, source.wall, segments, source.caps, source.element)
+
+
 def _turned(mesh: Mesh, degrees: float) -> Mesh:
     """About z; where it is not turned, to the last bit as it was."""
     if not degrees:
@@ -173,6 +179,7 @@ _GENERATORS: dict[str, Callable[..., Mesh]] = {
     "voxels": _voxels,
     "sweep": _sweep,
     "stack": _stack,
+    "lobes": _lobes,
     "tube": _tube,
     "stl": _stl,
 }

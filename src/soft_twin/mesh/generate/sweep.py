@@ -115,7 +115,7 @@ def _sweep(layers: Sequence[Layer], around: int, element: str, name: str) -> Mes
             cells.append(drawn)
             names += [ring.name] * len(drawn)
         z += layer.length
-    points = np.vstack(cells)[:, _lattice(hexahedron)]
+    points = np.vstack(cells)[:, lattice(hexahedron)]
     nodes, numbers = merged(points.reshape(-1, 3), 1e-7 * z)
     volumes = {key: np.array(names) == key for key in dict.fromkeys(names)}
     mesh = make_mesh(nodes, numbers.reshape(points.shape[:2]), hexahedron, name, volumes)
@@ -206,7 +206,7 @@ def _drawn(section: np.ndarray, z: float, layer: Layer) -> np.ndarray:
     return np.concatenate([flat, height[..., None]], axis=-1).reshape(-1, 27, 3)
 
 
-def _lattice(hexahedron: Element) -> np.ndarray:
+def lattice(hexahedron: Element) -> np.ndarray:
     """Which of the 27 points each node of a hexahedron is."""
     if hexahedron.corners_per_face != 4:
         raise MeshError(f"a sweep makes hexahedra, not {hexahedron.name}")
