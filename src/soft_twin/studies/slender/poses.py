@@ -131,7 +131,7 @@ def row(
     end, goal = course.times[-1], np.array(target)
     last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
     miss = (last.tips - goal).mean(axis=0)
-    held = course.after(SAGGING)
+    held, turning = course.after(SAGGING), course.after(SAGGING - LAST)
     away = np.linalg.norm(held.tips - last.tips.mean(axis=0), axis=1) > 1e-3
     settled = held.times[min(np.flatnonzero(away)[-1] + 1, len(away) - 1)] - SAGGING if away.any() else 0.0
     return Row(
@@ -146,7 +146,7 @@ def row(
         apart_mm=1e3 * float(np.linalg.norm((last.tips - last.twin_tips).mean(axis=0))),
         settled_s=float(settled),
         delay_s=delay(held.asked, held.wound, PERIOD, LONGEST_DELAY),
-        peak_s=peak(course.times, course.tips, goal) - peak(course.times, course.twin_tips, goal),
+        peak_s=peak(turning.times, turning.tips, goal) - peak(turning.times, turning.twin_tips, goal),
         possible_mm=1e3 * possible,
     )
 
