@@ -20,6 +20,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Workers:
     """Who computes.
 
     Attributes:
-        count: processes; 1: this one alone, 0: one for each core.
+        count: processes; 1: this one alone, 0: those of `working_with`, or one for each core.
         cluster: address of a Dask scheduler, such as tcp://host:8786, or "local" for one of its own on this machine;
             None: joblib's processes.
     """
@@ -61,6 +62,19 @@ class Workers:
     def of(cls, arguments: argparse.Namespace) -> "Workers":
         """Those that a command was asked for."""
         return cls(arguments.workers, arguments.cluster)
+
+
+_asked: ContextVar[Workers | None] = ContextVar("workers", default=None)
+
+
+@contextlib.contextmanager
+def working_with(workers: Workers) -> Iterator[None]:
+    """In this block `Workers(0)` are these: for commands whose work knows nothing of who does it."""
+    token = _asked.set(workers)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
 
 
 def add_worker_arguments(parser: argparse.ArgumentParser, default: int = 0) -> None:
@@ -142,7 +156,8 @@ def compute_all(work: Callable[[Any], Any], cases: Sequence[Any], *arguments: An
 
 
 def compute_here(work: Callable[[Any], Any], cases: Sequence[Any], name: str) -> list[Any]:
-    """The results of all cases in their order, of any kind, by all cores of this machine; with progress on terminals.
+    """The results of all cases in their order, of any kind, by all cores of this machine, or by whom `working_with`
+    says; with progress on terminals.
 
     What has ended is kept in the user's private folder until all have: who is interrupted and starts the same again,
     in the same folder, with the same program and the same files, goes on.
@@ -263,6 +278,7 @@ class _Drawer:
 
 
 def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers: Workers) -> Iterator[tuple[int, Any]]:
+    workers = (_asked.get() or workers) if workers == Workers(0) else workers
     if workers.cluster is None and (workers.count == 1 or len(cases) <= 1):
         for index, case in cases:
             yield index, work(case)

@@ -97,8 +97,8 @@ def test_limits_hold_and_are_named(robot, twin):
 def test_pretension_is_kept_in_every_cable(robot, twin):
     twin.reset()
     solution = robot.build_inverse(twin).solve(SIDEWAYS, [0.0, 0.0, 0.1])
-    assert [cable.pretension for cable in robot.description.cables] == [0.05] * 6
-    assert solution.tensions.min() == pytest.approx(0.05, abs=1e-9)
+    assert [cable.pretension for cable in robot.description.cables] == [0.03] * 6
+    assert solution.tensions.min() == pytest.approx(0.03, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -95,13 +95,14 @@ def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, opti
     """What the child does."""
     from soft_twin.calibration.release import read_release
     from soft_twin.calibration.tune import tune
+    from soft_twin.private_folder import private_folder
     from soft_twin.robots import load_robot
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:
         release = read_release(recording, namespace, load_robot(str(robot)).name)
-        tuned = tune(robot, release, say=pipe.send, **options)
+        tuned = tune(robot, release, say=pipe.send, store=private_folder() / "calibration", **options)
         pipe.send(Found(tuned, tuned.distance))
     except SoftTwinError as error:
         pipe.send(error)

@@ -52,6 +52,26 @@ class SimulatedRecording:
         self._write(topic, time, "sensor_msgs/msg/JointState", name=names, position=position, velocity=np.zeros(0),
                     effort=effort)  # fmt: skip
 
+    def imu(self, topic: str, time: float, angular_velocity: np.ndarray, specific_force: np.ndarray) -> None:
+        """An Imu without orientation: rates (3,) [rad/s] and specific force (3,) [m/s²]."""
+        make, unknown = _types(), np.zeros(9)
+        vector = "geometry_msgs/msg/Vector3"
+        self._write(
+            topic,
+            time,
+            "sensor_msgs/msg/Imu",
+            orientation=make["geometry_msgs/msg/Quaternion"](x=0.0, y=0.0, z=0.0, w=1.0),
+            orientation_covariance=np.array([-1.0, *unknown[1:]]),
+            angular_velocity=_point(vector, angular_velocity),
+            angular_velocity_covariance=unknown,
+            linear_acceleration=_point(vector, specific_force),
+            linear_acceleration_covariance=unknown,
+        )
+
+    def temperature(self, topic: str, time: float, temperature: float) -> None:
+        """A Temperature [°C]."""
+        self._write(topic, time, "sensor_msgs/msg/Temperature", temperature=float(temperature), variance=0.0)
+
     def _write(self, topic: str, time: float, kind: str, stamped: bool = True, **content: Any) -> None:
         when, make, store = EPOCH + round(1e9 * time), _types(), _store()
         if stamped:

@@ -23,7 +23,8 @@ def short(monkeypatch):
 def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, short, tmp_path):
     pose = poses.Pose(0.0, 60.0)
     course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, (pose, False))
-    found = poses.row(pose, STRAIGHT, course, virtual, course)
+    found = poses.row(pose, STRAIGHT, course, virtual, course, poses.nearest_possible(str(same.path), STRAIGHT, pose))
+    assert 0.5 < found.possible_mm < found.twin_error_mm < found.error_mm  # it does not keep any tension
     assert found.sag_mm > 2.0 and found.lateral_mm < 0.3 * found.sag_mm
     assert found.correlation > 0.998
     assert 0.0 < found.delay_s < 0.05
@@ -57,6 +58,27 @@ def test_a_delay_is_found_between_samples_and_a_correlation_is_pearsons():
     assert loop.delay(wave, late, 0.02, 0.2) == pytest.approx(0.05, abs=1e-3)
     assert loop.correlation(wave[:, :1], late[:, :1]) == pytest.approx(np.corrcoef(wave[:, 0], late[:, 0])[0, 1])
     assert loop.correlation(wave, -wave) == pytest.approx(-1.0)
+
+
+def test_a_damped_robot_turns_back_later_than_its_twin_that_knows_no_time(small, short):
+    damping = {"rayleigh_mass": 0.42, "rayleigh_stiffness": 0.1}
+    damped = small(
+        "damped",
+        body__damping=damping,
+        emulated={"young_modulus_scale": 1.0, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02},
+    )
+    case = poses.Pose(0.0), False
+    course, virtual = poses.stand(str(damped.path), str(damped.path), STRAIGHT, case)
+    assert 0.02 < poses.row(case[0], STRAIGHT, course, virtual, course, 0.0).peak_s < 0.3
+
+
+def test_the_peak_of_a_tip_is_where_it_begins_to_come_back():
+    times = np.arange(0.0, 3.0, 0.02)
+    sag = np.where(times < 1.0, np.minimum(1.1 * times, 1.0), np.exp(1.0 - times))
+    tips = np.array(STRAIGHT) - 1e-2 * np.outer(sag, [0.0, 1.0, 0.0])
+    assert loop.peak(times, tips, np.array(STRAIGHT)) == pytest.approx(1.0, abs=0.021)
+    ringing = tips - 1e-4 * np.outer(np.abs(times - 0.5) < 0.011, [0.0, 1.0, 0.0])
+    assert loop.peak(times, ringing, np.array(STRAIGHT)) == pytest.approx(1.0, abs=0.021)
 
 
 def test_winches_keep_their_rate_and_lag():

@@ -41,6 +41,13 @@ def test_beam_theory_is_right_for_small_deflections_and_says_nothing_upright(sma
     assert (real2sim.beam_deflection(stiff, gravity_at(90.0))[:2] < 1e-12).all()
 
 
+def test_axes_that_lean_alike_to_other_sides_are_apart():
+    lean = np.radians(10.0)
+    one, other = (np.array([[0.0, side * np.sin(lean), np.cos(lean)]]) for side in (1.0, -1.0))
+    assert real2sim.angles_deg(one, other) == pytest.approx([20.0])
+    assert real2sim.angles_deg(one, one) == pytest.approx([0.0])
+
+
 def test_what_is_less_than_a_beams_error_is_counted_where_the_beam_errs(same):
     times, gravity = np.array([0.0, 1.0]), gravity_at(0.0)
     beam = float(np.linalg.norm(real2sim.beam_deflection(same, gravity)))

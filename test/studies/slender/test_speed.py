@@ -23,6 +23,7 @@ def test_where_an_error_has_doubled_is_between_the_speeds():
     speeds = np.array([10.0, 20.0, 40.0])
     assert carried.doubled_at(speeds, np.array([1.0, 1.5, 2.5])) == pytest.approx(30.0)
     assert carried.doubled_at(speeds, np.array([1.0, 1.5, 1.9])) is None
+    assert carried.doubled_at(speeds, np.array([0.0, 0.5, 1.0])) is None
 
 
 def test_a_base_that_turns_fast_costs_more_than_one_that_stays_and_compensation_pays(same, monkeypatch):

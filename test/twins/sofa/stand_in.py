@@ -1,6 +1,6 @@
 """Stands in for SOFA's process: it answers the questions of `soft_twin.twins.sofa` by our own finite elements.
 
-What it does wrong is asked for by the environment variable FAULT: "no_sofa", "dies", "hangs", "nan", "error".
+What it does wrong is asked for by the environment variable FAULT: "no_sofa", "dies", "hangs", "slow", "nan", "error".
 """
 
 import os
@@ -112,7 +112,7 @@ def main() -> None:
             continue
         if question == "start":
             twin, tip = twin_of(values, arrays), arrays["tip"]
-            send(connection, {"inverse": os.environ.get("OWN_INVERSE") == "1"})
+            send(connection, {"inverse": os.environ.get("OWN_INVERSE") == "1", "version": "99.12.01"})
         elif question == "step":
             found = [step(twin, values["gravity"], each, arrays) for each in arrays["efforts"]]
             send(connection, {}, {name: np.array([each[name] for each in found]) for name in found[0]})
@@ -126,6 +126,9 @@ def misbehave(connection: Connection) -> None:
         os.abort()
     elif FAULT == "hangs":
         time.sleep(60.0)
+    elif FAULT == "slow":
+        time.sleep(2.0)
+        send(connection, {}, {"steps": np.zeros(1)})
     elif FAULT == "nan":
         send(connection, {}, {"steps": np.array([np.nan])})
     else:

@@ -1,5 +1,7 @@
 """SOFA's twin, with our own finite elements in its process's place: what is asked, and what is made of the answers."""
 
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -157,7 +159,7 @@ def test_chambers_push(tmp_path):
     [
         ("dies", "ended by signal 6: a component was not where it was thought to be"),
         ("nan", "SOFA's step is not finite"),
-        ("error", "SOFA: ValueError: no such thing"),
+        ("error", "SOFA 99.12.01: ValueError: no such thing"),
         ("hangs", "SOFA does not answer within 0.5 s"),
     ],
 )
@@ -171,7 +173,83 @@ def test_what_goes_wrong_is_told(fault, said, monkeypatch):
         twin.linearise(SIDEWAYS)
 
 
-def test_a_process_that_has_ended_is_started_again(monkeypatch):
+def failed(twin):
+    """What a step says, and how long it takes to say so [s]."""
+    begun = time.monotonic()
+    with pytest.raises(ConvergenceError) as error:
+        twin.linearise(SIDEWAYS)
+    return str(error.value), time.monotonic() - begun
+
+
+def until_it_answers(twin):
+    deadline = time.monotonic() + 100.0
+    while time.monotonic() < deadline:
+        try:
+            return twin.linearise(SIDEWAYS)
+        except ConvergenceError:
+            time.sleep(0.05)
+    pytest.fail("it does not start again")
+
+
+def test_a_process_that_has_ended_is_told_at_once_and_started_beside_who_asks(monkeypatch):
+    monkeypatch.setenv("FAULT", "dies")
+    _, twin, _ = sofa_tube()
+    assert twin.version == "99.12.01"
+    monkeypatch.setenv("FAULT", "")
+    twin.linearise(SIDEWAYS)
+    before = twin.linearise(SIDEWAYS)
+    launch, held = process.SofaProcess._launch, threading.Event()
+    monkeypatch.setattr(process.SofaProcess, "_launch", lambda self: held.wait(100.0) and launch(self))
+    assert "ended by signal 6: a component was not where" in failed(twin)[0]
+    for _ in range(3):
+        said, took = failed(twin)
+        assert "ended by signal 6" in said and "it is being started again" in said and took < 0.2
+    held.set()
+    assert np.allclose(until_it_answers(twin).free_step, before.free_step, atol=1e-12)  # it goes on where it was
+
+
+def test_one_that_cannot_be_started_again_is_tried_now_and_then(monkeypatch):
+    monkeypatch.setenv("FAULT", "dies")
+    _, twin, _ = sofa_tube()
+    twin.linearise(SIDEWAYS)
+    twin.linearise(SIDEWAYS)
+    monkeypatch.setenv("FAULT", "no_sofa")
+    failed(twin)
+    twin._process._starter.join()
+    assert "No module named 'Sofa'" in failed(twin)[0] and "it is started again in" in failed(twin)[0]
+    monkeypatch.setenv("FAULT", "")
+    monkeypatch.setattr(process, "AGAIN", 0.0)
+    until_it_answers(twin)
+
+
+def test_one_that_hangs_is_not_waited_for_twice(monkeypatch):
+    monkeypatch.setenv("FAULT", "hangs")
+    _, twin, _ = sofa_tube()
+    monkeypatch.setenv("FAULT", "")
+    twin.linearise(SIDEWAYS)
+    twin.linearise(SIDEWAYS)
+    monkeypatch.setattr(process, "ANSWERING", 0.5)
+    assert "does not answer within 0.5 s" in failed(twin)[0]
+    said, took = failed(twin)
+    assert "SOFA has not answered for 0.5 s: it is started again" in said and took < 0.4
+    until_it_answers(twin)
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_another_questions(monkeypatch):
+    monkeypatch.setenv("FAULT", "slow")
+    _, twin, _ = sofa_tube()
+    twin.linearise(SIDEWAYS)
+    twin.linearise(SIDEWAYS)
+    twin._process._took.extend([0.01] * process.FIRST)
+    assert "does not answer within 1 s" in failed(twin)[0]
+    said, took = failed(twin)
+    assert "SOFA does not answer, for 1" in said and took < 0.4
+    time.sleep(1.5)
+    twin._process._wait_for_the_last()
+    assert twin._process._asked is None
+
+
+def test_a_loop_holds_while_it_is_away_and_goes_on(monkeypatch):
     monkeypatch.setenv("FAULT", "dies")
     robot, twin, _ = sofa_tube()
     monkeypatch.setenv("FAULT", "")
@@ -179,16 +257,17 @@ def test_a_process_that_has_ended_is_started_again(monkeypatch):
     controller.enable(True)
     controller.update(SIDEWAYS)
     before = controller.update(SIDEWAYS)
-    held = controller.update(SIDEWAYS)  # it dies here, and the tick starts again from the undeformed body
+    held = controller.update(SIDEWAYS)
     assert held.holding and np.array_equal(held.coordinates, before.coordinates)
-    monkeypatch.setenv("FAULT", "no_sofa")
-    twin.close()
-    held = controller.update(SIDEWAYS)  # it cannot even be started
-    assert held.holding and np.array_equal(held.coordinates, before.coordinates)
-    monkeypatch.setenv("FAULT", "")
+    until_it_answers(twin)
     ticks = [controller.update(SIDEWAYS) for _ in range(60)]
     assert not ticks[-1].holding and ticks[-1].converged
     assert np.allclose(ticks[-1].coordinates, controller.update(SIDEWAYS).coordinates, atol=1e-6)
+    monkeypatch.setenv("FAULT", "no_sofa")
+    last = controller.update(SIDEWAYS)
+    twin.close()
+    held = controller.update(SIDEWAYS)  # it cannot even be started
+    assert held.holding and np.array_equal(held.coordinates, last.coordinates)
 
 
 def test_without_sofa_it_is_said_how_to_get_it(monkeypatch):

@@ -101,9 +101,10 @@ def in_world(course: Course, tips: np.ndarray, places: np.ndarray) -> np.ndarray
 
 
 def doubled_at(speeds: np.ndarray, errors: np.ndarray) -> float | None:
-    """The speed (between those, linearly) at which the error is twice that of the first; None where it never is."""
+    """The speed (between those, linearly) at which the error is twice that of the first; None where it never is, or
+    where there is none at first."""
     above = np.flatnonzero(errors >= 2.0 * errors[0])
-    if not len(above):
+    if not len(above) or errors[0] == 0.0:
         return None
     i = above[0]
     share = (2.0 * errors[0] - errors[i - 1]) / (errors[i] - errors[i - 1])

@@ -4,7 +4,8 @@ The paper's unheated chip loses 20° of yaw in 30 s. The emulated one has a gyro
 kelvin, seventeen times what its data sheet tells, and air that warms by 15 °C in these 30 s, as motors warm it. Its
 bias was calibrated at the temperature at which it rests, heated or not. After the accelerometer's calibration and a
 minute of rest it stays at rest, or swings as the paper's elbow does, in trials with other chips; each of them twice,
-with the heater controlled and without. Files: table.json, heating.png. No loop: a chip and a filter.
+with the heater controlled and without. Files: table.json, heating.png, heating.mcap (what the chips of the first trial
+said, a motion behind the other, heated and not, each with its minute of rest). No loop: a chip and a filter.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -17,8 +18,18 @@ from matplotlib.figure import Figure
 
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.parallel import compute_here
+from soft_twin.recording.simulated import SimulatedRecording
+from soft_twin.robots import load_robot
 from soft_twin.sensing.evaluation import heading_errors, inclination_errors
-from soft_twin.studies.imu_ablation import MOTIONS, RATE, WARM_UP, filter_orientation, make_motion, record
+from soft_twin.studies.imu_ablation import (
+    MOTIONS,
+    RATE,
+    WARM_UP,
+    Recorded,
+    filter_orientation,
+    make_motion,
+    record,
+)
 from soft_twin.studies.slender.shared import write_table
 
 matplotlib.use("Agg")
@@ -47,14 +58,16 @@ def run(folder: Path, data: Path) -> str:
     """Every trial of every motion, heated and not; `data` is not used."""
     cases = [(motion, heated, trial) for motion in MOTIONS for heated in (False, True) for trial in TRIALS]
     found = compute_here(partial(drift, DURATION), cases, "trials")
-    rows = [row for row, _ in found]
+    rows = [row for row, *_ in found]
     write_table(folder, {"rows": [asdict(row) for row in rows], "paper": PAPER, "loop": "none: a chip and a filter"})
-    draw(folder / "heating.png", found)
+    draw(folder / "heating.png", [(row, yaw) for row, yaw, _ in found])
+    record_chips(folder / "heating.mcap", [(row, said) for row, _, said in found if row.trial == TRIALS[0]])
     return table(rows)
 
 
-def drift(duration: float, case: tuple[str, bool, int]) -> tuple[Row, np.ndarray]:
-    """The row of a case (motion, heated, trial), and its yaw error over time (n,) [°], 0 at the start."""
+def drift(duration: float, case: tuple[str, bool, int]) -> tuple[Row, np.ndarray, Recorded]:
+    """The row of a case (motion, heated, trial), its yaw error over time (n,) [°], 0 at the start, and what the chip
+    said."""
     name, heated, trial = case
     parameters = EmulatedImuParameters()
     gyroscope = replace(parameters.gyroscope, bias_per_kelvin=SLOPE)
@@ -65,7 +78,20 @@ def drift(duration: float, case: tuple[str, bool, int]) -> tuple[Row, np.ndarray
     yaw = np.degrees(np.unwrap(heading_errors(orientation, motion.quaternion_wxyz[begin:])))
     tilt = np.degrees(inclination_errors(orientation, motion.quaternion_wxyz[begin:]))
     warmed = float(recorded.temperature[-1] - recorded.temperature[begin])
-    return Row(name, heated, trial, float(abs(yaw[-1] - yaw[0])), float(tilt.max()), warmed), yaw - yaw[0]
+    row = Row(name, heated, trial, float(abs(yaw[-1] - yaw[0])), float(tilt.max()), warmed)
+    return row, yaw - yaw[0], recorded
+
+
+def record_chips(path: Path, found: list[tuple[Row, Recorded]]) -> None:
+    """What chips said, one trial behind the other, each a phase."""
+    begin = 0.0
+    with SimulatedRecording(path, load_robot("slender")) as recording:
+        for row, said in found:
+            recording.text("run/phase", begin, f"{row.motion}, {'heated' if row.heated else 'not heated'}")
+            for i, (rates, force, warmth) in enumerate(zip(*vars(said).values(), strict=True)):
+                recording.imu("imu/data_raw", begin + i / RATE, rates, force)
+                recording.temperature("imu/temperature", begin + i / RATE, warmth)
+            begin += len(said.temperature) / RATE
 
 
 def table(rows: list[Row]) -> str:

@@ -29,6 +29,7 @@ PERIOD, SAMPLE = 0.02, 0.01  # [s] of the loop, of the chip
 SETTLED = 30.0  # [s] for heater and filter
 AMBIENT = 25.0  # [°C]
 TRACKER_NOISE = 2e-4  # [m], standard deviation
+LEVEL = 5e-5  # [m] a tip that creeps to rest is as far away as ever within this
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,13 @@ def delay(leader: np.ndarray, follower: np.ndarray, period: float, longest: floa
         return best * period
     left, middle, right = misses[best - 1 : best + 2]
     return (best + 0.5 * (left - right) / (left - 2.0 * middle + right)) * period
+
+
+def peak(times: np.ndarray, tips: np.ndarray, target: np.ndarray) -> float:
+    """When a tip (t, 3) begins to come back to its target (3,) [s]: the last moment at which it is as far away as ever,
+    within LEVEL."""
+    away = np.linalg.norm(tips - target, axis=1)
+    return float(times[np.flatnonzero(away >= away.max() - LEVEL)[-1]])
 
 
 def down_in_base(attitude_wxyz: np.ndarray) -> np.ndarray:

@@ -18,7 +18,8 @@ from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, delay, shadow
+from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, delay, down_in_base, peak, shadow
+from soft_twin.studies.slender.reachable import nearest
 from soft_twin.studies.slender.shared import Motion, write_table
 
 matplotlib.use("Agg")
@@ -63,6 +64,9 @@ class Row:
         settled_s: from the start of compensation, RAMP included, until the robot's tip stays within a millimetre of
             where it ends.
         delay_s: of the winches behind the commands.
+        peak_s: of the robot's tip behind that of the controller's twin, from where they sag furthest to where they come
+            back (the paper's delay from virtual to real peak).
+        possible_mm: how near the robot's tip could come with any tensions that only pull, see `reachable`.
     """
 
     pose: str
@@ -76,6 +80,8 @@ class Row:
     apart_mm: float
     settled_s: float
     delay_s: float
+    peak_s: float
+    possible_mm: float
 
 
 def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[Pose, bool]) -> tuple[Course, Motion]:
@@ -112,14 +118,22 @@ def stand_all(
     return compute_here(work, [(pose, sensed) for sensed in (False, True) for pose in poses], "poses")
 
 
-def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion, sensed: Course) -> Row:
-    """A row of the table; `sensed`: the course where a tip sensor is followed."""
+def nearest_possible(real: str, target: tuple[float, float, float], pose: Pose) -> float:
+    """How near the tip of a robot, by its description's path, could come in a pose [m]."""
+    return nearest(load_robot(real), down_in_base(np.roll(pose.attitude.as_quat(), 1)), np.array(target))
+
+
+def row(
+    pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion, sensed: Course, possible: float
+) -> Row:
+    """A row of the table; `sensed`: the course where a tip sensor is followed; `possible`: how near the robot's tip
+    could come [m]."""
     end, goal = course.times[-1], np.array(target)
     last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
     miss = (last.tips - goal).mean(axis=0)
-    held = course.after(SAGGING)
+    held, turning = course.after(SAGGING), course.after(SAGGING - LAST)
     away = np.linalg.norm(held.tips - last.tips.mean(axis=0), axis=1) > 1e-3
-    settled = held.times[np.flatnonzero(away)[-1] + 1] - SAGGING if away.any() else 0.0
+    settled = held.times[min(np.flatnonzero(away)[-1] + 1, len(away) - 1)] - SAGGING if away.any() else 0.0
     return Row(
         pose=str(pose),
         correlation=correlation(course.tips, virtual.tips),
@@ -132,6 +146,8 @@ def row(pose: Pose, target: tuple[float, float, float], course: Course, virtual:
         apart_mm=1e3 * float(np.linalg.norm((last.tips - last.twin_tips).mean(axis=0))),
         settled_s=float(settled),
         delay_s=delay(held.asked, held.wound, PERIOD, LONGEST_DELAY),
+        peak_s=peak(turning.times, turning.tips, goal) - peak(turning.times, turning.twin_tips, goal),
+        possible_mm=1e3 * possible,
     )
 
 
@@ -139,13 +155,14 @@ def table(rows: list[Row]) -> str:
     """One line a pose."""
     lines = [
         f"{'base':26} {'r':>8} {'r, static':>9} {'sag [mm]':>8} {'error [mm]':>10} {'lateral':>7} "
-        f"{'sensed':>6} {'reachable':>9} {'apart':>6} {'settled [s]':>11} {'delay [s]':>9}"
+        f"{'sensed':>6} {'expected':>8} {'possible':>8} {'apart':>6} {'settled [s]':>11} {'winches [s]':>11} "
+        f"{'peaks [s]':>9}"
     ]
     lines += [
         f"{each.pose:26} {each.correlation:8.5f} {each.correlation_static:9.4f} {each.sag_mm:8.2f} "
         f"{each.error_mm:10.2f} {each.lateral_mm:7.2f} "
-        f"{each.sensed_mm:6.2f} {each.twin_error_mm:9.2f} {each.apart_mm:6.2f} {each.settled_s:11.2f} "
-        f"{each.delay_s:9.3f}"
+        f"{each.sensed_mm:6.2f} {each.twin_error_mm:8.2f} {each.possible_mm:8.2f} {each.apart_mm:6.2f} "
+        f"{each.settled_s:11.2f} {each.delay_s:11.3f} {each.peak_s:9.2f}"
         for each in rows
     ]
     return "\n".join(lines)
@@ -154,16 +171,21 @@ def table(rows: list[Row]) -> str:
 def report(
     folder: Path,
     name: str,
+    real: CableTube,
     twin: CableTube,
-    target: tuple[float, float, float],
     poses: list[Pose],
-    found: list[tuple[Course, Motion]],
     numbers: dict[str, Any],
 ) -> str:
-    """Table, table.json, picture and recording of an experiment; `found` by `stand_all`; `numbers`: the paper's and
-    the reach."""
+    """Stand straight in all poses, each in parallel, without a tip sensor and with one: the table; table.json, picture
+    and recording of the experiment. `numbers`: the paper's and the reach."""
+    target = twin.target_tip
+    found = stand_all(real, twin, target, poses)
+    possible = compute_here(partial(nearest_possible, str(real.path), target), poses, "bounds")
     found, sensed = found[: len(poses)], found[len(poses) :]
-    rows = [row(pose, target, *each, other) for pose, each, (other, _) in zip(poses, found, sensed, strict=True)]
+    rows = [
+        row(pose, target, *each, other, bound)
+        for pose, each, (other, _), bound in zip(poses, found, sensed, possible, strict=True)
+    ]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP, **numbers})
     draw(folder / f"{name}.png", target, poses, found)
     record(folder / f"{name}.mcap", twin, {str(pose): each for pose, each in zip(poses, found, strict=True)})

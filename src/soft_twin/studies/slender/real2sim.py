@@ -50,8 +50,8 @@ class Row:
         inclination: of the base's axis to the ground [°].
         winches: "held" at home, or "let out".
         axial_mm, tip_mm, tilt_deg: largest differences of twin and robot over time: along the base's axis, of the tip's
-            place, and of its tilt.
-        rest_mm, rest_deg: of the tip's place and its tilt at the end.
+            place, and the angle between their tips' axes.
+        rest_mm, rest_deg: of the tip's place and axis at the end.
         real_mm, twin_mm, beam_mm: how far the tip is down at the end, along gravity; by beam theory.
         less_than_beam: 1 − |twin − real|/|beam − real|; None where the beam is right as well.
     """
@@ -105,7 +105,7 @@ def compare(twin: CableTube, inclination: float, winches: str, real: Motion, our
     """A row of the table."""
     gravity = gravity_at(inclination)
     apart = np.linalg.norm(ours.tips - real.tips, axis=1)
-    tilts = np.abs(ours.tilts - real.tilts)
+    tilts = angles_deg(ours.axes, real.axes)
     down = gravity / np.linalg.norm(gravity)
     drops = [float(down @ (motion.tips[-1] - motion.tips[0])) for motion in (real, ours)]
     beam = float(down @ beam_deflection(twin, gravity))
@@ -123,6 +123,12 @@ def compare(twin: CableTube, inclination: float, winches: str, real: Motion, our
         beam_mm=1e3 * beam,
         less_than_beam=1.0 - errors[0] / errors[1] if errors[1] > SMALL else None,
     )
+
+
+def angles_deg(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(t,) between axes (t, 3), whichever way they lean [°]."""
+    across = np.linalg.norm(np.cross(one, other), axis=1)
+    return np.degrees(np.arctan2(across, (one * other).sum(axis=1)))
 
 
 def beam_deflection(robot: CableTube, gravity: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ Turns: from upright to horizontal and back, a second between, by quintics of gro
 and back at 45° to the ground, at growing peak speed. The error is the largest distance of the tip from its target from
 the start to a second after the end; "doubled" is against the slowest, interpolated. Each as measured (`as now`), with
 gravity turned on by the gyroscope's rates (`looking ahead`), travels with the base's acceleration in it (`effective`).
+The fast turns once more by a robot that is damped as little as the description says, and its twin.
 Files: table.json, speed.mcap (the fastest turn of each way), speed.png.
 """
 
@@ -20,13 +21,23 @@ from soft_twin.emulation.base_motion import BaseMotion, InclinationProfile
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
 from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, Way, carry, doubled_at, errors_mm
+from soft_twin.studies.slender.loop import Course
 from soft_twin.studies.slender.poses import Pose, record
-from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
+from soft_twin.studies.slender.shared import (
+    Motion,
+    emulated_robot,
+    tuned_twin,
+    tuned_values,
+    variant,
+    write_table,
+)
 
 matplotlib.use("Agg")
 
 TURNS = (30.0, 60.0, 120.0, 240.0, 480.0)  # [°/s] at their fastest
 TRAVELS = (0.1, 0.3, 0.6, 1.2)  # [m/s] likewise
+FAST = (120.0, 480.0)  # [°/s] of turns that are done with little damping as well
+LITTLE = "turn, little damping"
 DISTANCE, PAUSE, AFTER = 0.3, 1.0, 1.0  # [m], [s], [s]
 NOW, AHEAD = Way("as now"), Way("looking ahead", lead=LEAD)
 EFFECTIVE = Way("effective", lead=LEAD, smoothing=SMOOTHING)
@@ -37,7 +48,8 @@ PEAK_OF_QUINTIC, PEAK_OF_CUBIC = 1.875, 1.5  # largest rate over the mean
 
 @dataclass(frozen=True)
 class Row:
-    """A run: "turn" at °/s or "travel" at m/s, how it was controlled, and the tip's largest and rms error [mm]."""
+    """A run: "turn" at °/s, with LITTLE damping as well, or "travel" at m/s, how it was controlled, and the tip's
+    largest and rms error [mm]."""
 
     kind: str
     speed: float
@@ -49,16 +61,20 @@ class Row:
 def run(folder: Path, data: Path) -> str:
     """Turn and travel, faster and faster; `data` is not used."""
     real = emulated_robot(folder)
-    twin, _ = tuned_twin(folder, real)
+    twin, found = tuned_twin(folder, real)
+    moved = {key: value for key, value in tuned_values(found).items() if key != "body.damping"}
+    little = variant(folder, "slender_real_little_damped", {}), variant(folder, "slender_little_damped", moved)
+    pairs = {kind: (str(real.path), str(twin.path)) for kind in ("turn", "travel")}
+    pairs[LITTLE] = tuple(str(each.path) for each in little)
     cases = [("turn", speed, way) for speed in TURNS for way in (NOW, AHEAD)]
     cases += [("travel", speed, way) for speed in TRAVELS for way in (NOW, EFFECTIVE)]
-    work = partial(move, str(real.path), str(twin.path))
-    courses = compute_here(work, cases, "runs")
+    cases += [(LITTLE, speed, way) for speed in FAST for way in (NOW, AHEAD)]
+    courses = compute_here(partial(move, pairs), cases, "runs")
     rows = []
     for (kind, speed, way), course in zip(cases, courses, strict=True):
         errors = errors_mm(course, STRAIGHT)
         rows.append(Row(kind, speed, way.name, float(errors.max()), float(np.sqrt((errors**2).mean()))))
-    limits = doubling(rows)
+    limits = doubling([row for row in rows if row.kind != LITTLE])
     numbers = {"doubled at": limits, "paper": PAPER, "reach": REACH, "loop": LOOP}
     write_table(folder, {"rows": [asdict(row) for row in rows], **numbers})
     fastest = {f"{way.name}, {speed:g} °/s": (course, Motion(course.times, course.tips, course.axes))
@@ -69,10 +85,10 @@ def run(folder: Path, data: Path) -> str:
     return table(rows, limits)
 
 
-def move(real: str, twin: str, case: tuple[str, float, Way]):
-    """The course of a case (kind, speed, way) of robots by their descriptions' paths."""
+def move(pairs: dict[str, tuple[str, str]], case: tuple[str, float, Way]) -> Course:
+    """The course of a case (kind, speed, way) of robot and twin, by their descriptions' paths, of its kind."""
     kind, speed, way = case
-    return carry(real, twin, STRAIGHT, way, (turn if kind == "turn" else travel)(speed), AFTER).after(0.0)
+    return carry(*pairs[kind], STRAIGHT, way, (travel if kind == "travel" else turn)(speed), AFTER).after(0.0)
 
 
 def turn(peak: float) -> BaseMotion:
@@ -104,10 +120,10 @@ def doubling(rows: list[Row]) -> dict[str, float | None]:
 
 def table(rows: list[Row], limits: dict[str, float | None]) -> str:
     """Each run, and where errors have doubled."""
-    lines = [f"{'base':8} {'peak':>9} {'controlled':16} {'largest error [mm]':>18} {'rms [mm]':>9}"]
+    lines = [f"{'base':20} {'peak':>9} {'controlled':16} {'largest error [mm]':>18} {'rms [mm]':>9}"]
     for row in rows:
-        unit = "°/s" if row.kind == "turn" else "m/s"
-        lines.append(f"{row.kind:8} {row.speed:5.4g} {unit} {row.way:16} {row.largest_mm:18.2f} {row.rms_mm:9.2f}")
+        unit = "m/s" if row.kind == "travel" else "°/s"
+        lines.append(f"{row.kind:20} {row.speed:5.4g} {unit} {row.way:16} {row.largest_mm:18.2f} {row.rms_mm:9.2f}")
     for name, limit in limits.items():
         lines.append(f"{name}: error doubled at " + ("none of these speeds" if limit is None else f"{limit:.3g}"))
     return "\n".join([*lines, f"paper: {PAPER['turn']}; reach: {REACH['turn_deg_s']:g} °/s", f"loop: {LOOP}"])

@@ -49,8 +49,8 @@ def run(folder: Path, data: Path) -> str:
     record_release(path, twin, recorded, gravity_at(0.0))
     seen = read_release(path, twin.name)
     grid = search_grid(twin.path, seen, Workers(0), folder / "trials", terminal_progress)
+    found = tune(twin.path, seen, say=terminal_progress, store=folder / "simulations")
     terminal_progress("")
-    found = tune(twin.path, seen)
     draw(folder / "tune.png", twin.path, seen, grid, found)
     truth = _truth(real)
     rows = {

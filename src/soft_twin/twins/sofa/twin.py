@@ -81,6 +81,11 @@ class SofaTwin(MeshTwin):
         """SOFA solves for its actuators itself."""
         return self._process.has_inverse
 
+    @property
+    def version(self) -> str:
+        """SOFA's; "" where it does not say."""
+        return self._process.version
+
     def close(self) -> None:
         """End SOFA's process; it starts again when it is asked."""
         self._process.stop()

@@ -11,6 +11,7 @@ A message is JSON and then the bytes of the arrays that it names.
 
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -262,6 +263,16 @@ def load(plugins: Sequence[str]) -> None:
             raise ImportError(f"SOFA has no plugin {plugin}")
 
 
+def version() -> str:
+    """Of SOFA, as its libraries that are loaded are named, such as "25.06.00"; "" where they do not say it."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
+            found = re.search(r"libSofa\.Core\.so\.(\d+(?:\.\d+)+)", stream.read())
+    except OSError:  # no such system
+        return ""
+    return found.group(1) if found else ""
+
+
 class Worker:
     """Answers messages until the other side is gone."""
 
@@ -294,7 +305,7 @@ class Worker:
             inverse = False
         self._given = values, arrays
         self._scenes = {False: Scene(values, arrays, False)}
-        return {"inverse": inverse}, {}
+        return {"inverse": inverse, "version": version()}, {}
 
     def _step(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
         """A Newton step for each set of efforts (s, a)."""
