@@ -1,8 +1,9 @@
 """Target orientation of a plate in, cable displacements out: by a model, and by what the IMUs of base and plate see.
 
 Publishes cables/command while compensating, with the stamp of the gravity sample behind it; with each tick
-solver/status, twin/tip, and payload [kg] where it is known; shape and body at most at `picture_rate`, the robot's links
-on /tf at most at `transform_rate`. The model that steers is set by the parameter `model`, also while the node runs.
+solver/status, twin/tip, payload [kg], NaN where it is not known yet, and payload/deviation; shape and body at most at
+`picture_rate`, the robot's links on /tf at most at `transform_rate`. The model that steers is set by the parameter
+`model`, also while the node runs.
 The service `align`, called while cables that are homed hold the plate straight, finds by how much the two IMUs are
 turned against each other, and corrects them from then on; the parameter `alignment` names the file that keeps it.
 Without the base's or the plate's gravity the loop is open, and the diagnostics say so; without both the node is silent,
@@ -300,6 +301,7 @@ class PoseToCables(ManagedNode):
         self._tips = self.offer(PoseStamped, "twin/tip")
         self._statuses = self.offer(SolverStatus, "solver/status")
         self._payloads = self.offer(Float64, "payload")
+        self._deviations = self.offer(Float64, "payload/deviation")
         self._shapes = self.offer(Shape, "shape")
         self._bodies = self.offer(Marker, "body")
         self.offer_waiting(SetTarget, "set_target", self._set_target)
@@ -325,6 +327,7 @@ class PoseToCables(ManagedNode):
             self._statuses.publish(self._status(stamp, held))
             if held.payload is not None:
                 self._payloads.publish(Float64(data=held.payload.mass))
+                self._deviations.publish(Float64(data=held.payload.deviation))
         frame = twin.frames["tip"]
         self._tips.publish(pose_message(stamp, self.base_frame, frame.position(twin), frame.rotation(twin)))
         self._frames.send(stamp, twin.points, twin.coordinates())
@@ -417,7 +420,7 @@ class PoseToCables(ManagedNode):
         try:
             asked, given = self._asked(request), to_array(request.gravity)
             gravity = given if np.any(given) else self._holder.gravity
-            name, payload = self._wanted, 0.0 if self._holder.payload is None else self._holder.payload.mass
+            name, payload = self._wanted, 0.0 if self._holder.payload is None else self._holder.payload.borne
             found = await self._background.run(lambda: self._answer(name, gravity, payload, asked))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)

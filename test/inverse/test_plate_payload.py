@@ -16,6 +16,14 @@ TILTED = 9.81 * np.array([np.sin(1.0), 0.0, -np.cos(1.0)])
 PERIOD = 0.2  # [s]
 BENT, STRAIGHT = (DOWN, (0.4, 0.3)), (TILTED, (0.0, 0.0))
 STANDS = [("bent", *BENT, 0.0), ("bent", *BENT, 0.1), ("bent", *BENT, 1.0), ("straight", *STRAIGHT, 0.5)]
+HANGING = -DOWN
+HUNG = [
+    ("straight", (0.0, 0.0), 0.0),
+    ("first", (0.35, -0.26), 0.0),
+    ("second", (-0.34, 0.17), 0.0),
+    ("third", (0.0, 0.38), 0.5),
+]
+ASKEW = np.radians([0.12, -0.1])  # of the IMUs
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +36,7 @@ def stands(robot):
     """Bend and tensions of emulated necks at rest with each payload: bent with an upright base, straight with a tilted
     one."""
     chord, found = robot.build_twin("pcc_chord"), {}
-    for name, gravity, pose, payload in STANDS:
+    for name, gravity, pose, payload in [*STANDS, *((name, HANGING, pose, payload) for name, pose, payload in HUNG)]:
         model = robot.build_emulated_model()
         model.body.attach_mass("tip", payload)
         neck = FemTwin(model, 0.1, robot.build_frames(model.body))
@@ -65,7 +73,7 @@ def test_a_payload_is_known_within_a_tenth_or_20_grams(observer, stands, pose, p
     known = watched(observer, stands[pose, payload], 3.0)
     assert known.steady
     assert known.mass == pytest.approx(payload, rel=0.1, abs=0.02)
-    assert known.deviation < 0.05
+    assert known.deviation < 0.08
 
 
 def test_a_payload_that_falls_off_is_missed_within_a_second(observer, stands):
@@ -107,7 +115,7 @@ def test_a_tare_forgets_the_payload_alone(observer, stands):
     moving = observer.update(gravity, Sight(sight.bend + [0.05, 0.0], None, 0.0), tensions, PERIOD)
     assert not moving.steady
     assert (known.mass, moving.mass) == (pytest.approx(1.0, rel=0.1), 0.0)
-    assert moving.deviation == observer.parameters.largest
+    assert moving.deviation == observer.parameters.tare_deviation, "somebody has said so"
     assert (moving.stiffness, moving.friction) == (known.stiffness, known.friction)
     assert watched(observer, stands["bent", 0.0], 2.0).stiffness == pytest.approx(known.stiffness, abs=0.01)
 
@@ -126,3 +134,52 @@ def test_what_is_no_measurement_is_refused(observer, stands):
     for wrong in ((np.full(3, np.nan), sight, tensions), (gravity, sight, tensions[:2])):
         with pytest.raises(InputError):
             observer.update(*wrong, PERIOD)
+
+
+def wrong_by(stand, askew):
+    gravity, sight, tensions = stand
+    return gravity, Sight(sight.bend + askew, None, 0.0), tensions
+
+
+def test_before_anything_told_it_from_the_bodys_stiffness_a_payload_is_not_known(robot, stands):
+    observer = PayloadObserver(robot.build_twin("fem"))
+    for name in (("bent", 0.0), ("bent", 1.0)):
+        known = watched(observer, stands[name], 3.0)
+        assert known.steady and np.isnan(known.mass) and known.borne == 0.0
+        assert known.deviation > 0.4
+    observer.tare()
+    assert watched(observer, stands["bent", 0.0], 3.0).mass < 0.02
+
+
+def test_below_a_base_that_hangs_it_is_found_though_imus_err(robot, stands):
+    """What is not known yet, and would be beyond its bounds, does not mislead what is known with it."""
+    observer = PayloadObserver(robot.build_twin("fem"))
+    watched(observer, wrong_by(stands["straight", 0.0], ASKEW), 3.0)
+    for name in ("first", "second"):
+        before = watched(observer, wrong_by(stands[name, 0.0], ASKEW), 3.0)
+        observer.tare()
+        known = watched(observer, wrong_by(stands[name, 0.0], ASKEW), 3.0)
+        assert known.mass < 0.05, before
+        assert known.stiffness == pytest.approx(0.88, abs=0.02)
+    found = watched(observer, wrong_by(stands["third", 0.5], ASKEW), 4.0)
+    assert found.mass == pytest.approx(0.5, abs=0.1)
+    assert abs(found.mass - 0.5) < 2.5 * found.deviation
+
+
+def test_a_pose_that_is_looked_at_for_long_says_no_more_than_its_error_allows(observer, stands):
+    """An error of the IMUs does not average out: the deviation stays above what it is worth."""
+    gravity, sight, tensions = stands["bent", 0.1]
+    known = watched(observer, (gravity, sight, tensions), 30.0)
+    worth = observer.parameters.tilt_noise / np.radians(3.0)  # [kg]: a kilogram tilts it so
+    assert known.deviation > 0.4 * worth
+
+
+def test_what_goes_beyond_its_bounds_takes_along_what_it_is_correlated_with(robot):
+    """Of a Gaussian with s and m along a ridge the likeliest state with m >= 0 is on the ridge, too."""
+    observer = PayloadObserver(robot.build_twin("fem"))
+    ridge, across = np.array([0.1, 1.0, 0.0]), np.array([1e-3, 1e-3, 0.05])
+    observer._covariance = np.outer(ridge, ridge) + np.diag(across**2)
+    observer._state = np.array([0.9, 0.2, 0.05])
+    observer._measure(np.array([[0.0, 1.0, 0.0]]), np.array([-0.5]), np.array([[1.0]]))
+    assert observer._state[1] == 0.0
+    assert observer._state[0] == pytest.approx(0.88, abs=0.001)

@@ -99,7 +99,7 @@ class PlateHolder:
             ConvergenceError: the model broke down.
         """
         model = self.scout() if model is None else model
-        model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
+        model.bear(self.gravity, 0.0 if self.payload is None else self.payload.borne)
         nearest = model.nearest(pitch, roll)
         if not self.goes_to_nearest and apart(nearest, (pitch, roll)) > REACHED:
             raise InputError(out_of_reach((pitch, roll), nearest))
@@ -116,7 +116,7 @@ class PlateHolder:
         wrong = wrong or self._away(finite(measured.displacements))
         self._slide(measured)
         self._observe(sight, finite(measured.tensions), dt)
-        self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.mass)
+        self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.borne)
         closed = self.closed and not wrong
         before = self.controller.command
         tick = self.controller.update(sight if closed else None, dt, finite(measured.tensions))

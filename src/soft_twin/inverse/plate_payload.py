@@ -41,11 +41,13 @@ class PayloadParameters:
     """Of the filter.
 
     Attributes:
-        tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad].
+        tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad], and
+        tilt_memory: for how long that stays the same [s]: a pose that is looked at twice says little more.
         stiffness_spread: standard deviation of s before anything is known.
         friction_spread: likewise of μ.
         change: random walk of the payload [kg/√s].
         largest: payload that may be on the plate [kg].
+        known: largest deviation at which the payload is told [kg].
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
         tare_time: of learning for which a tare holds [s].
@@ -53,10 +55,12 @@ class PayloadParameters:
     """
 
     tilt_noise: float = 0.002
+    tilt_memory: float = 5.0
     stiffness_spread: float = 0.15
     friction_spread: float = 0.05
     change: float = 0.05
     largest: float = 2.0
+    known: float = 0.3
     jump: float = 5.0
     steady_rate: float = 0.05
     tare_time: float = 2.0
@@ -68,7 +72,7 @@ class Payload:
     """What is known of the payload.
 
     Attributes:
-        mass: [kg], 0 or more.
+        mass: [kg], 0 or more; NaN: not known, nothing has told it from the body's stiffness yet.
         deviation: its standard deviation [kg].
         stiffness: s, of the body relative to its model.
         steady: whether this update learnt anything; else the plate turned, or the twin had to follow it first.
@@ -80,6 +84,11 @@ class Payload:
     stiffness: float
     steady: bool
     friction: float = 0.0
+
+    @property
+    def borne(self) -> float:
+        """What a model is told [kg]: nothing where it is not known."""
+        return 0.0 if np.isnan(self.mass) else self.mass
 
 
 class PayloadObserver:
@@ -140,9 +149,10 @@ class PayloadObserver:
             self._taring -= since
             self._measure(np.array([[0.0, 1.0, 0.0]]), -self._state[1:2], np.array([[p.tare_deviation**2]]))
         if steady:
-            self._learn(sight, *self._predict(gravity, tensions))
+            self._learn(sight, *self._predict(gravity, tensions), since)
         stiffness, mass, friction = self._state.tolist()
-        return Payload(mass, float(np.sqrt(self._covariance[1, 1])), stiffness, steady, friction)
+        deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
+        return Payload(mass if deviation <= p.known else float("nan"), deviation, stiffness, steady, friction)
 
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
@@ -187,15 +197,15 @@ class PayloadObserver:
         turn = frame.turn(twin, step.free_step + step.step_per_effort @ tensions)
         return np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis))))
 
-    def _learn(self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray) -> None:
-        """The filter's measurement, of what is seen of the bend."""
+    def _learn(self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray, since: float) -> None:
+        """The filter's measurement, of what is seen of the bend, `since` [s] the last one."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         innovation, h = shown @ (sight.bend - predicted), shown @ slopes
         p, noise = self.parameters, self.parameters.tilt_noise**2 * shown @ sight.spread @ shown.T
         spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
         if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
             self._lighten(self._state[1])
-        self._measure(h, innovation, noise)
+        self._measure(h, innovation, noise * max(1.0, p.tilt_memory / since))
 
     def _lighten(self, mass: float) -> None:
         """Nothing is known of the payload any more: it may be this one, or any."""
@@ -206,7 +216,18 @@ class PayloadObserver:
         """A measurement (k,) that the state moves by h (k, 3), with noise of this covariance (k, k)."""
         spread = h @ self._covariance @ h.T + noise
         gain = np.linalg.solve(spread, h @ self._covariance).T
-        self._state = np.clip(
-            self._state + gain @ innovation, LEAST, (MOST_STIFFNESS, self.parameters.largest, MOST_FRICTION)
-        )
+        self._state = self._state + gain @ innovation
         self._covariance = (np.eye(3) - gain @ h) @ self._covariance
+        self._keep_within()
+
+    def _keep_within(self) -> None:
+        """What is estimated beyond its bounds is set to them, and takes with it what it is correlated with: of all
+        states within them the likeliest is near."""
+        bounds = np.array([LEAST, (MOST_STIFFNESS, self.parameters.largest, MOST_FRICTION)])
+        for _ in range(len(self._state)):
+            beyond = self._state - np.clip(self._state, *bounds)
+            worst = int(np.argmax(np.abs(beyond) / np.sqrt(np.diag(self._covariance))))
+            if beyond[worst] == 0.0:
+                return
+            self._state = self._state - beyond[worst] / self._covariance[worst, worst] * self._covariance[:, worst]
+        self._state = np.clip(self._state, *bounds)

@@ -95,7 +95,7 @@ def straight_rest(plate: FemPlate, measured: Measured, payload: Payload | None) 
     """
     if measured.tensions.max() < PULLING:
         raise InputError("no cable pulls: the plate is held by cables that are homed and enabled")
-    mass, doubt = (0.0, MOST_PAYLOAD) if payload is None else (payload.mass, min(payload.deviation, MOST_PAYLOAD))
+    mass, doubt = (0.0, MOST_PAYLOAD) if payload is None else (payload.borne, min(payload.deviation, MOST_PAYLOAD))
     bend, heavier = (_bend(plate, measured, borne) for borne in (mass, mass + doubt))
     if np.hypot(*bend) > STRAIGHT:
         raise InputError(
