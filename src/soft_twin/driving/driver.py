@@ -74,7 +74,7 @@ class ActuatorDriver(ABC, Generic[C]):
     def command(self, positions) -> str:
         """Ask for positions (n,), displacements [m] or pressures [Pa], limited by the control; why it is refused."""
         with self._lock:
-            refused = self._control.command(positions)
+            refused = self._control.command(positions, self._clock.monotonic() - self._last_tick)
         if self.prompt:
             self._wake.set()
         return refused

@@ -96,14 +96,19 @@ class CommandLimiter:
         self.counters[self._quantity.one] += int((clipped != values).any())
         return clipped
 
-    def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
-        """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+    def advance(
+        self, target: np.ndarray, rate: float, acceleration: float, dt: float, later: float | None = None
+    ) -> None:
+        """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
+
+        The next steps will take `later` seconds each [s], if not as long as this one.
+        """
         if dt <= 0.0:  # two looks at once
             return
-        target = self._within(target)
+        target, later = self._within(target), later or dt
         distance = target - self.positions
-        step = acceleration * dt
-        wanted = np.sign(distance) * step * _steps_to_brake(np.abs(distance) / (step * dt))
+        step, brake = acceleration * dt, acceleration * later
+        wanted = np.sign(distance) * brake * _steps_to_brake(np.abs(distance) / (brake * later), dt / later)
         limited = wanted.clip(-rate, rate)
         change = (limited - self.rates).clip(-step, step)
         self.counters["rate"] += int((limited != wanted).any())
@@ -119,13 +124,15 @@ class CommandLimiter:
         return positions.clip(np.minimum(low, self.positions), np.maximum(high, self.positions))
 
 
-def _steps_to_brake(distances: np.ndarray) -> np.ndarray:
-    """The highest rates from which braking, by 1 in each step, still stops at these distances >= 0.
+def _steps_to_brake(distances: np.ndarray, first: float) -> np.ndarray:
+    """The highest rates from which braking, by 1 in each step of 1, still stops at these distances >= 0.
 
-    From the rate k + f, 0 <= f < 1, the way is (k + f) + (k - 1 + f) + ... + f = (k + 1) (k / 2 + f).
+    The first step, which is not braked, takes `first`. From the rate x = k + f, 0 <= f < 1, the way is x first +
+    (k - 1 + f) + (k - 2 + f) + ... + f = x (first + k) - k (k + 1) / 2.
     """
-    whole = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * distances) - 1.0))
-    return 0.5 * whole + distances / (whole + 1.0)
+    late = first - 0.5
+    whole = np.floor(np.sqrt(late**2 + 2.0 * distances) - late)
+    return (distances + 0.5 * whole * (whole + 1.0)) / (first + whole)
 
 
 def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:
