@@ -246,11 +246,15 @@ class CableControl(ActuatorControl):
 
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
-        if self.enabled and self._probe is not None:
-            return self._probe_currents(dt)
         if not self.enabled:
             self._told = np.zeros(len(self._names))
             return self._told
+        if not self._readings.timed:  # a rotor that turns now may do so unseen
+            self._interrupt(np.ones(len(self._names), dtype=bool))
+            self._told = np.zeros(len(self._names))
+            return self._told
+        if self._probe is not None:
+            return self._probe_currents(dt)
         powerless = self._watch_delivery(dt)
         stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
         if stale.any():
