@@ -266,7 +266,7 @@ class CableControl(ActuatorControl):
         if self.condition is State.HOMING:
             self._find_taut(dt)
         rate = self._rate_share() * self._limits.rate
-        self._limiter.advance(self._between(), rate, self._limits.acceleration, dt, self._period)
+        self._limiter.advance(self._between(), rate, self._limits.acceleration, dt)
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
         readings = self._readings

@@ -82,7 +82,7 @@ class ActuatorControl(ABC):
         self._faults.pop("command", None)
         self._counters["commands"] += 1
         if self.condition is State.ACTIVE:
-            since_tick = min(since_tick, MOST_SINCE_TICK)
+            since_tick = min(max(since_tick, 0.0), MOST_SINCE_TICK)
             self._command_age += since_tick
             self._head_for(self._limiter.clip(positions))
             self._command_age = -since_tick  # which the next update counts

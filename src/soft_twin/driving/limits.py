@@ -96,19 +96,19 @@ class CommandLimiter:
         self.counters[self._quantity.one] += int((clipped != values).any())
         return clipped
 
-    def advance(
-        self, target: np.ndarray, rate: float, acceleration: float, dt: float, later: float | None = None
-    ) -> None:
+    def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
 
-        The next steps will take `later` seconds each [s], if not as long as this one.
+        From a rate v the motion goes on by v dt, and then needs v² / (2 a) to come to rest, in steps of any length:
+        both together are no more than the distance. So a target that moves evenly is followed evenly, v² / (2 a)
+        behind, whenever steps come.
         """
         if dt <= 0.0:  # two looks at once
             return
-        target, later = self._within(target), later or dt
+        target = self._within(target)
         distance = target - self.positions
-        step, brake = acceleration * dt, acceleration * later
-        wanted = np.sign(distance) * brake * _steps_to_brake(np.abs(distance) / (brake * later), dt / later)
+        step = acceleration * dt
+        wanted = 2.0 * acceleration * distance / (step + np.sqrt(step**2 + 2.0 * acceleration * np.abs(distance)))
         limited = wanted.clip(-rate, rate)
         change = (limited - self.rates).clip(-step, step)
         self.counters["rate"] += int((limited != wanted).any())
@@ -122,17 +122,6 @@ class CommandLimiter:
         """The positions (n,), but none beyond the allowed range unless it was beyond already."""
         low, high = self._allowed
         return positions.clip(np.minimum(low, self.positions), np.maximum(high, self.positions))
-
-
-def _steps_to_brake(distances: np.ndarray, first: float) -> np.ndarray:
-    """The highest rates from which braking, by 1 in each step of 1, still stops at these distances >= 0.
-
-    The first step, which is not braked, takes `first`. From the rate x = k + f, 0 <= f < 1, the way is x first +
-    (k - 1 + f) + (k - 2 + f) + ... + f = x (first + k) - k (k + 1) / 2.
-    """
-    late = first - 0.5
-    whole = np.floor(np.sqrt(late**2 + 2.0 * distances) - late)
-    return (distances + 0.5 * whole * (whole + 1.0)) / (first + whole)
 
 
 def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:
