@@ -57,6 +57,29 @@ def test_ticks_of_uneven_length_end_at_the_target_too(limiter):
     np.testing.assert_allclose(limiter.positions, [0.01, -0.001], atol=1e-7)
 
 
+@pytest.mark.parametrize("rate", [0.003, -0.02, 0.045])
+def test_a_line_is_followed_at_its_rate_whenever_ticks_come(limiter, rate):
+    """A tick that comes at once behind another has less way to go, but not less time for it."""
+    rng, now = np.random.default_rng(1), 0.0
+    for tick in range(150):
+        dt = DT if tick < 90 else rng.choice([0.0001, 0.0007, 0.0033, DT])
+        now += dt
+        limiter.advance(np.full(2, 0.006 + rate * (now - 0.4)), LIMITS.rate, ACCELERATION, dt)
+        if tick >= 90:
+            np.testing.assert_allclose(limiter.rates, rate, rtol=1e-3)
+
+
+def test_with_ticks_of_any_length_in_between_no_target_is_overshot(limiter):
+    rng = np.random.default_rng(2)
+    for target in rng.uniform(-0.002, 0.012, 30):
+        start = limiter.positions[0]
+        for _ in range(200):
+            dt = rng.choice([0.0001, 0.001, 0.003, DT])
+            limiter.advance(np.full(2, target), LIMITS.rate, ACCELERATION, dt)
+            assert (limiter.positions[0] - target) * (target - start) <= 1e-15
+        np.testing.assert_allclose(limiter.positions, target, atol=1e-9)
+
+
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_what_is_beyond_its_range_is_not_led_farther_out(limiter, way):
     limiter.reset(np.full(2, way * 0.02))

@@ -20,6 +20,20 @@ def _state(bench):
     return bench.session.status().state
 
 
+@pytest.mark.parametrize("halts", [0.02, 0.06, 0.12])
+def test_a_new_driver_on_a_busy_host_misses_no_turn_since_nothing_moves_yet(bench, halts):
+    """Until it is known how often motors tell, nobody knows what was lost while the host was halted."""
+    bench.run(0.02)
+    bench.session.home()
+    bench.session.enable()
+    for _ in range(4):
+        bench.run(0.012, FAR)
+        bench.halt(halts)
+    bench.run(0.6, FAR)
+    assert (_state(bench), bench.session.status().faults) == (State.ACTIVE, ())
+    np.testing.assert_allclose(bench.motors.displacements, FAR, atol=1e-4)
+
+
 def test_a_position_that_is_not_known_is_not_driven(bench):
     bench.run(0.6)
     assert _state(bench) is State.POSITION_UNKNOWN

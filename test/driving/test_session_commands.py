@@ -51,6 +51,17 @@ def test_commands_go_on_when_the_clock_is_set_back(bench):
     bench.session.command(NEAR, bench.clock.time())
 
 
+def test_a_refused_command_does_not_let_older_ones_through_once_a_clock_that_was_set_back_is_there_again(bench):
+    newest = bench.clock.time()
+    bench.session.command(NEAR, newest)
+    bench.clock.now -= 0.15
+    with pytest.raises(InputError, match="ago"):
+        bench.session.command(NEAR, bench.clock.time() - 1.0)
+    bench.clock.now += 0.2
+    with pytest.raises(InputError, match="newer"):
+        bench.session.command(FAR, newest - 0.1)
+
+
 def test_commands_to_relaxed_actuators_are_refused_without_a_fault(bench):
     bench.session.relax()
     with pytest.raises(DeviceError, match="enable"):

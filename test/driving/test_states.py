@@ -60,7 +60,7 @@ def _stopped():
 
 def _fault():
     bench = _active()
-    bench.run(0.08, np.zeros(6))
+    bench.run(0.35, np.zeros(6))
     bench.motors.stalled[1] = True
     bench.run(0.15, STEP)
     bench.motors.stalled[1] = False
@@ -162,6 +162,6 @@ def test_events_lead_where_the_table_says(state, event):
 def test_the_end_of_homing_holds():
     bench = _unknown()
     bench.session.take_up_slack()
-    bench.run(0.6)
+    bench.run(0.9)
     assert bench.session.state in EVENTS[State.HOMING, Event.HOMED].next
     assert bench.session.status().mode == "hold"

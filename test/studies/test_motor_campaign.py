@@ -137,6 +137,9 @@ class PlainSession:
 
     # ---- the driver
 
+    def is_due(self):
+        return False
+
     def tick(self):
         if self._bus is None:
             return
@@ -160,7 +163,7 @@ class PlainSession:
     def _take(self, i, angle, rpm, _, now):
         step = (angle - self._counts[i] + 4096) % 8192 - 4096
         if self._heard[i] >= 0.0 and "is mute about slips" not in self._habits:
-            expected = 0.5 * (rpm + self._rpm[i]) / 60.0 * 8192 * 0.001
+            expected = 0.5 * (rpm + self._rpm[i]) / 60.0 * 8192 * self._case.feedback
             if abs(step - expected) > 60.0 + 0.05 * abs(rpm - self._rpm[i]):
                 self._fail("the angle jumped: check the encoder, then home")
         self._counts[i] += step
@@ -227,6 +230,7 @@ def _case(actions=(), faults=(), **stream):
         stream=replace(Stream(0.01, 0.3, 0.9, 0.0, False, 0.0), **stream),
         patient=False,
         end=2.5,
+        feedback=0.001,
     )
 
 

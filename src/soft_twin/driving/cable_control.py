@@ -14,6 +14,7 @@ from soft_twin.driving.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.motion_memory import MotionMemory
 from soft_twin.driving.motors import MotorReadings
+from soft_twin.driving.rate_changes import RateChanges
 from soft_twin.driving.rate_forecast import RateForecast
 from soft_twin.driving.states import Command, State, require
 from soft_twin.driving.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
@@ -120,7 +121,9 @@ class CableControl(ActuatorControl):
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
         self._limits = drive.cable_limits
         self._offsets = np.array([cable.offset for cable in drive.cables])
+        self._period = 1.0 / self.parameters.rate
         self._memory = MotionMemory(len(self._names))
+        self._changes = RateChanges(len(self._names), self._period)
         gains, count = self.parameters.gains, len(self._names)
         holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
         self._feels_pulls = holding > MOST_PULL
@@ -243,11 +246,15 @@ class CableControl(ActuatorControl):
 
     def _currents(self, dt: float) -> np.ndarray:
         """(c,) currents that wind in [A]."""
-        if self.enabled and self._probe is not None:
-            return self._probe_currents(dt)
         if not self.enabled:
             self._told = np.zeros(len(self._names))
             return self._told
+        if not self._readings.timed:  # a rotor that turns now may do so unseen
+            self._interrupt(np.ones(len(self._names), dtype=bool))
+            self._told = np.zeros(len(self._names))
+            return self._told
+        if self._probe is not None:
+            return self._probe_currents(dt)
         powerless = self._watch_delivery(dt)
         stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
         if stale.any():
@@ -258,9 +265,10 @@ class CableControl(ActuatorControl):
         self._coasted = stale
         if self.condition is State.HOMING:
             self._find_taut(dt)
-        self._limiter.advance(self._between(), self._rate_share() * self._limits.rate, self._limits.acceleration, dt)
+        rate = self._rate_share() * self._limits.rate
+        self._limiter.advance(self._between(), rate, self._limits.acceleration, dt)
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
-        wanted = self._wanted()
+        wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
         readings = self._readings
         currents = self._control.update(wanted, readings.displacements, readings.rates, self._forecast.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
@@ -278,6 +286,7 @@ class CableControl(ActuatorControl):
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
         self._limiter.restart(where, self._readings.displacements)
         self._memory.restart(where, self._readings.displacements)
+        self._changes.restart(where)
         self._control.restart(where)
 
     def _rate_share(self) -> float:
@@ -291,12 +300,12 @@ class CableControl(ActuatorControl):
         delay = float(self._delays.max())
         return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
 
-    def _wanted(self) -> Wanted:
-        """What the motion wants now, and wanted when the newest feedback was measured."""
+    def _wanted(self, accelerations: np.ndarray) -> Wanted:
+        """What the motion wants now, by these accelerations (c,) [m/s²], and when the newest feedback was measured."""
         nominal = self.parameters.gains.delay
         return Wanted(
             self._limiter.rates,
-            self._limiter.accelerations,
+            accelerations,
             *self._memory.at(nominal + self._readings.ages),
             friction=self._friction.values,
             trust=np.minimum(1.0, nominal / self._delays),
@@ -392,7 +401,9 @@ class CableControl(ActuatorControl):
     def _begin(self) -> None:
         """Be at rest where the cables are."""
         self._limiter.reset(self._readings.displacements)
-        self._memory.restart(np.ones(len(self._names), dtype=bool), self._readings.displacements)
+        everywhere = np.ones(len(self._names), dtype=bool)
+        self._memory.restart(everywhere, self._readings.displacements)
+        self._changes.restart(everywhere)
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and feedback ask for."""

@@ -122,6 +122,11 @@ class CableDriver(ActuatorDriver[CableControl]):
             self._bus.shutdown()
 
     @property
+    def is_due(self) -> bool:
+        """Whether something wants a turn at once, and the bus has room for it."""
+        return super().is_due and self._budget.wait() <= 0.0
+
+    @property
     def _device_errors(self) -> tuple[type[Exception], ...]:
         return (can.CanError, OSError)
 
@@ -143,7 +148,6 @@ class CableDriver(ActuatorDriver[CableControl]):
     def _rest(self, seconds: float) -> None:
         if self._wake.wait(max(seconds, 0.0)):
             self._clock.sleep(self._budget.wait())
-            self._wake.clear()
 
     def _catch_up(self) -> None:
         """The turn that is under way may have heard its part of it long ago."""

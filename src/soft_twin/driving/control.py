@@ -13,6 +13,7 @@ HOLD = "hold"  # the mode of active actuators while commands stay away
 DEVICE = "device"  # the faults that nothing but a new driver clears …
 DRIVER = "driver"
 POSITION = "position"  # … and the one that nothing but homing clears
+MOST_SINCE_TICK = 0.02  # [s] that a command is later than the tick before it, unless the host was halted in between
 
 
 class ActuatorControl(ABC):
@@ -68,8 +69,12 @@ class ActuatorControl(ABC):
         """Whether the actuators are driven."""
         return self.condition in DRIVEN
 
-    def command(self, positions) -> str:
-        """Ask for positions (n,); why that is refused, counted and named among the faults; "" if it is not."""
+    def command(self, positions, since_tick: float = 0.0) -> str:
+        """Ask for positions (n,), so long after the last update [s].
+
+        Returns:
+            Why that is refused, counted and named among the faults; "" if it is not.
+        """
         refused = self._limiter.check(positions)
         if refused:
             self._note("command", refused)
@@ -77,8 +82,10 @@ class ActuatorControl(ABC):
         self._faults.pop("command", None)
         self._counters["commands"] += 1
         if self.condition is State.ACTIVE:
+            since_tick = min(max(since_tick, 0.0), MOST_SINCE_TICK)
+            self._command_age += since_tick
             self._head_for(self._limiter.clip(positions))
-            self._command_age = 0.0
+            self._command_age = -since_tick  # which the next update counts
             self._holding = False
         return ""
 

@@ -74,7 +74,7 @@ class ActuatorDriver(ABC, Generic[C]):
     def command(self, positions) -> str:
         """Ask for positions (n,), displacements [m] or pressures [Pa], limited by the control; why it is refused."""
         with self._lock:
-            refused = self._control.command(positions)
+            refused = self._control.command(positions, self._clock.monotonic() - self._last_tick)
         if self.prompt:
             self._wake.set()
         return refused
@@ -138,10 +138,16 @@ class ActuatorDriver(ABC, Generic[C]):
         """
         self._refuse_homing()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether something wants a turn at once, before the next period is over."""
+        return self._wake.is_set()
+
     def tick(self) -> None:
         """One turn of the thread's loop, its handling of errors included; for drivers without a thread."""
         if not self.running:
             return
+        self._wake.clear()
         try:
             stopping = self.untold
             self._turn()
@@ -214,8 +220,7 @@ class ActuatorDriver(ABC, Generic[C]):
 
     def _rest(self, seconds: float) -> None:
         """Wait for the next tick, or for something that wants one at once."""
-        if self._wake.wait(max(seconds, 0.0)):
-            self._wake.clear()
+        self._wake.wait(max(seconds, 0.0))
 
     def _measure_tick(self) -> float:
         """Time since the last tick [s], counted where it was long."""

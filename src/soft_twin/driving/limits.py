@@ -97,13 +97,18 @@ class CommandLimiter:
         return clipped
 
     def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
-        """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`."""
+        """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
+
+        From a rate v the motion goes on by v dt, and then needs v² / (2 a) to come to rest, in steps of any length:
+        both together are no more than the distance. So a target that moves evenly is followed evenly, v² / (2 a)
+        behind, whenever steps come.
+        """
         if dt <= 0.0:  # two looks at once
             return
         target = self._within(target)
         distance = target - self.positions
         step = acceleration * dt
-        wanted = np.sign(distance) * step * _steps_to_brake(np.abs(distance) / (step * dt))
+        wanted = 2.0 * acceleration * distance / (step + np.sqrt(step**2 + 2.0 * acceleration * np.abs(distance)))
         limited = wanted.clip(-rate, rate)
         change = (limited - self.rates).clip(-step, step)
         self.counters["rate"] += int((limited != wanted).any())
@@ -117,15 +122,6 @@ class CommandLimiter:
         """The positions (n,), but none beyond the allowed range unless it was beyond already."""
         low, high = self._allowed
         return positions.clip(np.minimum(low, self.positions), np.maximum(high, self.positions))
-
-
-def _steps_to_brake(distances: np.ndarray) -> np.ndarray:
-    """The highest rates from which braking, by 1 in each step, still stops at these distances >= 0.
-
-    From the rate k + f, 0 <= f < 1, the way is (k + f) + (k - 1 + f) + ... + f = (k + 1) (k / 2 + f).
-    """
-    whole = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * distances) - 1.0))
-    return 0.5 * whole + distances / (whole + 1.0)
 
 
 def cable_limiter(names: Sequence[str], limits: CableLimits) -> CommandLimiter:

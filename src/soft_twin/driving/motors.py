@@ -80,6 +80,11 @@ class MotorReadings:
         return currents, self._rate_per_speed * self._mean_speeds, self._rate_per_speed * self._accelerations
 
     @property
+    def timed(self) -> bool:
+        """Whether it is known how often motors answer: until then nobody can say what they do with their currents."""
+        return self._period.seconds > 0.0
+
+    @property
     def acceleration_bounds(self) -> np.ndarray:
         """(2, c) least and greatest accelerations in the samples of the last update [m/s²], NaN where not known."""
         return np.sort(self._rate_per_speed * self._acceleration_bounds, axis=0)

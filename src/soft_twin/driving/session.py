@@ -336,14 +336,13 @@ class ActuatorSession:
             age = now - float(stamp)
         except (TypeError, ValueError, OverflowError):
             self.refuse("unusable", "command refused: its stamp is not a number of seconds")
-        if self._newest_stamp > now + AHEAD:
-            self._newest_stamp = -np.inf  # the clock was set back
         if not age <= self.stale_after:
             limit = self.stale_after
             self.refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
         if age < -AHEAD:
             self.refuse("future", f"command from a sample {-age:.2f} s ahead of the clock: are the clocks in step?")
-        if now - age < self._newest_stamp:
+        set_back = self._newest_stamp > now + AHEAD  # the clock was: the newest one says nothing
+        if now - age < self._newest_stamp and not set_back:
             self.refuse("reordered", "command refused: a newer one has been obeyed already")
 
     def _words(self, mode: str) -> str:

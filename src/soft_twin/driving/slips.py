@@ -6,9 +6,6 @@ of the speed adds in a motion, the way back takes away: only slips of one sense 
 The integral is over the times at which the samples were taken, as well as this host can tell. That it looks at odd
 times is no error of theirs: a host that looks when commands come, too, finds samples after 2.7 and 5.3 ms in turn, in
 step with what the commands do to the speed, and an integral over its looks would be wrong by some percent of the way.
-What the speed does between two samples nobody sees: where it bends there, as it does where dry friction stops a rotor,
-the integral by the trapezoidal rule is wrong by T² Δs / 8 and more with the change Δs of its slope, and at the same
-place of each motion anew. The bends that are seen say by how much, and which way: too large where the slope grows.
 """
 
 import math
@@ -21,13 +18,12 @@ SLACK = 0.04 * COUNTS_PER_TURN  # [counts] of noise in angle and speed
 SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
 ON_ITS_WAY = 0.002  # [s] that samples are on their way for, more or less
 MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
-REACH_MEMORY = 0.1  # [s] in which it is forgotten how far the rotor turns while a sample is on its way
+REACH_MEMORY = 0.1  # [s] in which it is forgotten how fast the rotor was, and how that changed
 LEFT = 0.25  # of that, errors of time leave behind at the most when a rotor has turned to and fro
 SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
 LOST = 1.5  # times the period between two samples: some were lost
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
 SLIP = 100.0  # [counts] less are no slip
-BEND = 1.0 / 6.0  # of the change of the speed's slope, times the period squared, an integral may be wrong by
 
 
 class SampleTime:
@@ -61,13 +57,12 @@ class SlipSum:
         self._acceleration = acceleration
         self._drift = self._way = self._reach = self._slips = 0.0  # see compare, is_jump [counts]
         self._blur = self._excused = 0.0
-        self._rise, self._bends = 0.0, [0.0, 0.0]  # see _note_bends [counts/s, counts]
+        self._unrest = 0.0  # largest recent change of the speed from sample to sample [counts/s]
         self._time = SampleTime()
 
     def restart(self) -> None:
         """What was left unexplained has been named, or has taken a time that nobody knows."""
-        self._drift = self._way = self._slips = self._blur = self._excused = self._rise = 0.0
-        self._bends = [0.0, 0.0]
+        self._drift = self._way = self._slips = self._blur = self._excused = 0.0
         self._time = SampleTime()
 
     def forget(self, dt: float) -> None:
@@ -76,8 +71,8 @@ class SlipSum:
         self._drift, self._way = share * self._drift, share * self._way
         self._slips, self._blur = share * self._slips, share * self._blur
         self._excused *= share
-        self._bends = [share * bend for bend in self._bends]
-        self._reach *= math.exp(-dt / REACH_MEMORY)
+        lately = math.exp(-dt / REACH_MEMORY)
+        self._reach, self._unrest = lately * self._reach, lately * self._unrest
 
     def compare(self, turned: int, speeds: Sequence[float], elapsed: float, period: float) -> None:
         """The rotor has turned by so many counts.
@@ -97,15 +92,7 @@ class SlipSum:
         gap = elapsed / count
         if gap > LOST * period:
             self._blur += count * 0.125 * self._acceleration * gap**2
-        self._note_bends(speeds, period)
-
-    def _note_bends(self, speeds: Sequence[float], period: float) -> None:
-        """How far the integral may be too large, and too small, by how the rise from sample to sample changes."""
-        rises = [self._rise, *(after - before for before, after in pairwise(speeds))]
-        changes = [after - before for before, after in pairwise(rises)]
-        self._bends[0] += BEND * period * sum(max(change, 0.0) for change in changes)
-        self._bends[1] += BEND * period * sum(max(-change, 0.0) for change in changes)
-        self._rise = rises[-1]
+        self._unrest = max(self._unrest, *(abs(after - before) for before, after in pairwise(speeds)))
 
     def excuse(self, counts: float) -> None:
         """So many of the counts may be motion that no sample tells of."""
@@ -122,12 +109,11 @@ class SlipSum:
             excess: [counts].
             tolerance: that changes of the reported speed leave open [counts].
             fastest: of the reported speeds [counts/s].
-            period: of the samples, between which a rotor can turn to and fro by a T²/4 unseen [s].
+            period: of the samples [s].
         """
         if fastest * period < CRAWL:
-            unseen = 0.25 * self._acceleration * period**2
-            self._slips += max(abs(excess) - max(SLIP, unseen) - tolerance, 0.0)
+            unseen = 0.25 * self._unrest * period  # to and fro between two samples, as fast as lately
+            self._slips += max(abs(excess) - SLIP - unseen - tolerance, 0.0)
         self._excused = max(self._excused, min(abs(self._drift), LEFT * self._reach))
         innocent = SLACK + max(self._reach, self._excused) + SPEED_ERROR * abs(self._way) + self._blur
-        too_large, too_small = self._bends
-        return not -innocent - too_large <= self._drift <= innocent + too_small or self._slips > SLACK
+        return abs(self._drift) > innocent or self._slips > SLACK

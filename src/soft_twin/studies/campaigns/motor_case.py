@@ -12,6 +12,8 @@ from soft_twin.studies.campaigns.devices.winches import Winch
 COUNTS_OF_CABLES = ((1, 30), (2, 30), (3, 25), (4, 5), (5, 4), (6, 6))  # number, weight: few are faster
 NOMINAL_MASS, NOMINAL_RADIUS = 0.342, 0.0065  # [A s²/m] of an M2006's rotor over its gear and a drum of [m]
 FRICTION = (5.0, 25.0)  # [A s/m] plausible viscous friction
+PERIODS = (0.001, 0.001, 0.002, 0.004)  # [s] of the motors' answers; a C610 can be set to fewer
+GENTLE = (1.0 / 200.0, 1.0 / 90.0)  # [s] between two commands of a smooth stream
 FIRST_FAULT = 0.8  # [s] once the usual beginning is over
 FAULTS = {  # kind -> weight
     "unplugged": 4,
@@ -69,6 +71,7 @@ class Stream:
         nonsense: probability that a command is unusable.
         stamps: whether commands carry the time of their measurement.
         untimely: probability that a stamp is too old, in the future, or out of order.
+        turns: targets go to and fro evenly, so many radians a second; 0: they jump, and stay for the dwell [rad/s].
     """
 
     period: float
@@ -77,6 +80,7 @@ class Stream:
     nonsense: float
     stamps: bool
     untimely: float
+    turns: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Case:
 
     Attributes:
         patient: the user enables, and homes, again what has become limp.
+        feedback: time between two answers of a motor [s].
         latency: of the adapter [s].
         room: frames that the host buffers.
         jitter: by which a tick of the host may come late [s].
@@ -107,6 +112,7 @@ class Case:
     faults: tuple[Fault, ...]
     patient: bool
     end: float
+    feedback: float = 0.001
 
 
 def invent(seed: int) -> Case:
@@ -118,7 +124,7 @@ def invent(seed: int) -> Case:
     faults = () if healthy else _faults(rng, len(drive.cables), end)
     autostart = rng.random() < 0.7
     winches = tuple(_winch(rng, drive, i) for i in range(len(drive.cables)))
-    return Case(
+    case = Case(
         seed=seed,
         drive=drive,
         winches=winches,
@@ -135,6 +141,7 @@ def invent(seed: int) -> Case:
         patient=rng.random() < 0.7,
         end=end,
     )
+    return _gentle(random.Random(f"gentle {seed}"), case, healthy)
 
 
 @cache
@@ -205,6 +212,22 @@ def _stream(rng: random.Random, healthy: bool) -> Stream:
         stamps=rng.random() < 0.5,
         untimely=0.0 if healthy else rng.choice((0.0, 0.1, 0.3)),
     )
+
+
+def _gentle(rng: random.Random, case: Case, healthy: bool) -> Case:
+    """Some users are controllers that follow a slow motion: many commands, each a little beside the one before.
+
+    Healthy motors have time then for what adds up slowly in their readings.
+    """
+    if rng.random() > 0.3:
+        return replace(case, feedback=rng.choice(PERIODS))
+    low, high = case.drive.cable_limits.displacement
+    reach = rng.uniform(0.2, 0.9)
+    fastest = case.drive.cable_limits.rate / (0.5 * (high - low) * reach)
+    turns = fastest * rng.uniform(0.05, 0.6)
+    stream = replace(case.stream, period=rng.uniform(*GENTLE), reach=reach, turns=turns)
+    end = case.end + (rng.uniform(0.0, 3.0) if healthy else 0.0)
+    return replace(case, stream=stream, feedback=rng.choice(PERIODS[-2:]), end=end)
 
 
 def _script(rng: random.Random, autostart: bool, healthy: bool, end: float) -> tuple[Action, ...]:

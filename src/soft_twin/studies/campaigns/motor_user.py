@@ -100,17 +100,23 @@ class MotorUser:
 
     def _command(self, now: float) -> None:
         stream, rng = self._case.stream, self._rng
-        if now >= self._target_until:
+        if stream.turns:
+            self._target = self._places([math.sin(stream.turns * now + i) for i in range(len(self._target))])
+        elif now >= self._target_until:
             self._target_until = now + stream.dwell * rng.uniform(0.5, 1.5)
-            low, high = self._case.drive.cable_limits.displacement
-            middle, half = 0.5 * (low + high), 0.5 * (high - low) * stream.reach
-            self._target = [middle + half * rng.uniform(-1.0, 1.0) for _ in self._target]
+            self._target = self._places([rng.uniform(-1.0, 1.0) for _ in self._target])
         values, usable = list(self._target), True
         if rng.random() < stream.nonsense:
             values, usable = _nonsense(rng, values), False
         elif rng.random() < 0.5:
             values = np.array(values)
         self.command(values, self._stamp(), usable)
+
+    def _places(self, shares: list[float]) -> list[float]:
+        """Where cables are at these shares of the stream's reach, −1…1, about the middle of their limits [m]."""
+        low, high = self._case.drive.cable_limits.displacement
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) * self._case.stream.reach
+        return [middle + half * share for share in shares]
 
     def _stamp(self) -> float | None:
         stream, rng = self._case.stream, self._rng

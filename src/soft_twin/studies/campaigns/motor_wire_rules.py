@@ -23,7 +23,7 @@ class WireRules:
         if now - self._window < BUS_WINDOW:
             return
         powered = float(self._book.world.winches.health[:, POWER].sum())
-        load = (self._frames / (now - self._window) + 1000.0 * powered) * FRAME_BITS / BITRATE
+        load = (self._frames / (now - self._window) + powered / self._book.case.feedback) * FRAME_BITS / BITRATE
         if load > BUS_FULL and now - self._window < 2.0 * BUS_WINDOW:
             self._book.found("bus overfull", f"{100.0 * load:.0f} % of the bus, {self._frames} frames of the host")
         self._frames, self._window = 0, now

@@ -18,7 +18,7 @@ from soft_twin.studies.campaigns.devices.winches import (
 )
 from soft_twin.studies.campaigns.motor_case import Case, Fault
 
-PERIOD = 0.001  # [s] of the controllers
+PERIOD = 0.001  # [s] of the controllers' own steps
 SLIP_PERIOD = 0.02  # [s] between two slips of an encoder that slips again and again
 
 
@@ -38,7 +38,7 @@ class MotorWorld:
         self.winches = Winches(list(case.winches), case.drive.winch.radius, case.coupling)
         self.adapter = Adapter(self.clock, case.seed)
         self.adapter.line = self._line()
-        self.controllers = Controllers(self.winches, self.adapter.from_motor)
+        self.controllers = Controllers(self.winches, self.adapter.from_motor, case.feedback)
         self.adapter.on_command = self._hear
         self.halted_until = self.mute_until = -1.0
         self.active: list[tuple[float, Fault]] = []

@@ -74,6 +74,9 @@ class Subject(Protocol):
     def tick(self) -> None:
         """One turn of the loop of the driver that is there, if one is."""
 
+    def is_due(self) -> bool:
+        """Whether a driver is there that wants a turn at once, for a command that has come."""
+
 
 class SessionSubject:
     """soft_twin's own session with its cables' driver."""
@@ -93,6 +96,9 @@ class SessionSubject:
     def tick(self) -> None:
         if self._driver is not None and not self._bus.closed:
             self._driver.tick()
+
+    def is_due(self) -> bool:
+        return self._driver is not None and not self._bus.closed and self._driver.running and self._driver.is_due
 
     def _open(self):
         from soft_twin.driving.cable_driver import CableDriver
@@ -210,6 +216,9 @@ class MotorRun:
             user()
             if clock.now >= self._next_tick:
                 self._tick(clock.now)
+            elif self._subject.is_due():
+                self.judge.tick_begins()
+                self._guard("tick", self._subject.tick)
 
     def _tick(self, now: float) -> None:
         late = self._rng.random() * self.case.jitter

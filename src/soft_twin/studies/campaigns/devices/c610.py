@@ -2,7 +2,8 @@
 
 Standard frames at 1 Mbit/s with 8 bytes, numbers of 16 bits, the high byte first. The host commands currents, ±10000
 for ±10 A: frame 0x200 for the motors 1…4, 0x1FF for 5…8. Each motor answers in frame 0x200 + id, a thousand times a
-second: rotor angle 0…8191, speed [rpm], torque current, two bytes of zero. A motor that hears nothing lets go.
+second, or less often if it is set so: rotor angle 0…8191, speed [rpm], torque current, two bytes of zero. A motor that
+hears nothing lets go.
 """
 
 import struct
@@ -32,6 +33,7 @@ class Controllers:
     Args:
         winches: what they turn.
         send: is called with id and data of each frame that they send.
+        period: between two answers of each [s].
 
     Attributes:
         ids: to which each winch answers now.
@@ -39,8 +41,9 @@ class Controllers:
         deaf: motors that do not hear.
     """
 
-    def __init__(self, winches: Winches, send: Callable[[int, bytes], None]):
+    def __init__(self, winches: Winches, send: Callable[[int, bytes], None], period: float = 0.001):
         self.winches = winches
+        self._period, self._since_answer = period, 0.0
         self.ids = [winch.motor_id for winch in winches.winches]
         self.silent, self.deaf = set(), set()
         self._send = send
@@ -56,11 +59,15 @@ class Controllers:
                 self._heard[i] = now
 
     def live(self, now: float, dt: float) -> None:
-        """Turn the winches for dt [s], then answer."""
+        """Turn the winches for dt [s], then answer, if it is time."""
         for i, heard in enumerate(self._heard):
             if now - heard > self._patience[i]:
                 self.winches.wanted[i] = 0.0
         measured = self.winches.step(dt).tolist()
+        self._since_answer += dt
+        if self._since_answer < self._period - 0.5 * dt:
+            return
+        self._since_answer = 0.0
         for i, (angle, speed, current) in enumerate(measured):
             if self.winches.health[i, POWER] and i not in self.silent:
                 self._send(0x200 + self.ids[i], PACK(angle, speed, current, 0))
