@@ -12,7 +12,6 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch_ros.actions import Node
 
 from soft_twin.errors import UsageError
-from soft_twin.resources import folder
 from soft_twin_ros.parent import ENDS_WITH
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
@@ -26,6 +25,7 @@ from soft_twin_ros.running.arguments import (
 )
 from soft_twin_ros.running.graph import NodeSpec, own_folder
 from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
+from soft_twin_ros.running.rviz_view import write_view
 
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
@@ -74,7 +74,7 @@ def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
     """What is started for these robots."""
     actions = [node_action(spec, shared, request.emulated) for request in requests for spec in request.specs]
     if shared.rviz:
-        actions += [_rviz(request, shared) for request in requests]
+        actions.append(_rviz(requests, shared))
     if shared.view:
         actions.append(_foxglove(shared))
     return actions
@@ -122,33 +122,12 @@ def _apt(package: str) -> str:
     return f"apt install ros-{distribution}-{package.replace('_', '-')}"
 
 
-def _rviz(request: RobotRequest, shared: Shared) -> Node:
+def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
     require_package("rviz2", f"{_apt('rviz2')}, or leave rviz:=true out")
-    return Node(
-        package="rviz2",
-        executable="rviz2",
-        namespace=request.namespace,
-        arguments=["-d", str(rviz_file(request))],
-        parameters=[_time(shared)],
-    )
-
-
-def rviz_file(request: RobotRequest) -> Path:
-    """The robot's RViz configuration, with the names of its namespace.
-
-    Raises:
-        UsageError: there is none for this robot.
-    """
-    name = request.robot.name
-    source = folder("rviz") / f"{name}.rviz"
-    if not source.is_file():
-        raise UsageError(f"rviz:=true: there is no rviz/{name}.rviz: leave it out")
-    text = source.read_text(encoding="utf-8").replace(f"/{name}/", f"/{request.namespace}/")
-    text = text.replace("Frame: base_link", f"Frame: {request.namespace}/base_link")
-    own = own_folder(name, request.namespace)
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "view.rviz").write_text(text, encoding="utf-8")
-    return own / "view.rviz"
+    first = requests[0]
+    path = own_folder(first.robot.name, first.namespace) / "view.rviz"
+    view = write_view([(request.robot.name, request.namespace) for request in requests], path)
+    return Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)], parameters=[_time(shared)])
 
 
 def _foxglove(shared: Shared) -> Node:
