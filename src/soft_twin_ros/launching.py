@@ -1,6 +1,7 @@
 """What the launch files share. Needs ROS's `launch` and `launch_ros`."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch_ros.actions import Node
 
 from soft_twin.errors import UsageError
-from soft_twin_ros.parent import ENDS_WITH
+from soft_twin_ros.parent import ENDS_WITH, accompanied
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
     SHARED,
@@ -90,8 +91,7 @@ def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
         name=spec.name,
         namespace=spec.namespace,
         parameters=[{**spec.parameters, **_time(shared)}, *([shared.params_file] if shared.params_file else [])],
-        additional_env={name: value for name, value in environment.items() if name not in os.environ}
-        | {ENDS_WITH: str(os.getpid())},
+        additional_env={name: value for name, value in environment.items() if name not in os.environ} | _with_this(),
         output="screen",
         sigterm_timeout=SIGINT_PATIENCE,
         sigkill_timeout=SIGTERM_PATIENCE,
@@ -101,16 +101,35 @@ def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     )
 
 
-def require_package(name: str, remedy: str) -> None:
-    """See that a ROS package is installed.
+def foreign_action(package: str, remedy: str, **words: Any) -> Node:
+    """A node of others, whose program is called as its package is. It ends with the launch, too.
+
+    Args:
+        package: of ROS.
+        remedy: what to do where it is not installed.
+        words: for `Node`.
 
     Raises:
-        UsageError: with the remedy.
+        UsageError: it is not installed.
     """
     try:
-        get_package_prefix(name)
+        get_package_prefix(package)
     except PackageNotFoundError as error:
-        raise UsageError(f"the ROS package '{name}' is not installed: {remedy}") from error
+        raise UsageError(f"the ROS package '{package}' is not installed: {remedy}") from error
+    return Node(
+        package=package,
+        executable=package,
+        prefix=shlex.join(accompanied()),
+        additional_env=_with_this(),
+        sigterm_timeout=SIGINT_PATIENCE,
+        sigkill_timeout=SIGTERM_PATIENCE,
+        **words,
+    )
+
+
+def _with_this() -> dict[str, str]:
+    """The environment of processes that shall end with this one."""
+    return {ENDS_WITH: str(os.getpid())}
 
 
 def _time(shared: Shared) -> dict[str, Any]:
@@ -123,13 +142,13 @@ def _apt(package: str) -> str:
 
 
 def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
-    require_package("rviz2", f"{_apt('rviz2')}, or leave rviz:=true out")
     first = requests[0]
     path = own_folder(first.robot.name, first.namespace) / "view.rviz"
     view = write_view([(request.robot.name, request.namespace) for request in requests], path)
-    return Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)], parameters=[_time(shared)])
+    remedy = f"{_apt('rviz2')}, or leave rviz:=true out"
+    return foreign_action("rviz2", remedy, arguments=["-d", str(view)], parameters=[_time(shared)])
 
 
 def _foxglove(shared: Shared) -> Node:
-    require_package("foxglove_bridge", f"{_apt('foxglove_bridge')}, or leave view:=true out")
-    return Node(package="foxglove_bridge", executable="foxglove_bridge", parameters=[_time(shared)])
+    remedy = f"{_apt('foxglove_bridge')}, or leave view:=true out"
+    return foreign_action("foxglove_bridge", remedy, parameters=[_time(shared)])

@@ -7,15 +7,21 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
 from soft_twin.resources import folder
+from soft_twin_ros.conversions import joint_state
 
 pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros are not installed")
 
-PATIENCE = 60.0  # [s] of a busy machine
+PATIENCE = 60.0  # [s] of a busy machine that starts something
+ENDS_WITHIN = 3.0  # [s] on a quiet one, until nothing is left
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 NODES = (
     *("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves"),
     *("recorder", "shape_to_pressures"),
@@ -44,18 +50,36 @@ while not Path({folder!r}, name + ".dies").exists():
     time.sleep(0.05)
 """
 
+FOREIGN = """#!{python}
+import os, signal, time
+from pathlib import Path
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+Path({folder!r}, {name!r}).write_text(f"{{os.getpid()}}\\n\\n")
+time.sleep(600)
+"""
+REAL = """#!/bin/sh
+exec {python} -m soft_twin_ros.{name} "$@"
+"""
+
 
 @pytest.fixture
 def launch(tmp_path, monkeypatch):
     """Starts a launch file in a process of its own, where the package's nodes only write down who they are."""
     prefix, told = tmp_path / "prefix", tmp_path / "told"
-    for path in (prefix / "lib" / "soft_twin", prefix / "share" / "ament_index" / "resource_index" / "packages", told):
+    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+    for path in (index, told):
         path.mkdir(parents=True)
-    (prefix / "share" / "ament_index" / "resource_index" / "packages" / "soft_twin").touch()
-    for name in NODES:
-        program = prefix / "lib" / "soft_twin" / name
-        program.write_text(NODE.format(python=sys.executable, folder=str(told)))
+
+    def install(package, name, text):
+        program = prefix / "lib" / package / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text.format(python=sys.executable, folder=str(told), name=name))
         program.chmod(0o700)
+        (index / package).touch()
+
+    for name in NODES:
+        install("soft_twin", name, NODE)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
     started = []
@@ -65,15 +89,15 @@ def launch(tmp_path, monkeypatch):
         started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return started[-1]
 
-    start.told = told
+    start.told, start.install = told, install
     yield start
     for process in started:
         process.kill()
         process.wait()
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
+def wait_for(condition, patience=PATIENCE):
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -93,13 +117,48 @@ def has_ended(pid):
         return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def end_of(process, pids, number):
+    """See that nothing is left soon after this signal."""
+    process.send_signal(number)
+    wait_for(lambda: all(map(has_ended, [process.pid, *pids])), ENDS_WITHIN * max(1.0, os.getloadavg()[0]))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_nothing_is_left_however_the_launch_ends(launch, number):
     process = launch("slender")
-    nodes = nodes_of(launch, 4)
-    process.send_signal(number)
-    process.wait(PATIENCE)
-    wait_for(lambda: all(has_ended(pid) for pid in nodes))
+    end_of(process, nodes_of(launch, 4), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    ("name", "package", "arguments", "count"),
+    [("micro_ros_imu", "micro_ros_agent", (), 1), ("slender", "rviz2", ("rviz:=true",), 5)],
+)
+def test_programs_of_others_end_with_the_launch_though_they_listen_to_nobody(
+    launch, name, package, arguments, count, number
+):
+    launch.install(package, package, FOREIGN)
+    process = launch(name, *arguments)
+    end_of(process, nodes_of(launch, count), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_motors_let_go_however_the_launch_ends(launch, motors, listener, slender, number):
+    launch.install("soft_twin", "cables_to_motors", REAL)
+    process = launch("slender", f"can:={motors.bus.port.path}", "imu:=/nowhere")
+    publisher = listener.node.create_publisher(JointState, "cables/command", 1)
+
+    def drives():
+        publisher.publish(joint_state(time.time(), slender.cable_names, np.full(6, 1e-3), np.zeros(6)))
+        listener.spin(0.03)
+        if not listener.says("cables_to_motors", "active"):
+            listener.call(Trigger, "home", Trigger.Request())
+            listener.call(SetBool, "enable", SetBool.Request(data=True))
+        return not np.all(motors.bus.motors.limp)
+
+    wait_for(drives)
+    end_of(process, nodes_of(launch, 2), number)
+    wait_for(lambda: np.all(motors.bus.motors.limp), ENDS_WITHIN)
 
 
 def test_the_end_of_a_node_ends_the_launch(launch):
