@@ -4,7 +4,7 @@ The nodes of its robot start without an IMU device: `ros2 launch soft_twin slend
 """
 
 from soft_twin_ros.launching import foreign_action, launched
-from soft_twin_ros.running.arguments import Argument
+from soft_twin_ros.running.arguments import Argument, checked_namespace
 
 ARGUMENTS = {
     "imu": Argument("/dev/ttyUSB0", "serial device of the board", ("device",)),
@@ -20,7 +20,8 @@ REMEDY = (
 def actions(value):
     """The agent."""
     words = ["serial", "--dev", value["imu"], "-b", value["baud_rate"]]
-    return [foreign_action("micro_ros_agent", REMEDY, namespace=value["namespace"], arguments=words, output="screen")]
+    namespace = checked_namespace(value["namespace"])
+    return [foreign_action("micro_ros_agent", REMEDY, namespace=namespace, arguments=words, output="screen")]
 
 
 def generate_launch_description():

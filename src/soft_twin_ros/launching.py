@@ -3,8 +3,8 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
@@ -16,6 +16,7 @@ from soft_twin.errors import UsageError
 from soft_twin_ros.parent import ENDS_WITH, accompanied
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
+    OF_EACH_ROBOT,
     SHARED,
     Argument,
     RobotRequest,
@@ -28,6 +29,7 @@ from soft_twin_ros.running.graph import NodeSpec, own_folder
 from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
 from soft_twin_ros.running.rviz_view import write_view
 
+PACKAGE = "soft_twin"
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
 
@@ -40,8 +42,7 @@ def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str
     """
 
     def act(context: LaunchContext) -> list[Action]:
-        started = Path(context.get_locals_as_dict()["current_launch_file_path"]).name
-        if started in (Path(word).name for word in sys.argv):
+        if _is_asked_for(context.get_locals_as_dict()["current_launch_file_path"], sys.argv):
             refuse_unknown(arguments, (word.partition(":=")[0] for word in context.argv if ":=" in word))
         names = {name for key, argument in arguments.items() for name in (key, *argument.aliases)}
         given = context.launch_configurations
@@ -52,6 +53,16 @@ def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str
         for name, argument in arguments.items()
     ]
     return LaunchDescription([*declared, OpaqueFunction(function=act)])
+
+
+def _is_asked_for(file: str, words: Sequence[str]) -> bool:
+    """Whether a command line names this file of this package, and not one of a laboratory that includes it, which may
+    have the same name: by a path that leads to it, or by its name behind the package's."""
+    path = os.path.realpath(file)
+    return any(
+        os.path.realpath(word) == path or (before == PACKAGE and word == os.path.basename(file))
+        for before, word in pairwise(["", *words])
+    )
 
 
 def robot_launch(robot: str) -> LaunchDescription:
@@ -66,13 +77,17 @@ def robot_launch(robot: str) -> LaunchDescription:
 def robots_launch() -> LaunchDescription:
     """The launch description of several robots."""
     robots = Argument("", "a list of robots, or {namespace: robot, …}, or a YAML file with either")
-    return launched(
-        {"robots": robots} | SHARED, lambda values: actions_of(robots_of(values["robots"]), Shared.of(values))
-    )
+
+    def actions(values: dict[str, str]) -> list[Action]:
+        of_each = {name: values[name] for name in OF_EACH_ROBOT}
+        return actions_of(robots_of(values["robots"], of_each), Shared.of(values))
+
+    return launched({"robots": robots} | OF_EACH_ROBOT | SHARED, actions)
 
 
 def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
     """What is started for these robots."""
+    _check(shared, [spec for request in requests for spec in request.specs])
     actions = [node_action(spec, shared, request.emulated) for request in requests for spec in request.specs]
     if shared.rviz:
         actions.append(_rviz(requests, shared))
@@ -81,12 +96,30 @@ def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
     return actions
 
 
+def lone_node(spec: NodeSpec, shared: Shared) -> list[Action]:
+    """What is started for a node without a robot."""
+    _check(shared, [spec])
+    return [node_action(spec, shared, emulated=False)]
+
+
+def _check(shared: Shared, specs: Sequence[NodeSpec]) -> None:
+    """See that the file of parameters is one for these nodes.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if shared.params_file:
+        from soft_twin_ros.running.parameter_file import check_parameter_file  # which loads the nodes
+
+        check_parameter_file(shared.params_file, specs)
+
+
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
     environment = SINGLE_THREAD | outliving_each_other() | (on_this_machine() if emulated else {})
     ends = {} if shared.respawn else {"on_exit": Shutdown()}
     return Node(
-        package="soft_twin",
+        package=PACKAGE,
         executable=spec.executable,
         name=spec.name,
         namespace=spec.namespace,

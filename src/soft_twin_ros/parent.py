@@ -103,7 +103,7 @@ def _watch(watched: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> int:
+def _program() -> int:
     """The program's exit status; 128 + n where a signal n has ended it, as a shell says it."""
     if not hasattr(os, "pidfd_open"):
         os.execvp(sys.argv[1], sys.argv[1:])
@@ -112,4 +112,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_program())

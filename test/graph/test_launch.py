@@ -24,7 +24,7 @@ ENDS_WITHIN = 3.0  # [s] on a quiet one, until nothing is left
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 NODES = (
     *("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves"),
-    *("recorder", "shape_to_pressures"),
+    *("recorder", "shape_to_pressures", "emulated_arm", "struts_to_shape"),
 )
 LAUNCH = """
 import sys
@@ -85,7 +85,8 @@ def launch(tmp_path, monkeypatch):
     started = []
 
     def start(name, *arguments):
-        words = [sys.executable, "-c", LAUNCH, str(folder("launch") / f"{name}.launch.py"), *arguments]
+        file = folder("launch") / f"{name}.launch.py" if isinstance(name, str) else name
+        words = [sys.executable, "-c", LAUNCH, str(file), *arguments]
         started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return started[-1]
 
@@ -186,12 +187,45 @@ def test_several_robots_have_namespaces_and_one_thread_each(launch):
         ("micro_ros_imu", "imu:=/dev/a", "no distribution releases it: build it in a workspace with"),
         ("membrane", "weights:=/nowhere", "weights /nowhere: there is no such file; `soft-twin train membrane` writes"),
         ("valves", "respawn:=maybe", "respawn:=maybe: expected true or false"),
+        ("valves", "highest:=80kPa", "highest:=80kPa: expected a number [Pa]"),
+        ("valves", "namespace:=1bad", "namespace:=1bad: expected letters, digits and _"),
+        ("micro_ros_imu", "namespace:=1bad", "namespace:=1bad: expected letters, digits and _"),
+        ("slender", "valves:=/dev/x", "valves:=/dev/x: 'slender' has no such device, only imu, can"),
+        ("robots", "namespace:=x", "'namespace' is an argument of each robot: robots:='{x: slender}'"),
+        ("slender", "params_file:=PARAMETERS", "there is no parameter 'hold_aftr': did you mean 'hold_after'?"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(launch, name, argument, message):
-    said = launch(name, argument).communicate(timeout=PATIENCE)[0]
+def test_what_is_wrong_is_told_in_one_line(launch, tmp_path, name, argument, message):
+    (tmp_path / "mine.yaml").write_text("/**: {ros__parameters: {hold_aftr: 0.3}}")
+    said = launch(name, argument.replace("PARAMETERS", str(tmp_path / "mine.yaml"))).communicate(timeout=PATIENCE)[0]
     assert [line for line in said.splitlines() if message in line]
     assert "Traceback" not in said
+
+
+LABS = """
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import AnyLaunchDescriptionSource
+
+
+def generate_launch_description():
+    ours = IncludeLaunchDescription(AnyLaunchDescriptionSource({file!r}))
+    return LaunchDescription([DeclareLaunchArgument("camera", default_value="none"), ours])
+"""
+
+
+def test_a_laboratorys_own_launch_file_may_have_the_name_of_ours_and_arguments_of_its_own(launch, tmp_path):
+    own = tmp_path / "slender.launch.py"
+    own.write_text(LABS.format(file=str(folder("launch") / "slender.launch.py")))
+    launch(own, "camera:=front", "namespace:=left")
+    nodes_of(launch, 4)
+    assert {file.name.rsplit(".", 1)[1] for file in launch.told.iterdir()} == {"left"}
+
+
+def test_what_is_said_of_several_robots_holds_for_each(launch):
+    launch("robots", "robots:=[slender, tm40]", "recording:=first")
+    nodes_of(launch, 8)
+    assert parameters_of(launch, "recorder.tm40")["path"] == "first_tm40"
 
 
 def test_valves_of_any_robot_are_started_by_themselves(launch):
