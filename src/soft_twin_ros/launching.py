@@ -14,6 +14,7 @@ from launch_ros.actions import Node
 
 from soft_twin.errors import UsageError
 from soft_twin_ros.parent import ENDS_WITH, accompanied
+from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
     OF_EACH_ROBOT,
@@ -169,19 +170,14 @@ def _time(shared: Shared) -> dict[str, Any]:
     return {"use_sim_time": True} if shared.use_sim_time else {}
 
 
-def _apt(package: str) -> str:
-    distribution = os.environ.get("ROS_DISTRO", "DISTRIBUTION")
-    return f"apt install ros-{distribution}-{package.replace('_', '-')}"
-
-
 def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
     first = requests[0]
     path = own_folder(first.robot.name, first.namespace) / "view.rviz"
     view = write_view([(request.robot.name, request.namespace) for request in requests], path)
-    remedy = f"{_apt('rviz2')}, or leave rviz:=true out"
+    remedy = f"{remedy_for('rviz2')}, or leave rviz:=true out"
     return foreign_action("rviz2", remedy, arguments=["-d", str(view)], parameters=[_time(shared)])
 
 
 def _foxglove(shared: Shared) -> Node:
-    remedy = f"{_apt('foxglove_bridge')}, or leave view:=true out"
+    remedy = f"{remedy_for('foxglove_bridge')}, or leave view:=true out"
     return foreign_action("foxglove_bridge", remedy, parameters=[_time(shared)])
