@@ -195,7 +195,8 @@ def test_every_ros_package_that_nodes_import_is_looked_for_when_they_start():
         ("/ws/install/soft_twin/lib/soft_twin/recorder -p path:=a", True),
         ("/ws/.venv/bin/soft-twin run slender", False),
         ("-m pytest test/ros", False),
+        ("-c " + "import.soft_twin_ros;" * 100, False),
     ],
 )
 def test_nodes_are_known_by_their_command_lines(words, node):
-    assert ros_packages.is_node(words.split()) == node
+    assert ros_packages.is_node(words.split(" ")) == node

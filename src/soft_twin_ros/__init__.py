@@ -13,4 +13,5 @@ try:
     check_requirements()
     check_start()
 except UsageError as error:  # one line for whoever starts a node, not where it is found missing
-    sys.exit(f"soft_twin: {error}")
+    print(f"soft_twin: {error}", file=sys.stderr)
+    sys.exit(2)

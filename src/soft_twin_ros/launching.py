@@ -4,15 +4,18 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import Action, LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown, TimerAction
+from launch.events.process import ProcessExited
+from launch.logging import get_logger
 from launch_ros.actions import Node
 
-from soft_twin.errors import UsageError
+from soft_twin.errors import RunError, UsageError
 from soft_twin_ros.parent import ENDS_WITH, accompanied
 from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
@@ -26,6 +29,7 @@ from soft_twin_ros.running.arguments import (
     refuse_unknown,
     robots_of,
 )
+from soft_twin_ros.running.ending import CANNOT_START, ending
 from soft_twin_ros.running.graph import NodeSpec, own_folder
 from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
 from soft_twin_ros.running.rviz_view import write_view
@@ -118,7 +122,6 @@ def _check(shared: Shared, specs: Sequence[NodeSpec]) -> None:
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
     environment = SINGLE_THREAD | outliving_each_other() | (on_this_machine() if emulated else {})
-    ends = {} if shared.respawn else {"on_exit": Shutdown()}
     return Node(
         package=PACKAGE,
         executable=spec.executable,
@@ -129,10 +132,31 @@ def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
         output="screen",
         sigterm_timeout=SIGINT_PATIENCE,
         sigkill_timeout=SIGTERM_PATIENCE,
-        respawn=shared.respawn,
-        respawn_delay=RESPAWN_DELAY,
-        **ends,
+        on_exit=partial(_ended, spec, shared, emulated),
     )
+
+
+def _ended(
+    spec: NodeSpec, shared: Shared, emulated: bool, event: ProcessExited, context: LaunchContext
+) -> list[Action]:
+    """What the end of a node leads to. ROS's own `respawn` would start again what cannot start, for ever.
+
+    Raises:
+        RunError: the launch ends with it, with status 1.
+    """
+    if context.is_shutdown:
+        return []
+    told, log = ending(spec, event.returncode, shared.respawn), get_logger("launch")
+    if shared.respawn and event.returncode == CANNOT_START:
+        log.error(told)
+        return []
+    if shared.respawn:
+        log.warning(told)
+        return [TimerAction(period=RESPAWN_DELAY, actions=[node_action(spec, shared, emulated)])]
+    if event.returncode:
+        raise RunError(told)
+    log.info(told)
+    return [Shutdown(reason=told)]
 
 
 def foreign_action(package: str, remedy: str, **words: Any) -> Node:

@@ -36,7 +36,7 @@ def is_node(words: Sequence[str]) -> bool:
     """Whether a command line, without its Python, starts one of this package's modules: as a program, or by -m."""
     named = [word for word in words if not word.startswith("-")][:2]  # the first may belong to an option of Python's
     stems = {Path(word).name.removeprefix("soft_twin_ros.") for word in named}
-    return any((Path(__file__).parent / f"{stem}.py").is_file() for stem in stems)
+    return not stems.isdisjoint(path.stem for path in Path(__file__).parent.glob("*.py"))
 
 
 def remedy_for(package: str) -> str:

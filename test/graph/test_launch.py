@@ -46,8 +46,9 @@ name = Path(sys.argv[0]).name
 words = " ".join(sys.argv[1:])
 file = Path({folder!r}) / (name + "." + words.split("__ns:=/")[1].split()[0])
 file.write_text("\\n".join([str(os.getpid()), os.environ.get("OPENBLAS_NUM_THREADS", ""), words]))
-while not Path({folder!r}, name + ".dies").exists():
+while not (dies := Path({folder!r}, name + ".dies")).exists():
     time.sleep(0.05)
+sys.exit(int(dies.read_text()))
 """
 
 FOREIGN = """#!{python}
@@ -106,8 +107,13 @@ def wait_for(condition, patience=PATIENCE):
 
 def nodes_of(launch, count):
     """Ids of the nodes' processes, when so many have started."""
-    wait_for(lambda: len([file for file in launch.told.iterdir() if file.read_text()]) == count)
-    return [int(file.read_text().split("\n")[0]) for file in launch.told.iterdir()]
+    wait_for(lambda: len(started(launch)) == count)
+    return [int(file.read_text().split("\n")[0]) for file in started(launch)]
+
+
+def started(launch):
+    """What nodes have written."""
+    return [file for file in launch.told.iterdir() if file.suffix not in (".dies", ".tmp") and file.read_text()]
 
 
 def has_ended(pid):
@@ -162,12 +168,52 @@ def test_motors_let_go_however_the_launch_ends(launch, motors, listener, slender
     wait_for(lambda: np.all(motors.bus.motors.limp), ENDS_WITHIN)
 
 
-def test_the_end_of_a_node_ends_the_launch(launch):
+@pytest.mark.parametrize(
+    ("status", "launches", "says"),
+    [
+        (2, 1, "/slender/imu_to_gravity could not start: mend what it says above, then launch again"),
+        (
+            1,
+            1,
+            "/slender/imu_to_gravity ended with status 1 (a fault in its program, the lines above are its own",
+        ),
+        (0, 0, "/slender/imu_to_gravity has ended without an error: so does the launch"),
+    ],
+)
+def test_the_end_of_a_node_ends_the_launch_with_a_line_and_a_status(launch, status, launches, says):
     process = launch("slender")
     nodes = nodes_of(launch, 4)
-    (launch.told / "imu_to_gravity.dies").touch()
-    assert "process[imu_to_gravity-2] was required" in process.communicate(timeout=PATIENCE)[0]
+    die(launch, "imu_to_gravity", status)
+    said = process.communicate(timeout=PATIENCE)[0]
+    assert len([line for line in said.splitlines() if says in line]) == 1, said
+    assert process.returncode == launches and "Traceback" not in said
     wait_for(lambda: all(has_ended(pid) for pid in nodes))
+
+
+def die(launch, name, status):
+    """A node ends as soon as it looks, and so do those that are started in its place until the file is gone."""
+    file = launch.told / f"{name}.dies"
+    file.with_suffix(".tmp").write_text(str(status))
+    file.with_suffix(".tmp").rename(file)
+
+
+def test_a_node_is_started_again_but_not_one_that_cannot_start(launch):
+    process = launch("slender", "respawn:=true")
+    before = nodes_of(launch, 4)
+    file = launch.told / "imu_to_gravity.slender"
+    first = file.read_text()
+    die(launch, "imu_to_gravity", 1)
+    wait_for(lambda: file.read_text() not in ("", first))
+    die(launch, "imu_to_gravity", 2)
+    with process.stdout:
+        for line in process.stdout:
+            if "could not start, and is not started again" in line:
+                break
+        (launch.told / "imu_to_gravity.dies").unlink()
+        second = file.read_text()
+        time.sleep(2.0)
+        assert file.read_text() == second  # twice the delay later
+        end_of(process, before, signal.SIGINT)
 
 
 def test_several_robots_have_namespaces_and_one_thread_each(launch):
