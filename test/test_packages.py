@@ -23,6 +23,16 @@ def test_colcon_looks_beyond_the_top_for_both_packages(name):
     assert not (REPOSITORY / name).exists()
 
 
+def test_plain_colcon_finds_both_packages(tmp_path):
+    pytest.importorskip("colcon_ros", reason="colcon is not installed")
+    words = [Path(sys.executable).with_name("colcon"), "--log-base", tmp_path, "list", "--base-paths", REPOSITORY]
+    found = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert [line.split("\t") for line in found.splitlines()] == [
+        ["soft_twin", str(ROS), "(ros.ament_python)"],
+        ["soft_twin_msgs", str(REPOSITORY / "msgs"), "(ros.ament_cmake)"],
+    ]
+
+
 def test_every_link_of_the_ros_package_leads_to_a_folder_at_the_top():
     links = [path for path in ROS.iterdir() if path.is_symlink()]
     assert links and all(link.resolve() == REPOSITORY / link.name and link.is_dir() for link in links)
