@@ -3,10 +3,8 @@
 The nodes of its robot start without an IMU device: `ros2 launch soft_twin slender.launch.py can:=/dev/ttyACM0`.
 """
 
-from launch_ros.actions import Node
-
-from soft_twin_ros.launching import launched, require_package
-from soft_twin_ros.running.arguments import Argument
+from soft_twin_ros.launching import foreign_action, launched
+from soft_twin_ros.running.arguments import Argument, checked_namespace
 
 ARGUMENTS = {
     "imu": Argument("/dev/ttyUSB0", "serial device of the board", ("device",)),
@@ -21,16 +19,9 @@ REMEDY = (
 
 def actions(value):
     """The agent."""
-    require_package("micro_ros_agent", REMEDY)
-    return [
-        Node(
-            package="micro_ros_agent",
-            executable="micro_ros_agent",
-            namespace=value["namespace"],
-            arguments=["serial", "--dev", value["imu"], "-b", value["baud_rate"]],
-            output="screen",
-        )
-    ]
+    words = ["serial", "--dev", value["imu"], "-b", value["baud_rate"]]
+    namespace = checked_namespace(value["namespace"])
+    return [foreign_action("micro_ros_agent", REMEDY, namespace=namespace, arguments=words, output="screen")]
 
 
 def generate_launch_description():

@@ -3,8 +3,8 @@
 Chambers and limits are the node's parameters; `soft-twin emulate openpneu` is a device to try it on.
 """
 
-from soft_twin_ros.launching import launched, node_action
-from soft_twin_ros.running.arguments import SHARED, Argument, Shared
+from soft_twin_ros.launching import launched, lone_node
+from soft_twin_ros.running.arguments import SHARED, Argument, Shared, checked_namespace, number
 from soft_twin_ros.running.graph import NodeSpec
 
 ARGUMENTS = {
@@ -22,10 +22,11 @@ def actions(value):
         "backend": value["backend"],
         "device": value["valves"],
         "chambers": value["chambers"].split(","),
-        "highest": float(value["highest"]),
+        "highest": number("highest", value["highest"], "Pa"),
     }
-    spec = NodeSpec("pressures_to_valves", "pressures_to_valves", value["namespace"], parameters)
-    return [node_action(spec, Shared.of(value), emulated=False)]
+    namespace = checked_namespace(value["namespace"])
+    spec = NodeSpec("pressures_to_valves", "pressures_to_valves", namespace, parameters)
+    return lone_node(spec, Shared.of(value))
 
 
 def generate_launch_description():

@@ -11,6 +11,10 @@ from setuptools import find_packages, setup
 from setuptools.command.develop import develop
 from setuptools.command.install import install
 
+if sys.version_info < (3, 10):  # noqa: UP036 - colcon lets older ones in
+    found = ".".join(map(str, sys.version_info[:2]))
+    sys.exit(f"soft_twin: Python {found} is too old: 3.10 or newer is needed, as ROS 2 Humble has it")
+
 NAME = "soft_twin"
 FOLDERS = ("bench", "config", "launch", "meshes", "rviz", "urdf")
 NODES = [

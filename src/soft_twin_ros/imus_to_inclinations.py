@@ -22,7 +22,7 @@ from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
 from soft_twin.sensing.warm_up import warm_up
 from soft_twin_ros.conversions import header, imu_sample
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
-from soft_twin_ros.node import ERROR, OK, WARN, Health, run
+from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 
 
@@ -35,6 +35,9 @@ class Parameters(ManagedParameters):
     rate: float = parameter(80.0, "rate of the inclinations", "Hz", 1.0, 400.0, settable=True)
     stale_after: float = parameter(
         0.15, "age of a sample from which its strut is not measured", "s", 0.01, 10.0, settable=True
+    )
+    appears_within: float = parameter(
+        5.0, "IMUs that are not there so long after the start are an error", "s", 0.0, 600.0, settable=True
     )
     axes: tuple[float, ...] = parameter((1.0, 0.0, 0.0), "strut's axis in its sensor: 3 numbers for all, or 3 for each")
 
@@ -53,6 +56,7 @@ class ImusToInclinations(ManagedNode):
         self._struts = StrutInclinations(names, axes_of(self.parameters.axes, len(names)), _settings(self.parameters))
         self._angles = np.full(len(names), math.nan)
         self._published = math.nan
+        self._start, self._was_there = self.steady_now(), False
         self._inclinations = self.offer(Inclinations, "struts/inclination")
         for name in names:
             self.listen(Imu, f"struts/{name}/imu", partial(self._receive, name), 10)
@@ -68,10 +72,16 @@ class ImusToInclinations(ManagedNode):
         faults = [f"{name}: {'; '.join(words)}" for name, words in self._struts.faults.items()]
         values = {"unmeasured": ", ".join(unmeasured), "faults": " | ".join(faults)}
         if len(unmeasured) == len(self._struts.names):
-            return Health(ERROR, "no strut is measured", values)
+            told = "no strut is measured: are the boards on, and their topics struts/strut_0/imu, … in this namespace?"
+            return waiting(told, values) if self._starts else Health(ERROR, told, values)
         if unmeasured or faults:
             return Health(WARN, f"not measured: {', '.join(unmeasured) or 'none'}; {' | '.join(faults)}", values)
         return Health(OK, f"{len(self._struts.names)} struts measured", values)
+
+    @property
+    def _starts(self) -> bool:
+        """Whether the boards may take their time."""
+        return not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
 
     def _receive(self, name: str, message: Imu) -> None:
         self._struts.update(name, imu_sample(message, math.nan))
@@ -85,6 +95,7 @@ class ImusToInclinations(ManagedNode):
             return
         self._published = time
         self._angles = self._struts.angles(time)
+        self._was_there |= not np.isnan(self._angles).all()
         self._inclinations.publish(
             Inclinations(header=header(time, ""), names=list(self._struts.names), angles=self._angles.tolist())
         )

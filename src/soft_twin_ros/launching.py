@@ -1,21 +1,26 @@
 """What the launch files share. Needs ROS's `launch` and `launch_ros`."""
 
 import os
+import shlex
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import Action, LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown, TimerAction
+from launch.events.process import ProcessExited
+from launch.logging import get_logger
 from launch_ros.actions import Node
 
-from soft_twin.errors import UsageError
-from soft_twin.resources import folder
-from soft_twin_ros.parent import ENDS_WITH
+from soft_twin.errors import RunError, UsageError
+from soft_twin_ros.parent import ENDS_WITH, accompanied
+from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
+    OF_EACH_ROBOT,
     SHARED,
     Argument,
     RobotRequest,
@@ -24,9 +29,12 @@ from soft_twin_ros.running.arguments import (
     refuse_unknown,
     robots_of,
 )
+from soft_twin_ros.running.ending import CANNOT_START, ending
 from soft_twin_ros.running.graph import NodeSpec, own_folder
 from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outliving_each_other
+from soft_twin_ros.running.rviz_view import write_view
 
+PACKAGE = "soft_twin"
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
 
@@ -39,8 +47,7 @@ def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str
     """
 
     def act(context: LaunchContext) -> list[Action]:
-        started = Path(context.get_locals_as_dict()["current_launch_file_path"]).name
-        if started in (Path(word).name for word in sys.argv):
+        if _is_asked_for(context.get_locals_as_dict()["current_launch_file_path"], sys.argv):
             refuse_unknown(arguments, (word.partition(":=")[0] for word in context.argv if ":=" in word))
         names = {name for key, argument in arguments.items() for name in (key, *argument.aliases)}
         given = context.launch_configurations
@@ -51,6 +58,16 @@ def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str
         for name, argument in arguments.items()
     ]
     return LaunchDescription([*declared, OpaqueFunction(function=act)])
+
+
+def _is_asked_for(file: str, words: Sequence[str]) -> bool:
+    """Whether a command line names this file of this package, and not one of a laboratory that includes it, which may
+    have the same name: by a path that leads to it, or by its name behind the package's."""
+    path = os.path.realpath(file)
+    return any(
+        os.path.realpath(word) == path or (before == PACKAGE and word == os.path.basename(file))
+        for before, word in pairwise(["", *words])
+    )
 
 
 def robot_launch(robot: str) -> LaunchDescription:
@@ -65,92 +82,126 @@ def robot_launch(robot: str) -> LaunchDescription:
 def robots_launch() -> LaunchDescription:
     """The launch description of several robots."""
     robots = Argument("", "a list of robots, or {namespace: robot, …}, or a YAML file with either")
-    return launched(
-        {"robots": robots} | SHARED, lambda values: actions_of(robots_of(values["robots"]), Shared.of(values))
-    )
+
+    def actions(values: dict[str, str]) -> list[Action]:
+        of_each = {name: values[name] for name in OF_EACH_ROBOT}
+        return actions_of(robots_of(values["robots"], of_each), Shared.of(values))
+
+    return launched({"robots": robots} | OF_EACH_ROBOT | SHARED, actions)
 
 
 def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
     """What is started for these robots."""
+    _check(shared, [spec for request in requests for spec in request.specs])
     actions = [node_action(spec, shared, request.emulated) for request in requests for spec in request.specs]
     if shared.rviz:
-        actions += [_rviz(request, shared) for request in requests]
+        actions.append(_rviz(requests, shared))
     if shared.view:
         actions.append(_foxglove(shared))
     return actions
 
 
+def lone_node(spec: NodeSpec, shared: Shared) -> list[Action]:
+    """What is started for a node without a robot."""
+    _check(shared, [spec])
+    return [node_action(spec, shared, emulated=False)]
+
+
+def _check(shared: Shared, specs: Sequence[NodeSpec]) -> None:
+    """See that the file of parameters is one for these nodes.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if shared.params_file:
+        from soft_twin_ros.running.parameter_file import check_parameter_file  # which loads the nodes
+
+        check_parameter_file(shared.params_file, specs)
+
+
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
     environment = SINGLE_THREAD | outliving_each_other() | (on_this_machine() if emulated else {})
-    ends = {} if shared.respawn else {"on_exit": Shutdown()}
     return Node(
-        package="soft_twin",
+        package=PACKAGE,
         executable=spec.executable,
         name=spec.name,
         namespace=spec.namespace,
         parameters=[{**spec.parameters, **_time(shared)}, *([shared.params_file] if shared.params_file else [])],
-        additional_env={name: value for name, value in environment.items() if name not in os.environ}
-        | {ENDS_WITH: str(os.getpid())},
+        additional_env={name: value for name, value in environment.items() if name not in os.environ} | _with_this(),
         output="screen",
         sigterm_timeout=SIGINT_PATIENCE,
         sigkill_timeout=SIGTERM_PATIENCE,
-        respawn=shared.respawn,
-        respawn_delay=RESPAWN_DELAY,
-        **ends,
+        on_exit=partial(_ended, spec, shared, emulated),
     )
 
 
-def require_package(name: str, remedy: str) -> None:
-    """See that a ROS package is installed.
+def _ended(
+    spec: NodeSpec, shared: Shared, emulated: bool, event: ProcessExited, context: LaunchContext
+) -> list[Action]:
+    """What the end of a node leads to. ROS's own `respawn` would start again what cannot start, for ever.
 
     Raises:
-        UsageError: with the remedy.
+        RunError: the launch ends with it, with status 1.
+    """
+    if context.is_shutdown:
+        return []
+    told, log = ending(spec, event.returncode, shared.respawn), get_logger("launch")
+    if shared.respawn and event.returncode == CANNOT_START:
+        log.error(told)
+        return []
+    if shared.respawn:
+        log.warning(told)
+        return [TimerAction(period=RESPAWN_DELAY, actions=[node_action(spec, shared, emulated)])]
+    if event.returncode:
+        raise RunError(told)
+    log.info(told)
+    return [Shutdown(reason=told)]
+
+
+def foreign_action(package: str, remedy: str, **words: Any) -> Node:
+    """A node of others, whose program is called as its package is. It ends with the launch, too.
+
+    Args:
+        package: of ROS.
+        remedy: what to do where it is not installed.
+        words: for `Node`.
+
+    Raises:
+        UsageError: it is not installed.
     """
     try:
-        get_package_prefix(name)
+        get_package_prefix(package)
     except PackageNotFoundError as error:
-        raise UsageError(f"the ROS package '{name}' is not installed: {remedy}") from error
+        raise UsageError(f"the ROS package '{package}' is not installed: {remedy}") from error
+    return Node(
+        package=package,
+        executable=package,
+        prefix=shlex.join(accompanied()),
+        additional_env=_with_this(),
+        sigterm_timeout=SIGINT_PATIENCE,
+        sigkill_timeout=SIGTERM_PATIENCE,
+        **words,
+    )
+
+
+def _with_this() -> dict[str, str]:
+    """The environment of processes that shall end with this one."""
+    return {ENDS_WITH: str(os.getpid())}
 
 
 def _time(shared: Shared) -> dict[str, Any]:
     return {"use_sim_time": True} if shared.use_sim_time else {}
 
 
-def _apt(package: str) -> str:
-    distribution = os.environ.get("ROS_DISTRO", "DISTRIBUTION")
-    return f"apt install ros-{distribution}-{package.replace('_', '-')}"
-
-
-def _rviz(request: RobotRequest, shared: Shared) -> Node:
-    require_package("rviz2", f"{_apt('rviz2')}, or leave rviz:=true out")
-    return Node(
-        package="rviz2",
-        executable="rviz2",
-        namespace=request.namespace,
-        arguments=["-d", str(rviz_file(request))],
-        parameters=[_time(shared)],
-    )
-
-
-def rviz_file(request: RobotRequest) -> Path:
-    """The robot's RViz configuration, with the names of its namespace.
-
-    Raises:
-        UsageError: there is none for this robot.
-    """
-    name = request.robot.name
-    source = folder("rviz") / f"{name}.rviz"
-    if not source.is_file():
-        raise UsageError(f"rviz:=true: there is no rviz/{name}.rviz: leave it out")
-    text = source.read_text(encoding="utf-8").replace(f"/{name}/", f"/{request.namespace}/")
-    text = text.replace("Frame: base_link", f"Frame: {request.namespace}/base_link")
-    own = own_folder(name, request.namespace)
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "view.rviz").write_text(text, encoding="utf-8")
-    return own / "view.rviz"
+def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
+    first = requests[0]
+    path = own_folder(first.robot.name, first.namespace) / "view.rviz"
+    view = write_view([(request.robot.name, request.namespace) for request in requests], path)
+    remedy = f"{remedy_for('rviz2')}, or leave rviz:=true out"
+    return foreign_action("rviz2", remedy, arguments=["-d", str(view)], parameters=[_time(shared)])
 
 
 def _foxglove(shared: Shared) -> Node:
-    require_package("foxglove_bridge", f"{_apt('foxglove_bridge')}, or leave view:=true out")
-    return Node(package="foxglove_bridge", executable="foxglove_bridge", parameters=[_time(shared)])
+    remedy = f"{remedy_for('foxglove_bridge')}, or leave view:=true out"
+    return foreign_action("foxglove_bridge", remedy, parameters=[_time(shared)])

@@ -22,7 +22,7 @@ from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.executor import executor_of, hear_all
 from soft_twin_ros.only_one import claim_name
-from soft_twin_ros.parameters import declare, parameter, refuse_unknown
+from soft_twin_ros.parameters import declare, parameter, refuse_unknown, said_on_command_line
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
 from soft_twin_ros.running.health import FAILED, READY, WAITING
 from soft_twin_ros.running.processes import Interruption
@@ -84,6 +84,7 @@ class RobotNode(Node):
         super().__init__(name)
         self._claimed_name = claim_name(self.get_fully_qualified_name())
         self.base_frame = self.frame(BASE_FRAME)
+        refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
         self.parameters = declare(self, parameters, self._adopt)
         self.robot = load_robot(self.parameters.robot)
         refuse_unknown(self.robot.nodes.get(name, {}), parameters, f"{self.robot.path}: nodes.{name}")

@@ -2,7 +2,8 @@
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
@@ -12,6 +13,8 @@ from rclpy.parameter import Parameter
 from soft_twin.errors import DescriptionError, InputError, SoftTwinError
 
 P = TypeVar("P")
+OVERRIDES = "qos_overrides"  # of the quality of service of topics, see qos
+OF_EVERY_NODE = ("use_sim_time", "start_type_description_service")  # ROS's own
 
 
 def parameter(
@@ -96,23 +99,41 @@ class _Setting:
             raise InputError(f"{name} = {value}: expected {low:g} to {high:g} ({field.metadata['description']})")
 
 
-def refuse_unknown(given: Mapping[str, Any], kind: type, where: str) -> None:
-    """Refuse a description's parameters that the node of this dataclass does not have: ROS ignores them.
+def known_parameters(kind: type) -> list[str]:
+    """Names of all parameters of a node of this dataclass, ROS's own among them."""
+    return [*(field.name for field in dataclasses.fields(kind)), *OF_EVERY_NODE]
+
+
+def unknown(name: str, known: list[str]) -> str:
+    """What to say of a name that is none of these parameters, with the nearest right one; empty where it is one."""
+    if name in known or name.partition(".")[0] == OVERRIDES:
+        return ""
+    near = difflib.get_close_matches(name, known, n=1)
+    right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
+    return f"there is no parameter '{name}': {right}"
+
+
+def said_on_command_line(words: Sequence[str], node: str) -> list[str]:
+    """Names of the parameters that a command line sets of a node: `-p NAME:=VALUE`, or with `NODE:` before it."""
+    said = [word.partition(":=")[0] for flag, word in pairwise(words) if flag in ("-p", "--param") and ":=" in word]
+    return [name.rpartition(":")[2] for name in said if name.rpartition(":")[0] in ("", node)]
+
+
+def refuse_unknown(given: Iterable[str], kind: type, where: str) -> None:
+    """Refuse parameters that the node of this dataclass does not have: ROS ignores them.
 
     Args:
-        given: the description's parameters of the node.
+        given: names of parameters that somebody sets.
         kind: the dataclass of the node's parameters.
         where: they stand, for the message.
 
     Raises:
         DescriptionError: with the first of them and the nearest right one.
     """
-    known = [*(field.name for field in dataclasses.fields(kind)), "use_sim_time"]
+    known = known_parameters(kind)
     for name in given:
-        if name not in known and not name.startswith("qos_overrides."):
-            near = difflib.get_close_matches(name, known, n=1)
-            right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"
-            raise DescriptionError(f"{where}: there is no parameter '{name}': {right}")
+        if wrong := unknown(name, known):
+            raise DescriptionError(f"{where}: {wrong}")
 
 
 def _descriptor(field: dataclasses.Field) -> ParameterDescriptor:

@@ -14,6 +14,7 @@ from soft_twin.sensing.rotations import quaternion_from_matrix
 from soft_twin_ros.conversions import to_quaternion, to_stamp, to_vector
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.qos import LATCHED, SENSOR
+from soft_twin_ros.ros_packages import remedy_for
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -35,7 +36,7 @@ class Transforms:
         self._node, self._next = node, 0.0
         self._publisher = None
         if TFMessage is None:
-            node.get_logger().info("tf2_msgs is not installed: no transforms on /tf")
+            node.get_logger().info(f"tf2_msgs is not installed: no transforms on /tf ({remedy_for('tf2_msgs')})")
             return
         self._publisher = node.create_publisher(TFMessage, "/tf", SENSOR)
         self._bytes = bytearray(serialize_message(TFMessage(transforms=[_marked(node, link) for link in links])))

@@ -7,18 +7,24 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
 from soft_twin.resources import folder
+from soft_twin_ros.conversions import joint_state
 
 pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros are not installed")
 
-PATIENCE = 60.0  # [s] of a busy machine
+PATIENCE = 60.0  # [s] of a busy machine that starts something
+ENDS_WITHIN = 3.0  # [s] on a quiet one, until nothing is left
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 NODES = (
     *("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves"),
-    *("recorder", "shape_to_pressures"),
+    *("recorder", "shape_to_pressures", "emulated_arm", "struts_to_shape"),
 )
 LAUNCH = """
 import sys
@@ -40,8 +46,21 @@ name = Path(sys.argv[0]).name
 words = " ".join(sys.argv[1:])
 file = Path({folder!r}) / (name + "." + words.split("__ns:=/")[1].split()[0])
 file.write_text("\\n".join([str(os.getpid()), os.environ.get("OPENBLAS_NUM_THREADS", ""), words]))
-while not Path({folder!r}, name + ".dies").exists():
+while not (dies := Path({folder!r}, name + ".dies")).exists():
     time.sleep(0.05)
+sys.exit(int(dies.read_text()))
+"""
+
+FOREIGN = """#!{python}
+import os, signal, time
+from pathlib import Path
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+Path({folder!r}, {name!r}).write_text(f"{{os.getpid()}}\\n\\n")
+time.sleep(600)
+"""
+REAL = """#!/bin/sh
+exec {python} -m soft_twin_ros.{name} "$@"
 """
 
 
@@ -49,31 +68,38 @@ while not Path({folder!r}, name + ".dies").exists():
 def launch(tmp_path, monkeypatch):
     """Starts a launch file in a process of its own, where the package's nodes only write down who they are."""
     prefix, told = tmp_path / "prefix", tmp_path / "told"
-    for path in (prefix / "lib" / "soft_twin", prefix / "share" / "ament_index" / "resource_index" / "packages", told):
+    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+    for path in (index, told):
         path.mkdir(parents=True)
-    (prefix / "share" / "ament_index" / "resource_index" / "packages" / "soft_twin").touch()
-    for name in NODES:
-        program = prefix / "lib" / "soft_twin" / name
-        program.write_text(NODE.format(python=sys.executable, folder=str(told)))
+
+    def install(package, name, text):
+        program = prefix / "lib" / package / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text.format(python=sys.executable, folder=str(told), name=name))
         program.chmod(0o700)
+        (index / package).touch()
+
+    for name in NODES:
+        install("soft_twin", name, NODE)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
     started = []
 
     def start(name, *arguments):
-        words = [sys.executable, "-c", LAUNCH, str(folder("launch") / f"{name}.launch.py"), *arguments]
+        file = folder("launch") / f"{name}.launch.py" if isinstance(name, str) else name
+        words = [sys.executable, "-c", LAUNCH, str(file), *arguments]
         started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return started[-1]
 
-    start.told = told
+    start.told, start.install = told, install
     yield start
     for process in started:
         process.kill()
         process.wait()
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
+def wait_for(condition, patience=PATIENCE):
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -81,8 +107,13 @@ def wait_for(condition):
 
 def nodes_of(launch, count):
     """Ids of the nodes' processes, when so many have started."""
-    wait_for(lambda: len([file for file in launch.told.iterdir() if file.read_text()]) == count)
-    return [int(file.read_text().split("\n")[0]) for file in launch.told.iterdir()]
+    wait_for(lambda: len(started(launch)) == count)
+    return [int(file.read_text().split("\n")[0]) for file in started(launch)]
+
+
+def started(launch):
+    """What nodes have written."""
+    return [file for file in launch.told.iterdir() if file.suffix not in (".dies", ".tmp") and file.read_text()]
 
 
 def has_ended(pid):
@@ -93,21 +124,96 @@ def has_ended(pid):
         return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def end_of(process, pids, number):
+    """See that nothing is left soon after this signal."""
+    process.send_signal(number)
+    wait_for(lambda: all(map(has_ended, [process.pid, *pids])), ENDS_WITHIN * max(1.0, os.getloadavg()[0]))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_nothing_is_left_however_the_launch_ends(launch, number):
     process = launch("slender")
-    nodes = nodes_of(launch, 4)
-    process.send_signal(number)
-    process.wait(PATIENCE)
-    wait_for(lambda: all(has_ended(pid) for pid in nodes))
+    end_of(process, nodes_of(launch, 4), number)
 
 
-def test_the_end_of_a_node_ends_the_launch(launch):
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    ("name", "package", "arguments", "count"),
+    [("micro_ros_imu", "micro_ros_agent", (), 1), ("slender", "rviz2", ("rviz:=true",), 5)],
+)
+def test_programs_of_others_end_with_the_launch_though_they_listen_to_nobody(
+    launch, name, package, arguments, count, number
+):
+    launch.install(package, package, FOREIGN)
+    process = launch(name, *arguments)
+    end_of(process, nodes_of(launch, count), number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_motors_let_go_however_the_launch_ends(launch, motors, listener, slender, number):
+    launch.install("soft_twin", "cables_to_motors", REAL)
+    process = launch("slender", f"can:={motors.bus.port.path}", "imu:=/nowhere")
+    publisher = listener.node.create_publisher(JointState, "cables/command", 1)
+
+    def drives():
+        publisher.publish(joint_state(time.time(), slender.cable_names, np.full(6, 1e-3), np.zeros(6)))
+        listener.spin(0.03)
+        if not listener.says("cables_to_motors", "active"):
+            listener.call(Trigger, "home", Trigger.Request())
+            listener.call(SetBool, "enable", SetBool.Request(data=True))
+        return not np.all(motors.bus.motors.limp)
+
+    wait_for(drives)
+    end_of(process, nodes_of(launch, 2), number)
+    wait_for(lambda: np.all(motors.bus.motors.limp), ENDS_WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("status", "launches", "says"),
+    [
+        (2, 1, "/slender/imu_to_gravity could not start: mend what it says above, then launch again"),
+        (
+            1,
+            1,
+            "/slender/imu_to_gravity ended with status 1 (a fault in its program, the lines above are its own",
+        ),
+        (0, 0, "/slender/imu_to_gravity has ended without an error: so does the launch"),
+    ],
+)
+def test_the_end_of_a_node_ends_the_launch_with_a_line_and_a_status(launch, status, launches, says):
     process = launch("slender")
     nodes = nodes_of(launch, 4)
-    (launch.told / "imu_to_gravity.dies").touch()
-    assert "process[imu_to_gravity-2] was required" in process.communicate(timeout=PATIENCE)[0]
+    die(launch, "imu_to_gravity", status)
+    said = process.communicate(timeout=PATIENCE)[0]
+    assert len([line for line in said.splitlines() if says in line]) == 1, said
+    assert process.returncode == launches and "Traceback" not in said
     wait_for(lambda: all(has_ended(pid) for pid in nodes))
+
+
+def die(launch, name, status):
+    """A node ends as soon as it looks, and so do those that are started in its place until the file is gone."""
+    file = launch.told / f"{name}.dies"
+    file.with_suffix(".tmp").write_text(str(status))
+    file.with_suffix(".tmp").rename(file)
+
+
+def test_a_node_is_started_again_but_not_one_that_cannot_start(launch):
+    process = launch("slender", "respawn:=true")
+    before = nodes_of(launch, 4)
+    file = launch.told / "imu_to_gravity.slender"
+    first = file.read_text()
+    die(launch, "imu_to_gravity", 1)
+    wait_for(lambda: file.read_text() not in ("", first))
+    die(launch, "imu_to_gravity", 2)
+    with process.stdout:
+        for line in process.stdout:
+            if "could not start, and is not started again" in line:
+                break
+        (launch.told / "imu_to_gravity.dies").unlink()
+        second = file.read_text()
+        time.sleep(2.0)
+        assert file.read_text() == second  # twice the delay later
+        end_of(process, before, signal.SIGINT)
 
 
 def test_several_robots_have_namespaces_and_one_thread_each(launch):
@@ -127,12 +233,45 @@ def test_several_robots_have_namespaces_and_one_thread_each(launch):
         ("micro_ros_imu", "imu:=/dev/a", "no distribution releases it: build it in a workspace with"),
         ("membrane", "weights:=/nowhere", "weights /nowhere: there is no such file; `soft-twin train membrane` writes"),
         ("valves", "respawn:=maybe", "respawn:=maybe: expected true or false"),
+        ("valves", "highest:=80kPa", "highest:=80kPa: expected a number [Pa]"),
+        ("valves", "namespace:=1bad", "namespace:=1bad: expected letters, digits and _"),
+        ("micro_ros_imu", "namespace:=1bad", "namespace:=1bad: expected letters, digits and _"),
+        ("slender", "valves:=/dev/x", "valves:=/dev/x: 'slender' has no such device, only imu, can"),
+        ("robots", "namespace:=x", "'namespace' is an argument of each robot: robots:='{x: slender}'"),
+        ("slender", "params_file:=PARAMETERS", "there is no parameter 'hold_aftr': did you mean 'hold_after'?"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(launch, name, argument, message):
-    said = launch(name, argument).communicate(timeout=PATIENCE)[0]
+def test_what_is_wrong_is_told_in_one_line(launch, tmp_path, name, argument, message):
+    (tmp_path / "mine.yaml").write_text("/**: {ros__parameters: {hold_aftr: 0.3}}")
+    said = launch(name, argument.replace("PARAMETERS", str(tmp_path / "mine.yaml"))).communicate(timeout=PATIENCE)[0]
     assert [line for line in said.splitlines() if message in line]
     assert "Traceback" not in said
+
+
+LABS = """
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import AnyLaunchDescriptionSource
+
+
+def generate_launch_description():
+    ours = IncludeLaunchDescription(AnyLaunchDescriptionSource({file!r}))
+    return LaunchDescription([DeclareLaunchArgument("camera", default_value="none"), ours])
+"""
+
+
+def test_a_laboratorys_own_launch_file_may_have_the_name_of_ours_and_arguments_of_its_own(launch, tmp_path):
+    own = tmp_path / "slender.launch.py"
+    own.write_text(LABS.format(file=str(folder("launch") / "slender.launch.py")))
+    launch(own, "camera:=front", "namespace:=left")
+    nodes_of(launch, 4)
+    assert {file.name.rsplit(".", 1)[1] for file in launch.told.iterdir()} == {"left"}
+
+
+def test_what_is_said_of_several_robots_holds_for_each(launch):
+    launch("robots", "robots:=[slender, tm40]", "recording:=first")
+    nodes_of(launch, 8)
+    assert parameters_of(launch, "recorder.tm40")["path"] == "first_tm40"
 
 
 def test_valves_of_any_robot_are_started_by_themselves(launch):

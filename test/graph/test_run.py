@@ -103,6 +103,12 @@ def test_the_twins_body_is_recorded_as_a_mesh(finished):
     assert len(body.points) % 3 == 0
 
 
+def test_no_node_tells_an_error(finished):
+    logs = {log.name: log.read_text() for log in (finished[0] / "log").glob("*.log")}
+    assert "cables_to_motors.log" in logs
+    assert [name for name, said in logs.items() if "[ERROR]" in said or "Traceback" in said] == []
+
+
 def test_no_node_is_left(finished):
     assert nodes_of(finished[0]) == {}
 

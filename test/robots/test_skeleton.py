@@ -97,3 +97,19 @@ def test_a_strut_may_hang_straight_down(tm40):
     turns = skeleton.in_base(nodes)[1][:-1]
     np.testing.assert_allclose(np.linalg.det(turns), 1.0)
     np.testing.assert_allclose(turns[:, :, 2], np.tile([0.0, 0.0, -1.0], (len(turns), 1)), atol=1e-12)
+
+
+def test_slices_are_round_where_the_body_is_and_lie_on_its_nodes(bodies):
+    """The slender robot is a tube of 9 mm, the finger is 20 mm by 18 mm, the membrane a square of 320 mm."""
+    (slender, finger, membrane) = (bodies[name][1].moving for name in bodies)
+    for link in slender[: SECTIONS - 1]:
+        assert link.solid.round and link.solid.size[0] == pytest.approx(0.009, abs=1e-9)
+    for links, sizes in ((finger, (0.020, 0.018)), (membrane, (0.320, 0.320))):
+        assert not links[0].solid.round and links[0].solid.size[:2] == pytest.approx(sizes, abs=1e-9)
+        np.testing.assert_allclose(links[0].solid.centre, 0.0, atol=1e-9)
+
+
+def test_struts_are_as_long_as_they_are(tm40):
+    for link, length in zip(build_skeleton(tm40).moving, tm40.structure.strut_lengths, strict=False):
+        low = link.solid.centre[2] - link.solid.size[2] / 2.0
+        assert (low, low + link.solid.size[2]) == pytest.approx((0.0, length), abs=1e-12)

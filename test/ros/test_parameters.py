@@ -6,7 +6,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from soft_twin.errors import DescriptionError
-from soft_twin_ros.parameters import declare, parameter, refuse_unknown
+from soft_twin_ros.parameters import declare, parameter, refuse_unknown, said_on_command_line
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,8 @@ def test_a_node_can_refuse_what_does_not_fit_together(started):
     declare(node, Parameters, refuse)
     assert set_to(node, "picture_rate", 10.0).reason == "hold_after: expected less than relax_after"
     assert node.get_parameter("picture_rate").value == 25.0
+
+
+def test_parameters_of_the_command_line_are_those_of_this_node():
+    words = "imu --ros-args -r __ns:=/left -p device:=/dev/a --param ear:rate:=1.0 -p eye:size:=2 --log-level ear:=info"
+    assert said_on_command_line(words.split(), "ear") == ["device", "rate"]

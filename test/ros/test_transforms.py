@@ -98,10 +98,11 @@ def test_a_robots_frames_are_told_with_its_urdf_and_those_that_stay_once_for_all
 
 def test_without_tf2_msgs_there_is_the_urdf_and_one_line_that_says_so(finger, monkeypatch):
     monkeypatch.setattr(transforms, "TFMessage", None)
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
     robot, skeleton, nodes = finger
     node = RecordingNode(robot)
     frames = RobotFrames(node, skeleton)
     frames.send(1.0, nodes)
-    assert node.lines == ["tf2_msgs is not installed: no transforms on /tf"]
+    assert node.lines == ["tf2_msgs is not installed: no transforms on /tf (apt install ros-jazzy-tf2-msgs)"]
     assert list(node.published) == ["robot_description"]
     assert "/left/cables/command" in node.published["robot_description"][0].data

@@ -6,7 +6,6 @@ and writing in bulk, and with a limit.
 """
 
 import collections
-import errno
 import fcntl
 import os
 import select
@@ -17,9 +16,11 @@ from glob import glob
 import can
 from can.exceptions import error_check
 from can.interfaces.slcan import slcanBus
+from can.interfaces.socketcan import SocketcanBus
 
 from soft_twin.driving.c610 import BIT_RATE
 from soft_twin.errors import DeviceError
+from soft_twin.one_driver import claim_device, in_use, is_taken
 from soft_twin.serial_output import write_bytes
 
 LINE_END = b"\r"
@@ -100,6 +101,25 @@ class SlcanBus(slcanBus):
         self._messages.extend(self._decoder.feed(data, time.time()))
 
 
+class OwnSocketcanBus(SocketcanBus):
+    """A CAN interface of Linux, which any number of programs may send on at once, for one driver alone."""
+
+    def __init__(self, channel: str, **options):
+        self._claim = claim_device(f"can/{channel}", channel)
+        try:
+            super().__init__(channel, **options)
+        except BaseException:
+            self._claim.close()
+            raise
+
+    def shutdown(self) -> None:
+        """Close it: another driver may want it."""
+        try:
+            super().shutdown()
+        finally:
+            self._claim.close()
+
+
 def _lock(device: str) -> int:
     """A file descriptor that keeps other drivers from the serial device while it is open.
 
@@ -113,9 +133,9 @@ def _lock(device: str) -> int:
     except OSError as error:
         if descriptor >= 0:
             os.close(descriptor)
-        if error.errno not in (errno.EBUSY, errno.EWOULDBLOCK):
+        if not is_taken(error):
             raise
-        raise DeviceError(f"'{device}' is in use by another driver: end that one first") from error
+        raise in_use(device) from error
     return descriptor
 
 
@@ -185,7 +205,8 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
         options: handed to the interface; slcan takes `settle_time` [s], for adapters that reboot when opened.
 
     Raises:
-        DeviceError: no such interface or device, no permission, or the adapter does not answer; with the remedy.
+        DeviceError: no such interface or device, no permission, another driver has it, or the adapter does not answer;
+            with the remedy.
     """
     if interface not in can.VALID_INTERFACES:
         raise DeviceError(f"no CAN interface '{interface}': python-can has {', '.join(sorted(can.VALID_INTERFACES))}")
@@ -194,6 +215,8 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
     try:
         if interface == "slcan":
             return SlcanBus(channel, bitrate, **options)
+        if interface == "socketcan":
+            return OwnSocketcanBus(channel, **options)
         return can.Bus(interface=interface, channel=channel, bitrate=bitrate, **options)
     except (can.CanError, OSError, ValueError, ImportError) as error:
         raise DeviceError(f"CAN bus {interface} '{channel}' cannot be opened: {error}; {_remedy(interface)}") from error

@@ -6,6 +6,7 @@ from glob import glob
 import serial
 
 from soft_twin.errors import DeviceError
+from soft_twin.one_driver import in_use, is_taken
 from soft_twin.serial_output import write_bytes
 
 
@@ -18,7 +19,7 @@ class SerialPort:
         patience: a device that takes no bytes for so long is gone [s].
 
     Raises:
-        DeviceError: there is no such device, or no permission to use it.
+        DeviceError: there is no such device, no permission to use it, or another driver has it.
     """
 
     def __init__(self, device: str, baud_rate: int, patience: float = 0.1):
@@ -27,7 +28,9 @@ class SerialPort:
         try:
             self._port = serial.Serial(device, baud_rate, timeout=0.0, exclusive=True)
         except (serial.SerialException, OSError, ValueError) as error:
-            raise DeviceError(f"'{device}' cannot be opened: {error}; does another program use it?") from error
+            if is_taken(error):
+                raise in_use(device) from error
+            raise DeviceError(f"'{device}' cannot be opened: {error}") from error
 
     def read(self) -> bytes:
         """What has come in.

@@ -4,6 +4,7 @@ import contextlib
 import socket
 
 from soft_twin.errors import DeviceError
+from soft_twin.one_driver import claim_device
 
 
 class TcpPort:
@@ -14,7 +15,7 @@ class TcpPort:
         timeout: for connecting [s].
 
     Raises:
-        DeviceError: nobody answers there.
+        DeviceError: nobody answers there, or another driver on this machine talks to it.
     """
 
     def __init__(self, host: str, port: int, timeout: float):
@@ -25,6 +26,11 @@ class TcpPort:
             raise DeviceError(
                 f"nobody answers at '{self._where}' ({error}): check its address, and that TCP port {port} is open"
             ) from error
+        try:
+            self._claim = claim_device("tcp/{}:{}".format(*self._socket.getpeername()[:2]), self._where)
+        except (DeviceError, OSError):
+            self._socket.close()
+            raise
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
 
@@ -60,3 +66,4 @@ class TcpPort:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.close()
+        self._claim.close()

@@ -8,6 +8,21 @@ BASE, TIP = "base_link", "tip_link"
 
 
 @dataclass(frozen=True)
+class Solid:
+    """What a link looks like: a box, or a cylinder along z.
+
+    Attributes:
+        size: (3,) along the link's axes [m].
+        centre: (3,) in the link's frame [m].
+        round: it is a cylinder.
+    """
+
+    size: np.ndarray
+    centre: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    round: bool = False
+
+
+@dataclass(frozen=True)
 class Link:
     """A link.
 
@@ -16,6 +31,7 @@ class Link:
         place: (3,) at rest in its parent's frame [m].
         rotation: (3, 3) at rest, from its own frame to its parent's.
         moves: against its parent, as the twin deforms.
+        solid: what is drawn of it; None: nothing.
     """
 
     name: str
@@ -23,6 +39,7 @@ class Link:
     place: np.ndarray = field(default_factory=lambda: np.zeros(3))
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
     moves: bool = False
+    solid: Solid | None = None
 
 
 def plate_link(plate: str) -> str:

@@ -6,13 +6,13 @@ root is `base_link`. No two links share a name: each kind of them ends in a word
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from soft_twin.robots.base import DrivenRobot, Robot
-from soft_twin.robots.links import BASE, TIP, Link, imu_link, plate_link
+from soft_twin.robots.links import BASE, TIP, Link, Solid, imu_link, plate_link
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.twins.frames import NodesFrame, SectionFrame
 from soft_twin.twins.rigid_fits import RigidFits
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from soft_twin.mechanics.model import Model
 
 SECTIONS = 5  # equal lengths that a body is cut into
+DISC = 0.02  # of the body's length, thickness of what is drawn of a cross section
+STRUT_DIAMETER = 0.008  # [m] as drawn
+ROUND = 1.03  # farthest node of a cross section, to half of its size: a square has √2
 
 
 class Skeleton(ABC):
@@ -31,12 +34,19 @@ class Skeleton(ABC):
         fixed: the others.
     """
 
-    def __init__(self, names: Sequence[str], parents: Sequence[str], rest: np.ndarray, fixed: Sequence[Link]):
-        """`names`, `parents`: of the links that move. `rest`: (n, 3) undeformed nodes."""
+    def __init__(
+        self,
+        names: Sequence[str],
+        parents: Sequence[str],
+        rest: np.ndarray,
+        fixed: Sequence[Link],
+        solids: Mapping[str, Solid],
+    ):
+        """`names`, `parents`: of the links that move. `rest`: (n, 3) undeformed nodes. `solids`: of links, by name."""
         order = [BASE, *names]
         self._parents = np.array([order.index(parent) for parent in parents])
         poses = zip(names, parents, *self.transforms(rest), strict=True)
-        self.moving = tuple(Link(name, parent, place, turn, True) for name, parent, place, turn in poses)
+        self.moving = tuple(Link(*pose, moves=True, solid=solids.get(pose[0])) for pose in poses)
         self.fixed = tuple(fixed)
 
     @abstractmethod
@@ -66,7 +76,10 @@ class BodySkeleton(Skeleton):
         weights, around = zip(*((each.weights(mesh), each.around(mesh)) for each in frames.values()), strict=True)
         self._fits = RigidFits(mesh.nodes, weights, around)
         parents = [BASE, *sections, *[BASE] * len(others)]
-        super().__init__(list(frames), parents, mesh.nodes, _carried(robot))
+        drawn = (*sections, *(plate_link(name) for name in robot.plate_names))
+        thickness = DISC * mesh.size[2]
+        solids = {name: _slice(mesh.nodes[frames[name].around(mesh)], thickness) for name in drawn}
+        super().__init__(list(frames), parents, mesh.nodes, _carried(robot), solids)
 
     def in_base(self, points):
         return self._fits.transforms(points)
@@ -84,7 +97,8 @@ class TensegritySkeleton(Skeleton):
         tip[structure.top_nodes] = 1.0 / len(structure.top_nodes)
         self._tip = RigidFits(rest, [tip])
         names = [*(f"strut_{i}" for i in range(self._struts)), TIP]
-        super().__init__(names, [BASE] * len(names), rest, ())
+        lengths = zip(names, structure.strut_lengths, strict=False)
+        super().__init__(names, [BASE] * len(names), rest, (), {name: _strut(length) for name, length in lengths})
 
     def in_base(self, points):
         bottoms, tops = np.split(points, [self._struts])
@@ -110,6 +124,21 @@ def _carried(robot: DrivenRobot) -> list[Link]:
         name = "imu_link" if imu.name == main else imu_link(imu.name)
         links.append(Link(name, BASE if imu.plate is None else plate_link(imu.plate), rotation=imu.mounting))
     return links
+
+
+def _slice(nodes: np.ndarray, thickness: float) -> Solid:
+    """What is drawn of a cross section with these nodes (k, 3), about their mean."""
+    low, high = nodes.min(axis=0), nodes.max(axis=0)
+    size, centre = high - low, (low + high) / 2.0 - nodes.mean(axis=0)
+    reach = np.linalg.norm((nodes - nodes.mean(axis=0))[:, :2], axis=1).max()
+    if reach <= ROUND * size[:2].max() / 2.0:
+        return Solid(np.array([2.0 * reach, 2.0 * reach, thickness]), round=True)
+    return Solid(np.array([*size[:2], thickness]), centre)
+
+
+def _strut(length: float) -> Solid:
+    """From its bottom along z."""
+    return Solid(np.array([STRUT_DIAMETER, STRUT_DIAMETER, length]), np.array([0.0, 0.0, length / 2.0]), round=True)
 
 
 def _along(axes: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """A robot's URDF: its links as they are at rest, and its actuators as joints for ros2_control.
 
 What moves as the twin deforms hangs on floating joints, which nobody but the robot's nodes can tell the transforms of.
-The body's shape is no geometry of any link: it is soft, and the topic `body` has it.
+The body's shape is no geometry of any link: it is soft, and the topic `body` has it. What is drawn of a link is a slice
+of it, a plate or a strut.
 """
 
 from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
@@ -11,10 +12,11 @@ from transforms3d.euler import mat2euler
 
 from soft_twin.robots.base import Robot
 from soft_twin.robots.joints import Joint, cable_joints, chamber_joints
-from soft_twin.robots.links import BASE, Link
+from soft_twin.robots.links import BASE, Link, Solid
 from soft_twin.robots.skeleton import Skeleton, build_skeleton
 
 PLUGIN = "topic_based_ros2_control/TopicBasedSystem"
+COLOUR = "0.25 0.45 0.65 0.6"  # red, green, blue, opacity: a soft body is drawn around them
 ALWAYS = "-1"  # threshold of a change that is told: a command that is not repeated is one that stays away
 
 
@@ -47,11 +49,24 @@ def urdf(robot: Robot, skeleton: Skeleton | None = None, namespace: str | None =
 
 
 def _add_link(root: Element, link: Link) -> None:
-    SubElement(root, "link", name=link.name)
+    element = SubElement(root, "link", name=link.name)
+    if link.solid is not None:
+        _add_visual(element, link.solid)
     joint = SubElement(root, "joint", name=f"{link.name}_joint", type="floating" if link.moves else "fixed")
     SubElement(joint, "parent", link=link.parent)
     SubElement(joint, "child", link=link.name)
     SubElement(joint, "origin", xyz=_numbers(link.place), rpy=_numbers(mat2euler(link.rotation, axes="sxyz")))
+
+
+def _add_visual(link: Element, solid: Solid) -> None:
+    visual = SubElement(link, "visual")
+    SubElement(visual, "origin", xyz=_numbers(solid.centre), rpy="0 0 0")
+    geometry = SubElement(visual, "geometry")
+    if solid.round:
+        SubElement(geometry, "cylinder", radius=_number(solid.size[0] / 2.0), length=_number(solid.size[2]))
+    else:
+        SubElement(geometry, "box", size=_numbers(solid.size))
+    SubElement(SubElement(visual, "material", name="soft"), "color", rgba=COLOUR)
 
 
 def _add_actuator(root: Element, actuator: Joint) -> None:

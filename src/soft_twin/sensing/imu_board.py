@@ -5,6 +5,7 @@ import time
 import serial
 
 from soft_twin.errors import DeviceError
+from soft_twin.one_driver import in_use, is_taken
 from soft_twin.sensing.imu_frames import FrameErrors, encode_heater
 from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
@@ -27,9 +28,9 @@ class ImuBoard:
         try:
             self._port = serial.Serial(device, _BAUD_RATE, timeout=0, exclusive=True)
             self._port.reset_input_buffer()
-        except BlockingIOError as error:
-            raise DeviceError(f"IMU at '{device}' is in use by another driver: end that one first") from error
         except (OSError, ValueError) as error:
+            if is_taken(error):
+                raise in_use(device) from error
             raise DeviceError(f"IMU at '{device}' cannot be opened: {error}") from error
 
     @property

@@ -14,8 +14,9 @@ from soft_twin.descriptions.yaml_file import parse, read_document
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.files import one_line
 from soft_twin.robots.base import Robot
-from soft_twin_ros.running.graph import Devices, NodeSpec, graph
+from soft_twin_ros.running.graph import Devices, NodeSpec, devices_of, graph
 
+NONE = "none"  # instead of a device that this robot does without
 TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
@@ -42,19 +43,21 @@ SHARED = {
     "rviz": Argument("false", "true: RViz with the robot's picture"),
     "view": Argument("false", "true: Foxglove's bridge, for its application or a browser, on port 8765"),
 }
+OF_EACH_ROBOT = {
+    "emulated": Argument("", "true: an emulated robot; false: a real one; default: emulated where no device is named"),
+    "managed": Argument("false", "true: the node `bringup` configures and activates the others, one after the other"),
+    "recording": Argument("", "folder of a bag, or an .mcap file, that everything is recorded to; default: none"),
+}
 OF_A_ROBOT = {
     "robot": Argument("", "name of a robot in config/, or path of its description"),
     "namespace": Argument("", "of the nodes; default: the robot's name"),
     "imu": Argument("", "serial device of the IMU board in its base; a micro-ROS board publishes by itself"),
-    "can": Argument("", "serial device of its CAN adapter, or network interface of socketcan"),
-    "valves": Argument("", "serial device of its valves' board, or host:port of a Modbus terminal"),
+    "can": Argument("", "serial device of its CAN adapter, or network interface of socketcan; none: without motors"),
+    "valves": Argument("", "serial device of its valves' board, or host:port of a Modbus terminal; none: without them"),
     "plate_imu": Argument("", "serial device of the IMU board on its plate"),
     "weights": Argument("", "file that `soft-twin train` wrote: the node shape_to_pressures takes shapes, by it"),
-    "emulated": Argument("", "true: an emulated robot; false: a real one; default: emulated where no device is named"),
     "device_folder": Argument("", "where an emulated robot puts its devices; default: one for its namespace"),
-    "managed": Argument("false", "true: the node `bringup` configures and activates the others, one after the other"),
-    "recording": Argument("", "folder of a bag, or an .mcap file, that everything is recorded to; default: none"),
-}
+} | OF_EACH_ROBOT
 
 
 @dataclass(frozen=True)
@@ -108,49 +111,95 @@ class RobotRequest:
             DescriptionError: the description is wrong.
         """
         robot = load_robot(values["robot"])
-        namespace = values["namespace"].strip("/") or robot.name
-        if not NAMESPACE.fullmatch(namespace):
-            raise UsageError(f"namespace:={one_line(namespace)}: expected letters, digits and _, with / between names")
-        devices = _devices(values)
+        namespace = checked_namespace(values["namespace"]) or robot.name
+        devices = _devices(values, robot)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
         managed, recording = flag("managed", values["managed"]), values["recording"] or None
         specs = graph(robot, devices, emulation, recording, namespace, managed, weights=values["weights"])
         return cls(robot, namespace, specs, devices is None)
 
 
-def _devices(values: Mapping[str, str]) -> Devices | None:
+def checked_namespace(text: str) -> str:
+    """A namespace without slashes at its ends; empty where none is said.
+
+    Raises:
+        UsageError: it is none.
+    """
+    namespace = text.strip("/")
+    if namespace and not NAMESPACE.fullmatch(namespace):
+        raise UsageError(
+            f"namespace:={one_line(namespace)}: expected letters, digits and _, with / between names, none beginning "
+            "with a digit"
+        )
+    return namespace
+
+
+def _devices(values: Mapping[str, str], robot: Robot) -> Devices | None:
     """Of the real robot; None: it is emulated.
 
     Raises:
-        UsageError: what is said contradicts itself.
+        UsageError: what is said contradicts itself, or is not what the robot has.
+        DescriptionError: an actuator has no drive.
     """
     named = {name: values[name] for name in ("imu", "can", "valves", "plate_imu") if values[name]}
     emulated = flag("emulated", values["emulated"]) if values["emulated"] else not named
     if emulated and named:
         name, device = next(iter(named.items()))
         raise UsageError(f"{name}:={one_line(device)} and emulated:=true: leave one of them out")
-    if not emulated and values["device_folder"]:
+    if emulated:
+        return None
+    if values["device_folder"]:
         raise UsageError(f"device_folder:={one_line(values['device_folder'])}: a real robot has none, leave it out")
-    return None if emulated else Devices(**named)
+    _check_devices(named, robot)
+    return Devices(**{name: device for name, device in named.items() if device != NONE})
 
 
-def robots_of(text: str) -> list[RobotRequest]:
+def _check_devices(named: Mapping[str, str], robot: Robot) -> None:
+    """See that a real robot's devices are those that it has, and that none is forgotten."""
+    there = devices_of(robot)
+    for name, device in named.items():
+        if name not in there:
+            raise UsageError(f"{name}:={one_line(device)}: '{robot.name}' has no such device, only {', '.join(there)}")
+    for name, driven in there.items():
+        if driven and name not in named:
+            first = next((f"{each}:={one_line(device)}" for each, device in named.items()), "emulated:=false")
+            raise UsageError(
+                f"{name}:= is missing: with {first} the robot is a real one; say the device of its {driven}, or "
+                f"{name}:={NONE} to do without them"
+            )
+
+
+def robots_of(text: str, of_each: Mapping[str, str] | None = None) -> list[RobotRequest]:
     """Robots from the argument `robots`.
 
     Args:
         text: YAML, or the path of a YAML file: a list of robots, each in the namespace of its name; or namespaces with
             a robot each, or with a mapping of the arguments OF_A_ROBOT.
+        of_each: values of OF_EACH_ROBOT for those that do not say their own. A recording is one of each robot, with its
+            namespace behind the name.
 
     Raises:
-        UsageError: not like that, or two robots have one namespace or one device.
+        UsageError: not like that, or two robots have one namespace, one device or one recording.
         DescriptionError: a description is wrong.
     """
-    requests = [RobotRequest.of(complete(OF_A_ROBOT, values)) for values in _listed(text)]
+    requests = [_request(values, of_each or {}) for values in _listed(text)]
     remedy = "give each its own, such as robots:='{left: slender, right: slender}'"
     _refuse_twice("namespace", [request.namespace for request in requests], remedy)
-    devices = [spec.parameters.get("device", "") for request in requests for spec in request.specs]
+    parameters = [spec.parameters for request in requests for spec in request.specs]
+    devices = [each.get("device", "") for each in parameters]
     _refuse_twice("device", [device for device in devices if device], "two drivers cannot share it")
+    recordings = [each["path"] for each in parameters if "path" in each]
+    _refuse_twice("recording", recordings, "give each robot its own")
     return requests
+
+
+def _request(own: dict[str, str], of_each: Mapping[str, str]) -> RobotRequest:
+    """A robot's, with what is said for all of them where it says nothing itself."""
+    said = {name: value for name, value in of_each.items() if value and name not in own}
+    if "recording" in said:
+        path, namespace = Path(said["recording"]), own.get("namespace") or load_robot(own.get("robot", "")).name
+        said["recording"] = str(path.with_name(f"{path.stem}_{namespace.strip('/').replace('/', '_')}{path.suffix}"))
+    return RobotRequest.of(complete(OF_A_ROBOT, said | own))
 
 
 def _listed(text: str) -> list[dict[str, str]]:
@@ -208,6 +257,9 @@ def refuse_unknown(arguments: Mapping[str, Argument], given: Iterable[str]) -> N
     """
     known = [*arguments, *(alias for argument in arguments.values() for alias in argument.aliases)]
     for name in given:
+        if name in OF_A_ROBOT.keys() - {"robot"} and "robots" in arguments and name not in known:
+            own = "x: slender" if name == "namespace" else f"left: {{robot: slender, {name}: …}}"
+            raise UsageError(f"'{name}' is an argument of each robot: robots:='{{{own}}}'")
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(arguments)}"
@@ -232,3 +284,15 @@ def flag(name: str, text: str) -> bool:
     if text.lower() not in TRUE + FALSE:
         raise UsageError(f"{name}:={one_line(text)}: expected true or false")
     return text.lower() in TRUE
+
+
+def number(name: str, text: str, unit: str) -> float:
+    """The number that an argument says.
+
+    Raises:
+        UsageError: it says none.
+    """
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UsageError(f"{name}:={one_line(text)}: expected a number [{unit}]") from error

@@ -18,7 +18,7 @@ from soft_twin.robots.tensegrity import TensegrityArm
 POSE = "pose_to_cables"
 SHAPE = "shape_to_pressures"
 OPTIONAL = {  # nodes that are not in every graph of their robot
-    *("recorder", "emulated_robot", "pressures_to_valves"),
+    *("recorder", "emulated_robot", "cables_to_motors", "pressures_to_valves"),
     *(POSE, "plate_imu_to_gravity", SHAPE),
 }
 MANAGED = (  # nodes with a managed node's life cycle, in the order in which they are brought up
@@ -69,6 +69,21 @@ class Devices:
     can: str = ""
     valves: str = ""
     plate_imu: str = ""
+
+
+def devices_of(robot: Robot) -> dict[str, str]:
+    """The devices that a robot may have, by their names in `Devices`, and what they drive: empty where one is not
+    needed, since a board may publish by itself, or a tensegrity arm's valves may be somebody else's.
+
+    Raises:
+        DescriptionError: an actuator has no drive.
+    """
+    if not isinstance(robot, DrivenRobot):
+        return {"valves": ""}
+    plate = {"plate_imu": ""} if POSE in robot.nodes else {}
+    motors = {"can": "motors"} if robot.winches is not None else {}
+    valves = {"valves": "valves"} if robot.valves is not None else {}
+    return {"imu": "", **motors, **valves, **plate}
 
 
 def emulated_devices(folder: str | Path) -> Devices:
@@ -195,7 +210,7 @@ def _plate_imu(robot: DrivenRobot) -> dict[str, Any]:
 
 
 def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
-    """Of its cables and its chambers; where it has both, their services have names of their own.
+    """Of its cables and its chambers that have a device; of a robot with both, their services have names of their own.
 
     Raises:
         DescriptionError: an actuator has no drive.
@@ -208,7 +223,7 @@ def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
     if len(drivers) == 1:
         for parameters in drivers.values():
             del parameters["services"]
-    return drivers
+    return {name: parameters for name, parameters in drivers.items() if parameters["device"]}
 
 
 def _tensegrity_arm(

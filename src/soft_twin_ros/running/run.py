@@ -11,6 +11,7 @@ from pathlib import Path
 
 from soft_twin.errors import RunError
 from soft_twin.robots.base import Robot
+from soft_twin_ros.ros_packages import check_ros
 from soft_twin_ros.running.graph import NodeSpec, graph
 from soft_twin_ros.running.processes import Interruption, Processes
 from soft_twin_ros.running.sequence import RunSequence
@@ -28,9 +29,11 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
         environment: of the nodes' processes.
 
     Raises:
+        UsageError: packages of ROS are missing.
         RunError: a node ended or stayed in error; what was recorded until then is there.
         KeyboardInterrupt: it was asked to end; all nodes have ended.
     """
+    check_ros()
     interruption = Interruption()
     interruption.defer()
     processes = Processes(recording.parent / "log", environment)

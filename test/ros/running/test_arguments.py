@@ -5,7 +5,18 @@ import pytest
 from soft_twin import load_robot
 from soft_twin.driving.dac_board import RANGE
 from soft_twin.errors import UsageError
-from soft_twin_ros.running.arguments import OF_A_ROBOT, SHARED, Argument, RobotRequest, Shared, complete, robots_of
+from soft_twin_ros.running.arguments import (
+    OF_A_ROBOT,
+    OF_EACH_ROBOT,
+    SHARED,
+    Argument,
+    RobotRequest,
+    Shared,
+    complete,
+    number,
+    refuse_unknown,
+    robots_of,
+)
 from soft_twin_ros.running.graph import DAC_RANGE, Devices, graph, own_folder
 
 
@@ -107,11 +118,59 @@ def test_an_old_name_still_works_but_not_beside_the_new_one():
         ({"emulated": "true", "can": "can0"}, "can:=can0 and emulated:=true: leave one of them out"),
         ({"imu": "/dev/imu", "device_folder": "/here"}, "device_folder:=/here: a real robot has none"),
         ({"namespace": "1st"}, "namespace:=1st: expected letters"),
+        ({"can": "can0", "valves": "/dev/a"}, "valves:=/dev/a: 'slender' has no such device, only imu, can"),
+        ({"can": "can0", "plate_imu": "/dev/a"}, "plate_imu:=/dev/a: 'slender' has no such device, only imu, can"),
+        ({"imu": "/dev/a"}, "can:= is missing: with imu:=/dev/a the robot is a real one; say the device of its motors"),
+        ({"emulated": "false"}, "can:= is missing: with emulated:=false the robot is a real one"),
     ],
 )
-def test_what_contradicts_itself_is_refused(given, message):
+def test_what_contradicts_itself_or_the_robot_is_refused(given, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         asked("slender", **given)
+
+
+def test_a_real_robots_devices_are_all_said_or_done_without():
+    with pytest.raises(UsageError, match=re.escape("imu:=/dev/imu: 'tm40' has no such device, only valves")):
+        asked("tm40", imu="/dev/imu")
+    with pytest.raises(UsageError, match=re.escape("valves:= is missing: with can:=can0 the robot is a real one")):
+        asked("finger", can="can0")
+    without = by_name(asked("finger", can="can0", valves="none"))
+    assert "pressures_to_valves" not in without
+    assert without["cables_to_motors"].parameters["services"] == "cables/"  # called as with valves beside it
+    assert list(by_name(asked("slender", can="none"))) == ["imu_to_gravity", "gravity_to_cables"]
+    assert "plate_imu_to_gravity" in by_name(asked("neck", can="can0", plate_imu="/dev/plate"))
+
+
+def test_what_is_said_of_all_robots_holds_for_those_that_do_not_say_otherwise():
+    text = "{left: slender, lab/right: {robot: slender, emulated: false, can: can0, recording: mine}}"
+    left, right = robots_of(text, {"emulated": "true", "managed": "true", "recording": "bags/first.mcap"})
+    assert left.emulated and not right.emulated
+    assert "bringup" in by_name(left) and "bringup" in by_name(right)
+    assert by_name(left)["recorder"].parameters["path"] == "bags/first_left.mcap"
+    assert by_name(right)["recorder"].parameters["path"] == "mine"
+    names = [by_name(each)["recorder"].parameters["path"] for each in robots_of("[slender, tm40]", {"recording": "a"})]
+    assert names == ["a_slender", "a_tm40"]
+    with pytest.raises(UsageError, match="the recording 'a' twice: give each robot its own"):
+        robots_of("{l: {robot: slender, recording: a}, r: {robot: slender, recording: a}}")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("namespace", "'namespace' is an argument of each robot: robots:='{x: slender}'"),
+        ("can", "'can' is an argument of each robot: robots:='{left: {robot: slender, can: …}}'"),
+        ("robot", "there is no argument 'robot': did you mean 'robots'?"),
+    ],
+)
+def test_arguments_of_one_robot_are_not_those_of_several(name, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        refuse_unknown({"robots": Argument("", "")} | OF_EACH_ROBOT | SHARED, [name])
+
+
+def test_a_number_that_is_none_is_named():
+    assert number("highest", "8e4", "Pa") == 80000.0
+    with pytest.raises(UsageError, match=re.escape("highest:=80kPa: expected a number [Pa]")):
+        number("highest", "80kPa", "Pa")
 
 
 def test_what_holds_for_all_nodes_is_checked():
@@ -152,17 +211,17 @@ def test_a_slender_robot_with_a_micro_ros_board_has_no_imu_device():
 
 
 @pytest.mark.parametrize(
-    ("robot", "drivers"),
+    ("robot", "devices", "drivers"),
     [
-        ("finger", ["cables_to_motors", "pressures_to_valves"]),
-        ("arm", ["pressures_to_valves"]),
-        ("membrane", ["pressures_to_valves"]),
+        ("finger", {"can": "can0"}, ["cables_to_motors", "pressures_to_valves"]),
+        ("arm", {}, ["pressures_to_valves"]),
+        ("membrane", {}, ["pressures_to_valves"]),
     ],
 )
-def test_robots_with_chambers_are_emulated_until_a_device_is_named(robot, drivers):
+def test_robots_with_chambers_are_emulated_until_a_device_is_named(robot, devices, drivers):
     chain = ["imu_to_gravity", "gravity_to_actuators", *drivers]
     assert list(by_name(asked(robot))) == ["emulated_robot", *chain]
-    real = by_name(asked(robot, imu="/dev/imu", valves="/dev/valves"))
+    real = by_name(asked(robot, imu="/dev/imu", valves="/dev/valves", **devices))
     assert list(real) == chain
     assert real["pressures_to_valves"].parameters["device"] == "/dev/valves"
 

@@ -76,7 +76,8 @@ def test_a_shape_is_shown_before_its_pressures_are_held(tmp_path):
     target.write_text("0.0,0.0,0.012\n0.01,0.0,0.013\n")
     sequence, book = TakesShape({}, str(target), "mine.safetensors", 3.0), Book("shape_to_pressures")
     assert from_text(sequence.to_text()) == sequence and sequence.driven_by == "shape_to_pressures"
-    assert sequence.parameters == {"shape_to_pressures": {"weights": "mine.safetensors", "pose": "fixed"}}
+    (parameters,) = sequence.parameters.values()
+    assert parameters == {"weights": "mine.safetensors", "pose": "fixed", "whole": False}
     sequence.run(book)
     assert book.done == [
         *("starting", ([[0.0, 0.0, 0.012], [0.01, 0.0, 0.013]], "shape_to_pressures"), "ready"),

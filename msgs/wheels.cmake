@@ -1,0 +1,18 @@
+# Message packages installed as wheels carry include folders of the machine that built them; cmake stops at folders
+# that do not exist. A ROS installation's folders exist and are left alone.
+function(drop_missing_include_folders)
+  get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+  foreach(target IN LISTS targets)
+    if(target MATCHES "__rosidl_generator_py$")
+      get_target_property(folders ${target} INTERFACE_INCLUDE_DIRECTORIES)
+      set(present "")
+      foreach(folder IN LISTS folders)
+        if(folder MATCHES "^\\$<" OR EXISTS "${folder}")
+          list(APPEND present "${folder}")
+        endif()
+      endforeach()
+      set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${present}")
+    endif()
+  endforeach()
+endfunction()
+drop_missing_include_folders()

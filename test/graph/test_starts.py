@@ -1,0 +1,56 @@
+"""A normal start has nothing to complain of: no line of an error, whatever the robot is."""
+
+import os
+import re
+
+import pytest
+
+from soft_twin import load_robot
+from soft_twin_ros.running.graph import Devices, graph
+from soft_twin_ros.running.processes import Processes
+
+BEGINNING = 2.0  # [s] to look at
+UNREADY = ("waiting", "away")
+
+
+@pytest.fixture
+def started(listener_class, tmp_path):
+    """Starts the nodes of a robot; gives them by name, and who listens to them."""
+    processes, listeners = Processes(tmp_path / "log", os.environ), []
+
+    def start(name, devices=None):
+        nodes = {node.name: node for node in graph(load_robot(name), devices, recording=tmp_path / "run.mcap")}
+        for node in nodes.values():
+            processes.start(node)
+        listeners.append(listener_class(name))
+        return nodes, listeners[-1]
+
+    yield start
+    processes.stop()
+    for listener in listeners:
+        listener.node.destroy_node()
+
+
+def errors(folder):
+    """Lines of errors in the logs of all nodes, by their names."""
+    lines = {log.stem: log.read_text(encoding="utf-8").splitlines() for log in folder.glob("*.log")}
+    assert all(lines.values()), "every node says something when it is ready"
+    wrong = re.compile(r"\[(ERROR|FATAL)\]|Traceback")
+    return {name: found for name, said in lines.items() if (found := [line for line in said if wrong.search(line)])}
+
+
+@pytest.mark.parametrize("name", ["finger", "neck", "tm40"])  # cables and chambers, two IMUs, struts
+def test_an_emulated_robot_starts_without_an_error(started, tmp_path, name):
+    nodes, listener = started(name)
+    listener.wait_for(lambda: nodes.keys() <= listener.health.keys())
+    listener.wait_for(lambda: not any(listener.state(node) in UNREADY for node in nodes))
+    listener.spin(BEGINNING)
+    assert errors(tmp_path / "log") == {}
+
+
+def test_a_real_tensegrity_arm_whose_boards_are_still_silent_is_waited_for(started, tmp_path):
+    nodes, listener = started("tm40", Devices())
+    listener.wait_for(lambda: nodes.keys() <= listener.health.keys())
+    listener.spin(BEGINNING)
+    assert listener.state("imus_to_inclinations") == "waiting"
+    assert errors(tmp_path / "log") == {}

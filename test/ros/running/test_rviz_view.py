@@ -1,0 +1,104 @@
+"""RViz shows what a robot's nodes say: their topics and types, in the frames that their messages have."""
+
+import ast
+import importlib
+import inspect
+import itertools
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from soft_twin import load_robot
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+from soft_twin_ros.running.graph import graph
+from soft_twin_ros.running.rviz_view import view_of, write_view
+
+ROBOTS = tuple(sorted(path.stem for path in folder("config").glob("*.yaml")))
+DRAWN = {
+    f"rviz_default_plugins/{name}": kind
+    for name, kind in {
+        "Marker": "Marker",
+        "MarkerArray": "MarkerArray",
+        "Pose": "PoseStamped",
+        "PointCloud2": "PointCloud2",
+    }.items()
+}
+MODEL = "rviz_default_plugins/RobotModel"
+
+
+def offers(executable):
+    """Types of the topics that a node's program offers, by their names, as its source says it."""
+    module = importlib.import_module(f"soft_twin_ros.{executable}")
+    classes = [each for _, each in inspect.getmembers(module, inspect.isclass) if "soft_twin_ros" in each.__module__]
+    found = {}
+    for source in {inspect.getsource(inspect.getmodule(each)) for each in classes}:
+        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+        for call in (each for each in calls if getattr(each.func, "attr", "") == "offer" and len(each.args) > 1):
+            found[getattr(call.args[1], "value", "")] = getattr(call.args[0], "id", "")
+    return found
+
+
+def offered(name, weights):
+    learned = "\nlearning:" in (folder("config") / f"{name}.yaml").read_text(encoding="utf-8")
+    nodes = graph(load_robot(name)) + (graph(load_robot(name), weights=weights) if learned else [])
+    return {topic: kind for node in nodes for topic, kind in offers(node.executable).items()}
+
+
+def links(name):
+    return {link.get("name") for link in ElementTree.parse(folder("urdf") / f"{name}.urdf").iter("link")}
+
+
+def displays(view):
+    """All displays, those of groups among them."""
+    todo = list(view["Visualization Manager"]["Displays"])
+    while todo:
+        display = todo.pop(0)
+        todo += display.get("Displays", [])
+        yield display
+
+
+def frames(view):
+    fixed = view["Visualization Manager"]["Global Options"]["Fixed Frame"]
+    return {fixed, *(display["Reference Frame"] for display in displays(view) if "Reference Frame" in display)}
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """A file that is there: nobody reads it here."""
+    path = tmp_path / "membrane.safetensors"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize(("name", "namespace"), list(itertools.product(ROBOTS, ("", "lab/left"))))
+def test_a_view_has_a_robots_topics_and_frames(name, namespace, weights):
+    """As it is checked in, where nothing is said, and in any namespace."""
+    stored = yaml.safe_load((folder("rviz") / f"{name}.rviz").read_text(encoding="utf-8"))
+    view, namespace = (view_of([(name, namespace)]), namespace) if namespace else (stored, name)
+    topics = {display["Topic"]["Value"]: display["Class"] for display in displays(view) if "Topic" in display}
+    kinds = {topic.removeprefix(f"/{namespace}/"): DRAWN[kind] for topic, kind in topics.items()}
+    assert kinds and kinds.items() <= offered(name, weights).items()
+    assert frames(view) <= {f"{namespace}/{link}" for link in links(name)}
+    (model,) = [display for display in displays(view) if display["Class"] == MODEL]
+    assert model["Description Topic"]["Value"] == f"/{namespace}/robot_description"
+    assert model["TF Prefix"] == namespace
+
+
+def test_several_robots_hang_in_one_world(tmp_path):
+    view = yaml.safe_load(write_view([("slender", "left"), ("tm40", "right")], tmp_path / "new" / "v.rviz").read_text())
+    assert frames(view) == {"world", "left/base_link", "right/base_link"}
+    groups = {each["Name"]: each["Displays"] for each in displays(view) if "Displays" in each}
+    assert set(groups) == {"left", "right"}
+    topics = {name: [each["Topic"]["Value"] for each in shown if "Topic" in each] for name, shown in groups.items()}
+    assert topics == {
+        "left": ["/left/body", "/left/twin/tip", "/left/truth/tip"],
+        "right": ["/right/markers"],
+    }
+    assert view["Visualization Manager"]["Views"]["Current"]["Distance"] == 2.5  # from where the larger one is seen
+
+
+def test_a_robot_without_a_view_is_told():
+    with pytest.raises(UsageError, match=r"rviz:=true: there is no rviz/stranger.rviz: leave it out"):
+        view_of([("stranger", "stranger")])
