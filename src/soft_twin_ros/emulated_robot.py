@@ -2,9 +2,10 @@
 
 Links to its devices, `imu`, and `plate_imu`, `can` and `valves` as the robot has them, appear in the folder
 `device_folder`. What no sensor of a robot tells is published for evaluation: truth/tip, truth/base, truth/cables,
-truth/chambers, truth/shape, and truth/pace, how many seconds of the robot's time a second of real time was. With a
-`tracker_rate` an emulated tip sensor, of that noise, publishes tip/pose. The base moves with the service `play` and
-jumps back to its first attitude, with the body at rest, with `rewind`.
+truth/chambers, truth/shape, truth/payload [kg] where its tip is a plate that may carry one (the parameter `payload`),
+and truth/pace, how many seconds of the robot's time a second of real time was. With a `tracker_rate` an emulated tip
+sensor, of that noise, publishes tip/pose. The base moves with the service `play` and jumps back to its first attitude,
+with the body at rest, with `rewind`.
 """
 
 import os
@@ -23,7 +24,7 @@ from soft_twin.emulation import emulated_robot
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
 from soft_twin.emulation.robot import Truth
 from soft_twin.emulation.world_clock import WINDOW
-from soft_twin.errors import DeviceError, UsageError
+from soft_twin.errors import DeviceError, InputError, UsageError
 from soft_twin.private_folder import claim
 from soft_twin.robots.base import DrivenRobot
 from soft_twin_ros.conversions import attitude_message, joint_state, pose_message, pressures_message, shape_message
@@ -54,6 +55,13 @@ class Parameters(RobotParameters):
         0.0, "rate of tip/pose, by an emulated tip sensor; 0: there is none", "Hz", 0.0, 200.0
     )
     tracker_noise: float = parameter(2e-4, "of tip/pose, standard deviation", "m", 0.0, 0.1)
+    payload: float = parameter(0.0, "what hangs on the plate at its tip", "kg", 0.0, 100.0, settable=True)
+    payload_thread: float = parameter(
+        0.0, "that it hangs on, so that it swings; 0: it is fixed", "m", 0.0, 10.0, settable=True
+    )
+    payload_swing_deg: float = parameter(
+        0.0, "of one on a thread, how far beside its rest it is let go", "deg", 0.0, 80.0, settable=True
+    )
     shape_every: int = parameter(5, "truth/shape comes with every so many of the truths", "", 1, 1000, settable=True)
 
 
@@ -77,6 +85,11 @@ class EmulatedRobot(RobotNode):
             self._chambers = self.offer(Pressures, "truth/chambers")
         self._shapes = self.offer(Shape, "truth/shape")
         self._paces = self.offer(Float64, "truth/pace")
+        if self.robot.payload_carrier is not None:
+            self._payloads = self.offer(Float64, "truth/payload")
+        elif self.parameters.payload:
+            raise UsageError(f"payload {self.parameters.payload:g} kg: the tip of '{self.robot.name}' is no plate")
+        self._hang(self.parameters)
         if self.parameters.tracker_rate > 0.0:
             self._tracked, self._rng = self.offer(PoseStamped, "tip/pose"), np.random.default_rng(self.parameters.seed)
             self.create_steady_timer(1.0 / self.parameters.tracker_rate, self._track)
@@ -108,7 +121,15 @@ class EmulatedRobot(RobotNode):
         return Health(OK, f"base: {values['phase']}", values)
 
     def adopt(self, old: Parameters, new: Parameters) -> None:
+        if new.payload and self.robot.payload_carrier is None:
+            raise InputError(f"payload: the tip of '{self.robot.name}' is no plate: nothing carries it")
         self._timer.timer_period_ns = round(1e9 / new.truth_rate)
+        if _hung(old) != _hung(new):
+            self._hang(new)
+
+    def _hang(self, parameters: Parameters) -> None:
+        if self.robot.payload_carrier is not None:
+            self._emulated.hang(*_hung(parameters))
 
     def close(self) -> None:
         for link in self._links:
@@ -153,6 +174,8 @@ class EmulatedRobot(RobotNode):
         self._tips.publish(pose_message(truth.time, self.base_frame, truth.tip, None, truth.tip_direction))
         self._bases.publish(attitude_message(truth.time, "world", truth.attitude_wxyz))
         self._publish_actuators(truth)
+        if self.robot.payload_carrier is not None:
+            self._payloads.publish(Float64(data=truth.payload))
         if self._published % self.parameters.shape_every == 0:
             line = self._emulated.centre_line
             self._shapes.publish(shape_message(truth.time, self.base_frame, self._stations, line, NAN, NAN))
@@ -183,6 +206,11 @@ class EmulatedRobot(RobotNode):
         except DeviceError as error:
             response.success, response.message = False, str(error)
         return response
+
+
+def _hung(parameters: Parameters) -> tuple[float, float, float]:
+    """Payload [kg], its thread [m], and how far it is let go beside its rest [rad]."""
+    return parameters.payload, parameters.payload_thread, float(np.radians(parameters.payload_swing_deg))
 
 
 def _motion(parameters: Parameters, mounting) -> BaseMotion:

@@ -1,8 +1,10 @@
+import dataclasses
 import struct
 
 import numpy as np
 import pytest
 
+import soft_twin
 from soft_twin.descriptions.drives import WinchDescription
 from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
 
@@ -124,3 +126,12 @@ def test_the_direction_of_winding_turns_the_rotor_the_other_way():
     _drive(motors, -0.5, 0.5, 0.1)
     assert motors.displacements[0] > 0.0 > motors.displacements[1]
     assert struct.unpack(">Hhh2x", motors.feedback()[0][1])[1] < 0
+
+
+def test_winches_of_a_description_may_begin_slack():
+    robot = soft_twin.load_robot("neck")
+    wound = (-0.003, -0.0015, -0.004)
+    emulated = robot.description.emulated.model_copy(update={"wound": wound})
+    slack = dataclasses.replace(robot, description=robot.description.model_copy(update={"emulated": emulated}))
+    np.testing.assert_array_equal(EmulatedC610.of(slack).displacements, wound)
+    np.testing.assert_array_equal(EmulatedC610.of(soft_twin.load_robot("slender")).displacements, np.zeros(6))

@@ -180,3 +180,49 @@ def test_links_that_meet_do_not_pass_through_each_other(tmp_path):
     assert met and deepest < 1e-6
     assert plant.damped_steps == 0
     np.testing.assert_allclose(plant.tip[:2], 0.0, atol=2e-4)
+
+
+@pytest.fixture(scope="module")
+def neck():
+    return soft_twin.load_robot("neck")
+
+
+def pulled(plant, seconds, gravity=UPRIGHT):
+    """(t, 3) tensions of a neck's cables [N], wound in by as much as always."""
+    found = []
+    for _ in range(round(seconds / 0.02)):
+        plant.step(0.02, np.array([0.02, -0.006, -0.006]), MovingBase(gravity))
+        found.append(plant.efforts.copy())
+    return np.array(found)
+
+
+def test_a_payload_is_carried_by_the_body_and_taken_off_again(neck):
+    plant = Plant(neck)
+    empty, mass = pulled(plant, 1.0)[-1], plant.model.body.mass
+    plant.hang(0.6)
+    assert plant.model.body.mass == pytest.approx(mass + 0.6) and plant.payload == 0.6
+    assert pulled(plant, 1.0)[-1][0] < empty[0] - 1.0, "it leans, and helps the cable that bends it"
+    plant.hang(0.0)
+    np.testing.assert_allclose(pulled(plant, 1.0)[-1], empty, atol=0.1)
+
+
+def test_a_payload_on_a_thread_pulls_as_one_that_is_fixed_once_it_has_come_to_rest(neck):
+    fixed, hung = Plant(neck), Plant(neck)
+    for plant, thread in ((fixed, 0.0), (hung, 0.15)):
+        pulled(plant, 0.6)
+        plant.hang(0.5, thread)
+    weights, still = pulled(fixed, 1.0)[-1], pulled(hung, 1.5)[-20:]
+    np.testing.assert_allclose(still.mean(axis=0), weights, atol=0.15)
+    assert np.ptp(still, axis=0).max() < 0.3
+    hung.hang(0.5, 0.15, swing=0.5)
+    swinging = pulled(hung, 1.6)
+    assert np.ptp(swinging, axis=0).max() > 0.5
+    np.testing.assert_allclose(swinging.mean(axis=0), weights, atol=0.5)
+
+
+@pytest.mark.parametrize("values", [(-0.1, 0.0), (0.1, -0.2), (np.inf, 0.0)])
+def test_what_cannot_hang_on_a_plate_is_refused(neck, robot, values):
+    with pytest.raises(InputError, match="payload"):
+        Plant(neck).hang(*values)
+    with pytest.raises(InputError, match="is no plate"):
+        Plant(robot).hang(0.1)

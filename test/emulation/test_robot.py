@@ -10,7 +10,7 @@ from soft_twin.driving.can_bus import open_bus
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.robot import EmulatedRobot
-from soft_twin.errors import ConvergenceError, DeviceError
+from soft_twin.errors import ConvergenceError, DeviceError, InputError
 from soft_twin.sensing.imu_frames import FrameDecoder, encode_heater
 
 SPRING = 600.0  # [N/m]
@@ -24,6 +24,12 @@ class SpringBody:
         self.efforts, self.points = np.zeros(6), np.zeros((3, 3))
         self.compliance, self.coordinates, self.plates = np.full(6, 1.0 / SPRING), np.zeros(6), None
         self.elapsed, self.gravity, self.fails = 0.0, np.zeros(3), False
+        self.payload, self.hung = 0.0, None
+
+    def hang(self, payload, thread, swing):
+        if payload > 50.0:
+            raise InputError("payload: too heavy")
+        self.payload, self.hung = payload, (thread, swing)
 
     def step(self, dt, drives, base):
         if self.fails:
@@ -245,3 +251,17 @@ def test_nothing_is_lost_on_the_way_to_a_driver_that_was_halted(emulated):
         received += port.read(100_000)
     assert received.count(b"\r") == 6 * 500
     assert robot._motors.port.lost == 0
+
+
+def test_a_payload_is_put_on_with_the_next_step_and_is_told_as_truth(emulated):
+    body = SpringBody()
+    robot = emulated(real_time=False, body=body)
+    robot.hang(0.4, 0.2, 0.1)
+    assert body.payload == 0.0
+    robot.advance_body(0.1, 0.02)
+    assert (robot.truth().payload, body.hung) == (0.4, (0.2, 0.1))
+    robot.hang(60.0)
+    robot.advance_body(0.12, 0.02)
+    assert "too heavy" in robot.last_failure
+    robot.advance_body(0.14, 0.02)
+    assert (robot.truth().payload, robot.last_failure) == (0.4, "")

@@ -252,3 +252,8 @@ def test_out_of_reach_says_that_links_have_met(load):
 def test_stops_that_cannot_be_are_named(load, given, told):
     with pytest.raises(DescriptionError, match=told):
         load(lambda robot: robot.update(self_contact=given)).build_model()
+
+
+def test_slack_that_is_not_told_of_each_cable_is_named(load):
+    with pytest.raises(DescriptionError, match=r"emulated.wound: expected 3 lengths, one a cable, found 2"):
+        load(lambda robot: robot["emulated"].update(wound=[-0.001, -0.002]))

@@ -116,7 +116,8 @@ class ImuPlace:
 class Mismatch:
     """How the emulated robot differs from the twin: scales of E and ρ, capstan friction coefficient μ of the cables,
     time constants of a motor and of a valve's set point [s], change of pressure per difference across an open valve
-    [1/s], share of its pressure that a chamber loses [1/s], time step of its body [s]."""
+    [1/s], share of its pressure that a chamber loses [1/s], time step of its body [s], what each winch has wound in at
+    the start beyond what is just taut [m], None: nothing, and how fast a limp winch lets out its cable [m/s/N]."""
 
     young_modulus_scale: float
     density_scale: float
@@ -126,3 +127,5 @@ class Mismatch:
     fill_rate: float = 12.0
     leak: float = 0.02
     step: float = 0.02
+    wound: tuple[float, ...] | None = None
+    limp_mobility: float = 0.05

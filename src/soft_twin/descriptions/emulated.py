@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from soft_twin.descriptions.fem_mesh import MeshSource
-from soft_twin.descriptions.kinds_of_value import Number
+from soft_twin.descriptions.kinds_of_value import Number, Several
 from soft_twin.descriptions.part import Part
 
 
@@ -30,6 +30,9 @@ class FemEmulated(Emulated):
         default=0.0, description="capstan coefficient μ of the cables"
     )
     motor_lag: Annotated[float, Number(1e-4, 1.0, "s")] = Field(default=0.02, description="time constant of a motor")
+    limp_mobility: Annotated[float, Number(0.0, 1.0, "m/s/N")] = Field(
+        default=0.05, description="how fast a limp winch lets out its cable, for the pull of that"
+    )
     valve_lag: Annotated[float, Number(1e-4, 1.0, "s")] = Field(
         default=0.02, description="time constant of a valve's set point"
     )
@@ -38,6 +41,10 @@ class FemEmulated(Emulated):
     )
     leak: Annotated[float, Number(0.0, 10.0, "1/s")] = Field(
         default=0.02, description="share of its pressure that a chamber loses"
+    )
+    wound: Annotated[tuple[float, ...], Several(Number(-0.1, 0.1, "m"), 1, 50)] | None = Field(
+        default=None,
+        description="by each winch at the start, beyond what is just taut; < 0: slack",
     )
     mesh: MeshSource | None = Field(
         default=None, description="of its own, of the same body, with the names that this description speaks of"

@@ -205,6 +205,9 @@ class FemRobot(Part):
             strongest = max(self.cables, key=lambda cable: cable.tension[1])
             self.winches.check_pull(strongest.tension[1], f"cables: {strongest.name}: tension")
             self.winches.check_rate(self.winches.rate, "winches", "rate")
+        wound = self.emulated.wound
+        if wound is not None and len(wound) != len(self.cables):
+            raise mistake(f"expected {len(self.cables)} lengths, one a cable, found {len(wound)}", "emulated", "wound")
         if self.valves is not None:
             if not self.chambers:
                 raise mistake("there are valves but no chambers", "valves")

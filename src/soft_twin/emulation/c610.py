@@ -51,7 +51,7 @@ class EmulatedC610:
     """Motors with their controllers and drums, stepped together; state arrays are in the order of `motor_ids`.
 
     Attributes:
-        displacements: (c,) cable wound in since the start [m].
+        displacements: (c,) cable wound in beyond what is just taut on the undeformed body [m].
         rates: (c,) its rate [m/s].
         currents: (c,) torque current, > 0 turns the rotor forwards [A].
         stalled: (c,) bool, fault: the rotor is blocked.
@@ -94,8 +94,10 @@ class EmulatedC610:
         if drive is None:
             raise UsageError(f"robot '{robot.name}' has no winches to emulate")
         directions = [drive.winch.direction * cable.direction for cable in drive.cables]
-        lag = MotorParameters(lag=robot.emulated.motor_lag)
-        return cls([cable.motor_id for cable in drive.cables], drive.winch, lag, seed, directions)
+        own = MotorParameters(lag=robot.emulated.motor_lag, free_mobility=robot.emulated.limp_mobility)
+        motors = cls([cable.motor_id for cable in drive.cables], drive.winch, own, seed, directions)
+        motors.displacements = np.array(robot.emulated.wound or np.zeros(len(drive.cables)), dtype=float)
+        return motors
 
     @property
     def limp(self) -> np.ndarray:

@@ -18,7 +18,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from soft_twin.checks import checked_vector
+from soft_twin.emulation.hung_mass import HungMass
+from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.chambers import Chambers
+from soft_twin.mechanics.loads.loads import NodalLoad
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.robots.base import DrivenRobot
@@ -63,11 +66,14 @@ class Plant(DynamicTwin):
 
     Attributes:
         plates: how its rigid plates lie and move.
+        payload: what hangs on the plate at its tip [kg], see `hang`.
     """
 
     def __init__(self, robot: DrivenRobot, **choices: Any):
         """`choices`: those of the robot's `build_emulated_model`, if there are any."""
         model = robot.build_emulated_model(**choices)
+        self.payload, self._hung, self._pulled = 0.0, None, None
+        self._carrier = robot.payload_carrier
         self._fill_rate = robot.emulated.fill_rate
         damping = robot.damping.rayleigh_mass, robot.damping.rayleigh_stiffness
         super().__init__(model, robot.build_frames(model.body), robot.emulated.step, *damping)
@@ -75,6 +81,8 @@ class Plant(DynamicTwin):
     def restart(self, pose: Pose) -> None:
         super().restart(pose)
         self.plates = Plates.at_rest(pose)
+        if self._hung is not None:
+            self._hung = HungMass(self.payload, self._hung.thread, self.tip.copy(), self._dynamics.base.gravity)
 
     def step(self, dt: float, drives: np.ndarray, base: MovingBase) -> None:
         """Advance by `dt` [s]; it is always taken.
@@ -94,8 +102,43 @@ class Plant(DynamicTwin):
             softness = np.where(self._are_chambers, self._gas(drives, dt), softness)
             let_in = softness * drives + self.coordinates
             coordinates = np.where(self._are_chambers, let_in, drives)
+        before = self.tip.copy()
         self.drive(coordinates, base, dt, softness)
         self.plates = self.plates.moved(self._dynamics.pose, dt)
+        if self._hung is not None:
+            self._pulled.value = self._hung.step(dt, before, self.tip, base)
+
+    def hang(self, payload: float, thread: float = 0.0, swing: float = 0.0) -> None:
+        """Put a payload on the plate at the body's tip, in place of the one that is there.
+
+        Args:
+            payload: [kg]; 0: it is taken off.
+            thread: that it hangs on, at the plate's middle [m]; 0: it is fixed to the plate.
+            swing: of one on a thread, how far beside its rest it is let go [rad].
+
+        Raises:
+            InputError: the tip is no plate, or values that are negative or not finite.
+        """
+        if self._carrier is None:
+            raise InputError("payload: the frame 'tip' of this robot is no plate: nothing carries it")
+        if not (0.0 <= payload < np.inf and 0.0 <= thread < np.inf and np.isfinite(swing)):
+            raise InputError(f"payload {payload:g} kg, thread {thread:g} m, swing {swing:g} rad: expected 0 or more")
+        fixed = 0.0 if self._hung is not None else self.payload
+        self.model.body.attach_mass(self._carrier, (0.0 if thread else payload) - fixed)
+        self.model.update_mass()
+        self.payload, self._hung = payload, None
+        if self._pulled is not None:
+            self._pulled.value = np.zeros(3)
+        if thread and payload:
+            self._hung = HungMass(payload, thread, self.tip.copy(), self._dynamics.base.gravity, swing)
+            self._pulled = self._pulled or self._load()
+
+    def _load(self) -> NodalLoad:
+        """A force on the plate, which the model has from now on."""
+        load = NodalLoad(self._carrier, np.zeros(3))
+        load.attach(self.model.body)
+        self.model.forces.append(load)
+        return load
 
     @cached_property
     def _are_chambers(self) -> np.ndarray:

@@ -34,6 +34,7 @@ class PlantState:
     points: np.ndarray
     centre_line: np.ndarray
     plates: Plates
+    payload: float
     damped_steps: int
 
 
@@ -80,6 +81,15 @@ class PlantProcess:
             DeviceError: the process is gone.
         """
         self._ask("step", dt, drives, base)
+
+    def hang(self, payload: float, thread: float = 0.0, swing: float = 0.0) -> None:
+        """As Plant.hang; waits for the process.
+
+        Raises:
+            InputError: as Plant.hang.
+            DeviceError: the process is gone.
+        """
+        self._ask("hang", payload, thread, swing)
 
     def settle(self, gravity) -> None:
         """As Plant.settle; waits for the process.

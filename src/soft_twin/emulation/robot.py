@@ -38,9 +38,12 @@ class Body(Protocol):
     centre_line: np.ndarray
     stations: np.ndarray
     plates: Plates
+    payload: float
     damped_steps: int
 
     def step(self, dt, drives, base) -> None: ...
+
+    def hang(self, payload, thread, swing) -> None: ...
 
     def settle(self, gravity) -> None: ...
 
@@ -68,6 +71,7 @@ class Truth:
         tensions: (c,) at the winches [N].
         pressures: (p,) gauge, in the chambers [Pa].
         volumes: (p,) by which the chambers have grown [m³].
+        payload: what hangs on the plate at its tip [kg].
     """
 
     time: float
@@ -79,6 +83,7 @@ class Truth:
     tensions: np.ndarray
     pressures: np.ndarray
     volumes: np.ndarray
+    payload: float
 
 
 class EmulatedRobot:
@@ -129,6 +134,7 @@ class EmulatedRobot:
         self._imus = RobotImus(robot, motion, 1.0 / self.timing.imu, seed, ambient)
         self._play_time = math.inf
         self._tensions = np.zeros(len(robot.cable_names))
+        self._to_hang: tuple[float, float, float] | None = None
         self._motor_ticks = self._imu_ticks = 0
         self._real_time, self._clock = real_time, WorldClock()
         self.advance_body(0.0, 1.0 / self.timing.plant)
@@ -196,6 +202,10 @@ class EmulatedRobot:
         if self.last_failure:
             raise DeviceError(self.last_failure)
 
+    def hang(self, payload: float, thread: float = 0.0, swing: float = 0.0) -> None:
+        """Put a payload on the plate at its tip, with the next step of the body; see Plant.hang."""
+        self._to_hang = payload, thread, swing
+
     @property
     def pace(self) -> Pace:
         """How the robot's time has gone, compared with real time."""
@@ -240,6 +250,9 @@ class EmulatedRobot:
         filled = np.zeros(0) if self._valves is None else self._valves.pressures
         count, pressures = len(displacements), filled
         try:
+            hung, self._to_hang = self._to_hang, None
+            if hung is not None:
+                self._body.hang(*hung)
             self._body.step(dt, np.concatenate([displacements, filled]), moving_base(self._motion, t))
             self._tensions, pressures = np.split(self._body.efforts, [count])
             self.last_failure = ""
@@ -258,6 +271,7 @@ class EmulatedRobot:
             tensions=self._tensions,
             pressures=pressures,
             volumes=self._body.coordinates[count:].copy(),
+            payload=self._body.payload,
         )
 
     def _phase(self, t: float) -> str:

@@ -142,6 +142,11 @@ class DrivenRobot(Robot):
         return None
 
     @property
+    def payload_carrier(self) -> str | None:
+        """Nodes of the plate that is its tip, which a payload hangs on; None: its tip is no plate."""
+        return None
+
+    @property
     def obstacles(self) -> Sequence[Any]:
         """Descriptions of what its body may press on."""
         return ()

@@ -110,9 +110,13 @@ class FemRobot(DrivenRobot):
 
     @property
     def plate_imu(self) -> ImuPlace | None:
-        tip = self.description.frames.get("tip")
-        plate = None if tip is None else tip.plate
+        plate = self.description.frames["tip"].plate
         return next((imu for imu in self.imus if plate is not None and imu.plate == plate), None)
+
+    @property
+    def payload_carrier(self) -> str | None:
+        plate = self.description.frames["tip"].plate
+        return next((each.nodes for each in self.description.body.plates if each.name == plate), None)
 
     @property
     def damping(self) -> "Damping":

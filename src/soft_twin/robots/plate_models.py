@@ -48,10 +48,8 @@ def _chord(robot: "FemRobot") -> ConstantCurvature:
 
 
 def _fem(robot: "FemRobot", backend: str = "fem") -> FemPlate:
-    plate = robot.description.frames["tip"].plate
-    if plate is None:
+    if (nodes := robot.payload_carrier) is None:
         raise robot.mistake("a model of a plate needs this frame to be one: say 'plate: …'", "frames", "tip")
-    nodes = next(each.nodes for each in robot.description.body.plates if each.name == plate)
     inverse = robot.build_inverse(robot.build_twin(backend=backend))
     return FemPlate(inverse, lambda mass: inverse.twin.body.attach_mass(nodes, mass))
 

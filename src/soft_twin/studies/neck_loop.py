@@ -150,7 +150,7 @@ class NeckLoop:
             motion: of the base, and where on its clock it stands [s]; None: the inclination.
         """
         self.plant, self.holder, self._robot = Plant(robot), holder, robot
-        self._zero, self._payload = np.asarray(zero, dtype=float), 0.0
+        self._zero = np.asarray(zero, dtype=float)
         self._motion, self._clock = motion or (inclinations([inclination], 1.0, 1.0), HOLDING)
         self._base, self.carried = moving_base(self._motion, self._clock), False
         self._felt = FeltMotion(robot, self._motion, IMU_PERIOD)
@@ -211,9 +211,7 @@ class NeckLoop:
 
     def load(self, payload: float) -> None:
         """What hangs on the plate from now on [kg]."""
-        self.plant.model.body.attach_mass("tip", payload - self._payload)
-        self.plant.model.update_mass()
-        self._payload = payload
+        self.plant.hang(payload)
 
     def run(self, seconds: float) -> Held:
         """Let time pass; the last of what the holder did."""
