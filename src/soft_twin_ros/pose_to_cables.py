@@ -65,6 +65,7 @@ from soft_twin_ros.robot_frames import RobotFrames
 
 OVERTAKEN = "another target has taken its place"
 SHORTEST_TICK, LONGEST_TICK = 1e-3, 0.1  # [s] that one tick stands for
+NEARLY = 0.9  # of the time between two ticks, after which the next one is due
 FIRST_RAMP = 2.5  # [s] in which free cables come to the target at the soonest
 NAN = float("nan")
 
@@ -87,6 +88,7 @@ class Parameters(ManagedParameters):
     pitch_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     alignment: str = parameter("", "file of the alignment of the plate's IMUs (YAML), written by the service align")
+    rate: float = parameter(100.0, "greatest rate of ticks", "Hz", 1.0, 1000.0, settable=True)
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
@@ -189,16 +191,26 @@ class PoseToCables(ManagedNode):
 
     @property
     def has_work(self) -> bool:
-        """A sample of each IMU; of one where the other is silent: nothing is integrated twice."""
+        """A sample of each IMU, when the next tick is due; of one where the other is silent: nothing is integrated
+        twice."""
         both = self._base, self._plate
         silent = [samples.silence > self.parameters.silent_after for samples in both]
         there = [samples.waiting is not None for samples in both]
-        return any(there) and all(has or lost for has, lost in zip(there, silent, strict=True))
+        if not (any(there) and all(has or lost for has, lost in zip(there, silent, strict=True))):
+            return False
+        since = self._oldest_waiting - self._stamp
+        return not 0.0 <= since < NEARLY / self.parameters.rate  # or the clock was set back
+
+    @property
+    def _oldest_waiting(self) -> float:
+        return min(samples.waiting[0] for samples in (self._base, self._plate) if samples.waiting is not None)
 
     def work(self) -> None:
         """One tick for the newest samples."""
         start = self.steady_now()
-        stamp = min(samples.take()[0] for samples in (self._base, self._plate) if samples.waiting is not None)
+        stamp = self._oldest_waiting
+        for samples in (self._base, self._plate):
+            samples.take()
         dt = float(np.clip(stamp - self._stamp, SHORTEST_TICK, LONGEST_TICK))
         self._stamp = stamp
         try:
