@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from soft_twin.errors import UsageError
+from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
 from soft_twin.recording.robots import prefix, recorded_namespace
@@ -100,6 +101,7 @@ class Evaluation:
         solves, unsettled: how many solves there were, and how many still moved the twin (as gravity did).
         estimates: the robot's shape was estimated, nothing held its tip: errors are those of what is believed of it.
         pace: seconds of the emulated robot's time that a second of real time was; empty without emulation.
+        plate: how the orientation of its plate was held; None: nobody did that.
     """
 
     robot: str
@@ -128,6 +130,7 @@ class Evaluation:
     unsettled: int = 0
     estimates: bool = False
     pace: Curve = field(default_factory=lambda: Curve(np.empty(0), np.empty(0)))
+    plate: PlateRun | None = None
 
     @property
     def slow(self) -> tuple[float, float]:
@@ -180,6 +183,7 @@ def _of_driven(path: str | Path, robot: DrivenRobot, source: str, series: Mappin
         poses=_poses(run, passes, held=source == PROFILE),
         tip_error=Curve(truth.time, np.linalg.norm(truth.values - run.target(truth.time), axis=1)),
         latency=run.delay("cables/command" if robot.cable_names else "chambers/command"),
+        plate=plate_run(run),
     )
 
 

@@ -183,6 +183,12 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
+    status = series["solver/status"]
+    if (status["use_orientation"].astype(bool) & np.isnan(status["target"]).any(axis=1)).any():
+        raise RecordingError(
+            f"'{path}' cannot be replayed: pose_to_cables held the orientation of a plate in it, and when it was tared "
+            "and aligned, and which model steered, is not recorded; `soft-twin report` evaluates it"
+        )
     return series
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from soft_twin.errors import RecordingError
 from soft_twin.recording import report_picture
 from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, Pose, evaluate
+from soft_twin.recording.plate_run import HeldAim
 from soft_twin.robots.base import Robot
 
 
@@ -58,7 +59,8 @@ def _write(evaluation: Evaluation, report: dict[str, Any], folder: Path) -> None
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as the content of report.json: millimetres, milliseconds, degrees; None where nothing is known."""
+    """An evaluation as the content of report.json: millimetres, milliseconds, degrees, grams; None where nothing is
+    known. Of a plate that was held there is more."""
     return {
         "robot": evaluation.robot,
         "source": evaluation.source,
@@ -77,6 +79,28 @@ def summary(evaluation: Evaluation) -> dict[str, Any]:
         "duration_s": _number(evaluation.duration, 3),
         "recording_complete": evaluation.complete,
         "emulation": _emulation(evaluation),
+    } | _plate(evaluation)
+
+
+def _plate(evaluation: Evaluation) -> dict[str, Any]:
+    """Of a robot that held its plate's orientation."""
+    if evaluation.plate is None:
+        return {}
+    angles = _times(evaluation, evaluation.plate.error, math.degrees(1.0))
+    return {"orientation_error_deg": angles, "aims": [_aim(aim) for aim in evaluation.plate.aims]}
+
+
+def _aim(aim: HeldAim) -> dict[str, Any]:
+    x, y, z = aim.axis.tolist()
+    return {
+        "phase": aim.interval.name,
+        "start_s": _number(aim.interval.start, 2),
+        "pitch_deg": _number(math.degrees(math.atan2(x, math.hypot(y, z))), 2),
+        "roll_deg": _number(math.degrees(math.atan2(-y, z)), 2),
+        "orientation_error_deg": _number(math.degrees(aim.error), 3),
+        "payload_g": _number(1e3 * aim.payload, 0),
+        "found_g": _number(1e3 * aim.found, 0),
+        "deviation_g": _number(1e3 * aim.deviation, 0),
     }
 
 
@@ -90,7 +114,7 @@ def _emulation(evaluation: Evaluation) -> dict[str, Any] | None:
 
 def table(report: dict[str, Any]) -> str:
     """A report as lines of text: one line a pose, then what concerns the nodes, each without and with compensation."""
-    return "\n".join([*_pose_lines(report), "", *_node_lines(report)])
+    return "\n".join([*_pose_lines(report), "", *_aim_lines(report), *_node_lines(report)])
 
 
 def _pose(pose: Pose) -> dict[str, Any]:
@@ -149,6 +173,19 @@ def _pose_lines(report: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _aim_lines(report: dict[str, Any]) -> list[str]:
+    """Of a plate that was held: each target at which the base stood, and what hung on the plate."""
+    if "aims" not in report:
+        return []
+    lines = [f"{'pitch, roll [deg]':>18}  {'off by [deg]':>12}  {'payload [g]':>11}  {'found [g]':>12}"]
+    for aim in report["aims"]:
+        known = f"{_cell(aim['found_g'], 0)} ± {_cell(aim['deviation_g'], 0)}"
+        pose = f"{aim['pitch_deg']:.1f}, {aim['roll_deg']:.1f}"
+        off, payload = _cell(aim["orientation_error_deg"]), _cell(aim["payload_g"], 0)
+        lines.append(f"{pose:>18}  {off:>12}  {payload:>11}  {known:>12}")
+    return [*lines, ""]
+
+
 def _node_lines(report: dict[str, Any]) -> list[str]:
     rows = [
         ("solve [ms]", report["tick_ms"]),
@@ -158,6 +195,8 @@ def _node_lines(report: dict[str, Any]) -> list[str]:
         ("twin's shape to robot's shape [mm]", report["shape_error_mm"]),
         ("gravity's direction off by [deg]", report["gravity_error_deg"]),
     ]
+    if "orientation_error_deg" in report:
+        rows.append(("plate's axis off by [deg]", report["orientation_error_deg"]))
     width = max(len(what) for what, _ in rows)
     lines = [f"{'median / 99th percentile':<{width}}  {'without':>16}  {'with':>16}"]
     for what, values in rows:

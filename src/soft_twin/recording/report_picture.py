@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 
 if TYPE_CHECKING:
     from soft_twin.recording.evaluation import Evaluation, Pose, Stand
+    from soft_twin.recording.plate_run import PlateRun
     from soft_twin.recording.recorded_run import Curve
 
 COLOURS = {"without": "#d55e00", "with": "#0072b2"}  # Okabe and Ito's: told apart by the colour-blind, too
@@ -44,6 +45,7 @@ BODY_SPACING = math.radians(15.0)  # bodies closer than this in inclination woul
 MOST_ARMS = 4  # drawn side by side
 MOST_NAMED = 8  # poses whose inclinations, or actuators whose names, can be read side by side
 MARGIN = 1.0  # [s] shown before and after the passes
+SMALLEST, REACH = math.radians(0.01), 0.3  # angles that are drawn [rad], and what a plate should be held to [°]
 
 
 def draw(evaluation: "Evaluation", path: str | Path) -> None:
@@ -94,6 +96,9 @@ def draw_bodies(axes: Axes, evaluation: "Evaluation") -> None:
 
 def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     """Distance of the robot's tip from its target over time, passes and holds shaded."""
+    if evaluation.plate is not None:
+        draw_orientation(axes, evaluation, evaluation.plate)
+        return
     named = len(evaluation.poses) <= MOST_NAMED and not evaluation.estimates
     what = "tip to its estimate" if evaluation.estimates else "tip to target"
     axes.set_title("Tip error at inclinations of the base to the ground" if named else "Tip error", pad=17)
@@ -109,6 +114,27 @@ def draw_errors(axes: Axes, evaluation: "Evaluation") -> None:
     axes.plot(*_with_gaps(other.time, 1e3 * other.values), color=INK, lw=0.7, alpha=0.8, label=label)
     axes.set_ylim(0.0, 1.2 * _range([1e3 * curve.within(i) for i in evaluation.passes], least=1.0)[1])
     if len(curve.time):
+        axes.legend(loc="upper right", ncol=3, fontsize=8)
+    axes.tick_params(labelbottom=False)
+
+
+def draw_orientation(axes: Axes, evaluation: "Evaluation", plate: "PlateRun") -> None:
+    """Angle of a plate's axis to where it should point, over the passes, and behind them at targets it was sent to."""
+    axes.set_title("Plate off its orientation, at inclinations of the base to the ground", pad=17)
+    axes.set(ylabel="[deg]", yscale="log")
+    _shade(axes, evaluation, labels=len(evaluation.poses) <= MOST_NAMED)
+    error = np.degrees(np.maximum(plate.error.values, SMALLEST))
+    for interval in evaluation.passes:
+        inside = interval.contains(plate.error.time)
+        label = f"plate to target, {interval.name}"
+        axes.plot(plate.error.time[inside], error[inside], color=COLOURS[interval.name], lw=1.6, label=label)
+    for aim in plate.aims:
+        inside = aim.interval.contains(plate.error.time)
+        axes.plot(plate.error.time[inside], error[inside], color=INK, lw=0.8)
+    if plate.aims:
+        axes.plot([], [], color=INK, lw=0.8, label="on its way to targets, and there")
+    axes.axhline(REACH, color=FAINT, lw=0.8, ls=":")
+    if len(plate.error.time):
         axes.legend(loc="upper right", ncol=3, fontsize=8)
     axes.tick_params(labelbottom=False)
 
@@ -133,8 +159,10 @@ def draw_actuators(axes: Axes, evaluation: "Evaluation") -> None:
         _draw_quantity(
             right, evaluation, chambers, evaluation.commanded_pressures, evaluation.measured_pressures, dotted=True
         )
-    if evaluation.passes:
-        axes.set_xlim(evaluation.passes[0].start - MARGIN, evaluation.passes[-1].end + MARGIN)
+    aims = () if evaluation.plate is None else evaluation.plate.aims
+    shown = sorted([*evaluation.passes, *(aim.interval for aim in aims)], key=lambda each: each.start)
+    if shown:
+        axes.set_xlim(shown[0].start - MARGIN, shown[-1].end + MARGIN)
 
 
 @dataclass(frozen=True)
@@ -232,7 +260,10 @@ def _headline(evaluation: "Evaluation") -> str:
     parts = [f"{evaluation.robot}, {evaluation.source}"]
     for name in COLOURS:
         errors = [1e3 * pose.stands[name].error for pose in evaluation.poses if name in pose.stands]
-        if errors:
+        if errors and evaluation.plate is not None:
+            angles = np.concatenate([evaluation.plate.error.within(p) for p in evaluation.passes if p.name == name])
+            parts.append(f"plate {name} compensation {np.degrees(np.median(angles)):.2f}° off")
+        elif errors:
             what = "estimation" if evaluation.estimates else "compensation"
             parts.append(f"tip error {name} {what} {np.mean(errors):.1f} mm")
     if math.isfinite(evaluation.correlation):
