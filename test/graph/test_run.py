@@ -197,6 +197,21 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
 
+def test_a_neck_holds_its_plate_without_and_with_a_payload(tmp_path):
+    """Its winches begin with slack, its IMUs, filters, drivers and the loop between them are those of the robot."""
+    status, output = run("neck", "--quick", "--out", tmp_path)
+    assert status == 0, output
+    report = json.loads((tmp_path / "report.json").read_text())
+    angles = report["orientation_error_deg"]
+    assert angles["with"]["median"] < 2.0 < 20.0 < angles["without"]["median"]
+    assert [(aim["phase"], aim["payload_g"]) for aim in report["aims"]] == [("tare", 0), ("aim", 0), ("payload", 500)]
+    assert max(aim["orientation_error_deg"] for aim in report["aims"]) < 5.0  # far less than the 27° it went
+    assert report["aims"][-1]["found_g"] > report["aims"][0]["found_g"] + 100.0
+    told = arrays(tmp_path / "run.mcap")["/neck/truth/cables"].fields["position"]
+    np.testing.assert_allclose(told[:5].max(axis=0), [-0.003, -0.0015, -0.004], atol=5e-4)
+    assert (tmp_path / "report.png").stat().st_size > 10_000
+
+
 def test_a_membranes_nine_chambers_hold_the_middle_of_its_sheet(tmp_path):
     status, output = run("membrane", "--quick", "--out", tmp_path)
     assert status == 0, output

@@ -1,6 +1,7 @@
 """`soft-twin run ROBOT`: the whole loop on emulated hardware, without and with compensation, and a report.
 
-With `--weights` the robot takes a shape, see `shape_run`."""
+A robot whose description has the node `pose_to_cables` holds the orientation of its plate, with a payload, too. With
+`--weights` the robot takes a shape, see `shape_run`."""
 
 import argparse
 import importlib.util
@@ -32,6 +33,10 @@ RECORDING_TIME, QUICK_RECORDING_TIME = 25.0, 5.0  # [s] of a recording, unless m
 SWEEPS = 3  # of an arm that moves by itself
 ARM_WARM_UP, QUICK_ARM_WARM_UP = 2.0, 0.5  # [s]
 REST = 1.0  # [s] before a recording's first movement
+TARES = [[20.0, 15.0], [-20.0, 10.0], [0.0, -22.0]]  # [°] of a plate that is held: pitch and roll, see PlateTurns
+AIMS = [[-25.0, 10.0], [15.0, -20.0], [10.0, 22.0]]
+AIM_TIME, QUICK_AIM_TIME = 3.0, 2.0  # [s]
+PAYLOAD = 0.5  # [kg]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,6 +150,40 @@ def _base_turns(robot: DrivenRobot, arguments: argparse.Namespace) -> "RunSequen
     return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver=solver_of(robot))
 
 
+def _held_or_turned(robot: FemRobot, arguments: argparse.Namespace) -> "RunSequence":
+    """Its plate's orientation is held where the description has the node for that, else its tip."""
+    from soft_twin_ros.running.graph import POSE
+
+    return _plate_turns(robot, arguments) if POSE in robot.nodes else _base_turns(robot, arguments)
+
+
+def _plate_turns(robot: FemRobot, arguments: argparse.Namespace) -> "RunSequence":
+    """Likewise of a robot that holds its plate."""
+    from soft_twin_ros.running.graph import POSE
+    from soft_twin_ros.running.plate_turns import PlateTurns
+
+    own, quick = robot.nodes[POSE], arguments.quick
+    if arguments.imu is not None:
+        emulation, duration = _recorded(arguments)
+        holds = {}
+    else:
+        emulation = _profile(robot, quick)
+        motion = inclinations(emulation["inclinations_deg"], emulation["move_time"], emulation["hold_time"])
+        duration, holds = motion.duration, {phase: f"{phase}°" for phase in motion.holds}
+    return PlateTurns(
+        emulation=emulation,
+        target=[own.get("pitch_deg", 0.0), own.get("roll_deg", 0.0)],
+        duration=duration,
+        warm_up=QUICK_WARM_UP if quick else WARM_UP,
+        tares=TARES[:1] if quick else TARES,
+        aims=AIMS[:1] if quick else AIMS,
+        aim_time=QUICK_AIM_TIME if quick else AIM_TIME,
+        payload=PAYLOAD,
+        plate_imu=robot.plate_imu.name,
+        holds=holds,
+    )
+
+
 def _profile(robot: DrivenRobot, quick: bool) -> dict[str, Any]:
     """How the base turns: as the description says for the node `emulated_robot`, else by PROFILE; shortened where it
     is to be quick."""
@@ -215,6 +254,6 @@ def _check_ros() -> None:
 
 SEQUENCES: dict[type, Callable[[Any, argparse.Namespace], "RunSequence"]] = {
     CableTube: _base_turns,
-    FemRobot: _base_turns,
+    FemRobot: _held_or_turned,
     TensegrityArm: _arm_bends,
 }

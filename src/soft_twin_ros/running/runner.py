@@ -11,16 +11,21 @@ import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import PointCloud2
+from soft_twin_msgs.srv import SetTarget
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError, SoftTwinError
-from soft_twin_ros.calls import demand
+from soft_twin.sensing.rotations import rotation_matrix
+from soft_twin.twins.plate_orientation import axis_of
+from soft_twin_ros.calls import call, demand
 from soft_twin_ros.clouds import cloud_message
-from soft_twin_ros.conversions import to_array
+from soft_twin_ros.conversions import to_array, to_pose
 from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import COMMAND, LATCHED, NEWEST, SENSOR
@@ -37,7 +42,7 @@ SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the mo
 LOOK_PERIOD = 0.05  # [s]
 SHOWN_AGAIN = 5.0  # [s] after which a surface is shown again that a node has not taken
 QUIET = ("starting", "end")  # phases that say nothing new to people
-MILLIMETRES = 1e3
+AGAIN_AFTER = 1.0  # [s] after which a service is called again that was refused
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Runner(Node):
         self._health = NodesHealth(self._nodes)
         self._emulated = next((name for name in self._nodes if name in EMULATED), "")
         self._was_slow = False
-        self.tip = self.twin_tip = np.full(3, np.nan)
+        self.tip = self.twin_tip = self.tip_axis = np.full(3, np.nan)
         self._phases = self.create_publisher(String, "run/phase", LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
         self.create_subscription(PoseStamped, "truth/tip", self._take_tip, NEWEST)
@@ -87,8 +92,27 @@ class Runner(Node):
     def has(self, node: str) -> bool:
         return node in self._nodes
 
-    def trigger(self, service: str, node: str) -> None:
-        self._ask(Trigger, service, node, Trigger.Request())
+    def trigger(self, service: str, node: str, patience: float = 0.0) -> None:
+        until = time.monotonic() + patience
+        while True:
+            try:
+                return self._ask(Trigger, service, node, Trigger.Request())
+            except RunError:
+                if time.monotonic() > until:
+                    raise
+                self.pass_time(AGAIN_AFTER)
+
+    def aim(self, pitch: float, roll: float, node: str) -> None:
+        request = SetTarget.Request(use_orientation=True)
+        request.target.pose = to_pose(np.zeros(3), None, axis_of(*np.radians([pitch, roll])))
+        self._ask(SetTarget, "set_target", node, request)
+
+    def hang(self, payload: float, node: str) -> None:
+        value = Parameter("payload", value=float(payload)).to_parameter_msg()
+        request, name = SetParameters.Request(parameters=[value]), f"{node}/set_parameters"
+        answer = call(self, SetParameters, name, request, self._wait, ANSWER_PATIENCE / self._pace())
+        if not answer.results[0].successful:
+            raise RunError(f"{name}: {answer.results[0].reason}")
 
     def switch(self, service: str, node: str, on: bool) -> None:
         self._ask(SetBool, service, node, SetBool.Request(data=on))
@@ -123,10 +147,10 @@ class Runner(Node):
             self._look()
             if (now := self._phase_of_robot()) != part:
                 if part in motion.holds:
-                    self._progress.line(f"{phase:<8} {motion.holds[part]:>10}  {error:6.1f} mm: {motion.words}")
+                    self._progress.line(_told_error(phase, motion.holds[part], error, motion))
                 part = now
-            error = MILLIMETRES * motion.error()
-            self._progress.now(f"{phase:<8} {part:>10}  {error:6.1f} mm: {motion.words}")
+            error = motion.scale * motion.error()
+            self._progress.now(_told_error(phase, part, error, motion))
 
     def tell_pace(self) -> None:
         """Say whether the emulated robot was too slow, and what was measured therefore is of a degraded run."""
@@ -176,7 +200,8 @@ class Runner(Node):
         self._was_slow = slow
 
     def _take_tip(self, message: PoseStamped) -> None:
-        self.tip = to_array(message.pose.position)
+        self.tip, turn = to_array(message.pose.position), message.pose.orientation
+        self.tip_axis = rotation_matrix(np.array([turn.w, turn.x, turn.y, turn.z]))[:, 2]
 
     def _take_twin_tip(self, message: PoseStamped) -> None:
         self.twin_tip = to_array(message.pose.position)
@@ -202,6 +227,11 @@ class Runner(Node):
 
     def _number(self, key: str) -> float:
         return float(self._health.value(self._emulated, key) or 0.0)
+
+
+def _told_error(phase: str, part: str, error: float, motion: Motion) -> str:
+    """A line for people."""
+    return f"{phase:<8} {part:>10}  {error:6.1f} {motion.unit}: {motion.words}"
 
 
 def told(status: DiagnosticStatus) -> Told:

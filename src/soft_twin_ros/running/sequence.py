@@ -19,10 +19,12 @@ class Leader(Protocol):
 
     Attributes:
         tip, twin_tip: (3,) the emulated robot's and the twin's newest tip in base_link [m], NaN before the first.
+        tip_axis: (3,) where the emulated robot's tip points, in base_link.
     """
 
     tip: np.ndarray
     twin_tip: np.ndarray
+    tip_axis: np.ndarray
 
     def enter(self, phase: str) -> None:
         """A phase begins: it is published and told."""
@@ -36,8 +38,15 @@ class Leader(Protocol):
     def has(self, node: str) -> bool:
         """Whether the run has a node of that name."""
 
-    def trigger(self, service: str, node: str) -> None:
-        """Call a service without a question of a node, and see that it is done."""
+    def trigger(self, service: str, node: str, patience: float = 0.0) -> None:
+        """Call a service without a question of a node, and see that it is done; one that is refused is called again,
+        at most for so long [s]."""
+
+    def aim(self, pitch: float, roll: float, node: str) -> None:
+        """Ask a node to hold a plate at this pitch and roll [°]."""
+
+    def hang(self, payload: float, node: str) -> None:
+        """Put a payload [kg] on the plate of a node's emulated robot, in place of the one that is there."""
 
     def switch(self, service: str, node: str, on: bool) -> None:
         """Call a service that is on or off."""
@@ -59,14 +68,17 @@ class Motion:
     Attributes:
         duration: of the robot's time [s].
         holds: what its diagnostics call the parts at whose ends its error is told, and what people do.
-        error: the distance that is told [m].
-        words: what distance it is.
+        error: that is told: a distance [m], or an angle [rad].
+        words: what that is.
+        scale, unit: of it, as it is told.
     """
 
     duration: float
     holds: Mapping[str, str]
     error: Callable[[], float]
     words: str
+    scale: float = 1e3
+    unit: str = "mm"
 
 
 @dataclass(frozen=True)

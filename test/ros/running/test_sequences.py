@@ -6,6 +6,7 @@ from soft_twin.emulation.base_motion import inclinations
 from soft_twin_ros.running.arm_bends import ArmBends
 from soft_twin_ros.running.base_turns import BaseTurns
 from soft_twin_ros.running.health import Drivers
+from soft_twin_ros.running.plate_turns import PlateTurns
 from soft_twin_ros.running.sequences import from_text
 from soft_twin_ros.running.takes_shape import TakesShape
 
@@ -16,6 +17,7 @@ class Book:
     def __init__(self, *nodes):
         self.nodes, self.done, self.drivers = nodes, [], []
         self.tip = self.twin_tip = np.array([0.0, 0.0, 0.097])
+        self.tip_axis = np.array([0.6, 0.0, 0.8])
         self.told = []
 
     def enter(self, phase):
@@ -30,8 +32,14 @@ class Book:
     def has(self, node):
         return node in self.nodes
 
-    def trigger(self, service, node):
+    def trigger(self, service, node, patience=0.0):
         self.done.append(f"{node}/{service}")
+
+    def aim(self, pitch, roll, node):
+        self.done.append((node, pitch, roll))
+
+    def hang(self, payload, node):
+        self.done.append((node, payload))
 
     def switch(self, service, node, on):
         self.done.append(f"{node}/{service} {'on' if on else 'off'}")
@@ -84,6 +92,30 @@ def test_a_shape_is_shown_before_its_pressures_are_held(tmp_path):
         *("pressures_to_valves/enable on", "ready", "with", 3.0, "end", "pressures_to_valves/enable off"),
     ]
     assert book.drivers == [Drivers.ACTIVE, Drivers.WELL]
+
+
+def test_a_plate_is_aligned_and_tared_then_held_without_and_with_a_payload():
+    aims, holds = [[-25.0, 10.0], [15.0, -20.0]], {"hold 45": "hold 45°"}
+    sequence = PlateTurns({}, [22.2, 0.0], 8.0, 2.0, [[20.0, 15.0]], aims, 3.0, 0.5, "plate", holds)
+    assert from_text(sequence.to_text()) == sequence and sequence.driven_by == "pose_to_cables"
+    book, aimed = Book("cables_to_motors"), ("pose_to_cables", -25.0, 10.0, 3.0, "pose_to_cables", 15.0, -20.0, 3.0)
+    sequence.run(book)
+    words = [word for step in book.done for word in (step if isinstance(step, tuple) else (step,))]
+    assert words == [
+        *("starting", "ready", "pose_to_cables/compensate off", "warm-up", 2.0),
+        *("homing", "cables_to_motors/take_up_slack", "ready", "cables_to_motors/enable off"),
+        *("without", "emulated_robot/play", "pause", "emulated_robot/rewind"),
+        *("imu_to_gravity/reset_gravity", "plate_imu_to_gravity/plate/reset_gravity", 1.5),
+        *("align", "pose_to_cables", 0.0, 0.0, "pose_to_cables/compensate on", "cables_to_motors/enable on", 4.0),
+        *("pose_to_cables/tare", 2.5, "pose_to_cables/align"),
+        *("tare", "pose_to_cables", 20.0, 15.0, 3.0, "pose_to_cables/tare", 2.5),
+        *("pause", "pose_to_cables", 22.2, 0.0, 3.0, "with", "emulated_robot/play", "aim", *aimed),
+        *("emulated_robot", 0.5, "payload", *aimed, "emulated_robot", 0.0),
+        *("end", "cables_to_motors/enable off", "pose_to_cables/compensate off"),
+    ]
+    assert [(name, holds) for name, _, holds, _ in book.told] == [("without", holds), ("with", holds)]
+    off = np.arctan2(0.6, 0.8) - np.radians(22.2)  # of the leader's axis
+    np.testing.assert_allclose([error for *_, error in book.told], off, atol=1e-6)
 
 
 def test_drivers_must_drive_while_they_hold():
