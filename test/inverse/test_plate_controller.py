@@ -238,3 +238,49 @@ def test_an_emulated_neck_is_held_with_a_kilogram_by_a_model_that_knows_of_none(
 def test_it_is_held_while_its_base_is_tilted(neck, chord):
     tilted = 9.81 * np.array([np.sin(1.0), 0.0, -np.cos(1.0)])
     assert np.hypot(*missed(neck, chord, gravity=tilted)[int(1.5 / DT) :].T).max() < 0.3
+
+
+def followed(controller, off, seconds, sine=1.0):
+    """The correction along y of a controller whose plate is seen to be off by so much (2,) [rad] all that time, along y
+    by the sine of an angle to gravity alone."""
+    for _ in range(round(seconds / DT)):
+        controller.update(Sight(controller.expected + off, None, 0.0, np.diag([1.0, sine**-2])), DT)
+    return controller.correction[1]
+
+
+def test_what_was_seen_well_is_not_forgotten_for_what_gravity_hardly_tells(chord):
+    controller = PlateController(chord)
+    assert followed(controller, [0.0, 0.0], 4.0) == 0.0
+    assert followed(controller, [0.0, -0.02], 2.0, sine=0.25) == 0.0
+    assert followed(controller, [0.0, -0.02], 0.5) > 0.01, "what is seen well counts at once"
+
+
+def test_what_was_never_seen_better_counts(chord):
+    assert followed(PlateController(chord), [0.0, -0.02], 2.0, sine=0.25) > 0.05
+
+
+def test_what_was_seen_well_long_ago_or_for_another_target_gives_way(chord):
+    controller = PlateController(chord)
+    followed(controller, [0.0, 0.0], 4.0)
+    assert followed(controller, [0.0, -0.01], 10.0, sine=0.7) == 0.0
+    assert followed(controller, [0.0, -0.01], 60.0, sine=0.7) > 0.05
+    other = PlateController(chord)
+    followed(other, [0.0, 0.0], 4.0)
+    other.aim(*pitch_roll_of(axis_at(np.array([0.0, 0.4]))))
+    assert followed(other, [0.0, -0.02], 2.0, sine=0.25) > 0.05
+
+
+def test_what_is_missed_by_more_than_gravity_errs_counts_however_it_is_seen(chord):
+    controller = PlateController(chord)
+    followed(controller, [0.0, 0.0], 4.0)
+    assert followed(controller, [0.0, -0.1], 1.0, sine=0.25) > 0.1
+
+
+def test_how_well_it_is_known_stays_a_covariance_whatever_is_seen(chord):
+    rng, controller = np.random.default_rng(5), PlateController(chord)
+    for k in range(400):
+        turn, sines = np.linalg.qr(rng.normal(size=(2, 2)))[0], rng.uniform(0.2, 1.0, 2)
+        controller.update(Sight(rng.normal(0.0, 0.02, 2), None, 0.0, turn @ np.diag(sines**-2) @ turn.T), DT)
+        if k % 50 == 0:
+            controller.aim(*rng.normal(0.0, 0.2, 2))
+        assert np.linalg.eigvalsh(controller._doubt).min() > 0.0

@@ -14,6 +14,12 @@ points along a blocking normal n is taken away. A cable at its limit of displace
 its slope by the bend; but not one that is paid out as far as it goes and slack. A model with limits of its own says how
 far they keep it `short` of what it was asked, and that is n. While the rate binds, and where nothing is seen, the
 integral stands still; it is never more than `largest`.
+
+What gravity hardly tells of a bend errs by much: where the base nearly lies, by five times what the IMUs do. The
+integral therefore knows how well it was seen (a covariance in units of `Sight.spread`), and goes on, direction by
+direction, only by what is seen as well as that. It is known less the longer ago it was seen, and after a new target,
+since a model errs by a share of the way. What is seen to miss by more than both may err tells that something else has
+changed: that counts.
 """
 
 from collections.abc import Sequence
@@ -31,6 +37,12 @@ from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
 TAUT = 0.5  # [N]: a cable that pulls by less counts as slack
+GRAVITY_ERROR = 0.006  # [rad] of the directions that IMUs tell
+MODEL_ERROR = 0.1  # share of a bend that a model errs by
+FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two gravities tell, not one
+WORSE = 1.5  # times as large a variance still counts as seen as well
+SURPRISING = 2.0  # standard deviations
+UNKNOWN = 1e6 * np.eye(2)  # variance of what was never seen
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,7 @@ class PlateController:
         self.model, self.gains, self._limits = model, gains or PlateGains(), limits
         self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
-        self._blocked = np.zeros((0, 2))
+        self._blocked, self._target, self._doubt = np.zeros((0, 2)), np.zeros(2), UNKNOWN
         self.aim(0.0, 0.0)
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0) -> None:
@@ -110,9 +122,11 @@ class PlateController:
         Raises:
             InputError: not finite, or a duration that is negative.
         """
-        self._target = np.array(bend_of(*checked_vector([pitch, roll], 2, "pitch and roll")))
+        target = np.array(bend_of(*checked_vector([pitch, roll], 2, "pitch and roll")))
         if not 0.0 <= duration < np.inf:
             raise InputError(f"duration: {duration:g} s is not finite and 0 or more")
+        changed = MODEL_ERROR / GRAVITY_ERROR * (target - self._target)
+        self._doubt, self._target = self._doubt + np.outer(changed, changed), target
         self._way = float(np.hypot(*(self._target - self._reference)))
         self._speed = min(self.gains.speed, self._way / duration) if duration > 0.0 else self.gains.speed
 
@@ -126,6 +140,7 @@ class PlateController:
         self._reference = self.expected = checked_vector(bend, 2, "bend")
         self._command = checked_vector(displacements, len(displacements), "displacements")
         self.correction = self._velocity = np.zeros(2)
+        self._doubt = UNKNOWN
         self._way = float(np.hypot(*(self._target - self._reference)))
 
     @property
@@ -200,12 +215,25 @@ class PlateController:
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
         """What is added to the correction (2,), so that nothing blocks it and it stays within its largest size."""
-        missed = self.expected - sight.bend
-        if sight.unseen is not None:
-            missed = missed - (missed @ sight.unseen) * sight.unseen
+        missed = self._counted(self.expected - sight.bend, sight, dt)
         wanted = self.correction + self.gains.bandwidth * dt * _let_through(missed, self._blocked)
         size = np.hypot(*wanted)
         return wanted * min(1.0, self.gains.largest / max(size, 1e-300)) - self.correction
+
+    def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> np.ndarray:
+        """What counts of a way that was missed (2,) [rad]: what is seen as well as it is known, or surprising."""
+        self._doubt = self._doubt + dt / FORGOTTEN * np.eye(2)
+        counted, learnt = np.zeros(2), -np.expm1(-self.gains.bandwidth * dt)
+        for variance, way in zip(*_axes_of(sight), strict=True):
+            known, off = way @ self._doubt @ way, missed @ way
+            if variance > WORSE * known:
+                if abs(off) < SURPRISING * GRAVITY_ERROR * np.sqrt(variance + known):
+                    continue
+                self._doubt = self._doubt + variance * np.outer(way, way)
+            else:
+                self._doubt = _scaled(self._doubt, way, 1.0 + learnt * (variance / known - 1.0))
+            counted = counted + off * way
+        return counted
 
     def _ask(self, bend: np.ndarray) -> PlateStep | None:
         """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
@@ -252,6 +280,19 @@ class PlateController:
     def _names(self) -> Sequence[str]:
         names = None if self._limits is None else self._limits.names
         return [f"cable_{i + 1}" for i in range(len(self._command))] if names is None else names
+
+
+def _axes_of(sight: Sight) -> tuple[np.ndarray, np.ndarray]:
+    """Variances (k,) and the unit directions (k, 2) that they are in of what is seen."""
+    variances, ways = np.linalg.eigh(sight.spread)
+    seen = np.ones(2, dtype=bool) if sight.unseen is None else np.abs(ways.T @ sight.unseen) < np.sqrt(0.5)
+    return variances[seen], ways.T[seen]
+
+
+def _scaled(covariance: np.ndarray, way: np.ndarray, share: float) -> np.ndarray:
+    """A covariance (2, 2) with so many times its variance along a unit direction (2,)."""
+    stretch = np.eye(2) + (np.sqrt(share) - 1.0) * np.outer(way, way)
+    return stretch @ covariance @ stretch
 
 
 def _let_through(way: np.ndarray, normals: np.ndarray) -> np.ndarray:
