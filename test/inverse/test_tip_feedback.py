@@ -70,6 +70,35 @@ def test_a_jump_counts_only_where_it_stays():
     np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
 
 
+def test_much_that_a_sensor_says_at_first_is_followed_late_and_slowly():
+    """A frame that is 18 mm off: half a second for whoever looks, and then 10 mm/s, a tenth of the length."""
+    robot, leads = Robot(lacks=np.array([0.018, 0.0, 0.0])), [0.0]
+    robot.tip = TARGET + robot.lacks
+    for _ in range(200):
+        robot.run(DT)
+        leads.append(np.linalg.norm(robot.feedback.error))
+    steps = np.diff(leads)
+    assert max(leads[:25]) == 0.0 and steps.max() == pytest.approx(0.1 * LENGTH * DT)
+    np.testing.assert_allclose(robot.run(6.0).tip, TARGET, atol=2e-5)
+
+
+def test_no_time_between_two_ticks_leads_nowhere():
+    robot = Robot().run(5.0)
+    before = robot.feedback.error.copy()
+    np.testing.assert_array_equal(robot.feedback.update(robot.twin, 0.0), -before)
+    first = TipFeedback(LENGTH)
+    first.measure(TARGET + LACKS)
+    np.testing.assert_array_equal(first.update(TARGET, 0.0), 0.0)
+
+
+def test_what_is_further_off_than_a_robot_sags_is_never_followed():
+    robot = Robot(lacks=np.array([0.0, 0.0, 0.025]))
+    robot.tip = TARGET + robot.lacks
+    robot.run(5.0)
+    assert "25 mm from the twin's" in robot.feedback.refusal
+    np.testing.assert_array_equal(robot.feedback.error, 0.0)
+
+
 def test_a_single_wrong_measurement_does_nothing():
     robot = Robot().run(5.0)
     before = robot.feedback.error.copy()

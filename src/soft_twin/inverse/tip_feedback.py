@@ -11,7 +11,8 @@ its target d̂ still is what robot and twin are apart, no more. (Integral action
 Morari and Zafiriou, *Robust Process Control*, 1989.)
 
 What is not believed does not count: a tip too far from the twin's (another frame, other units), and one that jumps,
-until it has stayed where it jumped to. While nothing counts the loop is open, and d̂ fades.
+until it has stayed where it jumped to; the first is one that jumps from d̂. While nothing counts the loop is open, and d̂
+fades. d̂ moves slowly even where much is believed, so that nobody is surprised by a robot that a wrong frame leads.
 """
 
 from dataclasses import dataclass
@@ -28,20 +29,23 @@ class TipFeedbackParameters:
     Attributes:
         bandwidth: ω, below that of body and drives [rad/s].
         lag: τ, of drives and body [s].
-        largest: distance of the measured tip from the twin's; what is further is not believed.
+        largest: distance of the measured tip from the twin's; what is further is not believed. About as far as a
+            slender robot sags: a twin that knew nothing would be as wrong.
         jump: from one measurement to the next; what is further is not believed …
         persistence: … unless it stays there for so long [s].
         patience: without a measurement for so long the loop is open [s].
         fading: time constant by which the correction of an open loop fades [s].
+        rate: speed of the correction of a closed loop, at most [1/s].
     """
 
     bandwidth: float = 2.0
     lag: float = 0.1
-    largest: float = 0.3
+    largest: float = 0.2
     jump: float = 0.05
     persistence: float = 0.5
     patience: float = 0.3
     fading: float = 2.0
+    rate: float = 0.1
 
 
 class TipFeedback:
@@ -97,7 +101,9 @@ class TipFeedback:
         if not follows:
             self._silence, self._apart = np.inf, None
         if self.closed:
-            self.error = self.error - np.expm1(-p.bandwidth * dt) * (self._apart - self.error)
+            step, most = -np.expm1(-p.bandwidth * dt) * (self._apart - self.error), p.rate * self._length * dt
+            size = float(np.linalg.norm(step))
+            self.error = self.error + (step if size <= most else step * (most / size))
         else:
             self.error = self.error * np.exp(-dt / p.fading)
         return -self.error
@@ -109,7 +115,8 @@ class TipFeedback:
         if distance > p.largest * self._length:
             self.refusal = f"the measured tip is {1e3 * distance:.0f} mm from the twin's: frame? units? blocked?"
             return
-        jump = 0.0 if self._apart is None or not self.closed else float(np.linalg.norm(apart - self._apart))
+        before = self._apart if self._apart is not None and self.closed else self.error
+        jump = float(np.linalg.norm(apart - before))
         if jump > p.jump * self._length and not self._has_stayed(apart, dt):
             self.refusal = f"the measured tip has jumped by {1e3 * jump:.0f} mm"
             return

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from soft_twin.mesh.mesh import Mesh
     from soft_twin.solvers.time.integrators import BackwardEuler
     from soft_twin.twins.base import Twin
+    from soft_twin.twins.moving import MovingBody
     from soft_twin.twins.rod import RodDynamics, RodTwin
 
 
@@ -94,12 +95,35 @@ class CableTube(FemRobot):
         """
         if backend == "fem":
             return super().build_dynamics(dt, **choices)
+        if backend == "sofa":
+            raise UsageError("SOFA's body is driven by its winches in motion: build_dynamic_twin(backend='sofa')")
         if backend != "rod":
-            raise UsageError(f"no dynamics '{backend}': there are fem, rod")
+            raise UsageError(f"no dynamics '{backend}': there are fem, rod; sofa by build_dynamic_twin")
         from soft_twin.twins.rod import RodDynamics
 
         damping = self.damping.rayleigh_mass, self.damping.rayleigh_stiffness
         return RodDynamics(self._build_rod(**choices), dt, *damping)
+
+    def build_dynamic_twin(self, dt: float = 0.01, backend: str = "fem", **choices: Any) -> "MovingBody":
+        """The robot in motion with its winches and its base, at rest, upright, in steps of `dt` [s], with the
+        description's damping. Backends and choices as in `build_twin`.
+
+        Raises:
+            UsageError: no such backend, or SOFA cannot be had.
+        """
+        damping = self.damping.rayleigh_mass, self.damping.rayleigh_stiffness
+        if backend == "fem":
+            return super().build_dynamic_twin(dt, **choices)
+        if backend == "rod":
+            from soft_twin.twins.rod import RodDynamicTwin
+
+            return RodDynamicTwin(self._build_rod(**choices), dt, *damping)
+        if backend == "sofa":
+            from soft_twin.robots.sofa import build_sofa_dynamic_twin
+
+            mesh = self.build_mesh(choices.pop("mesh", None), choices.pop("element", None) or "tet4")
+            return build_sofa_dynamic_twin(self, dt, mesh, **choices)
+        raise UsageError(f"no twin '{backend}': there are fem, rod, sofa")
 
     def _build_rod(self, **choices: Any) -> "RodTwin":
         """A rod has the tube's section; meshes, elements and laws are not for it."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from soft_twin.mechanics.model import Model
     from soft_twin.twins.base import Twin
     from soft_twin.twins.frames import Frame
+    from soft_twin.twins.moving import MovingBody
     from soft_twin.twins.plate_model import PlateModel
 
 
@@ -199,6 +200,20 @@ class FemRobot(DrivenRobot):
         length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.touches else FemTwin
         return kind(model, length, self.build_frames(model.body))
+
+    def build_dynamic_twin(self, dt: float = 0.01, backend: str = "fem", **choices: Any) -> "MovingBody":
+        """As DrivenRobot; `backend`: "fem", or "sofa" for one that SOFA moves.
+
+        Raises:
+            UsageError: there is no such backend; SOFA cannot be had, or has not what the robot has.
+        """
+        if backend == "sofa":
+            from soft_twin.robots.sofa import build_sofa_dynamic_twin
+
+            return build_sofa_dynamic_twin(self, dt, **choices)
+        if backend != "fem":
+            raise UsageError(f"no twin '{backend}' of robot '{self.name}': there are fem, sofa")
+        return super().build_dynamic_twin(dt, **choices)
 
     def build_plate_holder(self, model: str = "fem", gains: "PlateGains | None" = None) -> "PlateHolder":
         """What holds its plate in closed loop, and knows what hangs on it; see PlateHolder.

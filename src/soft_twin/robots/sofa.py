@@ -11,6 +11,7 @@ from soft_twin.mesh.mesh import Mesh, split_faces
 from soft_twin.mesh.tetrahedra import linear_tetrahedra
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fem_models import FemBuilder
+from soft_twin.twins.sofa.moving import SofaDynamicTwin
 from soft_twin.twins.sofa.scene import SofaCable, SofaChamber, SofaScene, scene_of
 from soft_twin.twins.sofa.twin import SofaTwin
 
@@ -32,6 +33,22 @@ def build_sofa_twin(robot: "FemRobot", mesh: Mesh | None = None, law: str | None
     """
     model, scene = build_sofa_scene(robot, mesh, law)
     return SofaTwin(model, scene, float(model.body.mesh.size.max()), robot.build_frames(model.body))
+
+
+def build_sofa_dynamic_twin(
+    robot: "FemRobot", dt: float, mesh: Mesh | None = None, material: str | None = None
+) -> SofaDynamicTwin:
+    """SOFA's body in motion, in a process of its own, with the description's damping; arguments as above.
+
+    Raises:
+        UsageError: as above; or the robot has rigid plates or chambers.
+    """
+    own = [name for name, there in (("rigid plates", robot.plate_names), ("chambers", robot.chamber_names)) if there]
+    if own:
+        raise UsageError(f"a SOFA body in motion has cables alone, '{robot.name}' has {' and '.join(own)}")
+    model, scene = build_sofa_scene(robot, mesh, material or "corotational")
+    damping = robot.damping.rayleigh_mass, robot.damping.rayleigh_stiffness
+    return SofaDynamicTwin(model, scene, robot.build_frames(model.body), dt, *damping)
 
 
 def build_sofa_scene(robot: "FemRobot", mesh: Mesh | None = None, law: str | None = None) -> tuple[Model, SofaScene]:

@@ -23,6 +23,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.mesh import Mesh
+from soft_twin.solvers.time.driven_euler import DrivenEuler
 from soft_twin.twins.finite_element import FemLinearisation, FemTwin
 from soft_twin.twins.sofa.worker import receive, send
 
@@ -65,6 +66,30 @@ def solve(twin: FemTwin, gravity: list, arrays: dict, tip: np.ndarray) -> dict:
         np.vstack([by_effort, weight]), np.append(away, np.zeros(len(weight))), tuple(arrays["limits"][:, :2].T)
     ).x
     return answer(twin, gravity, found, told)
+
+
+class Turning:
+    """A base of which the loads on the nodes (n, 3) are known."""
+
+    def __init__(self, gravity: list, loads: np.ndarray):
+        self.gravity, self.loads = np.array(gravity), loads
+
+    def inertial_forces(self, *_) -> np.ndarray:
+        return self.loads
+
+
+def drive(twin: FemTwin, values: dict, arrays: dict, damping: list) -> dict:
+    """A step of our own, of which SOFA's is the first Newton step."""
+    body, masses = twin.body, arrays["masses"]
+    body.node_masses, body.mass, body.lumped_masses = masses, float(masses.sum()), lambda: masses
+    twin.model.update_mass()
+    dynamics = DrivenEuler(twin.model, values["dt"], mass_damping=damping[0], stiffness_damping=damping[1])
+    rest = twin.model.rest
+    dynamics.restart(Pose(arrays["points"], rest.centres, rest.rotations), arrays["velocities"], 0.0)
+    dynamics.base = Turning(values["gravity"], arrays["loads"])
+    dynamics.drive(arrays["wound"], np.full(len(arrays["wound"]), 1e-9))
+    dynamics.step()
+    return {"points": dynamics.pose.points, "velocities": dynamics.velocities, "efforts": dynamics.efforts}
 
 
 def place(twin: FemTwin, gravity: list, arrays: dict) -> FemLinearisation:
@@ -111,8 +136,10 @@ def main() -> None:
             misbehave(connection)
             continue
         if question == "start":
-            twin, tip = twin_of(values, arrays), arrays["tip"]
+            twin, tip, damping = twin_of(values, arrays), arrays["tip"], values.get("damping")
             send(connection, {"inverse": os.environ.get("OWN_INVERSE") == "1", "version": "99.12.01"})
+        elif question == "drive":
+            send(connection, {}, drive(twin, values, arrays, damping))
         elif question == "step":
             found = [step(twin, values["gravity"], each, arrays) for each in arrays["efforts"]]
             send(connection, {}, {name: np.array([each[name] for each in found]) for name in found[0]})

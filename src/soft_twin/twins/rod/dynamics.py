@@ -7,15 +7,18 @@ middles x₀ with velocities v₀ to strains q is the minimum of the incremental
 
 V the potential of body, weight and cables (twin.py), and then v = (x − x₀)/h. That is
 M (v − v₀)/h = −∂V/∂x − α M v − β K q̇ in the directions that the strains move the masses in. The inertia of a section's
-turning is left out: it is of the order of (radius/length)² of what is kept.
+turning is left out: it is of the order of (radius/length)² of what is kept. Inertial forces of a base that turns, F on
+the middles, are those at a step's start: they shift x₀ + h v₀/(1 + α h) by h² F/((1 + α h) m).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import diags
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.twins.rod.minimum import Motion, Potential, middles_of, minimise
 from soft_twin.twins.rod.twin import RodTwin
 
@@ -45,8 +48,14 @@ class RodDynamics:
                 raise InputError(f"{name}: {value!r}, expected 0 or more")
         self.rod, self.dt, self.time = rod, dt, 0.0
         self.mass_damping, self.stiffness_damping = mass_damping, stiffness_damping
-        self.velocities = np.zeros((len(rod.element_lengths), 3))
-        self._strain_rates = np.zeros_like(rod.strains)
+        self._diagonal = diags(rod.masses).tocsr()
+        self.rest()
+
+    def rest(self, later: float = 0.0) -> None:
+        """Stand still where it is, `later` [s] than now."""
+        self.velocities = np.zeros((len(self.rod.element_lengths), 3))
+        self._strain_rates = np.zeros_like(self.rod.strains)
+        self.time += later
 
     def step(
         self,
@@ -54,34 +63,44 @@ class RodDynamics:
         *,
         efforts: Sequence[float] | None = None,
         coordinates: Sequence[float] | None = None,
+        dt: float | None = None,
+        base: MovingBase | None = None,
     ) -> None:
-        """Advance by `dt` under gravity (3,) in base_link [m/s²]; less the base's acceleration where that moves.
+        """Advance by a step under gravity (3,) in base_link [m/s²]; less the base's acceleration where that moves.
 
         Args:
             efforts: (c,) tensions [N] at the end of the step.
             coordinates: (c,) cables pulled in [m]; a cable that would have to push is slack. Neither: no cable pulls.
+            dt: of the step [s], where it is not its own.
+            base: how it turns, where it does.
 
         Raises:
             InputError: wrong sizes, not finite, a negative tension, or both given.
             ConvergenceError: the step was not found; the rod is as before.
         """
         gravity = checked_vector(gravity, 3, "gravity")
-        potential = Potential(self.rod, gravity, *self._actuation(efforts, coordinates), self._motion())
+        dt = self.dt if dt is None else dt
+        motion = self._motion(dt, base)
+        potential = Potential(self.rod, gravity, *self._actuation(efforts, coordinates), motion)
         start, middles = self.rod.strains, middles_of(self.rod.strains, self.rod.element_lengths)
-        guess = min((start + self.dt * self._strain_rates, start), key=potential.value)
+        guess = min((start + dt * self._strain_rates, start), key=potential.value)
         try:
             strains = minimise(potential, guess, STEP_TOLERANCE, self.rod.round_off)[0]
         except ConvergenceError as error:
-            raise ConvergenceError(f"a step of {self.dt:g} s: {error}; take shorter steps", error.history) from error
-        self._strain_rates = (strains - start) / self.dt
-        self.velocities = (middles_of(strains, self.rod.element_lengths) - middles) / self.dt
-        self.time += self.dt
+            raise ConvergenceError(f"a step of {dt:g} s: {error}; take shorter steps", error.history) from error
+        self._strain_rates = (strains - start) / dt
+        self.velocities = (middles_of(strains, self.rod.element_lengths) - middles) / dt
+        self.time += dt
         self.rod.restore((strains, potential.tensions(strains)))
 
-    def _motion(self) -> Motion:
-        """What inertia and damping add to the potential of the next step."""
-        h, alpha, rod = self.dt, self.mass_damping, self.rod
-        coasted = middles_of(rod.strains, rod.element_lengths) + h / (1.0 + alpha * h) * self.velocities
+    def _motion(self, h: float, base: MovingBase | None = None) -> Motion:
+        """What inertia and damping add to the potential of the next step, of h [s]."""
+        alpha, rod = self.mass_damping, self.rod
+        middles = middles_of(rod.strains, rod.element_lengths)
+        coasted = middles + h / (1.0 + alpha * h) * self.velocities
+        if base is not None:
+            forces = base.inertial_forces(self._diagonal, middles, self.velocities)
+            coasted += h**2 / (1.0 + alpha * h) * forces / rod.masses[:, None]
         inertia = (1.0 + alpha * h) / h**2 * rod.masses
         return Motion(inertia, coasted, self.stiffness_damping / h * rod.stiffness, rod.strains)
 

@@ -194,6 +194,31 @@ def own_curvature(q, h, mass, following, hanging, gravity):
 
 
 @njit(cache=True, nogil=True)
+def curvature_of_forces(q, h, forces, arms):
+    """∂²(Σ f·p)/∂q² (4, 4) of one element: as `own_curvature`, of forces (k, 3) in its first frame; the first acts on
+    its own middle, the others on what is at arms (k, 3) from its end, in the end's frame."""
+    phi, stretch, axis = h * q[:3], 1.0 + q[3], np.array([0.0, 0.0, 1.0])
+    H, total = np.zeros((4, 4)), np.zeros(3)
+    A, B = second_coefficients(0.25 * squared(phi))
+    gradient, middle = curvature_of(0.5 * phi, axis, forces[0], A, B)
+    H[:3, :3] = 0.125 * stretch * h * middle
+    H[:3, 3] = 0.25 * h * gradient
+    t = squared(phi)
+    A, B = second_coefficients(t)
+    sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
+    for k in range(1, len(forces)):
+        total += forces[k]
+        H[:3, :3] += curvature_of(phi, arms[k], forces[k], sine, A)[1]
+    gradient, end = curvature_of(phi, axis, total, A, B)
+    H[:3, :3] += stretch * h * end
+    H[:3, 3] += h * gradient
+    H[:3] *= h
+    H[:3, :3] *= h
+    H[3, :3] = H[:3, 3]
+    return H
+
+
+@njit(cache=True, nogil=True)
 def second_coefficients(t):
     """A and B of `_coefficients`, each with its first and second derivative."""
     A, B, dA, dB = coefficients(t)

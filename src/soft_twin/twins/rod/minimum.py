@@ -71,8 +71,7 @@ class Potential:
         return np.where(self._driven, np.maximum(stretch / self._rod.softness, 0.0), self._loads)
 
     def derivatives(self, strains: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Gradient (4 e,); Hessian (4 e, 4 e), without what an element's own strains curve its middle's way by; and
-        the norms [N] of the forces at work, the unbalanced ones last."""
+        """Gradient (4 e,); Hessian (4 e, 4 e); and the norms [N] of the forces at work, the unbalanced ones last."""
         rod, motion, tensions = self._rod, self._motion, self.tensions(strains)
         _, pull, hessian, turns, moves = rod.assemble_at(strains, self._gravity)
         elastic, viscous = (rod.stiffness * strains).ravel(), (motion.viscosity * (strains - motion.start)).ravel()
@@ -81,6 +80,8 @@ class Potential:
         inertial = jacobian.T @ push.ravel()
         hessian += np.diag(motion.viscosity.ravel()) + (jacobian.T * np.repeat(motion.inertia, 3)) @ jacobian
         _add_turning(jacobian, turns, push, hessian)
+        if motion.inertia.any():
+            _add_own_curvature(strains, rod.element_lengths, push, hessian)
         cables = self._add_cables(strains, tensions, hessian)
         gradient = pull + inertial + viscous + cables
         parts = rod.force_scale * np.array([elastic, pull - elastic, inertial, viscous, cables, gradient])
@@ -179,6 +180,22 @@ def _middle_jacobian(strains, lengths, turns, moves):
                 for c in range(3):
                     jacobian[3 * k + c, 4 * i + a] = moved[c]
     return middles, jacobian
+
+
+@njit(cache=True, nogil=True)
+def _add_own_curvature(strains, lengths, push, hessian):
+    """Add what forces `push` (e, 3) on the middles do as each element's own strains curve their ways."""
+    e = len(lengths)
+    frames, points = kernels.nodes(strains, lengths)
+    middles = kernels.middle_points(strains, lengths, frames, points)
+    for i in range(e):
+        local, ahead = frames[i].T.copy(), frames[i + 1].T.copy()
+        forces, arms = np.zeros((e - i, 3)), np.zeros((e - i, 3))
+        for k in range(i, e):
+            forces[k - i] = local @ push[k]
+            arms[k - i] = ahead @ (middles[k] - points[i + 1])
+        block = slice(4 * i, 4 * i + 4)
+        hessian[block, block] += kernels.curvature_of_forces(strains[i], lengths[i], forces, arms)
 
 
 @njit(cache=True, nogil=True)

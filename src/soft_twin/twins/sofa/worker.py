@@ -6,6 +6,9 @@ order, one second, in which its masses are to its stiffness as nothing). Cables 
 plugin SoftRobots, or, where the inverse is SOFA's too, actuators of SoftRobots.Inverse. Bodies with rigid plates have
 six unknowns for each of those, and their nodes and all others meet in one mapped state that carries the elements.
 
+A scene of a body in motion has its inertia, and steps of SOFA's own implicit Euler, which linearises where a step
+begins, with Rayleigh damping of mass and stiffness; its cables are as long as winches leave them, or slack.
+
 A message is JSON and then the bytes of the arrays that it names.
 """
 
@@ -35,6 +38,7 @@ PLUGINS = (
     "Sofa.Component.Topology.Container.Constant",
     "Sofa.Component.Topology.Container.Dynamic",
 )
+LOADS = "Sofa.Component.MechanicalLoad"  # of bodies in motion
 ACTUATORS, INVERSE = "SoftRobots", "SoftRobots.Inverse"
 CONSTRAINT_SOLVERS = ("BlockGaussSeidelConstraintSolver", "GenericConstraintSolver")  # the first that there is
 TIME_STEP = 1.0  # [s]: impulses of constraints are forces, velocities are steps
@@ -86,7 +90,7 @@ class Scene:
         else:
             _add_first(self.root, CONSTRAINT_SOLVERS, maxIterations=1000, tolerance=1e-12)
         body = self.root.addChild("body")
-        body.addObject("EulerImplicitSolver", firstOrder=True, rayleighMass=0.0, rayleighStiffness=0.0)
+        body.addObject("EulerImplicitSolver", **self._solver())
         body.addObject("SparseLDLSolver", template="CompressedRowSparseMatrixMat3x3d")
         body.addObject("GenericConstraintCorrection")
         self._states: list[tuple[Any, np.ndarray]] = []  # of nodes that are free to move by themselves, and which
@@ -96,6 +100,14 @@ class Scene:
         if has_inverse:
             self._goal = self._add_effector()
         Sofa.Simulation.initRoot(self.root)
+
+    def _solver(self) -> dict[str, Any]:
+        """Settings of the implicit Euler solver."""
+        return {"firstOrder": True, "rayleighMass": 0.0, "rayleighStiffness": 0.0}
+
+    def _pulled(self) -> dict[str, Any]:
+        """Settings of a cable."""
+        return {"minForce": 0.0} if self.has_inverse else {"valueType": "force", "value": [0.0], "minForce": 0.0}
 
     def step(self, gravity: list[float], efforts: np.ndarray, poses: Arrays) -> Arrays:
         """Newton's step from some poses with the actuators at efforts (a,)."""
@@ -221,8 +233,7 @@ class Scene:
             way.addObject("MechanicalObject", template="Vec3d", position=local)
             way.addObject("RigidMapping", index=values["plate"], globalToLocalCoords=False)
             pulled = {"pullPoint": given[0].tolist(), "indices": [0]}
-        extra = {"minForce": 0.0} if self.has_inverse else {"valueType": "force", "value": [0.0], "minForce": 0.0}
-        return way.addObject(f"Cable{role}", name=f"cable_{index}", **pulled, **extra)
+        return way.addObject(f"Cable{role}", name=f"cable_{index}", **pulled, **self._pulled())
 
     def _add_effector(self) -> Any:
         """The mean of the tip's nodes."""
@@ -232,6 +243,46 @@ class Scene:
         tip.addObject("SubsetMapping", indices=own.tolist())
         middle = self._arrays["nodes"][own].mean(axis=0).tolist()
         return tip.addObject("BarycentricCenterEffector", effectorGoal=[middle], limitShiftToTarget=False)
+
+
+class Motion(Scene):
+    """One body in SOFA that moves: without rigid plates, with cables alone."""
+
+    def __init__(self, values: dict[str, Any], arrays: Arrays):
+        """`values` as of a scene, and `damping`: Rayleigh's α [1/s] and β [s]."""
+        super().__init__(values, arrays, False)
+
+    def _solver(self) -> dict[str, Any]:
+        alpha, beta = self._values["damping"]
+        return {"firstOrder": False, "rayleighMass": alpha, "rayleighStiffness": beta}
+
+    def _pulled(self) -> dict[str, Any]:
+        return {"valueType": "displacement", "value": [0.0], "minForce": 0.0}
+
+    def _add_body(self, body: Any) -> Any:
+        state = super()._add_body(body)
+        count = len(self._arrays["nodes"])
+        self._loads = self._node.addObject(
+            "ConstantForceField", indices=list(range(count)), forces=np.zeros((count, 3)).tolist()
+        )
+        return state
+
+    def drive(self, gravity: list[float], dt: float, arrays: Arrays) -> Arrays:
+        """A step of `dt` [s] from points and velocities (n, 3) with nodal loads (n, 3) [N], to cables that are wound in
+        by (a,) [m] at its end."""
+        self._place(gravity, arrays)
+        for state, own in self._states:
+            state.velocity.value = arrays["velocities"][own]
+        self._loads.forces.value = arrays["loads"].tolist()
+        for own, given in zip(self._actuators, arrays["wound"], strict=True):
+            own.value.value = [float(given)]
+        self.root.dt.value = dt
+        self._simulation.animate(self.root, dt)
+        return {
+            "points": np.array(self._elements.position.value),
+            "velocities": np.array(self._elements.velocity.value),
+            "efforts": np.array([_effort(each) for each in self._actuators]) / dt,
+        }
 
 
 def _effort(actuator: Any) -> float:
@@ -298,6 +349,10 @@ class Worker:
     def _start(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
         """A scene; whether SOFA's own inverse can be asked for it."""
         load([*PLUGINS, ACTUATORS] if values["actuators"] else PLUGINS)
+        if "damping" in values:
+            load([LOADS])
+            self._scenes = {False: Motion(values, arrays)}
+            return {"inverse": False, "version": version()}, {}
         try:
             load([INVERSE])
             inverse = {each["kind"] for each in values["actuators"]} == {"cable"}  # to chambers it gives no pressure
@@ -312,6 +367,10 @@ class Worker:
         sets = arrays.pop("efforts")
         found = [self._scenes[False].step(values["gravity"], each, arrays) for each in sets]
         return {}, {name: np.array([each[name] for each in found]) for name in found[0]}
+
+    def _drive(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
+        """A step of a body in motion."""
+        return {}, self._scenes[False].drive(values["gravity"], values["dt"], arrays)
 
     def _solve(self, values: dict[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
         """A step of SOFA's own inverse."""
