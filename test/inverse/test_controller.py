@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.inverse.inverse import LARGEST_STEP, LEAST_STEP, Stride
+from soft_twin.inverse.stride import LARGEST_STEP, LEAST_STEP, Stride
 from soft_twin.inverse.targets import PoseTarget, pose_target
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
@@ -150,10 +150,10 @@ def test_a_tip_that_jumps_to_and_fro_is_allowed_less_whatever_it_does_between(be
     def jump(place):
         return -place - 0.01 * np.sign(place or 1.0)
 
-    stride = Stride()
+    stride = Stride(0.1)
     place = ends_at(stride, ([jump] + [lambda place: -0.05 * place] * between) * 80)
-    assert abs(place) < 2.0 * LEAST_STEP
-    assert ends_at(stride, [lambda place: 0.01] * 60) > 10.0 * LARGEST_STEP  # who goes on may go further again
+    assert abs(place) < 2.0 * LEAST_STEP * 0.1
+    assert ends_at(stride, [lambda place: 0.01] * 60) > 10.0 * LARGEST_STEP * 0.1  # who goes on may go further again
 
 
 def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_kept():
