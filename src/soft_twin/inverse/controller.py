@@ -73,8 +73,8 @@ class Controller:
 
     Safe is a command in whose tick the twin was near an equilibrium. A tick that finds none (a jump of gravity, a wild
     state, a twin whose process has died) starts again from the undeformed body, with care; until the twin is found
-    again, the last safe command is held. So it is while the twin tries a step of which it is not sure, see
-    `inverse.trust`.
+    again, the last safe command is held. So it is while the twin tries a step of which it is not sure, which is told
+    when the body has come to rest with it, see `inverse.trust`.
     """
 
     def __init__(self, inverse: Inverse, target: Sequence[float], reuse: bool = False):
@@ -119,22 +119,25 @@ class Controller:
         self.aim(pose_target(self.inverse, tip))
 
     def aim(self, target: Target) -> None:
-        """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`."""
-        self.aimed_at = target
-        self._lead()
+        """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`.
+
+        Raises:
+            InputError: the body cannot be there; the target before it stays.
+        """
+        self._lead(target)
 
     def lead_by(self, offset: np.ndarray) -> None:
         """Lead the twin's tip to another place than its target, by (3,) [m], as feedback asks. Targets of other frames,
         and of the actuators, stay."""
         if np.abs(offset - self._offset).max() > SAME:
             self._offset = offset.copy()
-            self._lead()
+            self._lead(self.aimed_at)
 
-    def _lead(self) -> None:
-        target = self.aimed_at
+    def _lead(self, target: Target) -> None:
+        led = target
         if isinstance(target, PoseTarget) and target.frame == TIP and self._offset.any():
-            target = replace(target, position=target.position + self._offset)
-        self._led, self._goals = target, goals_of(self.inverse, target)
+            led = replace(target, position=target.position + self._offset)
+        self._goals, self._led, self.aimed_at = goals_of(self.inverse, led), led, target
 
     def enable(self, compensate: bool) -> None:
         """Whether to solve for the target, or to let all actuators go and only follow the body."""
@@ -195,6 +198,11 @@ class Controller:
             self._safe = tick
         return tick
 
+    def _proven(self, solution: Solution) -> Solution:
+        """As a command: one that goes with care is told what it was at rest with, not what it tries."""
+        proven = self.inverse.proven if self.compensating else None
+        return solution if proven is None else replace(solution, coordinates=proven[0], efforts=proven[1])
+
     def _held(self, tick: Tick) -> Tick:
         """A tick with the last safe command."""
         safe = self._safe
@@ -211,7 +219,7 @@ class Controller:
     def _tick_of(self, solution: Solution) -> Tick:
         twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
         frame = twin.frames[aimed_at.frame]
-        coordinates, efforts = aimed_at.command(solution, twin)
+        coordinates, efforts = aimed_at.command(self._proven(solution), twin)
         return Tick(
             coordinates=coordinates,
             efforts=efforts,

@@ -22,6 +22,7 @@ from soft_twin.twins.frames import Frame
 
 REACHED = 1e-4  # [m] a place closer than this is called reached
 ALIGNED = 1e-3  # [rad] likewise an orientation
+NEARLY_STRAIGHT = 1e-6  # of how far a place is behind the origin: it is straight behind it when no further aside
 ALIKE = 1e-6  # [m/Pa] so that a kilopascal of pressure that is missed counts as a millimetre of cable
 
 
@@ -265,9 +266,12 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
     """The point (3,) at `fraction` of the circular arc that leaves the origin along +z and ends at `tip` (3,).
 
     With the polar angle θ/2 = atan2(ρ, z) of the tip, the arc turns by θ, and its point at the fraction s has the
-    chord |tip| sin(s θ/2)/sin(θ/2) under the polar angle s θ/2.
+    chord |tip| sin(s θ/2)/sin(θ/2) under the polar angle s θ/2. Straight behind the origin no arc ends: the nearest is
+    taken to lie in the plane of x and z, and to be a half circle there.
     """
     rho = float(np.hypot(tip[0], tip[1]))
+    if rho < NEARLY_STRAIGHT * -tip[2]:
+        tip, rho = np.array([-tip[2], 0.0, 0.0]), float(-tip[2])
     half = float(np.arctan2(rho, tip[2]))
     if half < 1e-9:
         return fraction * np.asarray(tip, dtype=float)

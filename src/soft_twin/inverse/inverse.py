@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
 from soft_twin.inverse.goals import Goal, PositionGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
@@ -130,6 +130,12 @@ class Inverse:
         return self._trust.careful and not self._trust.sound
 
     @property
+    def proven(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Coordinates and efforts (a,) with which a twin that goes with care was at rest, before it tried the last
+        step; None where it does not go so, or was not."""
+        return self._proven
+
+    @property
     def at_edge(self) -> bool:
         """Whether the twin is kept where it is since there is no equilibrium where its goals want it to go."""
         return self._trust.at_edge
@@ -140,6 +146,7 @@ class Inverse:
         self._damping = Damping(self._stay, self.twin.actuator_count)
         self._stride, self._trust = Stride(self.twin.length), Trust(self.twin.length, careful)
         self._promise: Promise | None = None
+        self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted = np.inf, np.inf
         self._short, self._strict = False, False
 
@@ -162,24 +169,34 @@ class Inverse:
             max_iterations: linearisations after which it is given up; the solution then is not converged.
 
         Raises:
-            InputError: wrong sizes, not finite, a target further from the base than twice the body's length, or not
-                one of target and goals.
-            ConvergenceError: the twin's stiffness broke down.
+            InputError: wrong sizes, not finite, a target further from the base than twice the body's length or behind
+                the base of a body on an arc, or not one of target and goals.
+            ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
             raise InputError("inverse: give a target of the tip or goals")
         if not (settled > 0.0 and max_iterations >= 1):
             raise InputError(f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive")
         gravity = checked_vector(gravity, 3, "gravity")
-        goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
-        self.reset()
+        goals = self.goals(self.checked_tip(target)) if target is not None else list(goals)
+        try:
+            return self._solved(gravity, goals, settled, max_iterations)
+        except ConvergenceError:  # from where it was; its undeformed body may find its way
+            self.twin.reset()
+            return self._solved(gravity, goals, settled, max_iterations, careful=True)
+
+    def _solved(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
+    ) -> Solution:
+        """As `solve`, from where the twin is, in at most so many steps."""
+        self.reset(careful)
         self._damping.weight, self._strict = FAR * self._stay, True
-        step, moved, iterations = self._settle(gravity, goals, settled, max(max_iterations // 2, 1))
+        step, moved, iterations = self._settle(gravity, goals, settled, max(limit // 2, 1))
         found = self.solution(goals, step, moved, iterations, settled)
         self._strict = False
-        if found.reachable or iterations == max_iterations:
+        if found.reachable or iterations == limit:
             return found
-        step, moved, more = self._settle(gravity, goals, settled, max_iterations - iterations)
+        step, moved, more = self._settle(gravity, goals, settled, limit - iterations)
         return self.solution(goals, step, moved, iterations + more, settled)
 
     def _settle(
@@ -247,6 +264,7 @@ class Inverse:
             self._promise, step = None, twin.linearise(gravity)
             correction = step.asked(twin.efforts)
             trust.stands(correction, step.definite, gravity, twin.state())
+        self._proven = (self._within(twin.coordinates()), twin.efforts) if trust.careful and trust.sound else None
         return step, correction
 
     def _advance(self, step: Linearisation, efforts: np.ndarray, correction: float) -> float:
@@ -281,7 +299,7 @@ class Inverse:
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
         binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
         return Solution(
-            coordinates=np.minimum(np.maximum(coordinates, self._coordinates[0]), self._coordinates[1]),
+            coordinates=self._within(coordinates),
             efforts=efforts,
             tip=self.twin.tip,
             error=max(miss for miss, _ in misses),
@@ -293,6 +311,9 @@ class Inverse:
             optimality=moved,
             energy=step.energy,
         )
+
+    def _within(self, coordinates: np.ndarray) -> np.ndarray:
+        return np.minimum(np.maximum(coordinates, self._coordinates[0]), self._coordinates[1])
 
     def _edge(self) -> tuple[str, ...]:
         return (GIVES_WAY,) if self.at_edge else ()
@@ -309,6 +330,18 @@ class Inverse:
                 f"target: {target.tolist()} m is {np.linalg.norm(target):.3g} m from the base, "
                 f"the body is {self.twin.length:g} m long: is it in metres, in base_link?"
             )
+        return target
+
+    def checked_tip(self, target: Sequence[float]) -> np.ndarray:
+        """As `checked_target`, of the tip.
+
+        Raises:
+            InputError: as there; or behind the base, of a body that shall lie on an arc, which would have to turn by
+                more than a half circle.
+        """
+        target = self.checked_target(target)
+        if self.posture is arc_posture and target[2] < 0.0:
+            raise InputError(f"target: {target.tolist()} m is behind the base: expected z ≥ 0 of a body on an arc")
         return target
 
     @property
