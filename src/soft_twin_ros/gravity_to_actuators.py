@@ -142,7 +142,7 @@ class GravityToActuators(ManagedNode):
             told = gravity.refusal or "no gravity: the last command stands"
             return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
-            return Health(WARN, "the twin has lost its equilibrium: the last safe command is held", values)
+            return Health(WARN, f"the last safe command is held: {tick.reason}", values)
         if self._sensed and self._sensor.open_because:
             return Health(WARN, f"the tip's loop is open: {self._sensor.open_because}", values)
         if tick.active_limits:
@@ -254,10 +254,10 @@ class GravityToActuators(ManagedNode):
     def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
         try:
             target = self._ik.target(self._controller.inverse, request)
+            self._controller.aim(target)
         except InputError as error:
             response.success, response.message = False, str(error)
             return response
-        self._controller.aim(target)
         self._motions.end(False, OVERTAKEN)
         place = ", ".join(f"{1e3 * x:.1f}" for x in target.position)
         turned = "" if target.rotation is None else ", turned as asked"
