@@ -220,3 +220,15 @@ class TestController:
         np.testing.assert_allclose(tick.centre_line[0], [0, 0, 0], atol=1e-9)
         np.testing.assert_allclose(tick.centre_line[-1], tick.tip, atol=1e-12)
         assert len(controller.surface) > 100
+
+
+def test_what_keeps_a_tip_from_its_target_is_named_where_it_is_a_lowest_effort(robot, twin):
+    """Cables only pull: above the straight body, pushing by each of them would help, and away from it none is named
+    that has only nothing to do."""
+    inverse = robot.build_inverse(twin)
+    above = inverse.solve(DOWN, [0.0, 0.0, 0.12])
+    pretension = inverse.limits[0].low[0]
+    assert above.efforts == pytest.approx(pretension) and not above.reachable
+    assert set(above.active_limits) == {f"{name} tension min" for name in robot.actuator_names}
+    reached = inverse.solve(DOWN, [0.008, 0.003, 0.097])
+    assert reached.reachable and (reached.efforts < pretension + 1e-6).any() and reached.active_limits == ()

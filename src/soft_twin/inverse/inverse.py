@@ -35,6 +35,7 @@ MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
+WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 
 
@@ -149,6 +150,7 @@ class Inverse:
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted = np.inf, np.inf
         self._short, self._strict = False, False
+        self._lower = np.zeros(self.twin.actuator_count, dtype=bool)
 
     def solve(
         self,
@@ -297,14 +299,17 @@ class Inverse:
         efforts, coordinates = self.twin.efforts.copy(), self.twin.coordinates()
         first = min(goal.priority for goal in goals)
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
+        reachable = all(miss < tolerance for miss, tolerance in misses)
         binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
+        if not reachable:
+            binding += [each.in_the_way(self.names, efforts, self._lower) for each in self.limits]
         return Solution(
             coordinates=self._within(coordinates),
             efforts=efforts,
             tip=self.twin.tip,
             error=max(miss for miss, _ in misses),
             converged=moved <= settled,
-            reachable=all(miss < tolerance for miss, tolerance in misses),
+            reachable=reachable,
             active_limits=(*(name for names in binding for name in names), *self.twin.stops, *self._edge()),
             iterations=iterations,
             residual=step.residual,
@@ -364,7 +369,9 @@ class Inverse:
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict)
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base)
-        return efforts if unit is None else unit * efforts, scales
+        efforts = efforts if unit is None else unit * efforts
+        self._lower = _wanted_lower(first, efforts)
+        return efforts, scales
 
     def _base(self, asked: Sequence[Asked]) -> np.ndarray:
         """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
@@ -421,6 +428,13 @@ def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | 
     H = J.T @ J
     H.flat[:: len(H) + 1] += stay
     return Level(H, J.T @ asked.r + pull, asked.r, J, asked.tolerance)
+
+
+def _wanted_lower(asked: Asked, efforts: np.ndarray) -> np.ndarray:
+    """(a,) which efforts would have to be lower for a goal to be missed by less."""
+    miss = asked.r + asked.J @ efforts
+    sizes = np.sqrt((asked.J**2).sum(axis=0)) * math.sqrt(miss @ miss)
+    return miss @ asked.J > WANTS * sizes
 
 
 def _stacked(parts: list[np.ndarray]) -> np.ndarray:
