@@ -97,12 +97,26 @@ class Inverse:
         self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
         still = [each for each in self.limits if not each.moves] or [Limit()]
         self._moving = [each for each in self.limits if each.moves]
-        self._efforts = together([each.efforts(twin) for each in still])
-        self._coordinates = together([each.coordinates(twin) for each in still])
+        self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
+        self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
         self._stay = STAY
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
+
+    def _agreed(self, intervals: Sequence[tuple[np.ndarray, np.ndarray]], what: str) -> tuple[np.ndarray, np.ndarray]:
+        """What lies in all intervals.
+
+        Raises:
+            InputError: limits contradict each other.
+        """
+        low, high = (np.broadcast_arrays(*each) for each in zip(*intervals, strict=True))
+        lowest, highest = np.max(low, axis=0), np.min(high, axis=0)
+        for i in np.flatnonzero(lowest > highest)[:1]:
+            raise InputError(
+                f"limits of {what} of {self.names[i]}: one is not below {lowest[i]:g}, another not above {highest[i]:g}"
+            )
+        return together(intervals)
 
     @property
     def stay(self) -> float:
@@ -177,8 +191,10 @@ class Inverse:
         """
         if (target is None) == (not goals):
             raise InputError("inverse: give a target of the tip or goals")
-        if not (settled > 0.0 and max_iterations >= 1):
-            raise InputError(f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive")
+        if not (settled > 0.0 and max_iterations >= 1 and max_iterations % 1 == 0):
+            raise InputError(
+                f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
+            )
         gravity = checked_vector(gravity, 3, "gravity")
         goals = self.goals(self.checked_tip(target)) if target is not None else list(goals)
         try:
