@@ -58,6 +58,7 @@ from soft_twin_ros.tip_sensor import TipSensor
 
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s^2] of a robot that stands
 TWINS = ("fem", "sofa")
+NEAR = 1e-3  # [m] from its target, a tip that cannot push itself up is as it always is
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
 
@@ -142,10 +143,10 @@ class GravityToActuators(ManagedNode):
             told = gravity.refusal or "no gravity: the last command stands"
             return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
-            return Health(WARN, "the twin has lost its equilibrium: the last safe command is held", values)
+            return Health(WARN, f"the last safe command is held: {tick.reason}", values)
         if self._sensed and self._sensor.open_because:
             return Health(WARN, f"the tip's loop is open: {self._sensor.open_because}", values)
-        if tick.active_limits:
+        if _keep_away(tick):
             return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
         return Health(OK, "compensating" if tick.compensating else "following the body, actuators free", values)
 
@@ -254,10 +255,10 @@ class GravityToActuators(ManagedNode):
     def _set_target(self, request: SetTarget.Request, response: SetTarget.Response) -> SetTarget.Response:
         try:
             target = self._ik.target(self._controller.inverse, request)
+            self._controller.aim(target)
         except InputError as error:
             response.success, response.message = False, str(error)
             return response
-        self._controller.aim(target)
         self._motions.end(False, OVERTAKEN)
         place = ", ".join(f"{1e3 * x:.1f}" for x in target.position)
         turned = "" if target.rotation is None else ", turned as asked"
@@ -284,6 +285,12 @@ class GravityToActuators(ManagedNode):
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
+
+
+def _keep_away(tick: Tick) -> bool:
+    """Whether limits bind that are worth a warning: all but the lowest efforts of what is near its target."""
+    others = [limit for limit in tick.active_limits if not limit.endswith(" min")]
+    return bool(others) or bool(tick.active_limits and tick.error > NEAR)
 
 
 def main() -> int:

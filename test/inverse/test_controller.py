@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
-from soft_twin.inverse.inverse import LARGEST_STEP, LEAST_STEP, Stride
+from soft_twin.inverse.stride import LARGEST_STEP, LEAST_STEP, Stride
 from soft_twin.inverse.targets import PoseTarget, pose_target
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
@@ -150,10 +150,10 @@ def test_a_tip_that_jumps_to_and_fro_is_allowed_less_whatever_it_does_between(be
     def jump(place):
         return -place - 0.01 * np.sign(place or 1.0)
 
-    stride = Stride()
+    stride = Stride(0.1)
     place = ends_at(stride, ([jump] + [lambda place: -0.05 * place] * between) * 80)
-    assert abs(place) < 2.0 * LEAST_STEP
-    assert ends_at(stride, [lambda place: 0.01] * 60) > 10.0 * LARGEST_STEP  # who goes on may go further again
+    assert abs(place) < 2.0 * LEAST_STEP * 0.1
+    assert ends_at(stride, [lambda place: 0.01] * 60) > 10.0 * LARGEST_STEP * 0.1  # who goes on may go further again
 
 
 def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_kept():
@@ -169,3 +169,29 @@ def test_a_target_out_of_reach_is_come_to_rest_at_with_factorisations_that_are_k
     found = soft_twin.load_robot("slender").build_inverse().solve(gravity, controller.target)
     assert not found.reachable
     assert np.linalg.norm(tips[-1] - found.tip) < 1e-5
+
+
+@pytest.mark.parametrize("target", [[0.0, 0.0, -0.05], [0.03, 0.01, -0.001]], ids=["on the axis", "beside it"])
+def test_a_target_behind_the_base_is_refused_in_one_line_and_the_one_before_stays(controller, target):
+    before = controller.aimed_at
+    with pytest.raises(InputError, match="behind the base") as error:
+        controller.set_target(target)
+    assert "\n" not in str(error.value)
+    assert controller.aimed_at is before
+    with pytest.raises(InputError, match="behind the base"):
+        controller.inverse.solve(DOWN, target)
+    assert controller.update(DOWN).error == pytest.approx(np.linalg.norm(controller.twin.tip - before.position))
+
+
+def test_a_target_that_no_goals_can_be_made_of_changes_nothing(controller):
+    settled(controller, DOWN)
+    before, command = controller.aimed_at, controller.update(DOWN).coordinates
+    with pytest.raises(KeyError):
+        controller.aim(PoseTarget(np.array([0.0, 0.02, 0.09]), "no such frame"))
+    assert controller.aimed_at is before
+    np.testing.assert_allclose(controller.update(DOWN).coordinates, command, atol=1e-8)
+
+
+def test_feedback_that_leads_behind_the_base_does_not_end_the_loop(controller):
+    controller.lead_by(np.array([0.0, 0.0, -0.2]))
+    assert np.isfinite(controller.update(DOWN).efforts).all()

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import PositionGoal, StayGoal, arc_through
+from soft_twin.inverse.goals import OrientationGoal, PositionGoal, StayGoal, SurfaceGoal, arc_through
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
@@ -220,3 +220,44 @@ class TestController:
         np.testing.assert_allclose(tick.centre_line[0], [0, 0, 0], atol=1e-9)
         np.testing.assert_allclose(tick.centre_line[-1], tick.tip, atol=1e-12)
         assert len(controller.surface) > 100
+
+
+def test_what_keeps_a_tip_from_its_target_is_named_where_it_is_a_lowest_effort(robot, twin):
+    """Cables only pull: above the straight body, pushing by each of them would help, and away from it none is named
+    that has only nothing to do."""
+    inverse = robot.build_inverse(twin)
+    above = inverse.solve(DOWN, [0.0, 0.0, 0.12])
+    pretension = inverse.limits[0].low[0]
+    assert above.efforts == pytest.approx(pretension) and not above.reachable
+    assert set(above.active_limits) == {f"{name} tension min" for name in robot.actuator_names}
+    reached = inverse.solve(DOWN, [0.008, 0.003, 0.097])
+    assert reached.reachable and (reached.efforts < pretension + 1e-6).any() and reached.active_limits == ()
+
+
+def test_limits_that_contradict_each_other_are_named(robot, twin):
+    limits = [EffortLimit(0.0, 1e3), EffortLimit(2e3, 3e3)]
+    with pytest.raises(InputError, match="limits of efforts of cable_1: one is not below 2000, another not above 1000"):
+        Inverse(twin, limits, robot.actuator_names)
+
+
+@pytest.mark.parametrize(
+    "goal, cause",
+    [
+        (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], weight=float("nan")), "weight of a goal nan"),
+        (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], weight=-1.0), "weight of a goal -1"),
+        (lambda frame: OrientationGoal(frame, np.diag([1.0, 1.0, -1.0])), "a reflection"),
+        (lambda frame: SurfaceGoal(np.arange(3), np.full((4, 3), np.nan), np.ones((4, 3))), "must be finite"),
+    ],
+)
+def test_goals_that_make_no_sense_are_refused(twin, goal, cause):
+    with pytest.raises(InputError, match=cause):
+        goal(twin.frames["tip"])
+
+
+def test_iterations_are_a_whole_number_and_no_more_are_taken(inverse):
+    with pytest.raises(InputError, match="whole"):
+        inverse.solve(DOWN, [0.0, 0.0, 0.097], max_iterations=2.5)
+    for most in (1, 5):
+        inverse.twin.reset()
+        found = inverse.solve(DOWN, [0.08, 0.02, 0.06], max_iterations=most)
+        assert found.iterations == most and not found.converged

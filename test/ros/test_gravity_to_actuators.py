@@ -11,9 +11,12 @@ from geometry_msgs.msg import Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
+from soft_twin_msgs.srv import SetTarget
 
+from soft_twin.errors import ConvergenceError
 from soft_twin_ros.conversions import header, to_vector, vector_message
 from soft_twin_ros.gravity_to_actuators import UPRIGHT, GravityToActuators
+from soft_twin_ros.node import WARN
 
 PATIENCE = 60.0  # [s]
 
@@ -76,6 +79,35 @@ def test_gravity_is_looked_ahead_where_it_is_asked_for(loop):
     for _ in range(5):
         still = loop.command([0.0, 0.0, 0.0])
     np.testing.assert_allclose(still, upright, atol=1e-3)
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0, -0.05), (0.02, -0.01, -0.03)])
+def test_a_target_behind_the_base_is_refused_and_the_loop_goes_on(loop, place):
+    request = SetTarget.Request()
+    request.target.header.frame_id = "base_link"
+    request.target.pose.position.x, request.target.pose.position.y, request.target.pose.position.z = place
+    before = loop.command([0.0, 0.0, 0.0])
+    answer = loop.node._set_target(request, SetTarget.Response())
+    assert not answer.success and "behind the base" in answer.message
+    np.testing.assert_allclose(loop.command([0.0, 0.0, 0.0]), before, atol=0.5)
+
+
+def test_what_is_held_is_published_with_every_sample_and_the_diagnostics_say_why(loop, monkeypatch):
+    for _ in range(5):
+        safe = loop.command([0.0, 0.0, 0.0])
+
+    def died(gravity):
+        raise ConvergenceError("SOFA has ended: 'segmentation fault'")
+
+    monkeypatch.setattr(loop.node._controller.twin, "linearise", died)
+    for _ in range(3):
+        np.testing.assert_allclose(loop.command([0.0, 0.0, 0.0]), safe, atol=1e-2)
+    health = loop.node.health()
+    assert health.level == WARN and "SOFA has ended: 'segmentation fault'" in health.message
+    monkeypatch.undo()
+    for _ in range(40):
+        loop.command([0.0, 0.0, 0.0])
+    assert not loop.node._tick.holding and loop.node._tick.reason == ""
 
 
 def test_mechanics_that_are_not_known_are_named():

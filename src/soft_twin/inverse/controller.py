@@ -15,6 +15,7 @@ from soft_twin.twins.base import CableWords
 
 STATIONS = 11  # cross sections of the centre line, base and tip included
 SAME = 1e-6  # [m] by which what the tip is led by may differ
+UNSURE = "the twin looks whether there is an equilibrium"
 FOUND_AGAIN = 1e-3  # [m] a twin that has started again is trusted when no node asks to move further in a tick
 
 
@@ -39,8 +40,9 @@ class Tick(CableWords):
         duration: wall time of the tick [s].
         converged, reachable, active_limits: as in Solution.
         compensating: coordinates and efforts are a command; else all actuators are free and only follow the body.
-        holding: the twin has lost its equilibrium and has not found it again: coordinates and efforts are the last
-            that were safe.
+        holding: the twin has lost its equilibrium and has not found it again, or looks whether there is one:
+            coordinates and efforts are the last that were safe.
+        reason: why it holds; "" where it does not.
     """
 
     coordinates: np.ndarray
@@ -63,13 +65,16 @@ class Tick(CableWords):
     active_limits: tuple[str, ...]
     compensating: bool
     holding: bool = False
+    reason: str = ""
 
 
 class Controller:
     """One linearisation of the twin a tick, warm-started from the last.
 
-    A tick that finds no equilibrium (a jump of gravity, a wild state) starts again from the undeformed body; until the
-    twin is found again, the last safe command is held.
+    Safe is a command in whose tick the twin was near an equilibrium. A tick that finds none (a jump of gravity, a wild
+    state, a twin whose process has died) starts again from the undeformed body, with care; until the twin is found
+    again, the last safe command is held. So it is while the twin tries a step of which it is not sure, which is told
+    when the body has come to rest with it, see `inverse.trust`.
     """
 
     def __init__(self, inverse: Inverse, target: Sequence[float], reuse: bool = False):
@@ -85,7 +90,7 @@ class Controller:
         self.compensating = False
         self.stations = np.linspace(*self.twin.span, STATIONS)
         self._safe: Tick | None = None
-        self._lost = False
+        self._lost = ""
 
     @property
     def surface(self) -> np.ndarray:
@@ -114,22 +119,25 @@ class Controller:
         self.aim(pose_target(self.inverse, tip))
 
     def aim(self, target: Target) -> None:
-        """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`."""
-        self.aimed_at = target
-        self._lead()
+        """A new target, of any frame or of the actuators; see `pose_target` and `actuation_target`.
+
+        Raises:
+            InputError: the body cannot be there; the target before it stays.
+        """
+        self._lead(target)
 
     def lead_by(self, offset: np.ndarray) -> None:
         """Lead the twin's tip to another place than its target, by (3,) [m], as feedback asks. Targets of other frames,
         and of the actuators, stay."""
         if np.abs(offset - self._offset).max() > SAME:
             self._offset = offset.copy()
-            self._lead()
+            self._lead(self.aimed_at)
 
-    def _lead(self) -> None:
-        target = self.aimed_at
+    def _lead(self, target: Target) -> None:
+        led = target
         if isinstance(target, PoseTarget) and target.frame == TIP and self._offset.any():
-            target = replace(target, position=target.position + self._offset)
-        self._led, self._goals = target, goals_of(self.inverse, target)
+            led = replace(target, position=target.position + self._offset)
+        self._goals, self._led, self.aimed_at = goals_of(self.inverse, led), led, target
 
     def enable(self, compensate: bool) -> None:
         """Whether to solve for the target, or to let all actuators go and only follow the body."""
@@ -137,8 +145,9 @@ class Controller:
 
     def reset(self) -> None:
         """Back to the undeformed body."""
-        self._start_again()
-        self._safe, self._lost = None, False
+        self.twin.reset()
+        self.inverse.reset()
+        self._safe, self._lost = None, ""
 
     def update(self, gravity: Sequence[float]) -> Tick:
         """One tick under gravity (3,) in base_link [m/s²].
@@ -151,25 +160,25 @@ class Controller:
         gravity = checked_vector(gravity, 3, "gravity")
         try:
             tick = self._tick(self._solve_again(gravity))
-        except ConvergenceError:
-            self._start_again()
+        except ConvergenceError as error:
+            self._start_again(error)
             if self._safe is None:
                 raise
-            tick = replace(self._safe, compensating=self.compensating, converged=False, holding=True)
+            tick = replace(self._held(self._safe), residual=float("nan"))
         return replace(tick, duration=time.perf_counter() - start)
 
     def _solve_again(self, gravity: np.ndarray) -> Solution:
         """A step, if need be from the undeformed body."""
         try:
             return self._solve(gravity)
-        except ConvergenceError:
-            self._start_again()
+        except ConvergenceError as error:
+            self._start_again(error)
             return self._solve(gravity)
 
-    def _start_again(self) -> None:
+    def _start_again(self, error: ConvergenceError) -> None:
         self.twin.reset()
-        self.inverse.reset()
-        self._lost = True
+        self.inverse.reset(careful=True)
+        self._lost = str(error)
 
     def _solve(self, gravity: np.ndarray) -> Solution:
         if self.compensating:
@@ -180,18 +189,37 @@ class Controller:
 
     def _tick(self, solution: Solution) -> Tick:
         """The tick of a step; its command is the last safe one while the twin is not found again."""
-        self._lost = self._lost and solution.optimality > FOUND_AGAIN
+        if solution.optimality <= FOUND_AGAIN or self.inverse.at_edge:
+            self._lost = ""
         tick = self._tick_of(solution)
-        if not self._lost:
+        if self._safe is not None and (self._lost or self.inverse.unsure):
+            return self._held(tick)
+        if self._safe is None or self.inverse.sound:
             self._safe = tick
-        elif self._safe is not None:
-            return replace(tick, coordinates=self._safe.coordinates, efforts=self._safe.efforts, holding=True)
         return tick
+
+    def _proven(self, solution: Solution) -> Solution:
+        """As a command: one that goes with care is told what it was at rest with, not what it tries."""
+        proven = self.inverse.proven if self.compensating else None
+        return solution if proven is None else replace(solution, coordinates=proven[0], efforts=proven[1])
+
+    def _held(self, tick: Tick) -> Tick:
+        """A tick with the last safe command."""
+        safe = self._safe
+        return replace(
+            tick,
+            coordinates=safe.coordinates,
+            efforts=safe.efforts,
+            compensating=self.compensating,
+            converged=False,
+            holding=True,
+            reason=self._lost or UNSURE,
+        )
 
     def _tick_of(self, solution: Solution) -> Tick:
         twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
         frame = twin.frames[aimed_at.frame]
-        coordinates, efforts = aimed_at.command(solution, twin)
+        coordinates, efforts = aimed_at.command(self._proven(solution), twin)
         return Tick(
             coordinates=coordinates,
             efforts=efforts,

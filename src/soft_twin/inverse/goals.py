@@ -22,6 +22,7 @@ from soft_twin.twins.frames import Frame
 
 REACHED = 1e-4  # [m] a place closer than this is called reached
 ALIGNED = 1e-3  # [rad] likewise an orientation
+NEARLY_STRAIGHT = 1e-6  # of how far a place is behind the origin: it is straight behind it when no further aside
 ALIKE = 1e-6  # [m/Pa] so that a kilopascal of pressure that is missed counts as a millimetre of cable
 
 
@@ -52,7 +53,7 @@ class PositionGoal(Goal):
 
     def __init__(self, frame: Frame, target: Sequence[float], weight: float = 1.0, priority: int = 1):
         self.frame, self.target = frame, checked_vector(target, 3, "target")
-        self.weight, self.priority = weight, priority
+        self.weight, self.priority = _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         place = self.frame.position(twin) + self.frame.move(twin, step.free_step)
@@ -70,9 +71,13 @@ class OrientationGoal(Goal):
 
     def __init__(self, frame: Frame, target: np.ndarray, weight: float = 1.0, priority: int = 1):
         self.frame, self.target = frame, np.asarray(target, dtype=float)
-        self.weight, self.priority = weight, priority
+        self.weight, self.priority = _checked_weight(weight), priority
         if self.target.shape != (3, 3) or not np.allclose(self.target @ self.target.T, np.eye(3), atol=1e-6):
             raise InputError("orientation: expected a rotation matrix (3, 3)")
+        if np.linalg.det(self.target) < 0.0:
+            raise InputError(
+                "orientation: expected a rotation matrix (3, 3), found a reflection: its determinant is −1"
+            )
 
     def residual_and_jacobian(self, twin, step):
         away = self._away(twin)
@@ -97,7 +102,7 @@ class DirectionGoal(Goal):
         self, frame: Frame, axis: Sequence[float], target: Sequence[float], weight: float = 1.0, priority: int = 1
     ):
         self.frame, self.axis, self.target = frame, _unit(axis, "axis"), _unit(target, "target")
-        self.weight, self.priority = weight, priority
+        self.weight, self.priority = _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         now = self.frame.rotation(twin) @ self.axis
@@ -115,7 +120,7 @@ class CurveGoal(Goal):
     """Frames shall lie on a curve through `points` (m, 3) in base_link [m], wherever along it."""
 
     def __init__(self, frames: Sequence[Frame], points: np.ndarray, weight: float = 1.0, priority: int = 1):
-        self.frames, self.weight, self.priority = list(frames), weight, priority
+        self.frames, self.weight, self.priority = list(frames), _checked_weight(weight), priority
         points = np.asarray(points, dtype=float)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
             raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
@@ -152,13 +157,15 @@ class SurfaceGoal(Goal):
     def __init__(
         self, nodes: np.ndarray, points: np.ndarray, normals: np.ndarray, weight: float = 1.0, priority: int = 1
     ):
-        self.nodes, self.weight, self.priority = np.asarray(nodes), weight, priority
+        self.nodes, self.weight, self.priority = np.asarray(nodes), _checked_weight(weight), priority
         self._points, self._normals = np.asarray(points, dtype=float), np.asarray(normals, dtype=float)
         if self._points.shape != self._normals.shape or self._points.ndim != 2 or not len(self._points):
             raise InputError(
                 f"surface: expected points (m, 3) and as many normals, found {self._points.shape}, "
                 f"{self._normals.shape}"
             )
+        if not (np.isfinite(self._points).all() and np.isfinite(self._normals).all()):
+            raise InputError("surface: points and normals must be finite")
         self._tree = cKDTree(self._points)
 
     def residual_and_jacobian(self, twin, step):
@@ -185,7 +192,7 @@ class EffortGoal(Goal):
 
     def __init__(self, wanted: Sequence[float], weight: float = 3e-3, priority: int = 2):
         self.wanted = checked_vector(wanted, len(wanted), "efforts")
-        self.weight, self.priority = weight, priority
+        self.weight, self.priority = _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         return -self.wanted, np.eye(len(self.wanted))
@@ -204,7 +211,7 @@ class ActuationGoal(Goal):
 
     def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
         """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""
-        self.values, self.weight, self.priority = np.asarray(values, dtype=float), weight, priority
+        self.values, self.weight, self.priority = np.asarray(values, dtype=float), _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         cables = told_by_coordinate(twin)
@@ -230,7 +237,7 @@ class StayGoal(Goal):
     """
 
     def __init__(self, scales: np.ndarray, weight: float, priority: int = 1):
-        self.scales, self.weight, self.priority = scales, weight, priority
+        self.scales, self.weight, self.priority = scales, _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         return -self.scales * twin.efforts, np.diag(self.scales)
@@ -265,15 +272,24 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
     """The point (3,) at `fraction` of the circular arc that leaves the origin along +z and ends at `tip` (3,).
 
     With the polar angle θ/2 = atan2(ρ, z) of the tip, the arc turns by θ, and its point at the fraction s has the
-    chord |tip| sin(s θ/2)/sin(θ/2) under the polar angle s θ/2.
+    chord |tip| sin(s θ/2)/sin(θ/2) under the polar angle s θ/2. Straight behind the origin no arc ends: the nearest is
+    taken to lie in the plane of x and z, and to be a half circle there.
     """
     rho = float(np.hypot(tip[0], tip[1]))
+    if rho < NEARLY_STRAIGHT * -tip[2]:
+        tip, rho = np.array([-tip[2], 0.0, 0.0]), float(-tip[2])
     half = float(np.arctan2(rho, tip[2]))
     if half < 1e-9:
         return fraction * np.asarray(tip, dtype=float)
     chord = float(np.linalg.norm(tip)) * np.sin(fraction * half) / np.sin(half)
     sideways = np.array([tip[0], tip[1], 0.0]) / rho
     return chord * (np.sin(fraction * half) * sideways + np.array([0.0, 0.0, np.cos(fraction * half)]))
+
+
+def _checked_weight(weight: float) -> float:
+    if not 0.0 <= weight < math.inf:
+        raise InputError(f"weight of a goal {weight!r}: expected a finite number, 0 or more")
+    return float(weight)
 
 
 def _unit(vector: Sequence[float], what: str) -> np.ndarray:

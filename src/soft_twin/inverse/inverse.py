@@ -19,49 +19,24 @@ from functools import partial
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import InputError
-from soft_twin.inverse.goals import Goal, PositionGoal, StayGoal, arc_through, told_by_coordinate
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
+from soft_twin.inverse.goals import Goal, PositionGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
+from soft_twin.inverse.stride import Stride
+from soft_twin.inverse.trust import Trust
 from soft_twin.twins.base import CableWords, Linearisation, Twin
 from soft_twin.twins.frames import SectionFrame
 
-LARGEST_STEP = 0.005  # [m] no node moves further in one step …
-LEAST_STEP = 2e-5  # [m] … and is always allowed so far
-FADING = 0.5  # of the last long way, with every short one since
-SHORTER, LONGER = 0.5, 1.25  # factors of what is allowed, where the tip jumps back, and where it does not
-JUMP, ACROSS = 1e-5, 0.1  # [m] and cosine: a tip that goes back by less, or rather aside, jumps not
 SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iteration: that is "converged"
 STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
-STAY = 0.03  # weight of staying near the last efforts, relative to what they move
-MAX_ITERATIONS = 200
-TURNS_BACK = 0.3  # a step against the last one counts when it is at least so long, relative to it
-HEAVIER, LIGHTER = 2.0, 0.8  # factors of the weight of staying
+MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
-PATIENCE, SLOWER = 80, 15  # iterations after which the least weight of staying doubles, and each so many again
+GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
+WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
-HEAVIEST = 100.0  # times the least weight of staying
-
-
-class Stride:
-    """How far a body may move in a step.
-
-    Attributes:
-        length: [m] for its furthest node.
-    """
-
-    def __init__(self) -> None:
-        self.length = LARGEST_STEP
-        self._last = np.zeros(3)
-
-    def note(self, way: np.ndarray) -> None:
-        """The tip has gone (3,) in a step [m]."""
-        size, before = math.sqrt(way @ way), math.sqrt(self._last @ self._last)
-        long = size > TURNS_BACK * before
-        back = long and size > JUMP and way @ self._last < -ACROSS * size * before
-        self.length = max(SHORTER * self.length, LEAST_STEP) if back else min(LONGER * self.length, LARGEST_STEP)
-        self._last = way if long else FADING * self._last
 
 
 @dataclass(frozen=True)
@@ -122,12 +97,26 @@ class Inverse:
         self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
         still = [each for each in self.limits if not each.moves] or [Limit()]
         self._moving = [each for each in self.limits if each.moves]
-        self._efforts = together([each.efforts(twin) for each in still])
-        self._coordinates = together([each.coordinates(twin) for each in still])
+        self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
+        self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
-        self._lightest = STAY
+        self._stay = STAY
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
+
+    def _agreed(self, intervals: Sequence[tuple[np.ndarray, np.ndarray]], what: str) -> tuple[np.ndarray, np.ndarray]:
+        """What lies in all intervals.
+
+        Raises:
+            InputError: limits contradict each other.
+        """
+        low, high = (np.broadcast_arrays(*each) for each in zip(*intervals, strict=True))
+        lowest, highest = np.max(low, axis=0), np.min(high, axis=0)
+        for i in np.flatnonzero(lowest > highest)[:1]:
+            raise InputError(
+                f"limits of {what} of {self.names[i]}: one is not below {lowest[i]:g}, another not above {highest[i]:g}"
+            )
+        return together(intervals)
 
     @property
     def stay(self) -> float:
@@ -136,20 +125,46 @@ class Inverse:
         Raises:
             InputError: when it is set to less than 0.03, with which efforts go to and fro, or not a finite number.
         """
-        return self._lightest
+        return self._stay
 
     @stay.setter
     def stay(self, weight: float) -> None:
         if not STAY <= weight < np.inf:
             raise InputError(f"weight of staying {weight!r}: expected a finite number, {STAY} or more")
-        self._lightest = self._least_stay = self._stay = float(weight)
+        self._stay = float(weight)
+        self._damping = Damping(self._stay, self.twin.actuator_count)
 
-    def reset(self) -> None:
-        """Forget the steps so far, which only decide on how careful the next one is."""
-        self._stay = self._least_stay = self._lightest
-        self._last_change = np.zeros(self.twin.actuator_count)
-        self._miss, self._short, self._strict = np.inf, False, False
-        self._stride = Stride()
+    @property
+    def sound(self) -> bool:
+        """Whether the twin's state was near an equilibrium before the last step, as far as could be seen."""
+        return self._trust.sound
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is not, and the twin looks whether there is an equilibrium with the efforts that it tries."""
+        return self._trust.careful and not self._trust.sound
+
+    @property
+    def proven(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Coordinates and efforts (a,) with which a twin that goes with care was at rest, before it tried the last
+        step; None where it does not go so, or was not."""
+        return self._proven
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether the twin is kept where it is since there is no equilibrium where its goals want it to go."""
+        return self._trust.at_edge
+
+    def reset(self, careful: bool = False) -> None:
+        """Forget the steps so far, which only decide on how careful the next one is; `careful`: go with care, see
+        Trust."""
+        self._damping = Damping(self._stay, self.twin.actuator_count)
+        self._stride, self._trust = Stride(self.twin.length), Trust(self.twin.length, careful)
+        self._promise: Promise | None = None
+        self._proven: tuple[np.ndarray, np.ndarray] | None = None
+        self._miss, self._wanted = np.inf, np.inf
+        self._short, self._strict = False, False
+        self._lower = np.zeros(self.twin.actuator_count, dtype=bool)
 
     def solve(
         self,
@@ -170,25 +185,37 @@ class Inverse:
             max_iterations: linearisations after which it is given up; the solution then is not converged.
 
         Raises:
-            InputError: wrong sizes, not finite, a target further from the base than twice the body's length, or not
-                one of target and goals.
-            ConvergenceError: the twin's stiffness broke down.
+            InputError: wrong sizes, not finite, a target further from the base than twice the body's length or behind
+                the base of a body on an arc, or not one of target and goals.
+            ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
             raise InputError("inverse: give a target of the tip or goals")
-        if not (settled > 0.0 and max_iterations >= 1):
-            raise InputError(f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive")
+        if not (settled > 0.0 and max_iterations >= 1 and max_iterations % 1 == 0):
+            raise InputError(
+                f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
+            )
         gravity = checked_vector(gravity, 3, "gravity")
-        goals = self.goals(self.checked_target(target)) if target is not None else list(goals)
-        self.reset()
-        self._stay, self._strict = FAR * self._lightest, True
-        step, moved, iterations = self._settle(gravity, goals, settled, max_iterations)
-        found = self.solution(goals, step, moved, iterations)
+        goals = self.goals(self.checked_tip(target)) if target is not None else list(goals)
+        try:
+            return self._solved(gravity, goals, settled, max_iterations)
+        except ConvergenceError:  # from where it was; its undeformed body may find its way
+            self.twin.reset()
+            return self._solved(gravity, goals, settled, max_iterations, careful=True)
+
+    def _solved(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
+    ) -> Solution:
+        """As `solve`, from where the twin is, in at most so many steps."""
+        self.reset(careful)
+        self._damping.weight, self._strict = FAR * self._stay, True
+        step, moved, iterations = self._settle(gravity, goals, settled, max(limit // 2, 1))
+        found = self.solution(goals, step, moved, iterations, settled)
         self._strict = False
-        if found.reachable:
+        if found.reachable or iterations == limit:
             return found
-        step, moved, more = self._settle(gravity, goals, settled, max_iterations)
-        return self.solution(goals, step, moved, iterations + more)
+        step, moved, more = self._settle(gravity, goals, settled, limit - iterations)
+        return self.solution(goals, step, moved, iterations + more, settled)
 
     def _settle(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
@@ -198,11 +225,11 @@ class Inverse:
         while moved > settled and iterations < limit:
             step, moved = self.step(gravity, goals)
             iterations += 1
-            self._least_stay = self._lightest * min(2.0 ** max(0.0, (iterations - PATIENCE) / SLOWER), HEAVIEST)
+            if self.at_edge:
+                break
             if self._miss > miss + NOTICED:
-                self._stay = min(WORSE * self._stay, HEAVIEST * self._lightest)
+                self._damping.worsen(WORSE)
             miss = self._miss
-        self._least_stay = self._lightest
         return step, moved, iterations
 
     def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
@@ -216,23 +243,58 @@ class Inverse:
         Returns:
             The linearisation before the step and the largest node movement that was asked for [m].
         """
-        step = self.twin.relinearise(gravity, learn=self._short) if reuse else self.twin.linearise(gravity)
+        self._trust.attend(goals, gravity)
+        step, correction = self._linearised(gravity, reuse)
+        if self._trust.allowance == 0.0:
+            return step, max(self._advance(step, self.twin.efforts, correction), self._wanted)
         efforts, scales = self._best(step, goals)
         for _ in range(REVISIONS):
             before, step = step, self.twin.revised(step, efforts)
             if step is before:
                 break
             efforts, scales = self._best(step, goals)
-        self._adapt(scales * (efforts - self.twin.efforts))
-        return step, self._advance(step, efforts)
+        if not self._trust.careful:
+            self._damping.note(scales * (efforts - self.twin.efforts))
+        return step, self._noted(self._advance(step, efforts, correction))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
         """As `step`, of a body whose actuators are free."""
-        step = self.twin.relinearise(gravity) if reuse else self.twin.linearise(gravity)
-        return step, self._advance(step, np.zeros(self.twin.actuator_count))
+        self._trust.attend(None, gravity)
+        step, correction = self._linearised(gravity, reuse)
+        return step, self._noted(self._advance(step, np.zeros(self.twin.actuator_count), correction))
 
-    def _advance(self, step: Linearisation, efforts: np.ndarray) -> float:
-        return self._tracked(partial(self.twin.advance, step, efforts))
+    def _noted(self, wanted: float) -> float:
+        """What a step has asked for [m]."""
+        self._wanted = wanted
+        if wanted < STEADY:
+            self._trust.settled()
+        return wanted
+
+    def _linearised(self, gravity: np.ndarray, reuse: bool) -> tuple[Linearisation, float]:
+        """The step of a body that stands, if need be after it went back to where it did, and its correction: what it
+        asks the furthest node to move with the efforts as they are [m]."""
+        twin, trust = self.twin, self._trust
+        fresh = trust.careful or not reuse
+        step = twin.linearise(gravity) if fresh else twin.relinearise(gravity, learn=self._short)
+        correction = step.asked(twin.efforts)
+        if not trust.stands(correction, step.definite, gravity, twin.state()):
+            twin.restore(trust.fall_back(gravity))
+            self._promise, step = None, twin.linearise(gravity)
+            correction = step.asked(twin.efforts)
+            trust.stands(correction, step.definite, gravity, twin.state())
+        self._proven = (self._within(twin.coordinates()), twin.efforts) if trust.careful and trust.sound else None
+        return step, correction
+
+    def _advance(self, step: Linearisation, efforts: np.ndarray, correction: float) -> float:
+        """Go on to efforts (a,), as far as the body can be trusted to follow; what they all ask for [m]."""
+        now, allowance = self.twin.efforts, self._trust.allowance
+        if allowance == math.inf:
+            return self._tracked(partial(self.twin.advance, step, efforts))
+        drive = step.driven(efforts - now)
+        share = min(1.0, allowance / max(drive, 1e-300))
+        self._tracked(partial(self.twin.advance, step, now + share * (efforts - now)))
+        self._trust.drive(share * drive)
+        return correction + drive
 
     def _tracked(self, advance: Callable[[float], float]) -> float:
         """What a step of the twin asks for [m], which takes the largest movement [m]; where the tip went is noted."""
@@ -246,25 +308,36 @@ class Inverse:
         further = [] if self.posture is None else self.posture(self.twin, target)
         return [PositionGoal(self.twin.frames["tip"], target), *further]
 
-    def solution(self, goals: Sequence[Goal], step: Linearisation, moved: float, iterations: int) -> Solution:
-        """The twin's current state as a solution."""
+    def solution(
+        self, goals: Sequence[Goal], step: Linearisation, moved: float, iterations: int, settled: float = STEADY
+    ) -> Solution:
+        """The twin's current state as a solution, after a step that asked for a movement [m]."""
         efforts, coordinates = self.twin.efforts.copy(), self.twin.coordinates()
         first = min(goal.priority for goal in goals)
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
+        reachable = all(miss < tolerance for miss, tolerance in misses)
         binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
+        if not reachable:
+            binding += [each.in_the_way(self.names, efforts, self._lower) for each in self.limits]
         return Solution(
-            coordinates=np.minimum(np.maximum(coordinates, self._coordinates[0]), self._coordinates[1]),
+            coordinates=self._within(coordinates),
             efforts=efforts,
             tip=self.twin.tip,
             error=max(miss for miss, _ in misses),
-            converged=moved < STEADY,
-            reachable=all(miss < tolerance for miss, tolerance in misses),
-            active_limits=(*(name for names in binding for name in names), *self.twin.stops),
+            converged=moved <= settled,
+            reachable=reachable,
+            active_limits=(*(name for names in binding for name in names), *self.twin.stops, *self._edge()),
             iterations=iterations,
             residual=step.residual,
             optimality=moved,
             energy=step.energy,
         )
+
+    def _within(self, coordinates: np.ndarray) -> np.ndarray:
+        return np.minimum(np.maximum(coordinates, self._coordinates[0]), self._coordinates[1])
+
+    def _edge(self) -> tuple[str, ...]:
+        return (GIVES_WAY,) if self.at_edge else ()
 
     def checked_target(self, target: Sequence[float]) -> np.ndarray:
         """(3,) a tip target that makes sense.
@@ -280,6 +353,18 @@ class Inverse:
             )
         return target
 
+    def checked_tip(self, target: Sequence[float]) -> np.ndarray:
+        """As `checked_target`, of the tip.
+
+        Raises:
+            InputError: as there; or behind the base, of a body that shall lie on an arc, which would have to turn by
+                more than a half circle.
+        """
+        target = self.checked_target(target)
+        if self.posture is arc_posture and target[2] < 0.0:
+            raise InputError(f"target: {target.tolist()} m is behind the base: expected z ≥ 0 of a body on an arc")
+        return target
+
     @property
     def told_limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest (a,) of what actuators are told: coordinates of cables [m], efforts of others [Pa]."""
@@ -287,37 +372,40 @@ class Inverse:
         low, high = (np.where(told_by_coordinate(self.twin), *pair) for pair in pairs)
         return low, high
 
-    def _adapt(self, change: np.ndarray) -> None:
-        last = self._last_change
-        back = change @ last < 0.0
-        long = change @ change > TURNS_BACK**2 * (last @ last)
-        factor = HEAVIER if back and long else LIGHTER
-        self._stay = min(max(factor * self._stay, self._least_stay), HEAVIEST * self._lightest)
-        self._last_change = change
-
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
         asked = self._asked(step, goals)
-        r, J, _ = asked[0]
-        scales = self._scales(J)
-        miss = r + J @ self.twin.efforts
-        self._miss = math.sqrt(miss @ miss)
-        stay = StayGoal(scales, self._stay).cost(self.twin)
+        first = asked[0]
+        scales = self._scales(first.J)
+        self._miss = math.sqrt(first.missed(self.twin.efforts))
+        base = self._base(asked)
+        stay = (self._damping.weight * scales) ** 2
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
-        levels = [_level(r, J, *stay, tolerance, unit) for r, J, tolerance in asked]
-        efforts = solve_levels(levels, self._bounds(step, unit), self._strict)
+        levels = [_level(each, stay, base, unit) for each in asked]
+        efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict)
         self._short = levels[0].missed_by(efforts) > NEARLY
-        return efforts if unit is None else unit * efforts, scales
+        self._promise = Promise(asked, weight, base)
+        efforts = efforts if unit is None else unit * efforts
+        self._lower = _wanted_lower(first, efforts)
+        return efforts, scales
 
-    def _asked(self, step: Linearisation, goals: Sequence[Goal]) -> list[tuple[np.ndarray, np.ndarray, float]]:
-        """Of each priority, the first one first: weighted residual and Jacobian of its goals, and their tolerance."""
+    def _base(self, asked: Sequence[Asked]) -> np.ndarray:
+        """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
+        not kept what it promised."""
+        now, promise = self.twin.efforts, self._promise
+        if promise is None or not self._trust.careful:
+            return now
+        return now if self._damping.judge(promise.gain(asked, now)) else promise.base
+
+    def _asked(self, step: Linearisation, goals: Sequence[Goal]) -> list[Asked]:
+        """Of each priority, the first one first."""
         asked = []
         for priority in sorted({goal.priority for goal in goals}):
             own = [goal for goal in goals if goal.priority == priority]
             answers = [goal.residual_and_jacobian(self.twin, step) for goal in own]
             residual = _stacked([goal.weight * r for goal, (r, _) in zip(own, answers, strict=True)])
             jacobian = _stacked([goal.weight * J for goal, (_, J) in zip(own, answers, strict=True)])
-            asked.append((residual, jacobian, max(goal.weight * goal.tolerance for goal in own)))
+            asked.append(Asked(residual, jacobian, max(goal.weight * goal.tolerance for goal in own)))
         return asked
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
@@ -347,21 +435,22 @@ class Inverse:
         return together([self._coordinates, *(each.coordinates(self.twin) for each in self._moving)])
 
 
-def _level(
-    r: np.ndarray,
-    J: np.ndarray,
-    stay: np.ndarray,
-    pull: np.ndarray,
-    tolerance: float,
-    unit: np.ndarray | None,
-) -> Level:
-    """The cost of a priority's weighted residuals, and of staying with its curvature and slope (a,) for each effort, in
+def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | None) -> Level:
+    """The cost of what a priority asks for, and of staying near efforts `base` (a,) with its curvature (a,), in
     efforts over `unit` (a,), if there is one."""
+    J, pull = asked.J, -stay * base
     if unit is not None:
         J, stay, pull = J * unit, stay * unit**2, pull * unit
     H = J.T @ J
     H.flat[:: len(H) + 1] += stay
-    return Level(H, J.T @ r + pull, r, J, tolerance)
+    return Level(H, J.T @ asked.r + pull, asked.r, J, asked.tolerance)
+
+
+def _wanted_lower(asked: Asked, efforts: np.ndarray) -> np.ndarray:
+    """(a,) which efforts would have to be lower for a goal to be missed by less."""
+    miss = asked.r + asked.J @ efforts
+    sizes = np.sqrt((asked.J**2).sum(axis=0)) * math.sqrt(miss @ miss)
+    return miss @ asked.J > WANTS * sizes
 
 
 def _stacked(parts: list[np.ndarray]) -> np.ndarray:

@@ -31,10 +31,14 @@ class Limit:
         """In words, what of it binds, such as "cable_3 displacement max"."""
         return []
 
+    def in_the_way(self, names: Sequence[str], efforts: np.ndarray, lower: np.ndarray) -> list[str]:
+        """In words, what of it keeps a goal from being reached that wants efforts to be lower, (a,) bool."""
+        return []
+
 
 class EffortLimit(Limit):
-    """Efforts between `low` and `high`, numbers or (a,) [N] or [Pa]. To be at the lowest binds nothing that matters:
-    it is how a slack cable is."""
+    """Efforts between `low` and `high`, numbers or (a,) [N] or [Pa]. To be at the lowest binds nothing that matters
+    where the goal is reached: it is how a slack cable is."""
 
     def __init__(self, low, high, word: str = "effort"):
         """`word`: what such an effort is called.
@@ -50,6 +54,10 @@ class EffortLimit(Limit):
     def active(self, names, efforts, coordinates):
         margin = BINDS * np.minimum(1.0, self.high - self.low)
         return _named(names, efforts > self.high - margin, f"{self.word} max")
+
+    def in_the_way(self, names, efforts, lower):
+        margin = BINDS * np.minimum(1.0, self.high - self.low)
+        return _named(names, lower & (efforts < self.low + margin), f"{self.word} min")
 
 
 class CoordinateLimit(Limit):

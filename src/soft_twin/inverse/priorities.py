@@ -39,8 +39,9 @@ class Level:
         return math.sqrt(((self.r + self.J @ efforts) ** 2).sum()) / self.tolerance
 
 
-def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) -> np.ndarray:
-    """The efforts (a,) that are best for the first level; of these, those that are best for the second; and so on.
+def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) -> tuple[np.ndarray, float]:
+    """The efforts (a,) that are best for the first level; of these, those that are best for the second; and so on. And
+    the weight of the later levels, where all were weighed against each other instead, else 0.
 
     Args:
         levels: the first comes first.
@@ -54,8 +55,8 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
     if len(levels) > 1 and not strict and levels[0].missed_by(first) > NEARLY:
         weight = LATER * _out_of_reach(levels[0], bounds)
         if weight > 0.0:
-            return _solve_weighed(levels, bounds, weight)
-    return _solve_in_order(levels, bounds, first)
+            return _solve_weighed(levels, bounds, weight), weight
+    return _solve_in_order(levels, bounds, first), 0.0
 
 
 def _out_of_reach(level: Level, bounds: Bounds) -> float:

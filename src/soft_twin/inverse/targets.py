@@ -111,8 +111,8 @@ def pose_target(
     """A target that an inverse can aim at.
 
     Raises:
-        InputError: there is no such frame, a position of the wrong size, not finite, or out of all reach, the
-            orientation of a frame that has none, or a line of no two points.
+        InputError: there is no such frame, a position of the wrong size, not finite, out of all reach or behind the
+            base (see `Inverse.checked_tip`), the orientation of a frame that has none, or a line of no two points.
     """
     frames = inverse.twin.frames
     if frame not in frames:
@@ -121,7 +121,8 @@ def pose_target(
         frames[frame].rotation(inverse.twin)  # which says why there is none
     if line is not None:
         line = CurveGoal([], line).points
-    return PoseTarget(inverse.checked_target(position), frame, rotation, line)
+    checked = inverse.checked_tip if frame == TIP else inverse.checked_target
+    return PoseTarget(checked(position), frame, rotation, line)
 
 
 def goals_of(inverse: Inverse, target: Target) -> list[Goal]:

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
+from soft_twin.solvers.chord import largest_movement, product
 from soft_twin.twins.frames import Frame, SectionFrame
 
 
@@ -65,6 +66,7 @@ class Linearisation:
         compliance: (a, a) change of the coordinates for a unit of effort, what the actuators themselves give included.
         residual: 2-norm of the unbalanced nodal forces before the step [N].
         energy: elastic energy before the step [J].
+        definite: the tangent stiffness is positive definite there, as that of a body in stable equilibrium.
     """
 
     free_step: np.ndarray
@@ -74,6 +76,15 @@ class Linearisation:
     compliance: np.ndarray
     residual: float
     energy: float
+    definite: bool = field(default=True, kw_only=True)
+
+    def asked(self, efforts: np.ndarray) -> float:
+        """How far the furthest node moves in a whole step to efforts (a,) [m]."""
+        return largest_movement(self.free_step + product(self.step_per_effort, efforts))
+
+    def driven(self, change: np.ndarray) -> float:
+        """How far the furthest node moves by a change (a,) of the efforts alone [m]."""
+        return largest_movement(product(self.step_per_effort, change))
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,14 @@ class Twin(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Back to the undeformed, unloaded state."""
+
+    @abstractmethod
+    def state(self) -> Any:
+        """Where the body is and what its actuators do, for `restore`."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Go back to a state that it was in."""
 
     @abstractmethod
     def body_coordinates(self) -> np.ndarray:

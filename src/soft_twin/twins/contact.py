@@ -11,7 +11,7 @@ rest under any gravity and efforts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -165,4 +165,6 @@ class ContactTwin(FemTwin):
         self, newton: NewtonStep, pressing: Pressing, pushing: np.ndarray, separate: list[Rows | None]
     ) -> ContactLinearisation:
         own = self._linearisation(newton._replace(steps=pressing.projected(pushing)))
+        if pushing.any():  # which hold a body that is unstable without them
+            own = replace(own, definite=True)
         return ContactLinearisation(**vars(own), newton=newton, pressing=pressing, pushing=pushing, separate=separate)

@@ -74,6 +74,14 @@ class FemTwin(MeshTwin):
         self._chord: Chord | None = None
         self._moved, self._pause = 0.0, 0
 
+    def state(self) -> tuple:
+        return *super().state(), self._multipliers
+
+    def restore(self, state: tuple) -> None:
+        *own, self._multipliers = state
+        super().restore(tuple(own))
+        self._chord = None
+
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None
         gravity = checked_vector(gravity, 3, "gravity")
@@ -95,9 +103,12 @@ class FemTwin(MeshTwin):
         self._pause = PAUSE if chord is not None and not chord.used else max(0, self._pause - 1)
         if self._pause > 0:
             return self.linearise(gravity)
+        self._chord = None
         masses = self._reduced(np.multiply.outer(self.body.node_masses, np.eye(3)))
         newton, per_gravity = self._newton_step(gravity, self._assemble(gravity, with_matrix=True), masses)
         step = self._linearisation(newton)
+        if not step.definite:  # a shifted stiffness is good for one step at the most
+            return step
         self._chord = Chord(step.step_per_effort, step.steps[:, 1:], self._spread(per_gravity), per_gravity, gravity)
         return step
 
@@ -127,7 +138,13 @@ class FemTwin(MeshTwin):
             residual=math.sqrt(newton.unbalanced @ newton.unbalanced),
             energy=newton.energy,
             steps=newton.steps,
+            definite=self._is_definite,
         )
+
+    @property
+    def _is_definite(self) -> bool:
+        """Whether the stiffness was, that was factorised last."""
+        return self.model.unknowns.matrix.shift == 0.0
 
     def _chord_step(self, chord: Chord, gravity: np.ndarray, learn: bool) -> FemLinearisation | None:
         """The step with what was factorised before, or None where that is too old."""
@@ -151,6 +168,7 @@ class FemTwin(MeshTwin):
             residual=math.sqrt(unbalanced @ unbalanced),
             energy=assembled.energy,
             steps=np.column_stack([corrected - chord.steps @ self.efforts, chord.steps]) if self._has_plates else None,
+            definite=self._is_definite,
         )
 
     def advance(self, step: FemLinearisation, efforts: np.ndarray, largest_step: float) -> float:

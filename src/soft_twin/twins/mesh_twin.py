@@ -55,6 +55,12 @@ class MeshTwin(Twin):
         self._pose = self.model.rest
         self.efforts = np.zeros(self.actuator_count)
 
+    def state(self) -> tuple:
+        return self._pose, self.efforts
+
+    def restore(self, state: tuple) -> None:
+        self._pose, self.efforts = state
+
     def body_coordinates(self) -> np.ndarray:
         return self.actuators.coordinates(self.points)
 

@@ -7,13 +7,14 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from soft_twin.errors import ConvergenceError
 
 
-def solve_stiffness(hessian: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solution of a symmetric system; an indefinite matrix is shifted along its own diagonal."""
+def solve_stiffness(hessian: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Solution of a symmetric system, and whether its matrix is positive definite; another one is shifted along its own
+    diagonal."""
     for shift in (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0):
         shifted = hessian + np.diag(shift * np.abs(np.diag(hessian))) if shift else hessian
         factor, info = dpotrf(shifted, lower=1)
         if info == 0 and np.isfinite(factor).all():
-            return dpotrs(factor, right, lower=1)[0]
+            return dpotrs(factor, right, lower=1)[0], not shift
     raise ConvergenceError("the rod's stiffness matrix is not finite: the rod is folded or a load is not a number")
 
 

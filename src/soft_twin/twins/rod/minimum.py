@@ -111,7 +111,7 @@ def minimise(potential: Potential, strains: np.ndarray, tolerance: float, round_
         history.append(float(forces[-1]))
         if forces[-1] <= tolerance * forces[:-1].max() + round_off:
             return strains, history[-1], len(history) - 1
-        strains = _search(potential, strains, gradient, kernels.solve_stiffness(hessian, -gradient[:, None])[:, 0])
+        strains = _search(potential, strains, gradient, kernels.solve_stiffness(hessian, -gradient[:, None])[0][:, 0])
     raise ConvergenceError(
         f"the rod's forces do not balance after {MAX_ITERATIONS} iterations: {history[-1]:.2g} N are left",
         tuple(history),

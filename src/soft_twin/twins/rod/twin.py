@@ -136,7 +136,7 @@ class RodTwin(Twin):
         energy, gradient, hessian, turns, moves = self.assemble(gravity)
         lengths, pulls = kernels.cable_lengths(self.strains, *self.geometry)
         kernels.add_cable_stiffness(self.strains, *self.geometry, self.efforts, hessian)
-        solution = kernels.solve_stiffness(hessian, np.column_stack([-gradient, -pulls.T]))
+        solution, definite = kernels.solve_stiffness(hessian, np.column_stack([-gradient, -pulls.T]))
         sensitivities = -pulls @ solution
         jacobian = kernels.axis_jacobian(self.points[: len(self._z)], turns, moves)
         steps = (jacobian @ solution).reshape(len(self._z), 3, -1)
@@ -149,6 +149,7 @@ class RodTwin(Twin):
             residual=float(np.linalg.norm(self.force_scale * (gradient + self.efforts @ pulls))),
             energy=energy,
             strain_steps=solution,
+            definite=definite,
         )
 
     def advance(self, step: RodLinearisation, efforts: np.ndarray, largest_step: float) -> float:

@@ -1,0 +1,96 @@
+"""How much the inverse's efforts stay near the last ones, by what that has come to: Levenberg and Marquardt's damping.
+
+Gauss–Newton's steps may go to and fro for ever where goals cannot be reached: what is left of them bends, and no
+Jacobian knows. On its way, steps that turn back on the one before make the weight of staying heavier, others make it
+lighter. Between states at rest, where what the goals miss is known exactly, it goes by what a step has gained of what
+it promised, and one that has lost is taken back (Marquardt 1963).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+STAY = 0.03  # least weight of staying near the last efforts, relative to what they move
+HEAVIEST, MOST = 100.0, 1000.0  # times the least weight: on its way, and between states at rest
+TURNS_BACK = 0.3  # a step against the last one counts when it is at least so long, relative to it
+HEAVIER, LIGHTER = 2.0, 0.8  # factors of the weight after a step that turns back, and after another
+POOR, GOOD = 0.25, 0.75  # shares of what was promised
+AFTER_POOR, AFTER_GOOD = 4.0, 0.5  # factors of the weight then
+NOTICED = 1e-6  # of what was missed, squared, that must have been promised for a step to be judged, …
+NOTICED_TOLERANCE = 1e-4  # … and of the squared tolerance
+
+
+class Asked(NamedTuple):
+    """What goals of one priority ask for: they miss by r + J e, r (k,) and J (k, a) with their weights in them, and as
+    good as nothing is a miss of `tolerance`."""
+
+    r: np.ndarray
+    J: np.ndarray
+    tolerance: float
+
+    def missed(self, efforts: np.ndarray) -> float:
+        """‖r + J e‖² of efforts (a,)."""
+        miss = self.r + self.J @ efforts
+        return float(miss @ miss)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a step from efforts `base` (a,) was for: goals by priority, which were weighed against each other by
+    `weight`, or were taken in order where that is 0."""
+
+    goals: Sequence[Asked]
+    weight: float
+    base: np.ndarray
+
+    def gain(self, now: Sequence[Asked], efforts: np.ndarray) -> float | None:
+        """What the goals have gained with efforts (a,), by what they ask for `now`, over what was promised; None where
+        that was next to nothing."""
+        triples = [
+            np.array([old.missed(self.base), old.missed(efforts), new.missed(efforts)])
+            for old, new in zip(self.goals, now, strict=True)
+        ]
+        tolerances = [each.tolerance for each in self.goals]
+        if self.weight > 0.0:
+            triples = [triples[0] + self.weight**2 * sum(triples[1:])]
+        for (before, promised, after), tolerance in zip(triples, tolerances, strict=False):
+            if before - promised > NOTICED * before + NOTICED_TOLERANCE * tolerance**2:
+                return float((before - after) / (before - promised))
+        return None
+
+
+class Damping:
+    """See the module's docstring.
+
+    Attributes:
+        lightest: least weight.
+        weight: of staying.
+    """
+
+    def __init__(self, lightest: float, actuators: int):
+        self.lightest = self.weight = lightest
+        self._last = np.zeros(actuators)
+
+    def note(self, change: np.ndarray) -> None:
+        """The efforts change by (a,), measured by what they move."""
+        back = change @ self._last < 0.0
+        long = change @ change > TURNS_BACK**2 * (self._last @ self._last)
+        factor = HEAVIER if back and long else LIGHTER
+        self.weight = min(max(factor * self.weight, self.lightest), max(HEAVIEST * self.lightest, self.lightest))
+        self._last = change
+
+    def judge(self, gain: float | None) -> bool:
+        """Whether a step between states at rest, with its `gain`, is to stand."""
+        if gain is None:
+            return True
+        if gain < POOR:
+            self.weight = min(AFTER_POOR * self.weight, MOST * self.lightest)
+        elif gain > GOOD:
+            self.weight = max(AFTER_GOOD * self.weight, self.lightest)
+        return gain >= 0.0
+
+    def worsen(self, factor: float) -> None:
+        """Make the weight heavier."""
+        self.weight = min(factor * self.weight, HEAVIEST * self.lightest)
