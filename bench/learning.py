@@ -1,4 +1,8 @@
-"""Shape control of the membrane: what one step takes, split, and how many there are, over targets of 20 000 points.
+"""What learning is worth, and what one step of shape control takes.
+
+What takes long is read where experiments have left it: errors at unseen pressures of `learning/NAME`, what is missing,
+direct learning, real tips; what has not been run has no rows. What is measured here is shape control of the membrane:
+one step, split, and how many there are, over targets of 20 000 points.
 
 Networks have the sizes of the description. They are those of `--weights`, or trained here in a minute or two on few
 simulations of the twin and fewer scans: then they err more, and take as long. Targets are not what the networks say:
@@ -7,6 +11,7 @@ evenly over the surface, without normals, moved and turned at random.
 """
 
 import argparse
+import json
 import os
 import time
 from pathlib import Path
@@ -20,7 +25,7 @@ from scipy.spatial.transform import Rotation  # noqa: E402
 from soft_twin.app.measuring import Figure  # noqa: E402
 from soft_twin.emulation.scanner import scan  # noqa: E402
 from soft_twin.emulation.surface_reality import SurfaceReality  # noqa: E402
-from soft_twin.errors import UsageError  # noqa: E402
+from soft_twin.errors import RecordingError, UsageError  # noqa: E402
 from soft_twin.learning.frames import Recording, Scan  # noqa: E402
 from soft_twin.learning.samples import random_shares  # noqa: E402
 from soft_twin.learning.simulations import (  # noqa: E402
@@ -36,18 +41,27 @@ from soft_twin.parallel import terminal_progress  # noqa: E402
 VERTICES, SAMPLES = 20_000, 1000
 SCANS, EPOCHS = 8, 30
 DWELL = 30.0  # [s] of the reality under its pressures
+RESULTS = Path("out/experiment/learning")
+ROBOTS = ("membrane", "manipulator", "mannequin", "bellows")
+TRAINED = ("shapes", "the inputs alone", "corrected")  # parts of one training
+LESS = {"scans": 0.2, "markers": 0.1}  # share that is missing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--weights", type=Path, metavar="FILE", help="of the membrane; default: trained here")
     parser.add_argument("--simulations", type=int, default=40, metavar="N", help="for training here; default 40")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, metavar="DIR", help=f"of experiments learning/…; default {RESULTS}"
+    )
     parser.add_argument("--targets", type=int, default=10, metavar="N", help="default 10")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of pressures and movements; default 0")
 
 
-def measure(weights: Path | None = None, simulations: int = 40, targets: int = 10, seed: int = 0) -> list[Figure]:
-    """Figures of the search on all targets."""
+def measure(
+    weights: Path | None = None, simulations: int = 40, targets: int = 10, seed: int = 0, results: Path = RESULTS
+) -> list[Figure]:
+    """Figures of experiments whose results are there, and of the search on all targets."""
     try:
         from soft_twin.learning.shape_control import PARTS, ShapeControl
         from soft_twin.learning.shape_target import ShapeTarget
@@ -82,6 +96,7 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
     total, steps = sum(seconds.values()), [each.iterations for each in found]
     own, others = (1e3 * np.mean([each.mean for each in found[i::2]] or [np.nan]) for i in (0, 1))
     return [
+        *stored(results),
         Figure("simulations", "simulations trained on (0: weights from a file)", 0 if weights else simulations),
         Figure("samples", "points of the surface", len(found[0].points)),
         Figure("vertices", "points of a target", VERTICES),
@@ -97,6 +112,68 @@ def measure(weights: Path | None = None, simulations: int = 40, targets: int = 1
         Figure("compile_s", "compiled once", built, "s"),
         Figure("twin_mm", "prediction from target, targets by simulation: mean", own, "mm"),
         Figure("reality_mm", "  targets of the emulated reality", others, "mm"),
+    ]
+
+
+def stored(folder: Path) -> list[Figure]:
+    """Figures of experiments whose tables are in a folder.
+
+    Raises:
+        RecordingError: a table is broken.
+    """
+    readers = {**dict.fromkeys(ROBOTS, _predicted), "direct": _direct, "missing": _missing, "real_tips": _real_tips}
+    found = []
+    for name, figures in readers.items():
+        path = folder / name / "table.json"
+        if not path.is_file():
+            continue
+        try:
+            found += figures(name, json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, LookupError, TypeError, AttributeError, UnicodeDecodeError) as error:
+            raise RecordingError(f"{path}: not a table of `experiment learning/{name}`: {error!r}") from error
+    return found
+
+
+def _predicted(name: str, table: dict) -> list[Figure]:
+    row, parts = table["rows"]["corrected"], [table["seconds"][part] for part in TRAINED]
+    return [
+        Figure(f"{name}.change", f"{name}, unseen pressures: mean error", 1e2 * row["mean_change"], "%", "<= -70"),
+        Figure(f"{name}.largest_change", "  largest error", 1e2 * row["largest_change"], "%", "<= -50"),
+        Figure(f"{name}.mm", "  mean error that is left", row["mean_mm"], "mm"),
+        Figure(f"{name}.spread_mm", f"  its spread over seeds: {row['seeds']}", row["spread_mm"], "mm"),
+        Figure(f"{name}.simulation_s", f"  one of {table['simulations']} simulations", table["simulation_s"], "s"),
+        Figure(f"{name}.training_min", "  one training, processor time", sum(parts) / 60.0, "min", "<= 10"),
+    ]
+
+
+def _direct(name: str, table: dict) -> list[Figure]:
+    rows = table["rows"]
+    most = max((row for key, row in rows.items() if key.startswith("direct")), key=lambda row: row["frames"])
+    own = rows["corrected"]
+    words = f"corrected by {own['frames']} frames, beside directly by {most['frames']}: mean error"
+    return [Figure("direct.ratio", words, own["mean_mm"] / most["mean_mm"], "", "< 1")]
+
+
+def _missing(name: str, table: dict) -> list[Figure]:
+    found = []
+    for what, share in LESS.items():
+        whole, less = (
+            np.mean([row["mean_mm"] for row in table["rows"] if row["name"] == what and row["missing"] == each])
+            for each in (0.0, share)
+        )
+        words = f"{1e2 * share:.0f} % of {what} missing: mean error"
+        found.append(Figure(f"missing.{what}", words, 1e2 * (less / whole - 1.0), "%", "<= 10"))
+    return found
+
+
+def _real_tips(name: str, table: dict) -> list[Figure]:
+    rows = [each["mm"] for each in table["trunk"].values()]
+    means = {key: float(np.mean([row[key] for row in rows])) for key in ("linear", "quadratic", "arcs")}
+    half = 0.5 * min(means["linear"], means["quadratic"])
+    arm = table["tensegrity_arm"]["mm"]["regression"]
+    return [
+        Figure("real.tensegrity_mm", "real tensegrity arm's tip, rows held back", arm, "mm", "<= 60"),
+        Figure("real.trunk_mm", "real trunk's tip, recordings held back", means["arcs"], "mm", f"<= {half:.0f}"),
     ]
 
 

@@ -7,7 +7,8 @@ from sensor_msgs.msg import PointCloud2
 from soft_twin_msgs.srv import SolveShape
 
 from soft_twin.errors import InputError, SoftTwinError
-from soft_twin_ros.clouds import cloud_arrays, cloud_message
+from soft_twin.recording.clouds import cloud_arrays
+from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.conversions import is_frame, pressures_message, to_pose
 
 if TYPE_CHECKING:

@@ -69,6 +69,15 @@ def test_where_weights_cannot_go_is_told_before_anything_else(tmp_path, monkeypa
     assert [each.name for each in tmp_path.iterdir()] == ["taken"]
 
 
+def test_recordings_that_are_not_there_and_topics_of_folders_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "membrane", "--out", "w.safetensors", "--data"]
+    assert main([*words, "nothing.mcap"]) == 2
+    assert "nothing.mcap" in capsys.readouterr().err
+    assert main([*words, "scans", "--scan", "/scan"]) == 2
+    assert "--scan /scan: 'scans' is no recording of topics" in capsys.readouterr().err
+
+
 def test_networks_are_trained_on_the_device_that_is_asked_for():
     import jax
 

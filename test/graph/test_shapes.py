@@ -26,8 +26,9 @@ from soft_twin.learning.simulations import inflation_of, learnable, simulate_all
 from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining
+from soft_twin.recording.clouds import cloud_arrays
 from soft_twin.recording.ply_files import write_ply
-from soft_twin_ros.clouds import cloud_arrays, cloud_message
+from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
 

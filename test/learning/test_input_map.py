@@ -123,6 +123,14 @@ def test_parabolas_are_enough_where_there_is_nothing_else_and_where_frames_are_f
     assert len(few.degrees) == 5 and worst(few, true) < 0.02
 
 
+def test_few_frames_of_robots_that_are_off_by_a_constant_find_no_more():
+    true = known([((0, 0, 0), 0.12, -0.13)])
+    seen = clouds(true, np.random.default_rng(2))
+    few = fit_inputs(surface, SHARES[:3], ScanMatch(Cloud(*(each[:3] for each in seen)), PATCH))
+    np.testing.assert_array_equal(few.degrees, [[0, 0, 0]])
+    assert worst(few, true) < 0.02
+
+
 def test_what_time_under_pressure_does_is_found_where_it_is_told():
     true = known(PARABOLAS + CREEP)
     match = ScanMatch(clouds(true, np.random.default_rng(2)), PATCH)

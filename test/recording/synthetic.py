@@ -23,6 +23,9 @@ TYPES = {
     "geometry_msgs/Vector3 angular_velocity\nfloat64[9] angular_velocity_covariance\n"
     "geometry_msgs/Vector3 linear_acceleration\nfloat64[9] linear_acceleration_covariance\n",
     "sensor_msgs/JointState": STAMPED + "string[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
+    "sensor_msgs/PointCloud2": STAMPED + "uint32 height\nuint32 width\nPointField[] fields\nbool is_bigendian\n"
+    "uint32 point_step\nuint32 row_step\nuint8[] data\nbool is_dense\n",
+    "sensor_msgs/PointField": "string name\nuint32 offset\nuint8 datatype\nuint32 count\n",
     "sensor_msgs/Temperature": STAMPED + "float64 temperature\nfloat64 variance\n",
     "soft_twin_msgs/Shape": STAMPED + "string[] names\ngeometry_msgs/Point[] points\nfloat64 energy\n"
     "float64 residual\nfloat64 confidence\n",

@@ -22,8 +22,9 @@ from visualization_msgs.msg import Marker
 from soft_twin.errors import InputError
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.storage import save
+from soft_twin.recording.clouds import cloud_arrays
 from soft_twin_ros import shape_to_pressures
-from soft_twin_ros.clouds import cloud_arrays, cloud_message
+from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.conversions import to_array, to_rotation
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import LATCHED

@@ -41,6 +41,6 @@ def test_tips_are_moved_and_turned_onto_the_truth():
     tips, yaw = random.normal(size=(20, 3)), 1.1
     turn = np.array([[np.cos(yaw), np.sin(yaw), 0.0], [-np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]])
     truth = tips @ turn + [1.0, 2.0, 3.0]
-    error, placed = tensegrity_arm._fitted(tips, truth, np.arange(20) < 10)
+    error, moved = tensegrity_arm.placed(tips, truth, np.arange(20) < 10)
     assert error < 1e-12
-    assert placed == pytest.approx(truth)
+    assert moved == pytest.approx(truth)

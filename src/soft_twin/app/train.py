@@ -11,8 +11,9 @@ from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name or description of a robot with a part `learning`")
-    recording = "frames.csv, with PLY files of scans or C3D files of markers"
+    recording = "frames.csv, with PLY files of scans or C3D files of markers; or a recording (.mcap) of clouds"
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=recording)
+    parser.add_argument("--scan", metavar="TOPIC", help="of a recording's clouds; default: the only one there is")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
     parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
     parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
@@ -39,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     device = use_device(arguments.device)
     robot, learning = learnable(arguments.robot)
     store = arguments.store or Path("out/train") / robot.name
-    course = Course(robot, learning, arguments.data, store, Workers.of(arguments), terminal_progress)
+    data = _folder(arguments.data, arguments.scan, robot, store)
+    course = Course(robot, learning, data, store, Workers.of(arguments), terminal_progress)
     frames = len(course.recording.pressures)
     terminal_progress("")
     print(f"{frames} frames of {robot.name}; networks are trained on {device}", flush=True)
@@ -51,3 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(line, file=sys.stderr)
     print("\n".join([*lines, f"weights: {arguments.out}"]))
     return 0
+
+
+def _folder(data: Path, topic: str | None, robot, store: Path) -> Path:
+    """Of the frames: what a recording of clouds says is written beside the simulations."""
+    from soft_twin.learning.recorded_frames import write_frames
+    from soft_twin.learning.simulations import pressure_limits
+
+    if data.suffix != ".mcap":
+        if topic is not None:
+            raise UsageError(f"--scan {topic}: '{data}' is no recording of topics (.mcap)")
+        return data
+    folder = store / "frames"
+    write_frames(data, folder, list(robot.chamber_names), pressure_limits(robot), topic)
+    return folder

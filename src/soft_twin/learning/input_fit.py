@@ -1,10 +1,11 @@
 """Finds what a robot makes of its pressures (`InputMap`) by what was seen of it.
 
-Every chamber has a parabola of its own. More terms are added one by one, each the one that promises to bring surfaces
-nearer than any other (orthogonal matching pursuit): cubics, what another chamber does, products of two, and whatever of
-the time under pressure. Where the twin looks the same with chambers exchanged, so does what is wrong with it, but for
-what was made unevenly: such terms share a coefficient. How many there are, frames that are left out say. All
-coefficients are those of least squares, by Gauss and Newton, with closest points found anew in each step.
+Every chamber has a parabola of its own; fewer than ten frames may say that a line or a constant does better, by those
+that are left out. More terms are added one by one, each the one that promises to bring surfaces nearer than any other
+(orthogonal matching pursuit): cubics, what another chamber does, products of two, and whatever of the time under
+pressure. Where the twin looks the same with chambers exchanged, so does what is wrong with it, but for what was made
+unevenly: such terms share a coefficient. How many there are, frames that are left out say. All coefficients are those
+of least squares, by Gauss and Newton, with closest points found anew in each step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from soft_twin.errors import ConvergenceError
 from soft_twin.learning.input_map import InputMap, logarithmic, terms
 from soft_twin.learning.matching import Match, Surface
 
+OWN = 2  # degree of what each chamber has for itself
 RIDGE = 0.01  # [mm²] by which a share of 1 costs
 FIRST_STEPS, STEPS = 12, 3  # of Gauss and Newton: at the start, and with each term
 STEP = 0.5  # largest change of a share
@@ -61,8 +63,13 @@ def fit_inputs(
     degrees = _degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
     values = np.asarray(jax.vmap(lambda x, t: terms(degrees, x, t))(jnp.asarray(inputs), jnp.asarray(times)), float)
-    own, others = _own(degrees), _others(degrees, symmetries)
-    search = _Search(match.linearised(surface), inputs, _design(values, [*own, *others], actuators), len(own))
+    linearised, others = match.linearised(surface), _others(degrees, symmetries)
+
+    def search_of(own: list[Part]) -> _Search:
+        return _Search(linearised, inputs, _design(values, [*own, *others], actuators), len(own))
+
+    own = _own(degrees, _own_degree(degrees, len(inputs), search_of))
+    search = search_of(own)
     count = 0 if len(inputs) < LEAST_FRAMES else _best_count(search, say)
     path = search.path(np.full(len(inputs), True))
     for number in range(count + 1):
@@ -81,6 +88,20 @@ def _reference(held: np.ndarray | None) -> float | None:
     if held is None or np.ptp(held) == 0.0:
         return None
     return float(np.median(held[held > 0.0]))
+
+
+def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> int:
+    """Degree of each chamber's own polynomial: of few frames the one that meets those best that are left out."""
+    if frames >= LEAST_FRAMES:
+        return OWN
+    folds, errors = np.arange(frames) % FOLDS, []
+    for degree in range(min(OWN, frames - 1) + 1 if frames > 1 else 0):
+        search, left_out = search_of(_own(degrees, degree)), np.empty(frames)
+        for fold in np.unique(folds):
+            _, _, values = next(search.path(folds != fold))
+            left_out[folds == fold] = values[folds == fold]
+        errors.append(left_out.mean())
+    return int(np.argmin(errors)) if errors else 0
 
 
 def _best_count(search: "_Search", say: Say | None) -> int:
@@ -183,10 +204,12 @@ def _degrees(actuators: int, timed: bool) -> np.ndarray:
     return np.array(rows)
 
 
-def _own(degrees: np.ndarray) -> list[Part]:
-    """Each chamber's parabola."""
+def _own(degrees: np.ndarray, highest: int = OWN) -> list[Part]:
+    """Each chamber's parabola, or of a lower degree."""
     shares = degrees[:, :-1]
-    low = np.flatnonzero((shares.max(axis=1) <= 2) & (shares.astype(bool).sum(axis=1) <= 1) & (degrees[:, -1] == 0))
+    low = np.flatnonzero(
+        (shares.max(axis=1) <= highest) & (shares.astype(bool).sum(axis=1) <= 1) & (degrees[:, -1] == 0)
+    )
     return [Part([m], [i]) for i in range(shares.shape[1]) for m in low if _is_of(shares[m], i)]
 
 

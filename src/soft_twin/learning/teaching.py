@@ -84,7 +84,7 @@ def learn_warp(
     Args:
         shapes: N_fk and what surrounds it.
         recording: of the robot.
-        robot: whose it is.
+        robot: whose it is; None: no description says it, and `Correction.check` refuses every robot.
         training: of the warp.
         inputs: what the robot makes of its pressures; None: found by the recording, too.
 
@@ -150,8 +150,9 @@ class Lesson:
             isinstance(self.match, MarkerMatch),
         )
         warp, confidence = train_warp(frames, layer, shapes.size, training, say)
-        description, data = description_hash(robot), seen.digest
-        return Correction(robot.name, shapes, inputs, warp, centres, training.width, description, data, confidence)
+        name, description = ("", "") if robot is None else (robot.name, description_hash(robot))
+        data = seen.digest
+        return Correction(name, shapes, inputs, warp, centres, training.width, description, data, confidence)
 
 
 def clouds_of(recording: Recording) -> Cloud:

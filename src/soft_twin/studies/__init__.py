@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "learning/twins": "the same learning on top of finite elements, of arcs, and of a chain of plates in MuJoCo",
     "learning/planning": "the manipulator's tip is brought past a stick to a ball, planned with and without correction",
     "learning/real_tips": "tips of a real tensegrity arm and of a real trunk by regression, where it was not learned",
+    "learning/real_surfaces": "twins of real robots and sheets corrected by some recordings, tested on others",
     "slender/tune": "E and damping of an emulated robot from its release: the paper's grid, and gradients through time",
     "slender/friction": "the friction of emulated cables by winches that bend the robot, and another motion predicted",
     "slender/real2sim": "releases at five inclinations: the emulated robot, its tuned twin, beam theory",

@@ -73,8 +73,8 @@ def run(folder: Path, data: Path) -> str:
     steps = np.arange(0, len(inclinations), EVERY)
     train = (steps // BLOCK) % 2 == 0
     truth = recording.tip[steps]
-    places = _found_places(arm, recording.numbers, inclinations, recording.tip)
-    tips = _fitted(_tips(arm, places, inclinations[steps]), truth, train)[1]
+    places = found_places(arm, recording.numbers, inclinations, recording.tip)
+    tips = placed(tips_of(arm, places, inclinations[steps]), truth, train)[1]
     rows = {"the tip's mean": np.tile(truth[train].mean(axis=0), (len(truth), 1))}
     rows["linear regression on the 5 inclinations"] = _regression(inclinations[steps], truth, train)
     rows["linear regression on the 40 pressures"] = _regression(recording.counts[steps], truth, train)
@@ -104,21 +104,21 @@ def measured_inclinations(recording: ArmRecording) -> np.ndarray:
     return np.array(rows)
 
 
-def _found_places(arm: TensegrityArm, numbers: np.ndarray, inclinations: np.ndarray, tip: np.ndarray) -> np.ndarray:
+def found_places(arm: TensegrityArm, numbers: np.ndarray, inclinations: np.ndarray, tip: np.ndarray) -> np.ndarray:
     """(k,) the twin's struts that fit best on the fitted half, each among its module's four."""
     steps = np.arange(0, len(inclinations), SEARCH_EVERY)
     train = (steps // BLOCK) % 2 == 0
     steps = steps[train]
 
     def error(places: np.ndarray) -> float:
-        return _fitted(_tips(arm, places, inclinations[steps]), tip[steps], np.ones(len(steps), dtype=bool))[0]
+        return placed(tips_of(arm, places, inclinations[steps]), tip[steps], np.ones(len(steps), dtype=bool))[0]
 
     first = arm.structure.strut_count - 4 * (1 + (numbers - 1) // 4)  # of the module, which is counted from the tip
     rest = product(range(4), repeat=len(numbers) - 1)  # the first IMU stays: turning all together is the base's yaw
     return min((first + [(numbers[0] - 1) % 4, *turns] for turns in rest), key=error)
 
 
-def _tips(arm: TensegrityArm, places: np.ndarray, inclinations: np.ndarray) -> np.ndarray:
+def tips_of(arm: TensegrityArm, places: np.ndarray, inclinations: np.ndarray) -> np.ndarray:
     """(n, 3) tips of the twin in base_link [m], with the IMUs on its struts `places` (k,)."""
     estimator = arm.build_estimator("energy", tries=4)
     pressures = np.full(arm.model.cylinder_count, PRESSURE)
@@ -130,14 +130,14 @@ def _tips(arm: TensegrityArm, places: np.ndarray, inclinations: np.ndarray) -> n
     return np.array(tips)
 
 
-def _fitted(tips: np.ndarray, truth: np.ndarray, train: np.ndarray) -> tuple[float, np.ndarray]:
+def placed(tips: np.ndarray, truth: np.ndarray, train: np.ndarray) -> tuple[float, np.ndarray]:
     """Mean error on the fitted half [m], and tips moved and turned about the vertical onto the truth there."""
     middle, target = tips[train].mean(axis=0), truth[train].mean(axis=0)
     left, right = (tips[train] - middle)[:, :2], (truth[train] - target)[:, :2]
     yaw = np.arctan2(np.sum(left[:, 0] * right[:, 1] - left[:, 1] * right[:, 0]), np.sum(left * right))
     turn = np.array([[np.cos(yaw), -np.sin(yaw), 0.0], [np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]])
-    placed = (tips - middle) @ turn.T + target
-    return float(np.linalg.norm(placed - truth, axis=1)[train].mean()), placed
+    found = (tips - middle) @ turn.T + target
+    return float(np.linalg.norm(found - truth, axis=1)[train].mean()), found
 
 
 def _regression(inputs: np.ndarray, truth: np.ndarray, train: np.ndarray) -> np.ndarray:
