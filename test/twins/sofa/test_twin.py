@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from soft_twin import load_robot
 from soft_twin.errors import ConvergenceError, DescriptionError, InputError, UsageError
@@ -145,8 +146,9 @@ def chamber_side(twin) -> np.ndarray:
 
 def test_chambers_push(tmp_path):
     file = tmp_path / "arm.yaml"
-    text = load_robot("arm").path.read_text()
-    file.write_text(text.replace("  name: arm\n", "  name: arm\n  sofa: {pieces: 1}\n", 1))
+    content = yaml.safe_load(load_robot("arm").path.read_text())
+    del content["robot"]["body"]["fibres"]  # SOFA's scene has none
+    file.write_text(yaml.safe_dump({"robot": content["robot"] | {"sofa": {"pieces": 1}}}))
     twin = load_robot(str(file)).build_twin(backend="sofa")
     found = twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=[6e4, 0, 0, 0, 0, 0])
     assert found.coordinates[0] > 0.0 and np.abs(found.coordinates[1:]).max() < found.coordinates[0]

@@ -50,12 +50,15 @@ def judge(seed: int) -> Outcome:
     try:
         case = make_case(seed, work)
         _forget_peak()
-        before, start, children = _memory("VmRSS"), time.process_time(), _children()
+        before, start, (used, largest) = _memory("VmRSS"), time.process_time(), _children()
         fault, detail, refused = _read(case)
-        used, largest = (after - then for after, then in zip(_children(), children, strict=True))
-        seconds, memory = time.process_time() - start + used, max(_memory("VmHWM") - before, 0)
-        if not fault and max(memory, children[1] + largest if largest else 0) > MOST_MEMORY:
-            fault, detail = "memory", f"{max(memory, children[1] + largest) / 1e6:.0f} MB: {detail}"
+        used_now, largest_now = _children()
+        seconds, peak = time.process_time() - start + used_now - used, _memory("VmHWM")
+        # What a process was started from counts as its own, in Linux: only one that is larger is known.
+        child = largest_now if largest_now > max(largest, peak) else 0
+        memory = max(peak - before, child, 0)
+        if not fault and memory > MOST_MEMORY:
+            fault, detail = "memory", f"{memory / 1e6:.0f} MB: {detail}"
         if not fault and seconds > PATIENCE:
             fault, detail = "hang", f"{seconds:.1f} s with its processes: {detail}"
         return Outcome(seed, case.kind, fault, detail, refused, seconds, memory)
