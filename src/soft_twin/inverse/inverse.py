@@ -317,7 +317,7 @@ class Inverse:
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
         reachable = all(miss < tolerance for miss, tolerance in misses)
         binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
-        if not reachable:
+        if not reachable and not any(binding):
             binding += [each.in_the_way(self.names, efforts, self._lower) for each in self.limits]
         return Solution(
             coordinates=self._within(coordinates),
