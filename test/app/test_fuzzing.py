@@ -3,13 +3,15 @@
 import subprocess
 import sys
 import time
+from copy import deepcopy
 
 import numpy as np
 import pytest
+import yaml
 
-from soft_twin.app.fuzzing import cases, judge, workers
+from soft_twin.app.fuzzing import cases, descriptions, judge, workers
 from soft_twin.app.fuzzing.breaking import broken
-from soft_twin.errors import InputError
+from soft_twin.errors import DescriptionError, InputError
 
 IN_PROCESS, IN_CHILDREN = 400, 60
 
@@ -99,6 +101,16 @@ def test_the_judge_knows_the_faults(judged_as, monkeypatch):
     monkeypatch.undo()
     assert judged_as(raising(InputError("it is named"))).refused
     assert judged_as(lambda: "").fault == ""
+
+
+@pytest.mark.parametrize("name", descriptions.ROBOTS)
+def test_every_robot_s_mesh_can_be_made_too_large_and_is_refused(name, tmp_path):
+    content = deepcopy(descriptions._good(name))
+    assert descriptions._huge_mesh(content, np.random.default_rng(0))
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(DescriptionError, match=r"cells|strut_lengths"):
+        cases.KINDS["description"].read(path)
 
 
 def test_a_process_that_a_file_kills_is_replaced():

@@ -123,6 +123,10 @@ def test_meshes_are_counted_before_they_are_made(refuse):
     meshes["tet4"]["size"] = 5e-5
     refuse(content, r"tet4.size: makes about 3.\de\+08 cells")
     assert pytest.approx(6.0 * 2**0.5) == TETRAHEDRA_IN_CUBE  # of volume a³ / (6 √2)
+    content = content_of("arm")
+    arm = content["robot"]["body"]["mesh"]["lobes"]
+    arm |= {"lobes": 12, "segments": [segment | {"divisions": 1000} for segment in arm["segments"]]}
+    refuse(content, "segments: 312468 cells are more than")  # 12 lobes of 13 cells, 2 · 1000 + 3 layers
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from soft_twin.descriptions.kinds_of_value import (
 from soft_twin.descriptions.part import Part
 
 MOST_CELLS = 100_000
+LOBE_CELLS = 13  # of one lobe in a section: of the core, the wall and the chamber, see mesh/generate/lobes.py
 SAME_SIZE = 0.02  # by which two meshes of one body may differ
 TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
 CELL = Several(Whole(0, 500), 3, 3)
@@ -236,6 +237,8 @@ class Lobes(Part):
             if segment.radii[0] != end:
                 words = f"begins with {segment.radii[0]:g} m where the one before ends with {end:g} m"
                 raise mistake(words, "segments", i, "radii")
+        layers = sum(segment.divisions for segment in self.segments) + len(self.caps)
+        check_cells((self.lobes, LOBE_CELLS, layers), "segments")
         return self
 
 

@@ -145,13 +145,21 @@ def _huge_mesh(content: dict, rng: np.random.Generator) -> bool:
     body = content["robot"].get("body")
     if body is None:
         content["robot"]["structure"] |= {"sides": 24, "strut_lengths": [0.3] * 1000}
-    elif "voxels" in body["mesh"]:
-        body["mesh"]["voxels"]["cells"] = [500, 500, 500]
+    elif isinstance(body["mesh"], dict):
+        (kind,) = body["mesh"]
+        _HUGE[kind](body["mesh"][kind])
     elif rng.random() < 0.5:
         body["meshes"]["hex20r"]["divisions"] = [1000, 1000, 1000]
     else:
         body["meshes"]["tet4"]["size"] = 1e-5
     return True
+
+
+_HUGE: dict[str, Callable[[dict], None]] = {
+    "voxels": lambda mesh: mesh.update(cells=[500, 500, 500]),
+    "lobes": lambda mesh: mesh.update(lobes=12, segments=[part | {"divisions": 1000} for part in mesh["segments"]]),
+    "stack": lambda mesh: mesh.update(around=500, layers=[mesh["layers"][1] | {"divisions": 1000}] * 50),
+}
 
 
 def _with_raw_text(content: dict, rng: np.random.Generator) -> tuple[str, bool]:
