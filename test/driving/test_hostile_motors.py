@@ -119,6 +119,30 @@ def test_plausible_friction_is_no_blocked_robot(friction):
     np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("friction", [3.0, 8.0, 22.0])
+@pytest.mark.parametrize("spring", [20.0, 300.0])  # [N/m]
+def test_plausible_friction_is_no_pull_of_a_stiff_body(friction, spring):
+    drive = load_robot("neck").winches
+    winches = _active(motor=_viscous(friction), drive=drive)
+    winches.spring = spring
+    for target in (0.03, -0.02, 0.04, 0.0):
+        path = winches.run(1.2, np.full(3, target))
+        assert winches.state.mode == "active", winches.state.faults
+        assert np.abs(_rates(path)).max() < 1.3 * drive.cable_limits.rate
+    np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [5.0, 25.0])
+def test_the_tension_of_a_stiff_body_is_told_while_it_moves(friction):
+    winches = _active(motor=_viscous(friction), drive=load_robot("neck").winches)
+    winches.spring = 1000.0
+    for target in (0.04, 0.0, 0.04):
+        winches.run(1.0, np.full(3, target))
+    winches.run(0.15, np.full(3, 0.01))
+    assert np.abs(winches.motors.rates).min() > 0.05
+    np.testing.assert_allclose(winches.state.tensions, winches.tensions(), atol=9.0)
+
+
 @pytest.mark.parametrize("after", [0.01, 0.05, 0.1, 0.15])
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_a_motor_that_reverses_in_mid_move_is_named_before_it_is_far(way, after):

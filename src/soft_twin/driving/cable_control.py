@@ -471,14 +471,15 @@ class CableControl(ActuatorControl):
         return self._tensions / self._readings.pull_per_current * self._feels_pulls
 
     def _estimate_pulls(self, dt: float) -> None:
-        """Low-passed pull of the motors; acceleration is left out.
+        """Low-passed pull of the motors, less what friction and inertia ask for; where that is not known it stays.
 
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
         """
-        friction = self.parameters.gains.friction if self.enabled else 0.0
-        self._pulls += (self._momentary_pulls(friction) - self._pulls) * min(1.0, dt / self.parameters.tension_lag)
-
-    def _momentary_pulls(self, friction: np.ndarray | float) -> np.ndarray:
-        """(c,) pull of the motors less a friction [A s/m], as they are measured now [N]."""
         readings = self._readings
-        return readings.pull_per_current * (readings.currents - friction * readings.rates)
+        currents, rates, accelerations = readings.response()
+        if self.enabled:
+            most = np.inf if self._feels_pulls else self.parameters.gains.friction  # else weak pulls are taken for some
+            friction = np.minimum(self._friction.values, most)
+            currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
+        change = readings.pull_per_current * currents - self._pulls
+        self._pulls += np.where(np.isnan(change), 0.0, change) * min(1.0, dt / self.parameters.tension_lag)

@@ -13,8 +13,9 @@ class FrictionEstimate:
     """The viscous friction b of each winch in i = b v + m v̇, by normalised least mean squares.
 
     The cable's pull is left out: at the rates where anything is learned it is small against the friction. Where it may
-    be large, only a push from rest teaches anything: what holds a stiff body would be taken for friction, which would
-    push on where the pull already helps.
+    be large, i = b v + m v̇ + p with a pull p ≥ 0 nobody knows: current that is left over, i − b v − m v̇ > 0, may be
+    what holds a stiff body. Current that is missing is never a pull's, since a cable does not push: then b is too large
+    for a winch that winds in, and too small for one that lets out.
 
     Attributes:
         values: (c,) [A s/m].
@@ -46,9 +47,9 @@ class FrictionEstimate:
 
     def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
         """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
-        if not self._tells:
-            return
         unexplained = currents - self._inertia * accelerations - self.values * rates
+        if not self._tells:
+            unexplained = np.minimum(unexplained, 0.0)
         share = min(1.0, dt / LEARNING_TIME)
         change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)
         self.values = np.clip(self.values + change, LEAST, MOST)

@@ -208,6 +208,7 @@ class Tangent:
     def __init__(self, model: Model):
         self._matrix = model.unknowns.matrix
         self._made_for: float | None = None
+        self._shift = 0.0  # that the last one needed: the next needs about as much
         self.renewed = False
         self.compliance = model.actuators.softness.copy()
 
@@ -230,12 +231,13 @@ class Tangent:
         Raises:
             ConvergenceError: it is not finite.
         """
-        self._made_for, shift, self.renewed = None, 0.0, True
+        self._made_for, self.renewed = None, True
+        shift = self._shift / GROWTH if self._shift > FIRST_SHIFT else 0.0
         while shift < LAST_SHIFT:
             potential.fill(place, pushes, 1.0 + shift)
             solution = self._matrix.solve_definite(right)
             if solution is not None:
-                self._made_for = potential.increment.mass
+                self._made_for, self._shift = potential.increment.mass, shift
                 return solution
             shift = GROWTH * shift if shift else FIRST_SHIFT
         raise ConvergenceError("the moving body's stiffness is not finite")

@@ -10,6 +10,7 @@ from soft_twin.robots import load_robot
 from soft_twin.studies.campaigns.devices.winches import Winch
 
 COUNTS_OF_CABLES = ((1, 30), (2, 30), (3, 25), (4, 5), (5, 4), (6, 6))  # number, weight: few are faster
+ROBOTS = (("slender", 60), ("neck", 25), ("finger", 15))  # weights
 NOMINAL_MASS, NOMINAL_RADIUS = 0.342, 0.0065  # [A s²/m] of an M2006's rotor over its gear and a drum of [m]
 FRICTION = (5.0, 25.0)  # [A s/m] plausible viscous friction
 PERIODS = (0.001, 0.001, 0.002, 0.004)  # [s] of the motors' answers; a C610 can be set to fewer
@@ -145,13 +146,25 @@ def invent(seed: int) -> Case:
 
 
 @cache
-def _slender() -> CableDrive:
-    return load_robot("slender").winches
+def _shipped(robot: str) -> CableDrive:
+    return load_robot(robot).winches
 
 
 def _drive(rng: random.Random) -> CableDrive:
-    """Winches that differ from the slender robot's in what drivers read."""
-    base = _slender()
+    """Winches that differ from the slender robot's in what drivers read, or another shipped robot's as they are."""
+    robot = rng.choices(*zip(*ROBOTS, strict=True))[0]
+    return _varied(rng, _shipped(robot)) if robot == "slender" else _wired(rng, _shipped(robot))
+
+
+def _wired(rng: random.Random, base: CableDrive) -> CableDrive:
+    """Motors with other ids, that wind the other way now and then."""
+    ids = rng.sample(range(1, 9), len(base.cables))
+    pairs = zip(ids, base.cables, strict=True)
+    cables = tuple(replace(cable, motor_id=i, direction=rng.choice((1, 1, -1))) for i, cable in pairs)
+    return replace(base, cables=cables)
+
+
+def _varied(rng: random.Random, base: CableDrive) -> CableDrive:
     counts, weights = zip(*COUNTS_OF_CABLES, strict=True)
     count = rng.choices(counts, weights)[0]
     ids = rng.sample(range(1, 9), count)
