@@ -108,6 +108,11 @@ class GravityEstimator:
         self.reset()
         self.heater = self.heater if heater is None else heater
 
+    @property
+    def watched(self) -> WatchedOrientation:
+        """The filter behind its checks, for those who want to know why an answer is valid or not."""
+        return self._orientation
+
     def reset(self) -> None:
         """Start over: tilt, heading, bias, and the temperature to hold."""
         p = self.parameters
