@@ -1,16 +1,23 @@
 """Who calls a node's callbacks."""
 
+from importlib.metadata import PackageNotFoundError, version
+
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 
+AWAITING = 9  # version of rclpy, Kilted's; Jazzy's 7.1 has such an executor, but one that sends coroutines as answers
+
 try:
     from rclpy.experimental import EventsExecutor
-except ImportError:
+
+    if int(version("rclpy").partition(".")[0]) < AWAITING:
+        EventsExecutor = None
+except (ImportError, PackageNotFoundError):
     EventsExecutor = None
 
 
 def executor_of(node: Node) -> Executor:
-    """An executor with this node: the one that waits in C++ where rclpy has it (Kilted and newer).
+    """An executor with this node: the one that waits in C++ where rclpy has one that awaits services (Kilted).
 
     The other one makes its list of everything that may happen anew in Python for each message: a fifth of a driver's
     processor time.

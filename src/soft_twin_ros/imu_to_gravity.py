@@ -29,7 +29,7 @@ from soft_twin.errors import DescriptionError, DeviceError, SoftTwinError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.links import BASE, Link, imu_link, plate_link
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
-from soft_twin.sensing.heater import TemperatureControl
+from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
 from soft_twin.sensing.warm_up import warm_up
@@ -62,6 +62,12 @@ class Parameters(ManagedParameters):
         0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0, settable=True
     )
     heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0, settable=True)
+    heater_gain: float = parameter(
+        1.0, "duty of the heater for an error of temperature", "1/K", 0.05, 5.0, settable=True
+    )
+    heater_reset_time: float = parameter(
+        20.0, "of the heater's integral; best the time constant of board to air", "s", 2.0, 200.0, settable=True
+    )
     reopen_period: float = parameter(
         0.5, "time between two attempts to open the device", "s", 0.05, 60.0, settable=True
     )
@@ -133,6 +139,8 @@ class ImuToGravity(ManagedNode):
 
     def adopt(self, old: Parameters, new: Parameters) -> None:
         self._stands_at = _in_world(new)
+        with self._lock:
+            self._estimator.heater.parameters = _heating(new)
 
     def rest(self) -> None:
         self._next_heater = 0.0
@@ -252,6 +260,7 @@ class ImuToGravity(ManagedNode):
 
     def _build_estimator(self, heater: TemperatureControl | None = None) -> GravityEstimator:
         own = self.parameters
+        heater = TemperatureControl(_heating(own)) if heater is None else heater
         return build_estimator(self._place.mounting, own.estimator, own.calibration, heater)
 
 
@@ -268,6 +277,10 @@ def _place_of(robot: Robot, name: str) -> ImuPlace:
         names = ", ".join(place.name for place in robot.imus)
         raise DescriptionError(f"{robot.path}: robot.imus: there is no IMU '{name}': there are {names}")
     return found
+
+
+def _heating(parameters: Parameters) -> HeaterParameters:
+    return HeaterParameters(proportional=parameters.heater_gain, reset_time=parameters.heater_reset_time)
 
 
 def _in_world(parameters: Parameters) -> np.ndarray:

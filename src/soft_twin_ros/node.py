@@ -10,10 +10,12 @@ from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
@@ -22,7 +24,7 @@ from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.executor import executor_of, hear_all
 from soft_twin_ros.only_one import claim_name
-from soft_twin_ros.parameters import declare, parameter, refuse_unknown, said_on_command_line
+from soft_twin_ros.parameters import declare, parameter, refuse_unknown, refuse_wrong_types, said_on_command_line
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
 from soft_twin_ros.running.health import FAILED, READY, WAITING
 from soft_twin_ros.running.processes import Interruption
@@ -153,6 +155,14 @@ class RobotNode(Node):
             self._tell_no_more()
         super().destroy_node()
         self._claimed_name.close()
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """As rclpy does it, behind every way to set parameters, with words for values of a wrong type."""
+        try:
+            refuse_wrong_types(parameter_list, type(self.parameters))
+        except SoftTwinError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return super().set_parameters_atomically(parameter_list)
 
     def create_steady_timer(self, period: float, callback):
         return self.create_timer(period, callback, clock=self.steady_clock)

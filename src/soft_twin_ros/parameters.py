@@ -59,6 +59,37 @@ def declare(node: Node, kind: type[P], adopt: Callable[[P, P], None] | None = No
     return kind(**values)
 
 
+def refuse_wrong_types(parameters: Iterable[Parameter], kind: type) -> None:
+    """Refuse values of another type than the fields of the dataclass `kind` have: ROS tells types by their numbers.
+
+    Raises:
+        InputError: with what would be right.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    for each in parameters:
+        field = fields.get(each.name)
+        if field is None or each.type_ == Parameter.Type.from_parameter_value(_plain(field.default)):
+            continue
+        wanted = _TYPES[type(field.default)]
+        if isinstance(field.default, float) and each.type_ == Parameter.Type.INTEGER:
+            wanted = f"{float(each.value)}, with its point"
+        raise InputError(f"{each.name} = {each.value!r}: expected {wanted} ({field.metadata['description']})")
+
+
+def _plain(default: Any) -> Any:
+    """A default as ROS has it."""
+    return list(default) if isinstance(default, tuple) else default
+
+
+_TYPES = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number with a point",
+    str: "text",
+    tuple: "a list like its default",
+}
+
+
 class _Setting:
     """What happens when somebody sets parameters while the node runs; those that are none of `values` are rclpy's."""
 

@@ -33,7 +33,11 @@ class RestingBody:
         self._frames = RobotFrames(node, build_skeleton(node.robot, self._twin.model))
         self._marker = BodyMarker(node.base_frame, self._twin.surface)
         self._bodies = node.offer(Marker, "body")
-        node.create_steady_timer(1.0 / node.parameters.picture_rate, self._tell)
+        self._timer = node.create_steady_timer(1.0 / node.parameters.picture_rate, self._tell)
+
+    def set_rate(self, rate: float) -> None:
+        """Tell the body so often from now on [Hz]."""
+        self._timer.timer_period_ns = round(1e9 / rate)
 
     def show(self, pressures: np.ndarray) -> None:
         """The body under these pressures of its chambers (a,) [Pa], as soon as it is known."""

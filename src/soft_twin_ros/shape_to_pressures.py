@@ -37,9 +37,9 @@ class Parameters(ManagedParameters):
     corrected: bool = parameter(True, "by the corrected surface; false: by the simulated one")
     pose: str = parameter("free", "of targets: free, or fixed in base_link")
     whole: bool = parameter(False, "targets have no holes", settable=True)
-    command_rate: float = parameter(20.0, "of commands", "Hz", 1.0, 100.0)
-    picture_rate: float = parameter(5.0, "rate of body and of the links", "Hz", 0.1, 100.0)
-    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0)
+    command_rate: float = parameter(20.0, "of commands", "Hz", 1.0, 100.0, settable=True)
+    picture_rate: float = parameter(5.0, "rate of body and of the links", "Hz", 0.1, 100.0, settable=True)
+    transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
 
 
 class ShapeToPressures(ManagedNode):
@@ -69,7 +69,11 @@ class ShapeToPressures(ManagedNode):
         self._points = self.offer(PointCloud2, "shape/points", LATCHED)
         self.listen(PointCloud2, "target_shape", self._take_target, COMMAND)
         self.offer_waiting(SolveShape, "solve_shape", self._solve_shape)
-        self.create_steady_timer(1.0 / self.parameters.command_rate, self._command)
+        self._timer = self.create_steady_timer(1.0 / self.parameters.command_rate, self._command)
+
+    def adopt(self, old: Parameters, new: Parameters) -> None:
+        self._timer.timer_period_ns = round(1e9 / new.command_rate)
+        self._body.set_rate(new.picture_rate)
 
     def health(self) -> Health:
         found = self._found

@@ -13,6 +13,7 @@ import rclpy
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import PointCloud2, PointField
 from soft_twin_msgs.msg import Pressures
 from soft_twin_msgs.srv import SolveShape
@@ -136,6 +137,14 @@ def test_the_robot_is_shown_as_its_twin_is_under_the_pressures(started):
     twin.equilibrium(np.array([0.0, 0.0, -9.81]), efforts=np.array(talk.heard[-1].pressures))
     np.testing.assert_allclose(heights(bodies[-1]), twin.points[twin.surface.ravel(), 2], atol=1e-6)
     talk.client.destroy_node()
+
+
+def test_rates_can_be_set_while_it_runs(started):
+    node = started()
+    for name, rate in (("command_rate", 50.0), ("picture_rate", 10.0), ("transform_rate", 5.0)):
+        (result,) = node.set_parameters([Parameter(name, value=rate)])
+        assert result.successful, result.reason
+    assert (node._timer.timer_period_ns, node._body._timer.timer_period_ns) == (20_000_000, 100_000_000)
 
 
 def test_a_fixed_target_is_in_base_link(started):

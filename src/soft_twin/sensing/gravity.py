@@ -80,7 +80,7 @@ class GravityEstimator:
     A sensor that repeats itself exactly for 0.2 s counts as stuck: samples made by hand need noise.
 
     Attributes:
-        heater: the temperature control.
+        heater: the temperature control; its parameters may be changed while it runs, and hold after a reset, too.
 
     Args:
         mounting: (3, 3) rotation from the board's frame to base_link.
@@ -105,14 +105,22 @@ class GravityEstimator:
         self._mounting = checked_rotation(mounting)
         self._board_from_base = quaternion_from_matrix(self._mounting.T)
         self._make_filter = _filter_factory(estimator, self.parameters)
-        self.reset()
-        self.heater = self.heater if heater is None else heater
+        self.heater = TemperatureControl(self.parameters.heater) if heater is None else heater
+        self._start()
+
+    @property
+    def watched(self) -> WatchedOrientation:
+        """The filter behind its checks, for those who want to know why an answer is valid or not."""
+        return self._orientation
 
     def reset(self) -> None:
         """Start over: tilt, heading, bias, and the temperature to hold."""
+        self.heater = TemperatureControl(self.heater.parameters)
+        self._start()
+
+    def _start(self) -> None:
         p = self.parameters
         self._orientation = WatchedOrientation(self._make_filter(), p.watch, p.calibration)
-        self.heater = TemperatureControl(p.heater)
         self._temperature_change = TemperatureChange()
         self._last_time = math.nan
 

@@ -92,14 +92,18 @@ class HypothesesParameters:
 class Hypotheses:
     """See the module's docstring.
 
+    Args:
+        parameters: settings.
+        matrices: (h, 3, 3) true rates from what the gyroscope says, by each hypothesis, the healthy one first.
+
     Attributes:
         parameters: settings.
     """
 
-    def __init__(self, parameters: HypothesesParameters | None = None):
+    def __init__(self, parameters: HypothesesParameters | None = None, matrices: np.ndarray | None = None):
         self.parameters = parameters or HypothesesParameters()
         self._coefficients = _coefficients(self.parameters)
-        self._matrices = true_rates()
+        self._matrices = true_rates() if matrices is None else matrices
         count = len(self._matrices)
         self._state = (
             np.zeros((count, kernel.ORDER, 3)),
@@ -129,6 +133,11 @@ class Hypotheses:
         if self._state[-1][kernel.STARTED] == 0.0:
             kernel.begin(*self._state, self._coefficients, rates, up)
         return kernel.step(*self._state, self._coefficients, self._matrices, dt, rates, force, up, doubt)
+
+    @property
+    def evidence(self) -> float:
+        """Log of how likely the last sample was by all hypotheses together, each weighted as it was before."""
+        return math.log(self._state[4].sum() + 1e-300)
 
     @property
     def probabilities(self) -> dict[str, float]:

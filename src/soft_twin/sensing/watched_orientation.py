@@ -45,6 +45,9 @@ class WatchedOrientation:
         filter: the orientation filter.
         started: whether there was a usable sample.
         valid: whether the answer may be acted on.
+        agreed: whether the agreement of both sensors alone says so.
+        far: the probability that the answer is far off, by the hypotheses alone.
+        settled: whether everything but these two says so.
         faults: what is wrong with the last sample, or with the answer.
     """
 
@@ -61,8 +64,9 @@ class WatchedOrientation:
         self._agreement = Agreement(self.parameters.agreement)
         self._hypotheses = Hypotheses(self.parameters.hypotheses)
         self._first_time = self._last_used = math.nan
-        self._agreed = self._known = False
-        self.started = self.valid = False
+        self._known = False
+        self.started = self.valid = self.agreed = self.settled = False
+        self.far = 0.0
         self.faults: tuple[str, ...] = ()
 
     def update(self, sample: ImuSample, uncertainty: float = 1.0) -> Verdict:
@@ -99,7 +103,7 @@ class WatchedOrientation:
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
             self._hypotheses.reset()
-            self._agreed = False
+            self.agreed = False
             return
         up = rotation_matrix(self.filter.quaternion_wxyz)[2]
         bias = self.filter.gyroscope_bias
@@ -109,9 +113,8 @@ class WatchedOrientation:
         force, doubt = sample.specific_force, verdict.doubt
         if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
             force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
-        far = self._hypotheses.update(dt, rates, force, up, doubt)
-        agreed = self._agreement.update(dt, rates, force, up, doubt)
-        self._agreed = agreed and far < self.parameters.hypotheses.limit
+        self.far = self._hypotheses.update(dt, rates, force, up, doubt)
+        self.agreed = self._agreement.update(dt, rates, force, up, doubt)
         if self._agreement.lost:
             self._hypotheses.reset()
             self.filter.relevel(lost_turn(math.inf))
@@ -121,9 +124,12 @@ class WatchedOrientation:
         p, covariance = self.parameters, self.filter.covariance
         tilt_known = uncertainty**2 * max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
         consistent = not self.filter.consistency > p.consistency_limit
-        believed = self._agreed and tilt_known
+        both = self.agreed and self.far < p.hypotheses.limit
+        believed = both and tilt_known
         self._known |= believed or time - self._first_time > _PATIENCE
-        self.valid = bool(usable and believed and consistent and math.isfinite(self.filter.quaternion_wxyz[0]))
+        finite = math.isfinite(self.filter.quaternion_wxyz[0])
+        self.settled = bool(usable and tilt_known and consistent and finite)
+        self.valid = self.settled and both
         self.faults = faults
         if not consistent or self._agreement.contradiction:
             self.faults += (_CONTRADICTION,)

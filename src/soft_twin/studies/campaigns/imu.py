@@ -26,12 +26,13 @@ hand 84, 135 °/s; carried 1.9, 3.4 m/s², shaken 6.5, 12.1 m/s² (medians over 
 """
 
 import re
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator
 from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.studies.campaigns.base import Campaign, Violation
 from soft_twin.studies.campaigns.devices.base_motion import GRAVITY, BaseMotion, random_motion
@@ -75,13 +76,42 @@ class Told:
 
 @dataclass
 class Case:
-    """A case before it is lived through."""
+    """A case before it is lived through.
+
+    Attributes:
+        motion: of the base.
+        readings: of the board, with what faults do to them.
+        faults: of the case.
+        frames: what arrives at the host.
+        counts_from: see the module's docstring [s].
+        undamaged: what the board would have read without faults; None where that is not wanted.
+    """
 
     motion: BaseMotion
     readings: Readings
     faults: list[Fault]
     frames: list[Frame]
     counts_from: float
+    undamaged: Readings | None = None
+
+
+@dataclass
+class Moment:
+    """What is told after an arrival.
+
+    Attributes:
+        time: of the case [s].
+        error: angle between gravity told and true [rad], NaN where none was told.
+        told: by the estimator.
+        receiver: which took the bytes.
+        late: stamp less time of the newest measurement that has arrived [s].
+    """
+
+    time: float
+    error: float
+    told: GravityEstimate
+    receiver: ImuReceiver
+    late: float
 
 
 class ImuCampaign(Campaign):
@@ -119,31 +149,37 @@ def make_case(seed: int) -> Case:
     luck = rng.random()
     count = 0 if luck < HEALTHY else 1 if luck < 1.0 - COMBINED else 2
     faults = [draw(rng, DURATION) for _ in range(count)]
+    undamaged = deepcopy(readings)
     counts_from = _damage(rng, motion, readings, faults)
     frames = _send(rng, readings)
     for fault in faults:
         frames = damage_line(rng, frames, fault)
-    return Case(motion, readings, faults, frames, counts_from)
+    return Case(motion, readings, faults, frames, counts_from, undamaged)
 
 
 def live(case: Case, estimator: str = "ekf") -> Told:
     """Let the receiver and the estimator live through a case."""
-    receiver, chain = ImuReceiver(), GravityEstimator(np.eye(3), estimator=estimator)
-    rows, texts, newest = [], [], 0
-    up = case.readings.true_up
+    rows, texts = [], []
+    for moment in moments(case, GravityEstimator(np.eye(3), estimator=estimator)):
+        faults = moment.told.faults + moment.receiver.faults
+        rows.append((moment.time, moment.error, moment.told.valid, moment.late, bool(faults)))
+        texts.append(faults)
+    columns = np.array(rows, dtype=float).T if rows else np.zeros((5, 0))
+    return Told(columns[0], columns[1], columns[2] > 0.0, columns[3], columns[4] > 0.0, texts)
+
+
+def moments(case: Case, chain: GravityEstimator) -> Iterator[Moment]:
+    """What a receiver and an estimator make of a case, arrival by arrival."""
+    receiver, newest, up = ImuReceiver(), 0, case.readings.true_up
     for one in case.frames:
         if not one.data:
             receiver = ImuReceiver()
         newest = max(newest, one.index)
         for sample in receiver.feed(one.data, HOST_START + one.arrival):
             told = chain.update(sample)
-            faults = told.faults + receiver.faults
             cosine = -float(told.gravity_in_base @ up[newest]) / 9.81
             late = told.time - HOST_START - case.readings.true_time[max(one.index, 0)]
-            rows.append((one.arrival, np.arccos(min(max(cosine, -1.0), 1.0)), told.valid, late, bool(faults)))
-            texts.append(faults)
-    columns = np.array(rows, dtype=float).T if rows else np.zeros((5, 0))
-    return Told(columns[0], columns[1], columns[2] > 0.0, columns[3], columns[4] > 0.0, texts)
+            yield Moment(one.arrival, float(np.arccos(min(max(cosine, -1.0), 1.0))), told, receiver, late)
 
 
 def judge(case: Case, told: Told) -> list[Violation]:
@@ -168,7 +204,7 @@ def _judge_health(case: Case, told: Told) -> list[Violation]:
 def _judge_fault(case: Case, told: Told) -> list[Violation]:
     found, first = [], max(min(f.start for f in case.faults), 2.0)
     bad = (told.time > first) & (~told.valid | (told.error > WRONG)) & (told.time >= case.counts_from)
-    if _longest(told.time, bad) > 0.1 and not told.named[told.time > first].any():
+    if longest_stretch(told.time, bad) > 0.1 and not told.named[told.time > first].any():
         found.append(Violation("never named", float(told.time[bad][0]), _names(case)))
     return found + _judge_recovery(case, told) + _judge_accusations(case, told)
 
@@ -188,18 +224,19 @@ def _recovered_by(case: Case) -> float:
     proved = np.cumsum(np.where(motion.time > over, steps, 0.0)) > PROVING
     accelerated = np.linalg.norm(motion.force - GRAVITY * motion.up, axis=1)
     rests = (np.linalg.norm(motion.rates, axis=1) < REST_RATE) & (accelerated < REST_FORCE)
-    good = rests & (motion.time > over) & (proved | _sensors_are_sound(case))
+    good = rests & (motion.time > over) & (proved | sensors_are_sound(case))
     rested = _stretch(motion.time, good) >= REST
     return float(motion.time[np.argmax(rested)]) + RECOVERY if rested.any() else float("inf")
 
 
-def _sensors_are_sound(case: Case) -> bool:
+def sensors_are_sound(case: Case) -> bool:
+    """Whether gyroscope and accelerometer read what they feel all the time."""
     return all(FAULTS[fault.name].sound for fault in case.faults)
 
 
 def _judge_accusations(case: Case, told: Told) -> list[Violation]:
     accusing = np.array([any(map(_accuses, texts)) for texts in told.texts], dtype=bool)
-    if not (_sensors_are_sound(case) and accusing.any()):
+    if not (sensors_are_sound(case) and accusing.any()):
         return []
     first = int(np.argmax(accusing))
     return [Violation("false accusation", float(told.time[first]), f"{_names(case)}: {'; '.join(told.texts[first])}")]
@@ -218,13 +255,13 @@ def _judge_messages(told: Told) -> list[Violation]:
 
 
 def _stretches(told: Told, which: np.ndarray, limit: float, kind: str, case: Case) -> list[Violation]:
-    length = _longest(told.time, which)
+    length = longest_stretch(told.time, which)
     if length <= limit:
         return []
     return [Violation(kind, float(told.time[which][0]), f"for {length:.2f} s; {_names(case)}")]
 
 
-def _longest(time: np.ndarray, which: np.ndarray) -> float:
+def longest_stretch(time: np.ndarray, which: np.ndarray) -> float:
     """The longest stretch on end of `which` [s]."""
     return float(_stretch(time, which).max(initial=0.0))
 
