@@ -231,6 +231,7 @@ class ImuToGravity(ManagedNode):
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         with self._lock:
             self._estimator.reset()
+            self._was_valid = False
             self._resets.publish(Empty())
         response.success, response.message = True, "the estimator starts over with the next sample"
         return response

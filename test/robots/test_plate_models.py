@@ -164,12 +164,11 @@ def test_slopes_of_cables_are_those_that_differences_have(neck):
     np.testing.assert_allclose(fem.slopes(bend), straight, atol=0.003)
 
 
-def test_a_twin_that_broke_down_begins_anew(upright):
+def test_a_twin_that_was_told_too_much_finds_itself_again(upright):
     whole = upright.displacements(*POSES[1])
     upright.bear(DOWN, 50.0)
     for _ in range(60):
         upright.tick(0.3, 0.2)
-    assert upright.twin.tip[2] < 0.0, "it hangs below its base"
     upright.bear(DOWN)
     np.testing.assert_allclose(upright.displacements(*POSES[1]), whole, atol=2e-5)
 

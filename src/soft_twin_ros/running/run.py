@@ -47,7 +47,7 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
             processes.start(node)
         _lead(processes, sequence_node(sequence, nodes), interruption)
     finally:
-        processes.stop(last=["recorder"])
+        processes.stop(last=["emulated_robot", "recorder"])
         shutil.rmtree(devices, ignore_errors=True)
 
 
