@@ -114,6 +114,24 @@ def test_a_long_loss_while_the_rotor_turns_is_a_loss(speed):
     assert line.verdict == (0, 1)
 
 
+@pytest.mark.parametrize("period", [0.001, 0.004])
+@pytest.mark.parametrize("tick", [0.001, TICK])
+@pytest.mark.parametrize("seed", range(3))
+def test_turns_that_a_coasting_rotor_makes_between_rare_samples_are_named_by_the_next_one(period, tick, seed):
+    """The host has listened all the time between the two: what has not come by then was lost, not late."""
+    rng, line = np.random.default_rng(seed), Line(0.8 * FAST, period)
+    line.run(0.2)
+    heard = []
+    while len(heard) < 2:
+        for _ in range(round(rng.uniform(0.05, 0.1) / tick)):
+            line.speed *= np.exp(-tick / 0.013)  # of a motor without current, with 25 A s/m of friction
+            line.tick(lose=True, dt=tick)
+        while line.rotor.age > 0.0:
+            line.tick(dt=tick)
+        heard.append(sum(line.verdict))
+    assert heard[-1] == 1
+
+
 def test_a_rotor_that_rested_before_and_after_is_where_it_was():
     line = Line(0.0)
     line.run(0.2)

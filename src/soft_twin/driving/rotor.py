@@ -154,7 +154,7 @@ class Rotor:
             self._pushed += push * dt
             return
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
-        before, start = self.speed, self.counts
+        before, start, was_open = self.speed, self.counts, self._largest >= 0.0
         for sample in fresh:
             self._take(sample, period or silence / len(fresh))
         if was_late or self.late:  # what comes has taken another time than passes here
@@ -164,7 +164,7 @@ class Rotor:
             self._slips.compare(self.counts - start, speeds, silence, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, silence, period)
-            self._judge(unheard, look, period)
+            self._judge(unheard, unheard if was_open else look, period)
         else:
             self._judge_untimed(silence, len(fresh))
 
@@ -219,10 +219,11 @@ class Rotor:
             self._largest, self._ends = abs(excess), (before, now)
         self._last, self.speed, self.current = sample, now, sample.current
 
-    def _judge(self, unheard: float, look: float, period: float) -> None:
+    def _judge(self, unheard: float, waited: float, period: float) -> None:
         """Whether lost or late samples explain the excess; after the grace, whether they were lost.
 
-        `unheard` is what this host has listened before they came [s], `look` the last of it.
+        `unheard` is what this host has listened since the sample before [s], `waited` that part of it in which samples
+        that are only late could come: all, but for the gap itself.
         """
         if not self._explained() or self._flickers(period):
             self._jump()
@@ -233,7 +234,7 @@ class Rotor:
             self._close()
         else:
             if self._rush < LOST * period or self._rushed_for >= LONGEST_RUSH:
-                self._open_for += look
+                self._open_for += waited
             if self._open_for > GRACE or unheard > self._silent_after:
                 self._settle(period)
 
