@@ -141,8 +141,9 @@ class Inverse:
 
     @property
     def unsure(self) -> bool:
-        """Whether it is not, and the twin looks whether there is an equilibrium with the efforts that it tries."""
-        return self._trust.careful and not self._trust.sound
+        """Whether it is not, and the twin looks whether there is an equilibrium with the efforts that it tries: as one
+        that goes with care, or is wild, see Trust."""
+        return self._trust.wild or (self._trust.careful and not self._trust.sound)
 
     @property
     def proven(self) -> tuple[np.ndarray, np.ndarray] | None:
