@@ -8,9 +8,9 @@ from scipy.optimize import minimize
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import OrientationGoal, PositionGoal, StayGoal, SurfaceGoal, arc_through
+from soft_twin.inverse.goals import EffortGoal, OrientationGoal, PositionGoal, StayGoal, SurfaceGoal, arc_through
 from soft_twin.inverse.inverse import Inverse
-from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
+from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
 from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.twins.frames import SectionFrame
@@ -261,3 +261,26 @@ def test_iterations_are_a_whole_number_and_no_more_are_taken(inverse):
         inverse.twin.reset()
         found = inverse.solve(DOWN, [0.08, 0.02, 0.06], max_iterations=most)
         assert found.iterations == most and not found.converged
+
+
+@pytest.mark.parametrize("limit", [EffortLimit(0.0, [1.0] * 3), CoordinateLimit([-0.01] * 5, 0.01)])
+def test_limits_for_another_number_of_actuators_are_refused(robot, twin, limit):
+    with pytest.raises(InputError, match="are for [35] actuators, the body has 6"):
+        Inverse(twin, [limit], robot.actuator_names)
+
+
+@pytest.mark.parametrize("limit", [EffortRate([1.0] * 3, 0.1), CoordinateRate([1.0] * 3, 0.1)])
+def test_rates_for_another_number_of_actuators_are_refused(robot, twin, limit):
+    twin.reset()
+    with pytest.raises(InputError, match="are for 3 actuators, the body has 6"):
+        Inverse(twin, [limit], robot.actuator_names).solve(SIDEWAYS, [0.0, 0.0, 0.098])
+
+
+def test_another_robots_twin_is_refused(twin):
+    with pytest.raises(InputError, match="the twin has 6 actuators, not 3 .*: is it another robot's?"):
+        soft_twin.load_robot("finger").build_inverse(twin)
+
+
+def test_wanted_efforts_of_another_number_are_refused(inverse):
+    with pytest.raises(InputError, match="efforts .* are for 2 actuators, the body has 6"):
+        inverse.solve(SIDEWAYS, goals=[EffortGoal([0.1, 0.2])])

@@ -8,7 +8,7 @@ from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.inverse import GIVES_WAY, Inverse
 from soft_twin.inverse.limits import EffortLimit
-from soft_twin.inverse.trust import TURNED, Trust
+from soft_twin.inverse.trust import ON_ITS_WAY, TURNED, Trust
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 HIGHEST = 2e5  # [Pa] far beyond what silicone chambers bear
@@ -59,6 +59,23 @@ def test_a_whole_solve_says_that_the_body_would_give_way_and_ends_there(balloon)
     assert GIVES_WAY in found.active_limits
     assert found.residual < 0.1  # [N]: it is at rest, but for the last correction
     assert found.efforts.max() < 0.5 * HIGHEST
+
+
+def test_what_a_finger_tries_that_finds_no_rest_is_not_told():
+    """Cables and a chamber of another robot, without limits: before it goes with care, too."""
+    robot = load_robot("finger")
+    own = robot.build_inverse()
+    controller = Controller(Inverse(own.twin, [EffortLimit(0.0, 1e6)], own.names, own.posture), robot.target_tip)
+    controller.enable(True)
+    for _ in range(60):
+        controller.update(UPRIGHT)
+    controller.set_target([-0.072, 0.072, 0.016])
+    ticks = [controller.update(UPRIGHT) for _ in range(45)]
+    assert max(tick.residual for tick in ticks) > 50.0  # [N]: it did get lost
+    tried = [not tick.holding for tick in ticks if tick.residual > 1.0]
+    assert sum(tried) <= ON_ITS_WAY
+    assert max(tick.residual for tick in ticks if not tick.holding) < 40.0
+    assert all(tick.reason for tick in ticks if tick.holding)
 
 
 class Bistable:

@@ -195,6 +195,11 @@ class EffortGoal(Goal):
         self.weight, self.priority = _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
+        if len(self.wanted) != twin.actuator_count:
+            raise InputError(
+                f"efforts {self.wanted.tolist()} are for {len(self.wanted)} actuators, the body has "
+                f"{twin.actuator_count}"
+            )
         return -self.wanted, np.eye(len(self.wanted))
 
     def miss(self, twin):

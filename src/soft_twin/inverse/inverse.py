@@ -85,6 +85,10 @@ class Inverse:
         limits: of efforts and coordinates.
         names: (a,) of the actuators, for `active_limits`.
         posture: further goals for a tip target; None: none.
+
+    Raises:
+        InputError: names or limits are for another number of actuators than the twin has, or limits contradict each
+            other.
     """
 
     def __init__(
@@ -94,6 +98,11 @@ class Inverse:
         names: Sequence[str],
         posture: Callable[[Twin, np.ndarray], list[Goal]] | None = arc_posture,
     ):
+        if len(names) != twin.actuator_count:
+            raise InputError(
+                f"inverse: the twin has {twin.actuator_count} actuators, not {len(names)} ({', '.join(names)}): "
+                "is it another robot's?"
+            )
         self.twin, self.limits, self.names, self.posture = twin, list(limits), list(names), posture
         still = [each for each in self.limits if not each.moves] or [Limit()]
         self._moving = [each for each in self.limits if each.moves]
@@ -141,8 +150,9 @@ class Inverse:
 
     @property
     def unsure(self) -> bool:
-        """Whether it is not, and the twin looks whether there is an equilibrium with the efforts that it tries."""
-        return self._trust.careful and not self._trust.sound
+        """Whether it is not, and the twin looks whether there is an equilibrium with the efforts that it tries: as one
+        that goes with care, or is wild, see Trust."""
+        return self._trust.wild or (self._trust.careful and not self._trust.sound)
 
     @property
     def proven(self) -> tuple[np.ndarray, np.ndarray] | None:

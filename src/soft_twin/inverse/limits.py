@@ -49,7 +49,7 @@ class EffortLimit(Limit):
         self.low, self.high, self.word = *_interval(low, high, word), word
 
     def efforts(self, twin):
-        return np.maximum(self.low, twin.least_effort), np.broadcast_to(self.high, twin.least_effort.shape)
+        return np.maximum(_of_all(self.low, twin, self.word), twin.least_effort), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
         margin = BINDS * np.minimum(1.0, self.high - self.low)
@@ -72,8 +72,7 @@ class CoordinateLimit(Limit):
         self.low, self.high, self.word = *_interval(low, high, word), word
 
     def coordinates(self, twin):
-        shape = twin.least_effort.shape
-        return np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape)
+        return _of_all(self.low, twin, self.word), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
         margin = BINDS * np.minimum(1.0, self.high - self.low)
@@ -90,7 +89,8 @@ class EffortRate(Limit):
         self._reach = _positive(rate, "effort rate") * _positive(period, "period")
 
     def efforts(self, twin):
-        return twin.efforts - self._reach, twin.efforts + self._reach
+        reach = _of_all(self._reach, twin, "effort rate")
+        return twin.efforts - reach, twin.efforts + reach
 
 
 class CoordinateRate(Limit):
@@ -102,8 +102,8 @@ class CoordinateRate(Limit):
         self._reach = _positive(rate, "coordinate rate") * _positive(period, "period")
 
     def coordinates(self, twin):
-        now = twin.coordinates()
-        return now - self._reach, now + self._reach
+        now, reach = twin.coordinates(), _of_all(self._reach, twin, "coordinate rate")
+        return now - reach, now + reach
 
 
 def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -112,6 +112,18 @@ def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.nda
     for lower, upper in intervals[1:]:
         low, high = np.clip(lower, low, high), np.clip(upper, low, high)
     return low, high
+
+
+def _of_all(value: np.ndarray, twin: Twin, word: str) -> np.ndarray:
+    """(a,) a limit of each actuator.
+
+    Raises:
+        InputError: it is for another number of actuators.
+    """
+    count = twin.actuator_count
+    if value.ndim and value.shape != (count,):
+        raise InputError(f"{word}: limits {value.tolist()} are for {value.size} actuators, the body has {count}")
+    return np.broadcast_to(value, (count,))
 
 
 def _unlimited(twin: Twin) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,8 @@ from soft_twin.errors import ConvergenceError
 
 AT_REST = 1e-4  # of the body's length: the correction of a body at rest
 NEARLY = 0.01  # likewise, of one that is on its way but not lost
+WILD, BRIEFLY = 0.1, 1  # likewise, of one that may be lost, and steps for which a jump of gravity leaves it so
+ON_ITS_WAY = 20  # steps that a long way to an ordinary target takes
 SAG = 1.0  # of the body's length, that it sags by as gravity turns by one radian
 TURNED = 0.05  # [rad] by which gravity may have turned since the state that is gone back to
 FLICKER, SOFT_AT_FIRST = 2, 10  # steps without stiffness, as contacts that come and go have them, and in which a body
@@ -59,7 +61,7 @@ class Trust:
         self._rest: Rest | None = None
         self._gravity: np.ndarray | None = None
         self._driven, self._resting = False, False
-        self._waiting = self._soft = self._falls = 0
+        self._waiting = self._soft = self._far = self._falls = 0
 
     @property
     def allowance(self) -> float:
@@ -77,6 +79,12 @@ class Trust:
     def sound(self) -> bool:
         """The body was near an equilibrium when it was last looked at; one that goes with care, at rest."""
         return self._waiting == 0
+
+    @property
+    def wild(self) -> bool:
+        """Nobody knows whether there is an equilibrium with the efforts of the last step: the body has no stiffness, is
+        far from rest, or has been on its way for long."""
+        return self._soft > 0 or self._far > BRIEFLY or self._waiting > ON_ITS_WAY
 
     def attend(self, task: Any, gravity: np.ndarray) -> None:
         """The next step is for a task, under gravity (3,) [m/s²]."""
@@ -109,6 +117,7 @@ class Trust:
         self._soft = 0 if definite else self._soft + 1
         near = self._resting if self.careful else definite and correction <= NEARLY * self._size
         self._waiting = 0 if near else self._waiting + 1
+        self._far = 0 if correction <= WILD * self._size else self._far + 1
         if self._resting:
             self._rest_in(Rest(state, gravity))
         return math.isfinite(correction) and self._soft <= self._softness and self._waiting <= self._patience
@@ -124,7 +133,7 @@ class Trust:
             raise ConvergenceError(self._why())
         self._length = max(SHORTER * self._length, LEAST) if self.careful else SHORTER * LONGEST
         self.careful, self._driven = True, False
-        self._waiting = self._soft = 0
+        self._waiting = self._soft = self._far = 0
         return self._rest.state
 
     def drive(self, distance: float) -> None:
