@@ -1,3 +1,4 @@
+import struct
 import time
 
 import numpy as np
@@ -187,6 +188,21 @@ def test_a_winch_whose_body_is_late_lets_out_no_more_than_its_cable_has(emulated
     robot.advance_devices(2.0)
     robot.advance_body(2.0, 0.02)
     np.testing.assert_allclose(robot.truth().displacements, -9.0 / SPRING, rtol=0.2)
+
+
+def test_a_winch_whose_body_is_late_feels_the_cable_that_it_winds_in(emulated):
+    """2 A wind in against a body that nobody computes anew: until the cable pulls by as much."""
+    body = SpringBody()
+    robot = emulated(real_time=False, body=body)
+    body.step = lambda *_: None
+    motors = robot._motors.motors
+    for tick in range(1, 501):
+        motors.receive(0x200, struct.pack(">4h", *4 * [round(2.0 / 10.0 * 10000)]))
+        robot.advance_devices(0.004 * tick)
+    robot.advance_body(2.0, 0.02)
+    wound = robot.truth().displacements[:4]
+    radius = load_robot("slender").winches.winch.radius
+    np.testing.assert_allclose(np.abs(wound), 2.0 * 0.18 / radius / SPRING, rtol=0.2)
 
 
 def test_a_rewound_robot_is_as_it_was(emulated):

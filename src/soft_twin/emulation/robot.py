@@ -304,10 +304,10 @@ class EmulatedRobot:
             self._motor_ticks += 1
 
     def _tensions_now(self) -> np.ndarray:
-        """(c,) [N]: those of the body's last step, less where a winch has let cable out since: it is slack before the
-        body has followed."""
-        let_out = np.maximum(self._truth.displacements - self._motors.motors.displacements, 0.0)
-        return np.maximum(self._tensions - let_out / self._body.compliance[: len(let_out)], 0.0)
+        """(c,) [N]: those of the body's last step, less where a winch has let cable out since, and more where it has
+        wound in: the cable is slack, or pulls, before the body has followed."""
+        wound = self._motors.motors.displacements - self._truth.displacements
+        return np.maximum(self._tensions + wound / self._body.compliance[: len(wound)], 0.0)
 
     def _motion_time(self, now: float) -> float:
         """Time on the motion's clock: negative while it has not begun."""
