@@ -59,6 +59,7 @@ from soft_twin_ros.tip_sensor import TipSensor
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s^2] of a robot that stands
 TWINS = ("fem", "sofa")
 NEAR = 1e-3  # [m] from its target, a tip that cannot push itself up is as it always is
+BEGINS_ANEW = 2.0  # [s] that gravity may be away after its filter was reset
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
 
@@ -106,6 +107,7 @@ class GravityToActuators(ManagedNode):
         self._marker = BodyMarker(self.base_frame, self._controller.surface)
         self._stations = [f"{1e3 * z:g}_mm" for z in self._controller.stations]
         self._gravity = GravitySamples(self, "gravity", self.base_frame)
+        self._gravity_reset = -np.inf
         self._next_picture = self.steady_now()
         self._lost = ""
         self._tick: Tick | None = None
@@ -119,6 +121,7 @@ class GravityToActuators(ManagedNode):
         self._offer_all()
         self.listen(PoseStamped, "target", self._take_target, COMMAND)
         self.listen(Imu, "imu/data", self._take_rates, NEWEST)
+        self.listen(Empty, "gravity/reset", self._expect_gravity, COMMAND)
 
     def _build_twin(self) -> Twin:
         if self.parameters.twin not in TWINS:
@@ -141,6 +144,8 @@ class GravityToActuators(ManagedNode):
         values |= self._sensor.values if self._sensed else {}
         if silence > self.parameters.silent_after:
             told = gravity.refusal or "no gravity: the last command stands"
+            if not gravity.refusal and self.steady_now() - self._gravity_reset < BEGINS_ANEW:
+                return waiting("gravity begins anew: the last command stands", values | {"silence_s": silence})
             return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
             return Health(WARN, f"the last safe command is held: {tick.reason}", values)
@@ -218,6 +223,9 @@ class GravityToActuators(ManagedNode):
         if self._ahead.looks and is_frame(message.header.frame_id, self.base_frame):
             rates, force = to_array(message.angular_velocity), to_array(message.linear_acceleration)
             self._ahead.note(to_seconds(message.header.stamp), rates, force)
+
+    def _expect_gravity(self, message: Empty) -> None:
+        self._gravity_reset = self.steady_now()
 
     def _take_target(self, message: PoseStamped) -> None:
         """A target of the tip's position; more can be asked for by the service."""

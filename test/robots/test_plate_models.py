@@ -169,6 +169,8 @@ def test_a_twin_that_was_told_too_much_finds_itself_again(upright):
     upright.bear(DOWN, 50.0)
     for _ in range(60):
         upright.tick(0.3, 0.2)
+    with pytest.raises(InputError, match="out of reach"):
+        upright.displacements(*POSES[1])
     upright.bear(DOWN)
     np.testing.assert_allclose(upright.displacements(*POSES[1]), whole, atol=2e-5)
 
