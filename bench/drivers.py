@@ -10,12 +10,12 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.measuring import Figure
-from soft_twin.driving.c610 import BIT_RATE
-from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.can_bus import SlcanBus, open_bus
-from soft_twin.driving.pressures import ChamberLimits
-from soft_twin.driving.valve_driver import ValveDriver
-from soft_twin.driving.valves import Valves, open_valves
+from soft_twin.driving.cables.c610 import BIT_RATE
+from soft_twin.driving.cables.cable_driver import CableDriver
+from soft_twin.driving.cables.can_bus import SlcanBus, open_bus
+from soft_twin.driving.valves.pressures import ChamberLimits
+from soft_twin.driving.valves.valve_driver import ValveDriver
+from soft_twin.driving.valves.valves import Valves, open_valves
 from soft_twin.emulation.devices import Motors
 
 COMMAND_PERIOD = 0.01  # [s]
@@ -186,9 +186,9 @@ def _valves() -> list[Figure]:
 _VICTIM = """
 import sys, time, numpy as np
 from soft_twin import load_robot
-from soft_twin.driving.c610 import BIT_RATE
-from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.cables.c610 import BIT_RATE
+from soft_twin.driving.cables.cable_driver import CableDriver
+from soft_twin.driving.cables.can_bus import open_bus
 driver = CableDriver(load_robot("slender").winches, open_bus("slcan", sys.argv[1]))
 time.sleep(1.0)
 driver.home()

@@ -68,7 +68,7 @@ setup(
     python_requires=">=3.10",
     package_dir={"": "src"},
     packages=find_packages("src"),
-    package_data={"soft_twin": ["driving/*.dbc"]},
+    package_data={"soft_twin": ["driving/cables/*.dbc"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

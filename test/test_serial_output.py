@@ -6,7 +6,7 @@ import pytest
 import serial
 
 from soft_twin import serial_output
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.cables.can_bus import open_bus
 from soft_twin.driving.serial_port import SerialPort
 from soft_twin.errors import DeviceError
 from soft_twin.sensing.imu_board import ImuBoard

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sensor_msgs.msg import JointState
 
-from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.cables.cable_driver import CableDriver
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.homing_actions import HomingActions

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Pressures
 
 from soft_twin.descriptions.drives import ValveDrive
-from soft_twin.driving.valve_driver import ValveDriver, open_valve_driver
+from soft_twin.driving.valves.valve_driver import ValveDriver, open_valve_driver
 from soft_twin.errors import DescriptionError
 from soft_twin_ros.conversions import efforts_in_order, joint_state, pressures_in_order, pressures_message
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 from soft_twin.app.cli import main
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.cables.can_bus import open_bus
 
 
 def _emulate(*arguments):

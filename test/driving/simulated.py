@@ -4,8 +4,8 @@ import can
 import numpy as np
 
 from soft_twin import load_robot
-from soft_twin.driving.c610 import decode_feedback, encode_currents
-from soft_twin.driving.cable_control import CableControl, DriverParameters
+from soft_twin.driving.cables.c610 import decode_feedback, encode_currents
+from soft_twin.driving.cables.cable_control import CableControl, DriverParameters
 from soft_twin.emulation.c610 import EmulatedC610
 
 DT = 0.004

@@ -7,9 +7,9 @@ import sys
 import pytest
 from can.interfaces.socketcan import SocketcanBus
 
-from soft_twin.driving.can_bus import open_bus
-from soft_twin.driving.modbus_valves import open_device
+from soft_twin.driving.cables.can_bus import open_bus
 from soft_twin.driving.serial_port import SerialPort
+from soft_twin.driving.valves.modbus_valves import open_device
 from soft_twin.errors import DeviceError
 from soft_twin.sensing.imu_board import ImuBoard
 
@@ -18,7 +18,7 @@ OPENERS = {
     "valves": lambda path: SerialPort(path, 115_200),
 }
 OTHER = """
-import sys, soft_twin.driving.can_bus as bus
+import sys, soft_twin.driving.cables.can_bus as bus
 from soft_twin.one_driver import claim_device
 claim = claim_device("can/can7", "can7")
 print("claimed", flush=True)

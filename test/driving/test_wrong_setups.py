@@ -5,10 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from soft_twin.driving.can_bus import open_bus
-from soft_twin.driving.pressures import ChamberLimits
-from soft_twin.driving.valve_control import ValveControl
-from soft_twin.driving.valves import open_valves
+from soft_twin.driving.cables.can_bus import open_bus
+from soft_twin.driving.valves.pressures import ChamberLimits
+from soft_twin.driving.valves.valve_control import ValveControl
+from soft_twin.driving.valves.valves import open_valves
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.errors import DeviceError
 

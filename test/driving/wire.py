@@ -6,7 +6,7 @@ import can
 import numpy as np
 
 from soft_twin import load_robot
-from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.cables.cable_driver import CableDriver
 from soft_twin.driving.session import ActuatorSession
 from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.errors import DeviceError

@@ -6,7 +6,7 @@ import pytest
 from virtual_clock import VirtualClock
 
 from soft_twin import load_robot
-from soft_twin.driving.cable_driver import CableDriver
+from soft_twin.driving.cables.cable_driver import CableDriver
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.robot import EmulatedRobot

@@ -6,8 +6,8 @@ import pytest
 import serial
 
 from soft_twin import load_robot
-from soft_twin.driving.cable_driver import CableDriver
-from soft_twin.driving.can_bus import open_bus
+from soft_twin.driving.cables.cable_driver import CableDriver
+from soft_twin.driving.cables.can_bus import open_bus
 from soft_twin.emulation.base_motion import inclinations
 from soft_twin.emulation.plant import Plant
 from soft_twin.emulation.robot import EmulatedRobot

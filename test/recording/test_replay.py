@@ -4,7 +4,7 @@ import synthetic_run
 from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
 
 from soft_twin.app.cli import main
-from soft_twin.driving.winch import Winch
+from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.replay import replay, table

@@ -11,7 +11,7 @@ import yaml
 import soft_twin
 from soft_twin.descriptions.drives import CableLimits
 from soft_twin.descriptions.valve_devices import VALVE_DEVICES
-from soft_twin.driving.valves import BACKENDS
+from soft_twin.driving.valves.valves import BACKENDS
 from soft_twin.errors import DescriptionError, InputError
 from soft_twin.inverse.goals import PositionGoal
 from soft_twin.mesh.files import write_mesh

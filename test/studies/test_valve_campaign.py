@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.session import ActuatorSession
-from soft_twin.driving.valve_driver import ValveDriver
+from soft_twin.driving.valves.valve_driver import ValveDriver
 from soft_twin.studies.campaigns import valves
 from soft_twin.studies.campaigns.valve_cases import invent
 from soft_twin.studies.campaigns.valves import ValveCampaign, session_on

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from soft_twin.driving.pressures import ChamberLimits
-from soft_twin.driving.valve_driver import ValveDriver
-from soft_twin.driving.valves import open_valves
+from soft_twin.driving.valves.pressures import ChamberLimits
+from soft_twin.driving.valves.valve_driver import ValveDriver
+from soft_twin.driving.valves.valves import open_valves
 from soft_twin.errors import DeviceError
 from soft_twin.studies.campaigns.devices.dac_board import DacBoard
 from soft_twin.studies.campaigns.devices.modbus_terminal import ModbusTerminal

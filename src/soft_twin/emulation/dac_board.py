@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from soft_twin.driving.dac_board import COMMAND, RANGE, TELEMETRY, FrameDecoder, encode_frame, pressures_of, volts_of
+from soft_twin.driving.valves.dac_board import (
+    COMMAND,
+    RANGE,
+    TELEMETRY,
+    FrameDecoder,
+    encode_frame,
+    pressures_of,
+    volts_of,
+)
 from soft_twin.emulation.chambers import ChamberParameters, Chambers
 from soft_twin.emulation.line_faults import LineFaults
 from soft_twin.emulation.ports import PseudoTerminal

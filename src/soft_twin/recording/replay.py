@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from soft_twin.driving.winch import Winch
+from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate

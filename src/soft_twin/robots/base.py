@@ -14,8 +14,8 @@ from soft_twin.errors import DescriptionError
 
 if TYPE_CHECKING:
     from soft_twin.descriptions.body import Damping
-    from soft_twin.driving.cable_driver import CableDriver
-    from soft_twin.driving.valve_driver import ValveDriver
+    from soft_twin.driving.cables.cable_driver import CableDriver
+    from soft_twin.driving.valves.valve_driver import ValveDriver
     from soft_twin.inverse.controller import Controller
     from soft_twin.inverse.inverse import Inverse
     from soft_twin.inverse.limits import Limit
@@ -75,7 +75,7 @@ class Robot(ABC):
             DescriptionError: it has no cables, or cables without a drive.
             DeviceError: the adapter is not there or in use, or the bus has no room for so many motors.
         """
-        from soft_twin.driving.cable_driver import open_cable_driver
+        from soft_twin.driving.cables.cable_driver import open_cable_driver
 
         if (winches := self.winches) is None:
             raise DescriptionError(f"{self.path}: robot '{self.name}' has no cables that winches could wind")
@@ -91,7 +91,7 @@ class Robot(ABC):
             DescriptionError: it has no chambers, chambers without a drive, or limits that contradict each other.
             DeviceError: the device is not there, or does not answer.
         """
-        from soft_twin.driving.valve_driver import open_valve_driver
+        from soft_twin.driving.valves.valve_driver import open_valve_driver
 
         if (valves := self.valves) is None:
             raise DescriptionError(f"{self.path}: robot '{self.name}' has no chambers that valves could fill")

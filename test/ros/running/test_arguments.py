@@ -3,7 +3,7 @@ import re
 import pytest
 
 from soft_twin import load_robot
-from soft_twin.driving.dac_board import RANGE
+from soft_twin.driving.valves.dac_board import RANGE
 from soft_twin.errors import UsageError
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,

@@ -75,8 +75,8 @@ class LineRun:
         self._adapter.close()
 
     def _open(self):
-        from soft_twin.driving.cable_driver import CableDriver
-        from soft_twin.driving.can_bus import open_bus
+        from soft_twin.driving.cables.cable_driver import CableDriver
+        from soft_twin.driving.cables.can_bus import open_bus
 
         return CableDriver(self._case.drive, open_bus("slcan", str(self._link)))
 

@@ -101,7 +101,7 @@ class SessionSubject:
         return self._driver is not None and not self._bus.closed and self._driver.running and self._driver.is_due
 
     def _open(self):
-        from soft_twin.driving.cable_driver import CableDriver
+        from soft_twin.driving.cables.cable_driver import CableDriver
 
         try:
             self._bus = self._world.adapter.open()

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from random import Random
 
-from soft_twin.driving.pressures import ChamberLimits
+from soft_twin.driving.valves.pressures import ChamberLimits
 
 BACKENDS = ("openpneu", "dac_board", "modbus")
 HEALTHY = 0.2  # share of the cases in which nothing is wrong and nobody errs

@@ -1,9 +1,9 @@
 """The drivers' own backends on the line of a world: the only place that knows how they are opened."""
 
-from soft_twin.driving.dac_board import DacValves
-from soft_twin.driving.modbus_valves import ModbusValves
-from soft_twin.driving.openpneu import OpenPneuValves
-from soft_twin.driving.valves import Valves
+from soft_twin.driving.valves.dac_board import DacValves
+from soft_twin.driving.valves.modbus_valves import ModbusValves
+from soft_twin.driving.valves.openpneu import OpenPneuValves
+from soft_twin.driving.valves.valves import Valves
 from soft_twin.studies.campaigns.valve_cases import Case
 from soft_twin.studies.campaigns.valve_world import Port, World
 

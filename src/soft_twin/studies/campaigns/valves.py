@@ -49,10 +49,10 @@ import contextlib
 import math
 from random import Random
 
-from soft_twin.driving.pressures import ChamberLimits
 from soft_twin.driving.session import ActuatorSession
-from soft_twin.driving.valve_control import ValveParameters
-from soft_twin.driving.valve_driver import ValveDriver
+from soft_twin.driving.valves.pressures import ChamberLimits
+from soft_twin.driving.valves.valve_control import ValveParameters
+from soft_twin.driving.valves.valve_driver import ValveDriver
 from soft_twin.errors import SoftTwinError
 from soft_twin.studies.campaigns.base import Campaign, Violation
 from soft_twin.studies.campaigns.valve_cases import Case, Stream, invent

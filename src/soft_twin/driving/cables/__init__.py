@@ -1,0 +1,1 @@
+"""Cables: winches, the CAN motors that turn them, and what watches both."""

@@ -1,0 +1,485 @@
+"""Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from soft_twin.descriptions.drives import CableDrive
+from soft_twin.driving.cables.c610 import Feedback
+from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
+from soft_twin.driving.cables.friction import MOST_PULL, FrictionEstimate
+from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp
+from soft_twin.driving.cables.motion_memory import MotionMemory
+from soft_twin.driving.cables.motors import MotorReadings
+from soft_twin.driving.cables.rate_changes import RateChanges
+from soft_twin.driving.cables.rate_forecast import RateForecast
+from soft_twin.driving.cables.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
+from soft_twin.driving.cables.winch import winch_of
+from soft_twin.driving.cables.winch_control import ControlGains, Wanted, WinchControl
+from soft_twin.driving.control import POSITION, ActuatorControl
+from soft_twin.driving.limits import cable_limiter
+from soft_twin.driving.states import Command, State, require
+
+LIMP = "limp"
+LONGEST_SPAN = 0.02  # [s] between two commands of a stream
+LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
+DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again, at the most
+ACCIDENT_MEMORY = 0.1  # [s] of a delay that stands alone: feedback that is on time again is believed to stay so
+HABIT = 3.0  # times as long as late feedback was apart, it is expected to come again
+LONGEST_DELAY = 0.1  # [s] that the control can live with
+TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
+UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
+
+
+@dataclass(frozen=True)
+class DriverParameters:
+    """How a cable driver behaves, beyond what the robot's description says.
+
+    Attributes:
+        rate: ticks per second [Hz].
+        hold_after: without a command for so long the cables hold [s].
+        relax_after: without a command for so long the cables are relaxed [s].
+        coast_after: a motor whose feedback is older, or may be, gets no current [s].
+        silent_after: a motor without feedback for so long is a fault [s].
+        tension_lag: time constant of the tension estimate [s].
+        gains: of the position control.
+        supervision: when a motor is at fault.
+        delivery: when a motor does not give its current.
+        homing: how slack is taken up.
+        probe: whether the first enabling, and the first after a fault, tries each motor's direction by a moment of
+            small current.
+    """
+
+    rate: float = 250.0
+    hold_after: float = 0.1
+    relax_after: float = 1.0
+    coast_after: float = 0.02
+    silent_after: float = 0.25
+    tension_lag: float = 0.05
+    gains: ControlGains = field(default_factory=ControlGains)
+    supervision: SupervisionLimits = field(default_factory=SupervisionLimits)
+    delivery: CurrentLimits = field(default_factory=CurrentLimits)
+    homing: HomingParameters = field(default_factory=HomingParameters)
+    probe: bool = True
+
+
+@dataclass(frozen=True)
+class CableState:
+    """The cables as their driver knows them; arrays are in the order of the robot's cables.
+
+    Attributes:
+        time: when it was known, in the driver's clock [s].
+        displacements: (c,) measured, > 0 is wound in [m].
+        tensions: (c,) estimated from the motors' currents [N].
+        currents: (c,) measured, > 0 winds in [A].
+        enabled: whether the motors may carry current.
+        mode: "limp", "position unknown", "active", "hold" (no recent command), "homing", "stopped" (latched), "fault".
+        faults: what is or was wrong, named, since the last enable.
+        counters: how often limits bound and things went wrong.
+    """
+
+    time: float
+    displacements: np.ndarray
+    tensions: np.ndarray
+    currents: np.ndarray
+    enabled: bool
+    mode: str
+    faults: tuple[str, ...]
+    counters: dict[str, float]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """(c,) the coordinates that are commanded [m]."""
+        return self.displacements
+
+    @property
+    def efforts(self) -> np.ndarray:
+        """(c,) [N]."""
+        return self.tensions
+
+
+class CableControl(ActuatorControl):
+    """Cable displacements held by motors, safely: `update` in, currents out, all times handed in.
+
+    Limp until enabled, and not enabled before they are homed. Enabled, the cables go to the last command, within
+    limits.
+    """
+
+    actuators = "motors"
+    relaxed = LIMP
+    has_position = True
+
+    def __init__(self, drive: CableDrive, parameters: DriverParameters | None = None):
+        self.parameters = parameters or DriverParameters()
+        limiter = cable_limiter(drive.cable_names, drive.cable_limits)
+        super().__init__(limiter, self.parameters.hold_after, self.parameters.relax_after)
+        self.motor_ids = [cable.motor_id for cable in drive.cables]
+        self._names = drive.cable_names
+        self._winch = winch_of(drive)
+        highest = drive.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
+        self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
+        self._limits = drive.cable_limits
+        self._offsets = np.array([cable.offset for cable in drive.cables])
+        self._period = 1.0 / self.parameters.rate
+        self._memory = MotionMemory(len(self._names))
+        self._changes = RateChanges(len(self._names), self._period)
+        gains, count = self.parameters.gains, len(self._names)
+        holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
+        self._feels_pulls = holding > MOST_PULL
+        self._control = WinchControl(count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding)
+        self._friction = FrictionEstimate(count, gains.friction, gains.inertia, holding)
+        self._forecast = RateForecast(len(self._names), gains.inertia)
+        self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
+        self._told = np.zeros(len(self._names))
+        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, len(self._names))
+        self._take_up: SlackTakeUp | None = None
+        self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
+        self._probe: DirectionProbe | None = None
+        self._probed = not self.parameters.probe
+        self._coasted = np.zeros(len(self._names), dtype=bool)
+        self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
+        self._counters.update(current=0, coasting=0, powerless=0)
+        self._target = self._origin = np.zeros(len(self._names))
+        self._span, self._asked = 0.0, False  # whether the target is a command's
+        self._pulls = np.zeros(len(self._names))
+        self._uptime = 0.0
+        self._delays = np.full(len(self._names), self.parameters.gains.delay)
+        self._since_gap, self._apart = np.full(len(self._names), np.inf), np.zeros(len(self._names))
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether all has been heard that the motors have told of until now."""
+        return bool(self._readings.owed.max() < TOLERATED_GAP)
+
+    def home(self) -> None:
+        """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
+
+        Raises:
+            DeviceError: the motors are enabled or stopped, or one of them is silent.
+        """
+        require(self.condition, Command.HOME, self.actuators)
+        self._require_whole()
+        self._readings.set_zero(self._offsets)
+        self._find_position()
+
+    def assume_taut_here(self) -> None:
+        """As `home`, but only where the position is not known.
+
+        Raises:
+            DeviceError: the position is known, or as for `home`.
+        """
+        require(self.condition, Command.ASSUME_TAUT_HERE, self.actuators)
+        self.home()
+
+    def take_up_slack(self) -> None:
+        """Wind every cable in until it is just taut, and let that be home; then hold.
+
+        The position is unknown from here until it is done: an interrupted homing has to be done again.
+
+        Raises:
+            DeviceError: the motors are enabled or stopped, or one of them is silent.
+        """
+        require(self.condition, Command.TAKE_UP_SLACK, self.actuators)
+        self._require_whole()
+        self._known = False
+        self._take_up = None
+        self._drive(State.HOMING)
+
+    def update(self, feedback: Iterable[Feedback], dt: float) -> dict[int, float]:
+        """Take the feedback of the last `dt` seconds; the current of each motor, {motor id: A}."""
+        self._counters["ticks"] += 1
+        self._uptime += dt
+        self._command_age += dt
+        gaps = self._readings.ages + dt
+        self._readings.update(feedback, dt, self._told)
+        self._estimate_pulls(dt)
+        self._estimate_delays(dt, gaps)
+        self._foresee(dt)
+        self._watch()
+        currents = self._currents(min(dt, LONGEST_STEP))
+        return dict(zip(self.motor_ids, (self._winch.direction * currents).tolist(), strict=True))
+
+    def state(self, time: float) -> CableState:
+        """The state as of the last update, stamped with `time` [s]."""
+        readings = self._readings
+        counters = {**self._counters, **self._limiter.counters, "foreign": readings.foreign}
+        return CableState(
+            time=time,
+            displacements=readings.displacements,
+            tensions=self._tensions,
+            currents=readings.currents,
+            enabled=self.enabled,
+            mode=self.mode,
+            faults=tuple(self._faults.values()),
+            counters={**counters, "jumps": int(readings.jumps.sum()), "losses": int(readings.losses.sum())},
+        )
+
+    def _head_for(self, target: np.ndarray) -> None:
+        self._origin, self._span = self._between(), min(self._command_age, LONGEST_SPAN)
+        self._target, self._asked = target, True
+
+    def _stay(self) -> None:
+        self._aim(self._limiter.positions)
+
+    def _start(self) -> None:
+        self._aim(self._readings.displacements)
+        self._restart()
+        self._probe = None if self._probed else DirectionProbe()
+
+    def _lasting_faults(self) -> list[str]:
+        return self._missing()
+
+    def _fault(self, key: str, text: str) -> None:
+        self._probed = not self.parameters.probe  # whatever it was, the motors may not be what they were
+        super()._fault(key, text)
+
+    def _lose_position(self, reason: str) -> None:
+        self._probed = not self.parameters.probe
+        super()._lose_position(reason)
+
+    def _let_go(self) -> None:
+        if self._driven is State.HOMING:
+            self._limiter.allow(*self._limits.displacement)
+            self._note(POSITION, "homing was interrupted: the position is unknown, home the motors")
+        super()._let_go()
+
+    def _currents(self, dt: float) -> np.ndarray:
+        """(c,) currents that wind in [A]."""
+        if not self.enabled:
+            self._told = np.zeros(len(self._names))
+            return self._told
+        if not self._readings.timed:  # a rotor that turns now may do so unseen
+            self._interrupt(np.ones(len(self._names), dtype=bool))
+            self._told = np.zeros(len(self._names))
+            return self._told
+        if self._probe is not None:
+            return self._probe_currents(dt)
+        powerless = self._watch_delivery(dt)
+        stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
+        if stale.any():
+            self._counters["coasting"] += 1
+        interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
+        if interrupted.any():
+            self._interrupt(interrupted)
+        self._coasted = stale
+        if self.condition is State.HOMING:
+            self._find_taut(dt)
+        rate = self._rate_share() * self._limits.rate
+        self._limiter.advance(self._between(), rate, self._limits.acceleration, dt)
+        self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
+        wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
+        readings = self._readings
+        currents = self._control.update(wanted, readings.displacements, readings.rates, self._forecast.rates, dt)
+        self._counters["current"] += int(self._control.limited.any())
+        currents = np.where(stale, 0.0, currents)
+        errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
+        self._told = np.zeros(len(self._names)) if self._supervise(errors, dt) else currents
+        return self._told
+
+    def _foresee(self, dt: float) -> None:
+        """How fast the cables are by now."""
+        readings, friction = self._readings, np.minimum(self._friction.values, self.parameters.gains.friction)
+        self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, dt)
+
+    def _interrupt(self, where: np.ndarray) -> None:
+        """Begin a new motion where the cables are, in those where `where` (c,) is true."""
+        self._limiter.restart(where, self._readings.displacements)
+        self._memory.restart(where, self._readings.displacements)
+        self._changes.restart(where)
+        self._control.restart(where)
+
+    def _rate_share(self) -> float:
+        """Share of the allowed rate: all of it, unless the feedback comes so late that cables move blindly too far.
+
+        Slack is taken up so slowly that no delay matters; and winches that change their pace feel as if cables were
+        taut.
+        """
+        if self.condition is State.HOMING:
+            return min(1.0, self._homing_share)
+        delay = float(self._delays.max())
+        return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
+
+    def _wanted(self, accelerations: np.ndarray) -> Wanted:
+        """What the motion wants now, by these accelerations (c,) [m/s²], and when the newest feedback was measured."""
+        nominal = self.parameters.gains.delay
+        return Wanted(
+            self._limiter.rates,
+            accelerations,
+            *self._memory.at(nominal + self._readings.ages),
+            friction=self._friction.values,
+            trust=np.minimum(1.0, nominal / self._delays),
+            pulls=self._pull_currents,
+        )
+
+    def _between(self) -> np.ndarray:
+        """(c,) between the last two commands [m]: a stream of them is a line, not stairs."""
+        share = min(1.0, self._command_age / self._span) if self._span > 0.0 else 1.0
+        return self._origin + share * (self._target - self._origin)
+
+    def _aim(self, displacements: np.ndarray) -> None:
+        """Head for these displacements (c,) [m] from now on."""
+        self._target = self._origin = displacements
+        self._asked = False
+
+    def _probe_currents(self, dt: float) -> np.ndarray:
+        if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
+            return np.zeros(len(self._names))
+        if self._probe.pushes(self._readings.currents, dt):
+            return np.full(len(self._names), DirectionProbe.current)
+        if not self._probe.judged:
+            self._judge_probe()
+        if self._probe.over or not self.enabled:
+            self._probed = self.enabled
+            if not self._asked:
+                self._aim(self._probe.start)  # they may have sunk until it began
+            self._probe = None
+            self._restart()
+        return np.zeros(len(self._names))
+
+    def _judge_probe(self) -> None:
+        """Did the motors turn the way they should, and how easily?"""
+        self._probe.judged = True
+        impulses, ways = self._probe.push(self._readings.displacements)
+        self._friction.learn_from_push(impulses, self._readings.rates, ways)
+        for i in self._probe.backwards(self._readings.displacements):
+            self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
+
+    def _find_taut(self, dt: float) -> None:
+        """Wind on; once all cables are taut, that is home."""
+        displacements = self._readings.displacements
+        if self._take_up is None:
+            pace = min(self.parameters.homing.rate, self._limits.rate)
+            self._take_up = SlackTakeUp(self.parameters.homing, displacements, pace, self.parameters.gains.inertia)
+            self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
+        readings, heard = self._readings, self._readings.ages < self.parameters.coast_after
+        motion = np.array([readings.rates, readings.currents, self._told])
+        self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, heard, dt))
+        for i in self._take_up.lost(displacements):
+            travel = f"{1e3 * self.parameters.homing.travel:g} mm"
+            self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
+        if self._take_up.taut.all():
+            self._readings.set_zero(displacements - self._target + self._offsets)
+            self._find_position()
+            self._limiter.allow(*self._limits.displacement)
+            self._driven, self._holding, self._command_age = State.ACTIVE, True, 0.0
+            self._aim(self._offsets)
+            self._begin()
+
+    def _supervise(self, errors: np.ndarray, dt: float) -> bool:
+        """Look whether the cables follow; True if one of them is at fault."""
+        currents, rates, accelerations = self._readings.response()
+        if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
+            self._friction.update(currents, rates, accelerations, dt)
+        force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
+        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt)
+        for i, text in self._supervision.check(motion, force_per_current):
+            self._fault_of(i, text)
+        for i in self._delivery.failed():
+            self._fault_of(i, "gives no current: without power, or overheated")
+        return not self.enabled
+
+    def _watch_delivery(self, dt: float) -> np.ndarray:
+        """(c,) bool: motors that do not give their current, named; they start anew from where they are."""
+        if self._readings.late.any():
+            self._delivery.reset()
+        powerless = self._delivery.update(self._told, self._readings.currents, dt)
+        if powerless.any():
+            self._counters["powerless"] += 1
+        for i in np.flatnonzero(powerless):
+            self._note(f"power of {self._motor(i)}", f"{self._motor(i)} gave no current for a moment; check its supply")
+        return powerless
+
+    def _restart(self) -> None:
+        """Begin a motion from where the cables are."""
+        self._begin()
+        self._control.reset()
+        self._supervision.reset()
+        self._delivery.reset()
+        self._told = np.zeros(len(self._names))
+
+    def _begin(self) -> None:
+        """Be at rest where the cables are."""
+        self._limiter.reset(self._readings.displacements)
+        everywhere = np.ones(len(self._names), dtype=bool)
+        self._memory.restart(everywhere, self._readings.displacements)
+        self._changes.restart(everywhere)
+
+    def _watch(self) -> None:
+        """Go to the mode that the ages of commands and feedback ask for."""
+        if self._uptime > self.parameters.silent_after:
+            for text in self._missing():
+                self._fault(text.split(":")[0], text)
+        self._watch_positions()
+        self._watch_commands()
+
+    def _watch_positions(self) -> None:
+        readings = self._readings
+        jumped, unseen = readings.jumps - self._jumps_seen, readings.losses - self._losses_seen
+        self._jumps_seen, self._losses_seen = readings.jumps.copy(), readings.losses.copy()
+        if jumped.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(jumped))
+            self._lose_position(f"{names}: angle jumped; broken encoder or two motors with one id; home the cables")
+        elif unseen.any():
+            names = ", ".join(self._motor(i) for i in np.flatnonzero(unseen))
+            self._lose_position(f"{names}: turned unseen while feedback was lost; home the cables")
+
+    def _motor(self, cable: int) -> str:
+        return f"motor {self.motor_ids[cable]} ({self._names[cable]})"
+
+    def _missing(self) -> list[str]:
+        limit = self.parameters.silent_after
+        if self._readings.unheard.max() <= limit:
+            return []
+        return [
+            f"{self._motor(i)}: no feedback for {limit:g} s; check its power, its id, and the bus and its bit rate"
+            for i in np.flatnonzero(self._readings.unheard > limit)
+        ]
+
+    def _fault_of(self, cable: int, text: str) -> None:
+        self._fault(self._motor(cable), f"{self._motor(cable)} {text}")
+
+    def _estimate_delays(self, dt: float, gaps: np.ndarray) -> None:
+        """The feedback's age when it is used grows with the longest recent gap in it."""
+        nominal = self.parameters.gains.delay
+        minded = np.isfinite(gaps) & (gaps > TOLERATED_GAP)
+        memory = self._delay_memory(minded, dt)
+        fading = nominal + (self._delays - nominal) * np.exp(-dt / memory)
+        known = np.where(minded, np.minimum(gaps, LONGEST_DELAY), nominal)
+        self._delays = np.maximum(fading, known)
+
+    def _delay_memory(self, minded: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: longer if not the first.
+
+        How far gaps lie apart is remembered for as long as they are expected to come again, and a little.
+        """
+        again = minded & (self._since_gap < DELAY_MEMORY)
+        self._apart = np.where(again, np.maximum(self._apart, self._since_gap), self._apart)
+        self._since_gap = np.where(minded, 0.0, self._since_gap + dt)
+        memory = np.clip(HABIT * self._apart, ACCIDENT_MEMORY, DELAY_MEMORY)
+        self._apart = np.where(self._since_gap < memory, self._apart, 0.0)
+        return memory
+
+    @property
+    def _tensions(self) -> np.ndarray:
+        """(c,) estimated [N]; a cable never pushes."""
+        return np.maximum(self._pulls, 0.0)
+
+    @property
+    def _pull_currents(self) -> np.ndarray:
+        """(c,) currents that hold what the cables pull by [A]; 0 where that is too little to be told from friction."""
+        return self._tensions / self._readings.pull_per_current * self._feels_pulls
+
+    def _estimate_pulls(self, dt: float) -> None:
+        """Low-passed pull of the motors, less what friction and inertia ask for; where that is not known it stays.
+
+        A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
+        """
+        readings = self._readings
+        currents, rates, accelerations = readings.response()
+        if self.enabled:
+            most = np.inf if self._feels_pulls else self.parameters.gains.friction  # else weak pulls are taken for some
+            friction = np.minimum(self._friction.values, most)
+            currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
+        change = readings.pull_per_current * currents - self._pulls
+        self._pulls += np.where(np.isnan(change), 0.0, change) * min(1.0, dt / self.parameters.tension_lag)

@@ -1,0 +1,1 @@
+"""Chambers: their valves behind serial lines and Modbus, and what watches the pressures."""

@@ -1,0 +1,117 @@
+"""The thread that drives a robot's chambers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from soft_twin.descriptions.drives import ValveDrive
+from soft_twin.driving.clock import SYSTEM, Clock
+from soft_twin.driving.driver import ActuatorDriver
+from soft_twin.driving.states import State
+from soft_twin.driving.valves.pressures import ChamberLimits
+from soft_twin.driving.valves.valve_control import ChamberState, ValveControl, ValveParameters
+from soft_twin.driving.valves.valves import Valves, open_valves
+from soft_twin.errors import DescriptionError, DeviceError
+
+VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
+VENT_MARGIN = 1.0  # [s] on top of what their rate asks for
+
+
+class ValveDriver(ActuatorDriver[ValveControl]):
+    """Chambers held at gauge pressures by valves; vented at the start. A device that fails shows as mode "fault"."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        limits: ChamberLimits,
+        valves: Valves,
+        parameters: ValveParameters | None = None,
+        clock: Clock = SYSTEM,
+        threaded: bool = True,
+    ):
+        """Start driving, unless without a thread; `close` closes the valves.
+
+        Raises:
+            DescriptionError: the names do not fit the valves, or the limits lie outside their range.
+        """
+        if len(names) != valves.count:
+            raise DescriptionError(f"{len(names)} chambers on {valves.count} valves: name one chamber for each")
+        low, high = valves.range
+        if not (low <= limits.pressure[0] and limits.pressure[1] <= high):
+            asked = "{:g}…{:g}".format(*limits.pressure)
+            raise DescriptionError(f"pressure limits {asked} Pa: these valves reach {low:g}…{high:g} Pa")
+        control = ValveControl(names, limits, parameters, valves.rests_after)
+        super().__init__(control, control.parameters.rate, clock, threaded)
+        self._vented = np.full(valves.count, limits.vented)
+        self._vent_time = (limits.pressure[1] - limits.vented) / limits.vent_rate
+        self._valves = valves
+        self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
+        self._begin()
+
+    def state(self) -> ChamberState:
+        """The chambers now, stamped with the clock's time of day."""
+        with self._lock:
+            state = self._control.state(self._clock.time())
+        state.counters.update(self._timing, garbage=self._valves.garbage)
+        return state
+
+    def close(self) -> None:
+        """Vent the chambers at their safe rate, then shut the valves down."""
+        self.relax()
+        end = self._clock.monotonic() + min(self._vent_time + VENT_MARGIN, VENT_PATIENCE)
+        while self.running and self._clock.monotonic() < end and not self._is_vented():
+            self._clock.sleep(self._period)
+            if self._thread is None:
+                self.tick()
+        self._finish()
+        self._valves.close(self._vented)
+
+    @property
+    def _device_errors(self) -> tuple[type[Exception], ...]:
+        return (DeviceError,)
+
+    def _judge(self, error: Exception) -> str:
+        return str(error)
+
+    def _say_last_words(self) -> None:
+        self._valves.last_words(self._vented)
+
+    def _turn(self) -> None:
+        measured = self._valves.read()
+        dt = self._measure_tick()
+        with self._lock:
+            valves = self._valves
+            self._control.told = valves.told
+            pressures = self._control.update(measured, dt, valves.trouble, valves.rested, valves.pausing)
+            ready, stopped = self._control.ready, self._control.condition is State.STOPPED
+            driven, pressed = self._control.enabled, self._control.pressed
+        if ready and stopped and self._stop_said == np.inf:
+            self._valves.tell_again()
+        self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
+        self._valves.let_out(driven, pressed)
+        if ready:
+            self._valves.write(pressures)
+
+    def _stop_has_arrived(self) -> bool:
+        """Whether every valve is known to have been told something since the stop."""
+        return self._valves.told_until >= self._stop_said
+
+    def _is_vented(self) -> bool:
+        return np.allclose(self.state().commanded, self._vented)
+
+
+def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
+    """A driver of these chambers, in the order of their channels, on a device of its own; see valves for devices.
+
+    Raises:
+        DescriptionError: the limits are not sane, or lie outside the valves' range.
+        DeviceError: the device is not there, or does not answer.
+    """
+    limits = ChamberLimits((drive.lowest, drive.highest), drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+    names = drive.names_by_channel
+    valves = open_valves(drive.backend, device, len(names))
+    try:
+        return ValveDriver(names, limits, valves, ValveParameters.within(limits))
+    except DescriptionError:
+        valves.release()
+        raise

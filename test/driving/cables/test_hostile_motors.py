@@ -1,0 +1,309 @@
+"""What motors, encoders and supplies do to a driver on a bad day; judged by how the rotors turn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.driving.control import ActuatorControl
+from soft_twin.emulation.c610 import EmulatedC610, MotorParameters
+from soft_twin.errors import DeviceError
+
+from ..simulated import DT, SPRING, SimulatedWinches
+
+STEP = np.full(6, 0.008)
+RATE = 0.05  # [m/s] limit of the slender robot
+DRUM, TORQUE_CONSTANT, INERTIA = 0.0065, 0.18, 4e-4
+
+
+def _viscous(friction):
+    """A motor that needs so many amperes for each metre per second."""
+    return MotorParameters(lag=INERTIA / (friction * DRUM * TORQUE_CONSTANT))
+
+
+def _dry(current):
+    """A motor that starts to turn at so many amperes."""
+    return MotorParameters(friction=current * TORQUE_CONSTANT)
+
+
+def _active(position=0.001, **options):
+    winches = SimulatedWinches(**options)
+    winches.run(0.6)
+    winches.control.home()
+    winches.control.enable()
+    winches.run(0.5, np.full(6, position))
+    return winches
+
+
+def _rates(path):
+    return np.diff(path, axis=0) / DT
+
+
+@pytest.mark.parametrize("begun", ["refused", "relaxed"])
+def test_a_take_up_that_is_not_finished_leaves_an_unknown_position_unknown(begun):
+    winches = _active()
+    winches.motors.jump(3, 3000)
+    winches.run(0.1)
+    if begun == "refused":
+        winches.silent = {2}
+        winches.run(0.3)
+        with pytest.raises(DeviceError):
+            winches.control.take_up_slack()
+        winches.silent = set()
+        winches.run(0.1)
+    else:
+        winches.control.take_up_slack()
+        winches.run(0.1)
+        winches.control.relax()
+    with pytest.raises(DeviceError):
+        winches.control.enable()
+
+
+@pytest.mark.parametrize("motor", [_dry(0.006), _dry(0.02), _viscous(5.0), _viscous(25.0)], ids=str)
+def test_taut_is_what_pulls_more_than_the_friction_whatever_that_is(motor):
+    slack = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006])
+    winches = SimulatedWinches(motor=motor)
+    winches.run(0.6)
+    winches.slack = slack
+    winches.control.take_up_slack()
+    winches.run(3.0)
+    zero = winches.motors.displacements - winches.state.displacements
+    np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
+
+
+def test_cables_that_stay_slack_are_a_fault_after_the_documented_length():
+    winches = SimulatedWinches()
+    winches.run(0.6)
+    winches.slack = 1.0
+    winches.control.take_up_slack()
+    path = winches.run(8.0)
+    assert winches.state.mode == "fault"
+    assert "found no tension" in winches.state.faults[-1]
+    assert 0.018 < path.max() < 0.0205
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.05, 0.08])
+@pytest.mark.parametrize("when", ["moving", "holding"])
+def test_a_power_dip_makes_no_cable_fast_and_is_named(seconds, when):
+    winches = _active(0.006)
+    winches.spring = 300.0
+    winches.run(0.05 if when == "moving" else 0.5, np.full(6, 0.011))
+    winches.motors.derating[2] = 0.0
+    winches.motors._commanded[2] = 0.0
+    winches.run(seconds, np.full(6, 0.011))
+    winches.motors.derating[2] = 1.0
+    path = winches.run(0.6, np.full(6, 0.011))
+    assert _rates(path).max() < 1.25 * RATE
+    if np.abs(path[:, 2] - path[-1, 2]).max() > 0.5e-3:
+        assert any("motor 3" in fault for fault in winches.state.faults)
+
+
+@pytest.mark.parametrize("position", [0.001, 0.004])
+def test_slips_that_are_each_too_small_are_named_together(position):
+    winches = _active(position)
+    for _ in range(15):
+        winches.motors.jump(1, 300)
+        winches.run(5 * DT, np.full(6, position))
+    assert winches.state.mode != "active"
+    assert any("motor 2 (cable_2): angle jumped" in fault for fault in winches.state.faults)
+
+
+@pytest.mark.parametrize("friction", [5.0, 10.0, 25.0])
+def test_plausible_friction_is_no_blocked_robot(friction):
+    winches = _active(motor=_viscous(friction))
+    for target in (0.011, -0.001, 0.011, 0.0):
+        path = winches.run(1.0, np.full(6, target))
+        assert winches.state.mode == "active", winches.state.faults
+        assert np.abs(_rates(path)).max() < 1.3 * RATE
+    np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [3.0, 8.0, 22.0])
+@pytest.mark.parametrize("spring", [20.0, 300.0])  # [N/m]
+def test_plausible_friction_is_no_pull_of_a_stiff_body(friction, spring):
+    drive = load_robot("neck").winches
+    winches = _active(motor=_viscous(friction), drive=drive)
+    winches.spring = spring
+    for target in (0.03, -0.02, 0.04, 0.0):
+        path = winches.run(1.2, np.full(3, target))
+        assert winches.state.mode == "active", winches.state.faults
+        assert np.abs(_rates(path)).max() < 1.3 * drive.cable_limits.rate
+    np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("friction", [5.0, 25.0])
+def test_the_tension_of_a_stiff_body_is_told_while_it_moves(friction):
+    winches = _active(motor=_viscous(friction), drive=load_robot("neck").winches)
+    winches.spring = 1000.0
+    for target in (0.04, 0.0, 0.04):
+        winches.run(1.0, np.full(3, target))
+    winches.run(0.15, np.full(3, 0.01))
+    assert np.abs(winches.motors.rates).min() > 0.05
+    np.testing.assert_allclose(winches.state.tensions, winches.tensions(), atol=9.0)
+
+
+@pytest.mark.parametrize("after", [0.01, 0.05, 0.1, 0.15])
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_a_motor_that_reverses_in_mid_move_is_named_before_it_is_far(way, after):
+    start = 0.001 if way > 0.0 else 0.009
+    winches = _active(start)
+    target = np.full(6, start + way * 0.008)
+    winches.run(after, target)
+    winches.motors.wiring[2] = -1.0
+    told = []
+    for _ in range(100):
+        winches.tick(target)
+        told.append(winches.control._limiter.positions[2])
+        if winches.state.mode == "fault":
+            break
+    assert winches.state.mode == "fault"
+    assert "motor 3 (cable_3)" in winches.state.faults[0]
+    assert abs(told[-1] - winches.motors.displacements[2]) < 1.2e-3
+
+
+def test_a_limp_winch_that_is_unwound_reports_no_tension():
+    winches = _active()
+    winches.control.relax()
+    winches.run(0.2)
+    winches.motors.rates[:] = -0.04
+    for _ in range(50):
+        winches.motors.rates[:] = -0.04
+        winches.tick()
+        assert winches.state.tensions.max() < 0.5
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    ["123456", None, [[0.0] * 6], [object()] * 6, [True] * 6, [0j] * 6, [0.0] * 5, [10**400] * 6, {1: 2}, ["0"] * 6,
+     [0.0, 0.0, [0.0], 0.0, 0.0, 0.0], 7, b"123456", [float("nan")] * 6, [float("inf")] * 6, [None] * 6],
+    ids=lambda value: repr(value)[:20],
+)  # fmt: skip
+def test_commands_that_are_no_numbers_are_refused_and_counted(nonsense):
+    winches = _active()
+    before = winches.state.counters
+    winches.tick(nonsense) if nonsense is not None else winches.control.command(None)
+    after = winches.state.counters
+    assert sum(after[key] - before.get(key, 0) for key in ("type", "size", "not_finite") if key in after) == 1
+    assert any("refused" in fault for fault in winches.state.faults)
+    assert isinstance(winches.control, ActuatorControl)
+
+
+def test_a_motor_that_was_silent_alone_and_stands_at_its_old_angle_is_not_believed():
+    winches = SimulatedWinches()
+    winches.motors = EmulatedC610.of(load_robot("slender"))
+    winches.run(0.6)
+    winches.control.home()
+    winches.silent = {4}
+    winches.run(0.12)
+    winches.silent = set()
+    winches.run(0.2)
+    with pytest.raises(DeviceError, match="unknown"):
+        winches.control.enable()
+
+
+def test_a_motor_that_loses_its_current_while_slack_is_taken_up_is_not_taut():
+    winches = SimulatedWinches(motor=_viscous(5.0))
+    winches.run(0.6)
+    winches.slack = 0.01
+    winches.control.take_up_slack()
+    winches.run(0.5)
+    winches.motors.derating[:] = 0.0
+    winches.run(0.3)
+    assert not winches.control._take_up.taut.any()
+
+
+@pytest.mark.parametrize("begin", [0.15, 0.3])
+def test_a_motor_that_falls_silent_while_slack_is_taken_up_makes_no_cable_taut(begin):
+    """Winches that change their pace feel other pulls; and what the silent one felt last says nothing."""
+    drive = load_robot("slender").winches
+    slow = replace(drive, cable_limits=replace(drive.cable_limits, rate=0.02))
+    winches = SimulatedWinches(drive=slow, motor=_viscous(9.0))
+    winches.run(0.6)
+    winches.slack = 0.01
+    winches.control.take_up_slack()
+    winches.run(begin)
+    winches.silent = {2}
+    winches.run(0.2)
+    winches.silent = set()
+    winches.run(0.2)
+    assert not winches.control._take_up.taut.any()
+
+
+@pytest.mark.parametrize("motor", [_viscous(5.0), _viscous(10.0), _viscous(25.0), _dry(0.02)], ids=str)
+def test_after_a_halt_of_the_host_a_change_of_pace_is_not_taken_for_tension(motor):
+    """The gains are low while the delay is remembered: winches overshoot their pace, and find it slowly."""
+    slack = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006])
+    winches = SimulatedWinches(motor=motor)
+    winches.run(0.6)
+    winches.hold_back(0.4)
+    winches.run(0.4)
+    winches.slack = slack
+    winches.control.take_up_slack()
+    winches.run(3.0)
+    zero = winches.motors.displacements - winches.state.displacements
+    np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
+
+
+def test_a_delay_that_stands_alone_is_soon_forgotten():
+    winches = _active()
+    winches.hold_back(0.11)
+    winches.run(0.12, np.full(6, 0.001))
+    winches.run(0.5, np.full(6, 0.01))
+    np.testing.assert_allclose(winches.state.displacements, 0.01, atol=1e-3)
+
+
+def test_lost_feedback_that_comes_again_slows_nothing_for_longer_than_it_stayed_away():
+    winches = SimulatedWinches()
+    winches.run(0.6)
+    winches.lose(0.95, seed=1)
+    winches.run(0.5)
+    winches.lose(0.0)
+    winches.run(0.3)
+    winches.control.home()
+    winches.control.enable()
+    winches.run(0.2 + 0.008 / RATE + 0.3, STEP)
+    np.testing.assert_allclose(winches.state.displacements, STEP, atol=0.1e-3)
+
+
+@pytest.mark.parametrize("counts", [50, -100, 150, 366])
+def test_small_slips_of_one_sense_are_named_while_the_cables_move_to_and_fro(counts):
+    winches = _active()
+    for turn in range(75):
+        winches.motors.jump(1, counts)
+        winches.run(5 * DT, np.full(6, 0.006 if turn // 8 % 2 else 0.001))
+        if any("motor 2 (cable_2): angle jumped" in fault for fault in winches.state.faults):
+            break
+    assert abs(turn * counts) < 5000, "0.7 mm by feedback at 250 Hz, or never"
+
+
+@pytest.mark.parametrize("halted", [False, True])
+@pytest.mark.parametrize(
+    ("seconds", "most", "target"), [(0.1, 2, 0.008), (0.2, 2, -0.0015), (0.1, 6, -0.0015), (0.2, 6, 0.008)]
+)
+def test_who_hears_the_past_does_not_drive_on_into_it(seconds, most, target, halted):
+    """As emulated motors do on a host that was halted: they live the time that they missed, and tell all of it."""
+    winches = _active(0.004)
+    winches.run(0.04, np.full(6, target))
+    winches.stand_still(seconds, most, halted, np.full(6, target))
+    assert winches.state.mode == "active", winches.state.faults
+    path = winches.run(0.5, np.full(6, target))
+    assert winches.state.mode == "active", winches.state.faults
+    assert np.abs(_rates(path)).max() < 1.3 * RATE
+    np.testing.assert_allclose(path[-1], target, atol=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.09])
+def test_all_motors_that_were_told_to_start_as_they_fell_silent_may_have_turned_by_a_whole_turn(seconds):
+    """And stand where they stood, as far as an angle within a turn tells."""
+    winches = _active(0.001)
+    winches.tick(np.full(6, 0.008))
+    winches.silent = set(winches.control.motor_ids)
+    winches.run(seconds, np.full(6, 0.008))
+    turn = winches.control._winch.displacement_of_counts(np.full(6, 8192.0))
+    winches.motors.displacements[:] = winches.control._readings.displacements + np.abs(turn)
+    winches.motors.rates[:] = 0.0
+    winches.silent = set()
+    winches.run(0.1, np.full(6, 0.008))
+    told, true = winches.state.displacements, winches.motors.displacements
+    assert winches.state.mode == "position unknown" or np.abs(told - true).max() < 1e-4

@@ -1,0 +1,99 @@
+"""Slips are found by their sum, and what the times of a host's looks add to it is none."""
+
+import can
+import numpy as np
+import pytest
+
+from soft_twin.driving.cables.c610 import COUNTS_PER_TURN, Feedback
+from soft_twin.driving.cables.rotor import COUNTS_PER_RPM, Rotor
+from soft_twin.driving.cables.slips import SampleTime
+
+from ..wire import DT, Bench
+
+FAST, ACCELERATION, SILENT_AFTER = 361_000.0, 64e6, 0.25  # of a slender robot's motor [counts/s, counts/s², s]
+
+
+def _hear(rotor, angle, samples, looks, period):
+    """Let the rotor at `angle(t)` [counts] be sampled, and be looked at, at these times [s]."""
+    waiting, last = [], 0.0
+    for time, is_look in sorted([(t, False) for t in samples] + [(t, True) for t in looks]):
+        if is_look:
+            rotor.update(waiting, time - last, period)
+            waiting, last = [], time
+        else:
+            speed = (angle(time + 1e-6) - angle(time - 1e-6)) / 2e-6
+            waiting.append(Feedback(1, round(angle(time)) % COUNTS_PER_TURN, round(speed / COUNTS_PER_RPM), 0.0))
+
+
+@pytest.mark.parametrize("commands", [90.0, 100.0, 200.0])
+@pytest.mark.parametrize("phase", [0.3, 1.5, 2.7, 3.9, 5.1])
+def test_looks_in_step_with_a_ripple_of_the_speed_are_no_slips(commands, phase):
+    """A host looks each 4 ms, and when commands come; they make the speed rise and fall."""
+    circular, verdicts = 2.0 * np.pi * commands, []
+
+    def angle(t):
+        return 0.2 * FAST * (t + 0.5 / circular * np.sin(circular * t + phase))
+
+    for seen_after in (0.0007, 0.0021, 0.0035):
+        looks = [*np.arange(0.0, 2.0, 0.004), *(np.arange(0.0, 2.0, 1.0 / commands) + 0.0013)]
+        rotor = Rotor(ACCELERATION, SILENT_AFTER)
+        _hear(rotor, angle, np.arange(0.0, 2.0, 0.004) + seen_after, looks, 0.004)
+        verdicts.append((rotor.jumps, rotor.losses))
+    assert verdicts == [(0, 0)] * 3
+
+
+@pytest.mark.parametrize(("elapsed", "counts"), [((0.0027, 0.0053), (1, 1)), ((0.004, 0.006, 0.002), (1, 2, 0))])
+def test_samples_stand_for_their_period_whenever_they_are_seen(elapsed, counts):
+    time, total, waited = SampleTime(), 0.0, 0.0
+    for k in range(300):
+        waited += elapsed[k % len(elapsed)]
+        if count := counts[k % len(counts)]:
+            seconds = time.advance(waited, count, 0.004)
+            total, waited = total + seconds, 0.0
+            assert k < 10 or seconds == pytest.approx(count * 0.004)
+    assert total == pytest.approx(100 * sum(elapsed) * 3 / len(elapsed), abs=0.008)
+
+
+@pytest.mark.parametrize("believed", [0.0039, 0.0041])
+def test_in_the_long_run_the_hosts_time_counts_with_lost_samples_and_a_period_that_is_not_quite_known(believed):
+    rng, time, total, waited = np.random.default_rng(0), SampleTime(), 0.0, 0.0
+    for _ in range(2000):
+        waited += 0.004
+        if rng.random() < 0.7:
+            total, waited = total + time.advance(waited, 1, believed), 0.0
+    assert total == pytest.approx(8.0 - waited, abs=0.01)
+
+
+class _Stream(Bench):
+    """A bench whose motors tell each 4 ms, and whose driver ticks each 4 ms and at once with each command."""
+
+    def stream(self, seconds, commands, command_at, sample_at):
+        """Smooth commands, so many a second; phases of commands and samples in a tick [s]."""
+        start = self.clock.now
+        events = [(t, 0) for t in np.arange(0.0, seconds, DT)] + [(t + sample_at, 1) for t in np.arange(0, seconds, DT)]
+        events += [(t + command_at, 2) for t in np.arange(0.0, seconds, 1.0 / commands)]
+        for time, kind in sorted(events):
+            self.clock.now = start + time
+            if kind == 1:
+                self._tell()
+                continue
+            if kind == 2:
+                self.session.command(0.002 + 0.002 * np.sin(np.arange(6) + 2.0 * time))
+            self.driver.tick()
+            self.session.poll()
+
+    def _tell(self):
+        self.motors.step(DT, np.maximum(self.spring * self.motors.displacements, 0.0))
+        self.bus.waiting += [
+            can.Message(arbitration_id=i, data=d, is_extended_id=False) for i, d in self.motors.feedback()
+        ]
+
+
+@pytest.mark.parametrize(
+    ("commands", "command_at", "sample_at"), [(100.0, 0.0005, 0.002), (100.0, 0.0019, 0.0036), (90.0, 0.0019, 0.002)]
+)
+def test_healthy_motors_follow_a_gentle_stream_of_commands(commands, command_at, sample_at):
+    bench = _Stream().active()
+    bench.stream(3.5, commands, command_at, sample_at)
+    status = bench.session.status()
+    assert (status.state.value, status.faults) == ("active", ())

@@ -1,0 +1,62 @@
+"""Which motions of a winch are accused, from its equation i = m v̇ + b v alone."""
+
+import numpy as np
+import pytest
+
+from soft_twin.descriptions.drives import CableLimits
+from soft_twin.driving.cables.supervision import Motion, Supervision, SupervisionLimits
+
+DT = 0.004
+INERTIA = SupervisionLimits().inertia
+
+
+def _accused(rate_limit, rate, current, friction, torque=1.0, pull=0.0, known=0.0, ticks=5):
+    """What is said of a winch that turns at a rate [m/s] with this current [A]; its torque is so many times that.
+
+    A cable pulls at it by as much as a current `pull`, and is known to pull by `known` [A].
+    """
+    limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=rate_limit)
+    supervision = Supervision(SupervisionLimits(), limits, 1)
+    acceleration = (torque * current - friction * rate - pull) / INERTIA
+    accelerations = np.full((2, 1), acceleration)
+    motion = Motion(np.zeros(1), np.array([rate]), accelerations, np.array([current]), np.array([known]), DT)
+    return [text for _ in range(ticks) for _, text in supervision.check(motion, np.array([27.7]))]
+
+
+@pytest.mark.parametrize("rate_limit", [0.02, 0.05, 0.3, 2.0])
+@pytest.mark.parametrize("friction", [0.0, 1.8, 5.0, 25.0])
+@pytest.mark.parametrize("current", [-0.16, -1.0, -3.0])
+def test_a_winch_that_brakes_is_not_accused_whatever_its_friction_and_rate(rate_limit, friction, current):
+    assert _accused(rate_limit, 1.25 * rate_limit, current, friction) == []
+
+
+@pytest.mark.parametrize(("friction", "current", "ticks"), [(5.0, -1.0, 2), (12.0, -1.0, 2), (1.8, -0.2, 9)])
+def test_a_winch_whose_torque_has_turned_round_is_accused_while_it_speeds_up(friction, current, ticks):
+    assert _accused(0.05, 0.03, current, friction, torque=-1.0, ticks=ticks - 1) == []
+    said = _accused(0.05, 0.03, current, friction, torque=-1.0, ticks=ticks)
+    assert "turns against its current" in said[0]
+
+
+@pytest.mark.parametrize("pull", [0.8, 3.0])
+def test_a_winch_whose_cable_pulls_it_out_is_not_accused_but_one_that_helps_the_cable_is(pull):
+    """A stiff body wins for a moment when a winch stops under load: what is known of its pull is a little late."""
+    weak, late = 0.6 * pull, 0.85 * pull
+    assert _accused(0.1, -0.003, weak, 17.0, pull=pull, known=late) == []
+    said = _accused(0.1, -0.003, weak, 17.0, torque=-1.0, pull=pull, known=late)
+    assert "turns against its current" in said[0]
+
+
+def test_no_cable_pulls_a_winch_in():
+    assert _accused(0.1, 0.003, -1.0, 17.0, torque=-1.0, known=3.0)
+
+
+@pytest.mark.parametrize("innocent", [0, 1])
+def test_a_winch_is_accused_by_an_acceleration_only_if_none_that_fits_excuses_it(innocent):
+    limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=0.05)
+    against, with_it = np.full(1, -1.0 / INERTIA), np.full(1, 1.0 / INERTIA)
+    said = []
+    for accelerations in (np.array([against, against]), np.roll([against, with_it], innocent, axis=0)):
+        supervision = Supervision(SupervisionLimits(), limits, 1)
+        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), np.zeros(1), DT)
+        said.append([text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))])
+    assert said[0] and not said[1]
