@@ -91,8 +91,8 @@ def actions(slender, listener_class, board_class, motors_class, tmp_path_factory
     listener.wait_for(lambda: listener.says("cables_to_motors", "position unknown"))
     listener.wait_for(lambda: listener.heard["solver/status"])
     yield Actions(listener)
+    listener.close()
     processes.stop()
-    listener.node.destroy_node()
     motors.unplug()
     board.close()
 

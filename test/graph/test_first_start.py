@@ -64,8 +64,8 @@ def test_nodes_compile_nothing_that_the_installation_could_have_compiled(name, i
         listener.wait_for(lambda: solver in listener.health and listener.state(solver) == READY)
         listener.wait_for(lambda: {node.name for node in nodes} <= listener.health.keys())
     finally:
+        listener.close()
         processes.stop()
-        listener.node.destroy_node()
     assert before and kernels(installed) == before
 
 

@@ -211,8 +211,8 @@ def test_a_stop_of_one_driver_stops_the_robots_other_one(listener_class, tmp_pat
         assert listener.call(Trigger, "cables/stop", Trigger.Request()).success
         listener.wait_for(lambda: all(listener.state(name) == "stopped" for name in DRIVERS))
     finally:
+        listener.close()
         processes.stop()
-        listener.node.destroy_node()
 
 
 def test_drivers_wait_for_devices_that_are_not_there(start, listener):

@@ -72,16 +72,22 @@ def robot():
 
 
 @pytest.fixture(scope="module")
-def listener(listener_class):
-    result = listener_class("neck")
+def processes(tmp_path_factory):
+    result = Processes(tmp_path_factory.mktemp("log"), os.environ)
     yield result
-    result.node.destroy_node()
+    result.stop()
 
 
 @pytest.fixture(scope="module")
-def neck(listener, robot, tmp_path_factory):
+def listener(listener_class, processes):
+    result = listener_class("neck")
+    yield result
+    result.close()
+
+
+@pytest.fixture(scope="module")
+def neck(processes, listener, robot, tmp_path_factory):
     """The node runs, steered by chords."""
-    processes = Processes(tmp_path_factory.mktemp("log"), os.environ)
     spec = next(spec for spec in graph(robot) if spec.name == "pose_to_cables")
     result = Neck(listener, robot)
     result.alignment = tmp_path_factory.mktemp("alignment") / "alignment.yaml"
@@ -89,8 +95,7 @@ def neck(listener, robot, tmp_path_factory):
     spec = type(spec)(spec.executable, spec.name, spec.namespace, spec.parameters | own)
     processes.start(spec)
     listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop"))
-    yield result
-    processes.stop()
+    return result
 
 
 def set_parameter(listener, name, value):

@@ -92,4 +92,4 @@ def test_struts_are_measured_and_missing_ones_named(listener_class, start):
     np.testing.assert_allclose(heard[-1].angles[:-1], angle, atol=0.02)
     assert np.isnan(heard[-1].angles[-1])
     listener.wait_for(lambda: (measured(), listener.says("imus_to_inclinations", f"not measured: {names[-1]}"))[1])
-    listener.node.destroy_node()
+    listener.close()

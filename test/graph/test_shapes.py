@@ -101,8 +101,8 @@ def listener(listener_class, membrane, weights, tmp_path):
     for node in graph(membrane[0], emulation=emulation, managed=True, weights=weights):
         processes.start(node)
     yield listener
+    listener.close()
     processes.stop()
-    listener.node.destroy_node()
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ def started(listener_class, tmp_path):
         return nodes, listeners[-1]
 
     yield start
-    processes.stop()
     for listener in listeners:
-        listener.node.destroy_node()
+        listener.close()
+    processes.stop()
 
 
 def errors(folder):

@@ -45,24 +45,30 @@ class Boards:
 
 
 @pytest.fixture
-def talk(listener_class):
+def processes(tmp_path):
+    result = Processes(tmp_path, os.environ)
+    yield result
+    result.stop()
+
+
+@pytest.fixture
+def talk(listener_class, processes):
     class ArmListener(listener_class):
         TOPICS = {"shape": "soft_twin_msgs.msg.Shape", "markers": "visualization_msgs.msg.MarkerArray"}
 
     result = ArmListener("tm40")
     yield result
-    result.node.destroy_node()
+    result.close()
 
 
 @pytest.fixture
-def boards(talk, tmp_path):
+def boards(talk, processes):
     arm = load_robot("tm40")
-    processes, result = Processes(tmp_path, os.environ), Boards(arm, talk.node)
+    result = Boards(arm, talk.node)
     for node in graph(arm, devices=Devices("", "")):
         processes.start(node)
     talk.wait_for(lambda: talk.heard["shape"] and talk.says("struts_to_shape", "estimating"))
-    yield result
-    processes.stop()
+    return result
 
 
 def test_shape_markers_faults_reset_and_calibration(talk, boards):

@@ -39,10 +39,10 @@ def robots(listener_class, tiny, tmp_path):
                 started[-1].start(node)
     listeners = {name: Truth(name) for name in WOUND}
     yield listeners
+    for listener in listeners.values():
+        listener.close()
     for processes in started:
         processes.stop()
-    for listener in listeners.values():
-        listener.node.destroy_node()
 
 
 def test_two_robots_do_not_move_each_others_cables(robots, slender):
