@@ -193,7 +193,7 @@ class CableControl(ActuatorControl):
         self._command_age += dt
         gaps = self._readings.ages + dt
         self._readings.update(feedback, dt, self._told)
-        self._estimate_pulls(dt)
+        self._estimate_pulls()
         self._estimate_delays(dt, gaps)
         self._foresee(dt)
         self._watch()
@@ -370,9 +370,9 @@ class CableControl(ActuatorControl):
         """Look whether the cables follow; True if one of them is at fault."""
         currents, rates, accelerations = self._readings.response()
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
-            self._friction.update(currents, rates, accelerations, dt)
+            self._friction.update(currents, rates, accelerations, self._readings.spans)
         force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
-        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt)
+        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt, self._readings.spans)
         for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
@@ -470,7 +470,7 @@ class CableControl(ActuatorControl):
         """(c,) currents that hold what the cables pull by [A]; 0 where that is too little to be told from friction."""
         return self._tensions / self._readings.pull_per_current * self._feels_pulls
 
-    def _estimate_pulls(self, dt: float) -> None:
+    def _estimate_pulls(self) -> None:
         """Low-passed pull of the motors, less what friction and inertia ask for; where that is not known it stays.
 
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
@@ -482,4 +482,5 @@ class CableControl(ActuatorControl):
             friction = np.minimum(self._friction.values, most)
             currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
         change = readings.pull_per_current * currents - self._pulls
-        self._pulls += np.where(np.isnan(change), 0.0, change) * min(1.0, dt / self.parameters.tension_lag)
+        share = np.minimum(1.0, readings.spans / self.parameters.tension_lag)
+        self._pulls += np.where(np.isnan(change), 0.0, change) * share

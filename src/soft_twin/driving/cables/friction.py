@@ -45,11 +45,13 @@ class FrictionEstimate:
         pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
         self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
 
-    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
-        """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
+    def update(
+        self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray | float
+    ) -> None:
+        """Learn from what was measured, (c,) each, in `spans` (c,) [s]; NaN accelerations say nothing."""
         unexplained = currents - self._inertia * accelerations - self.values * rates
         if not self._tells:
             unexplained = np.minimum(unexplained, 0.0)
-        share = min(1.0, dt / LEARNING_TIME)
+        share = np.minimum(1.0, spans / LEARNING_TIME)
         change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)
         self.values = np.clip(self.values + change, LEAST, MOST)
