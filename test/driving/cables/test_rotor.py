@@ -352,3 +352,21 @@ def test_what_a_late_host_adds_up_while_a_rotor_turns_to_and_fro_is_no_jump_once
             line.speed += float(np.clip(wanted - line.speed, -changing * dt, changing * dt))
             line.tick(dt=dt)
     assert line.verdict == (0, 0)
+
+
+@pytest.mark.parametrize("tick", [0.001, 0.0027, 0.004, 0.0053])
+def test_what_samples_stand_for_adds_up_to_the_time_however_ticks_fall_between_them(tick):
+    line, spans = Line(FAST, period=0.004), 0.0
+    for _ in range(round(0.4 / tick)):
+        line.tick(dt=tick)
+        spans += line.rotor.span
+    assert spans == pytest.approx(0.4, abs=2.0 * line.period)
+
+
+def test_the_current_that_changed_the_speed_is_what_flowed_between_the_samples():
+    """A current that grows evenly is on the average of both ends, however few samples tell of it."""
+    rotor, seen = Rotor(ACCELERATION, SILENT_AFTER), []
+    for k in range(20):
+        rotor.update([Feedback(1, 0, 0.0, 0.1 * k)], 0.004, 0.004)
+        seen.append(rotor.mean_current)
+    np.testing.assert_allclose(seen[1:], 0.1 * np.arange(1, 20) - 0.05)

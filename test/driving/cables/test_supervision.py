@@ -19,7 +19,8 @@ def _accused(rate_limit, rate, current, friction, torque=1.0, pull=0.0, known=0.
     supervision = Supervision(SupervisionLimits(), limits, 1)
     acceleration = (torque * current - friction * rate - pull) / INERTIA
     accelerations = np.full((2, 1), acceleration)
-    motion = Motion(np.zeros(1), np.array([rate]), accelerations, np.array([current]), np.array([known]), DT)
+    rates, currents, pulls = np.array([rate]), np.array([current]), np.array([known])
+    motion = Motion(np.zeros(1), rates, accelerations, currents, pulls, DT, np.full(1, DT))
     return [text for _ in range(ticks) for _, text in supervision.check(motion, np.array([27.7]))]
 
 
@@ -57,6 +58,6 @@ def test_a_winch_is_accused_by_an_acceleration_only_if_none_that_fits_excuses_it
     said = []
     for accelerations in (np.array([against, against]), np.roll([against, with_it], innocent, axis=0)):
         supervision = Supervision(SupervisionLimits(), limits, 1)
-        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), np.zeros(1), DT)
+        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), np.zeros(1), DT, np.full(1, DT))
         said.append([text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))])
     assert said[0] and not said[1]

@@ -8,20 +8,24 @@ import numpy as np
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
-from soft_twin.driving.cables.friction import MOST_PULL, FrictionEstimate
+from soft_twin.driving.cables.friction import FrictionEstimate
 from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.cables.motion_memory import MotionMemory
 from soft_twin.driving.cables.motors import MotorReadings
 from soft_twin.driving.cables.rate_changes import RateChanges
 from soft_twin.driving.cables.rate_forecast import RateForecast
+from soft_twin.driving.cables.stiff_friction import StiffFriction
 from soft_twin.driving.cables.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
 from soft_twin.driving.cables.winch import winch_of
 from soft_twin.driving.cables.winch_control import ControlGains, Wanted, WinchControl
 from soft_twin.driving.control import POSITION, ActuatorControl
 from soft_twin.driving.limits import cable_limiter
 from soft_twin.driving.states import Command, State, require
+from soft_twin.errors import DeviceError
 
 LIMP = "limp"
+AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
+MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again, at the most
@@ -128,7 +132,9 @@ class CableControl(ActuatorControl):
         holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
         self._feels_pulls = holding > MOST_PULL
         self._control = WinchControl(count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding)
-        self._friction = FrictionEstimate(count, gains.friction, gains.inertia, holding)
+        self._friction = (StiffFriction if self._feels_pulls else FrictionEstimate)(
+            count, gains.friction, gains.inertia
+        )
         self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
@@ -156,10 +162,11 @@ class CableControl(ActuatorControl):
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
 
         Raises:
-            DeviceError: the motors are enabled or stopped, or one of them is silent.
+            DeviceError: the motors are enabled or stopped, one of them is silent, or cables still move.
         """
         require(self.condition, Command.HOME, self.actuators)
         self._require_whole()
+        self._require_rest()
         self._readings.set_zero(self._offsets)
         self._find_position()
 
@@ -193,7 +200,7 @@ class CableControl(ActuatorControl):
         self._command_age += dt
         gaps = self._readings.ages + dt
         self._readings.update(feedback, dt, self._told)
-        self._estimate_pulls(dt)
+        self._estimate_pulls()
         self._estimate_delays(dt, gaps)
         self._foresee(dt)
         self._watch()
@@ -345,6 +352,12 @@ class CableControl(ActuatorControl):
         for i in self._probe.backwards(self._readings.displacements):
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
 
+    def _require_rest(self) -> None:
+        moving = np.flatnonzero(np.abs(self._readings.rates) > AT_REST)
+        if len(moving):
+            which = ", ".join(f"{self._names[i]} at {1e3 * self._readings.rates[i]:+.0f} mm/s" for i in moving)
+            raise DeviceError(f"cables still move, {which}: hold the robot still, then home it")
+
     def _find_taut(self, dt: float) -> None:
         """Wind on; once all cables are taut, that is home."""
         displacements = self._readings.displacements
@@ -370,9 +383,9 @@ class CableControl(ActuatorControl):
         """Look whether the cables follow; True if one of them is at fault."""
         currents, rates, accelerations = self._readings.response()
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
-            self._friction.update(currents, rates, accelerations, dt)
+            self._friction.update(currents, rates, accelerations, self._readings.spans)
         force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
-        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt)
+        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt, self._readings.spans)
         for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
@@ -393,6 +406,7 @@ class CableControl(ActuatorControl):
     def _restart(self) -> None:
         """Begin a motion from where the cables are."""
         self._begin()
+        self._friction.restart()
         self._control.reset()
         self._supervision.reset()
         self._delivery.reset()
@@ -470,7 +484,7 @@ class CableControl(ActuatorControl):
         """(c,) currents that hold what the cables pull by [A]; 0 where that is too little to be told from friction."""
         return self._tensions / self._readings.pull_per_current * self._feels_pulls
 
-    def _estimate_pulls(self, dt: float) -> None:
+    def _estimate_pulls(self) -> None:
         """Low-passed pull of the motors, less what friction and inertia ask for; where that is not known it stays.
 
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
@@ -482,4 +496,5 @@ class CableControl(ActuatorControl):
             friction = np.minimum(self._friction.values, most)
             currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
         change = readings.pull_per_current * currents - self._pulls
-        self._pulls += np.where(np.isnan(change), 0.0, change) * min(1.0, dt / self.parameters.tension_lag)
+        share = np.minimum(1.0, readings.spans / self.parameters.tension_lag)
+        self._pulls += np.where(np.isnan(change), 0.0, change) * share

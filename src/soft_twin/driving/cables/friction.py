@@ -6,32 +6,25 @@ LEAST, MOST = 2.0, 35.0  # [A s/m]
 SLOW = 0.02  # [m/s] slower motions say little: the cable's pull would be taken for friction
 LEAST_WAY = 5e-5  # [m] of a push that says something
 LEARNING_TIME = 0.03  # [s] of fast motion
-MOST_PULL = 1.0  # [A] cables that may pull by more leave the friction as it is
 
 
 class FrictionEstimate:
     """The viscous friction b of each winch in i = b v + m v̇, by normalised least mean squares.
 
-    The cable's pull is left out: at the rates where anything is learned it is small against the friction. Where it may
-    be large, i = b v + m v̇ + p with a pull p ≥ 0 nobody knows: current that is left over, i − b v − m v̇ > 0, may be
-    what holds a stiff body. Current that is missing is never a pull's, since a cable does not push: then b is too large
-    for a winch that winds in, and too small for one that lets out.
+    The cable's pull is left out: at the rates where anything is learned it is small against the friction. Of cables
+    that may pull by more see `stiff_friction`.
 
     Attributes:
         values: (c,) [A s/m].
     """
 
-    def __init__(self, count: int, first: float, inertia: float, holding: float = 0.0):
-        """Begin with the same friction `first` [A s/m] for all.
-
-        Args:
-            count: of the winches.
-            first: [A s/m].
-            inertia: m, which is known [A s²/m].
-            holding: current that the highest tension of a cable asks for [A].
-        """
+    def __init__(self, count: int, first: float, inertia: float):
+        """Begin with the same friction `first` [A s/m] for all; the inertia m [A s²/m] is known."""
         self.values = np.full(count, first)
-        self._inertia, self._tells = inertia, holding <= MOST_PULL
+        self._inertia = inertia
+
+    def restart(self) -> None:
+        """Cables that rested are what they were."""
 
     def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
         """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
@@ -45,11 +38,11 @@ class FrictionEstimate:
         pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
         self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
 
-    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, dt: float) -> None:
-        """Learn from what was measured in the last `dt` seconds, (c,) each; NaN accelerations say nothing."""
+    def update(
+        self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray | float
+    ) -> None:
+        """Learn from what was measured, (c,) each, in `spans` (c,) [s]; NaN accelerations say nothing."""
         unexplained = currents - self._inertia * accelerations - self.values * rates
-        if not self._tells:
-            unexplained = np.minimum(unexplained, 0.0)
-        share = min(1.0, dt / LEARNING_TIME)
+        share = np.minimum(1.0, spans / LEARNING_TIME)
         change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)
         self.values = np.clip(self.values + change, LEAST, MOST)

@@ -44,6 +44,7 @@ class MotorReadings:
         ages: (c,) seconds since each motor's last feedback.
         unheard: (c,) of these, seconds that this host has listened in vain, and was not halted itself.
         jumps, losses: (c,) see Rotor; a rotor alone that rested for long where others were heard is a loss, too.
+        spans: (c,) what the samples of the last update stand for, 0 where there were none, or that is not known [s].
         owed: (c,) time that no sample stands for yet: what is heard may be as old [s].
         late: (c,) bool, motors of which samples that have waited are coming in: the newest is of the past; see Rotor.
         foreign: feedback of motors that are not in the description.
@@ -116,6 +117,7 @@ class MotorReadings:
         rotors = self._rotors
         self.ages = np.array([rotor.age for rotor in rotors])
         self.unheard = np.array([rotor.unheard for rotor in rotors])
+        self.spans = np.array([rotor.span for rotor in rotors])
         self.owed = np.array([rotor.owed for rotor in rotors])
         self.late = np.array([rotor.late for rotor in rotors])
         self.jumps = np.array([rotor.jumps for rotor in rotors])

@@ -103,7 +103,8 @@ class Rotor:
             long as a host that was not halted.
         acceleration: between the samples of the last update, NaN where that is not known [counts/s²].
         acceleration_bounds: the least and the most that it may have been; known if at least half of the samples came.
-        mean_speed, mean_current: of these samples [counts/s, A].
+        mean_speed, mean_current: between these samples [counts/s, A].
+        span: what these samples stand for, 0 where that is not known [s].
         owed: time that no sample stands for yet [s].
         late: whether samples that have waited somewhere are coming in: the newest one tells of `owed` ago.
         rests: how often it was silent for longer than SHORT_REST, and then stood where it had been to NEAR.
@@ -117,6 +118,7 @@ class Rotor:
         self.counts, self.speed, self.current, self.age = 0, 0.0, 0.0, np.inf
         self.unheard = np.inf
         self.acceleration, self.mean_speed, self.mean_current = np.nan, 0.0, 0.0
+        self.span = 0.0
         self.acceleration_bounds = UNKNOWN
         self._tail, self._given_up = np.inf, True  # what may be missing after the last samples [s]; it will not come
         self.jumps = self.losses = self.rests = 0
@@ -149,18 +151,18 @@ class Rotor:
             self.owed = max(owed, 0.0)
             self._watch_rush(period * len(fresh) - FAST * dt, look, period)
         self.age = silence
-        self.acceleration, self.acceleration_bounds = np.nan, UNKNOWN
+        self.acceleration, self.acceleration_bounds, self.span = np.nan, UNKNOWN, 0.0
         if not fresh:
             self._pushed += push * dt
             return
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
-        before, start, was_open = self.speed, self.counts, self._largest >= 0.0
+        before, start, was_open = self._last, self.counts, self._largest >= 0.0
         for sample in fresh:
             self._take(sample, period or silence / len(fresh))
         if was_late or self.late:  # what comes has taken another time than passes here
             self._slips.restart()
         else:
-            speeds = [before, *(sample.speed_rpm * COUNTS_PER_RPM for sample in fresh)]
+            speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]
             self._slips.compare(self.counts - start, speeds, silence, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, silence, period)
@@ -293,22 +295,28 @@ class Rotor:
         self.rests += at_rest and gap > SHORT_REST
         return at_rest
 
-    def _measure(self, before: float, fresh: list[Feedback], silence: float, period: float) -> None:
-        """How the speed has changed since the sample before, of a silence of so long [s].
+    def _measure(self, before: Feedback, fresh: list[Feedback], silence: float, period: float) -> None:
+        """How the speed has changed since the sample `before`, of a silence of so long [s].
+
+        What has changed it is the current that flowed from one sample to the next, not that of the newest: few samples
+        a second are far apart.
 
         Where samples are missing, this host's time says how far apart the two may be: each of them may have been
         followed by samples that were lost, and waited for the host for a period.
         """
-        self.mean_speed = 0.5 * (before + self.speed)
-        self.mean_current = sum(sample.current for sample in fresh) / len(fresh)
-        change, heard = self.speed - before, len(fresh) * period
+        speed_before = before.speed_rpm * COUNTS_PER_RPM
+        self.mean_speed = 0.5 * (speed_before + self.speed)
+        flowed = sum(sample.current for sample in fresh) + 0.5 * (before.current - self.current)
+        self.mean_current = flowed / len(fresh)
+        change, heard = self.speed - speed_before, len(fresh) * period
         missing = max(silence - heard, 0.0)
         if self.owed < 0.5 * period and not self._given_up:
             self.acceleration = change / heard
-            self.acceleration_bounds = (self.acceleration, self.acceleration)
+            self.acceleration_bounds, self.span = (self.acceleration, self.acceleration), heard
         elif missing <= heard:
             slow, fast = change / (silence + self._tail + period), change / heard
             self.acceleration_bounds = (min(slow, fast), max(slow, fast))
+            self.span = heard if missing < period else silence
         self._tail, self._given_up = missing, False
 
     def _take_back_turns(self) -> None:

@@ -57,7 +57,8 @@ class Motion:
         accelerations: (2, c) the least and the greatest that fit what was measured [m/s²], NaN where not known.
         currents: measured in the same samples [A].
         pulls: of the cables, as they were lately, in terms of the currents that hold them [A], 0 or more.
-        seconds: that these samples stand for [s].
+        seconds: since the last look [s].
+        spans: what the samples of this look stand for [s]. Where they are few, looks fall between them.
     """
 
     errors: np.ndarray
@@ -66,6 +67,7 @@ class Motion:
     currents: np.ndarray
     pulls: np.ndarray
     seconds: float
+    spans: np.ndarray
 
 
 class Supervision:
@@ -129,7 +131,7 @@ class Supervision:
         weight = np.where(strength > limits.contrary_current, 1.0, limits.weak_weight)
         against = (strength > limits.weak_current) & (torque < -limits.contrary_share * strength - pulled)
         known = ~np.isnan(torque)
-        seconds = min(motion.seconds, BLOW * limits.contrary_time)
+        seconds = np.minimum(motion.spans, BLOW * limits.contrary_time)
         self._contrary = np.where(known, np.where(against, self._contrary + weight * seconds, 0.0), self._contrary)
 
     def _why_contrary(self, motion: Motion, i: int) -> str:

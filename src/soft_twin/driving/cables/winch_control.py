@@ -65,7 +65,8 @@ class WinchControl:
     A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
     already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in
     which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a
-    robot that is caught its pull is taken for some. What a stiff body pulls by comes on top of the highest one.
+    robot that is caught its pull is taken for some; but for a stiff body, whose pull is told from friction. What it
+    pulls by comes on top of the highest one.
     While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both.
 
     Attributes:
@@ -78,6 +79,7 @@ class WinchControl:
         self._largest_integral = max(LARGEST_INTEGRAL, holding)
         self._rate_limit = (1.0 + RATE_MARGIN) * rate_limit
         self._highest_rate = OVERSHOOT * rate_limit
+        self._most_friction = np.inf if holding > LARGEST_INTEGRAL else gains.friction
         self._gains = gains
         self._integral = np.zeros(count)
         self.limited = np.zeros(count, dtype=bool)
@@ -119,7 +121,7 @@ class WinchControl:
 
         `rates` (k, c) may be any of these [m/s].
         """
-        steady, most = np.minimum(wanted.friction, self._gains.friction) * rates, self._gains.inertia / REACTION
+        steady, most = np.minimum(wanted.friction, self._most_friction) * rates, self._gains.inertia / REACTION
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
         high = high + wanted.pulls
         return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)

@@ -63,6 +63,7 @@ from soft_twin.studies.campaigns.motor_world import MotorWorld
 
 TICK = 0.004  # [s] of the driver
 LOOK = 0.02  # [s] between two polls, and two looks at what is told
+REST = 0.4  # [s] in which relaxed cables come to rest
 REMEDY_TIME = 0.5  # [s] in which 1 mm has to be followed
 
 
@@ -179,9 +180,10 @@ class MotorRun:
         if status is not None:
             self.judge.comes_back(status)
         tried = [self._try("clear_stop"), *([self._try("connect")] if self._is_away() else []), self._try("activate")]
-        self._until(self.world.clock.now + 0.3)
+        tried.append(self._try("relax"))
+        self._until(self.world.clock.now + REST)
         self.world.straighten()
-        tried += [self._try(name) for name in ("relax", "home", "enable")]
+        tried += [self._try(name) for name in ("home", "enable")]
         self._follow()
         self.judge.recovered(self.user.status(), [refusal for refusal in tried if refusal])
 

@@ -1,0 +1,72 @@
+"""What friction winches of a stiff body have: its pull is told from friction by what happens when the rate changes."""
+
+import numpy as np
+
+from soft_twin.driving.cables.friction import LEAST, LEAST_WAY, MOST, SLOW
+
+UNKNOWN = 8.0  # [A s/m] standard deviation of a friction that nobody has seen
+DRIFT = 0.5  # [A s/m] a winch that gets warm changes by in a second
+ANY_PULL = 1.0  # [A] standard deviation of a pull that nobody has seen
+STEEPEST = 36.0  # [A/m] a pull grows by that over the way: 1000 N/m
+MEMORY = 0.02  # [s] for which a pull grows or shrinks evenly
+NOISE = 0.05  # [A] of a current, averaged over …
+LOOK = 0.004  # [s]
+UNSURE_INERTIA = 0.15  # share of the inertia by which it may be another
+
+
+class StiffFriction:
+    """The friction b and the pull p of each winch in i − m v̇ = b v + p, by a Kalman filter of both.
+
+    The pull wanders, the farther the faster the winch moves; the friction hardly does. At an even rate the two cannot
+    be told apart, and the filter knows that: what comes on top is pull. Where the rate changes within some tens of
+    milliseconds the pull is still what it was, and the friction shows.
+
+    Attributes:
+        values: (c,) b [A s/m].
+    """
+
+    def __init__(self, count: int, first: float, inertia: float):
+        """Begin with the same friction `first` [A s/m] for all; the inertia is m [A s²/m]."""
+        self.values = np.full(count, first)
+        self._inertia = inertia
+        self._pulls = self._currents = np.zeros(count)
+        self._of_friction = np.full(count, UNKNOWN**2)
+        self.restart()
+
+    def restart(self) -> None:
+        """What the cables pull by is not known any more; they may have been moved by hand."""
+        count = len(self.values)
+        self._of_both, self._of_pulls = np.zeros(count), np.full(count, ANY_PULL**2)
+
+    def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
+        """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
+
+        Args:
+            impulses: (c,) ∫ i dt of the push [A s].
+            rates: (c,) at its end [m/s].
+            ways: (c,) moved by it [m].
+        """
+        moved = ways > LEAST_WAY
+        pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
+        self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
+
+    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray) -> None:
+        """Learn from what was measured, (c,) each, in `spans` (c,) [s]; NaN accelerations say nothing."""
+        known = ~np.isnan(accelerations) & (spans > 0.0)
+        inertial = self._inertia * np.where(known, accelerations, 0.0)
+        friction = self._of_friction + DRIFT**2 * spans
+        pulls = self._of_pulls + (NOISE**2 + (STEEPEST * rates) ** 2 * MEMORY) * spans
+        telling = np.where(np.abs(rates) > SLOW, rates, 0.0)  # slower ones tell more of dry friction
+        seen_friction, seen_pulls = friction * telling + self._of_both, self._of_both * telling + pulls
+        changed = 0.5 * (currents - self._currents)  # nobody knows when, between two samples
+        self._currents = currents
+        noise = (NOISE**2 + (UNSURE_INERTIA * inertial) ** 2 + changed**2) * LOOK / np.maximum(spans, 1e-4)
+        expected = np.where(known, 1.0 / (seen_friction * telling + seen_pulls + noise), 0.0)
+        surprise = currents - inertial - self.values * rates - self._pulls
+        self._of_friction = friction - expected * seen_friction**2
+        self._of_both = self._of_both - expected * seen_friction * seen_pulls
+        self._of_pulls = pulls - expected * seen_pulls**2
+        told = self._pulls + expected * seen_pulls * surprise
+        self._pulls = np.maximum(told, 0.0)
+        pushed = np.minimum(told, 0.0) * self._of_both / self._of_pulls  # a cable does not: it was friction
+        self.values = np.clip(self.values + expected * seen_friction * surprise - pushed, LEAST, MOST)
