@@ -21,7 +21,7 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
-from soft_twin.inverse.goals import Goal, PositionGoal, arc_through, told_by_coordinate
+from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.inverse.stride import Stride
@@ -36,6 +36,7 @@ FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
+REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 
 
@@ -392,12 +393,19 @@ class Inverse:
         stay = (self._damping.weight * scales) ** 2
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         levels = [_level(each, stay, base, unit) for each in asked]
-        efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict)
+        rest = _level(self._at_rest(scales), stay, base, unit)
+        efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base)
         efforts = efforts if unit is None else unit * efforts
         self._lower = _wanted_lower(first, efforts)
         return efforts, scales
+
+    def _at_rest(self, scales: np.ndarray) -> Asked:
+        """Efforts as near to none as their limits are, measured by what they move: what decides where goals leave them
+        open, so that the answer does not depend on the way there."""
+        weights = REST * scales
+        return Asked(-weights * np.clip(0.0, *self._efforts), np.diag(weights), REACHED)
 
     def _base(self, asked: Sequence[Asked]) -> np.ndarray:
         """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
