@@ -35,6 +35,7 @@ MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
+AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
@@ -51,8 +52,9 @@ class Solution(CableWords):
         error: how far the worst of the first goals is missed [m] or [rad]: the distance of the tip from a target.
         converged: the iteration settled: the next step would move no node by more than STEADY.
         reachable: the first goals are met within their tolerances, 0.1 mm for a place.
-        active_limits: limits that bind, such as "cable_3 displacement max"; a body that presses on itself counts, a
-            slack cable does not.
+        active_limits: limits that bind, such as "cable_3 displacement max"; a body that presses on itself counts.
+            Lowest efforts are named where they keep the first goals from being reached by more than 20 tolerances: a
+            slack cable, or a body that cannot push itself straight, is no news. Rates are, of the last step alone.
         iterations: linearisations that it took.
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
@@ -175,7 +177,7 @@ class Inverse:
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted = np.inf, np.inf
         self._short, self._strict = False, False
-        self._lower = np.zeros(self.twin.actuator_count, dtype=bool)
+        self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
     def solve(
         self,
@@ -327,8 +329,8 @@ class Inverse:
         first = min(goal.priority for goal in goals)
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
         reachable = all(miss < tolerance for miss, tolerance in misses)
-        binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
-        if not reachable and not any(binding):
+        binding = [*(each.active(self.names, efforts, coordinates) for each in self.limits), self._hurried]
+        if not any(binding) and any(miss > AWAY * tolerance for miss, tolerance in misses):
             binding += [each.in_the_way(self.names, efforts, self._lower) for each in self.limits]
         return Solution(
             coordinates=self._within(coordinates),
@@ -398,8 +400,16 @@ class Inverse:
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base)
         efforts = efforts if unit is None else unit * efforts
-        self._lower = _wanted_lower(first, efforts)
+        self._lower, self._hurried = _wanted_lower(first, efforts), self._at_rates(step, efforts)
         return efforts, scales
+
+    def _at_rates(self, step: Linearisation, efforts: np.ndarray) -> list[str]:
+        """In words, which rates bind a step to efforts (a,)."""
+        if not self._moving:
+            return []
+        coordinates = step.coordinates + step.free_coordinates + step.compliance @ efforts
+        words = [each.active_in_step(self.names, self.twin, efforts, coordinates) for each in self._moving]
+        return [name for each in words for name in each]
 
     def _at_rest(self, scales: np.ndarray) -> Asked:
         """Efforts as near to none as their limits are, measured by what they move: what decides where goals leave them
@@ -465,8 +475,10 @@ def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | 
 
 
 def _wanted_lower(asked: Asked, efforts: np.ndarray) -> np.ndarray:
-    """(a,) which efforts would have to be lower for a goal to be missed by less."""
+    """(a,) which efforts would have to be lower for a goal to be missed by less, where it is, even after the step."""
     miss = asked.r + asked.J @ efforts
+    if miss @ miss <= (AWAY * asked.tolerance) ** 2:
+        return np.zeros(len(efforts), dtype=bool)
     sizes = np.sqrt((asked.J**2).sum(axis=0)) * math.sqrt(miss @ miss)
     return miss @ asked.J > WANTS * sizes
 
