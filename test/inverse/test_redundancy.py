@@ -53,6 +53,18 @@ def test_of_all_pressures_that_hold_a_tip_the_least_are_taken(inverse):
     assert least.error < 1e-7
 
 
+def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_nearest_place_on_the_way(inverse):
+    """With one chamber's lowest pressure in the way, the tip rests 0.17 mm beside it: more pressure in any chamber that
+    has none would lead away from it at first."""
+    gravity, pressures = np.array([4.4228, 6.0958, 6.2862]), [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]
+    target = inverse.twin.equilibrium(gravity, efforts=pressures).tip
+    inverse.twin.reset()
+    found = inverse.solve(gravity, target)
+    assert found.converged and found.reachable
+    np.testing.assert_allclose(found.efforts, pressures, atol=APART)
+    np.testing.assert_allclose(inverse.twin.tip, target, atol=1e-6)
+
+
 @pytest.mark.parametrize("far", [0.0, 50.0])
 def test_little_effort_is_never_weighed_against_goals(far):
     """Neither where the first of them can be reached, nor where it cannot and the others are weighed against it."""

@@ -13,7 +13,7 @@ back is allowed half as far with each step, one that goes on further again.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -36,6 +36,7 @@ FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
+INNER = 0.3  # of the efforts' range: where a search for a nearer tip sets out from
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
@@ -112,7 +113,7 @@ class Inverse:
         self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
         self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
-        self._stay = STAY
+        self._stay, self._inner = STAY, 0.0  # share of their range that efforts are led to that goals leave open
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
@@ -176,7 +177,7 @@ class Inverse:
         self._promise: Promise | None = None
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted = np.inf, np.inf
-        self._short, self._strict = False, False
+        self._short, self._strict, self._open = False, False, False
         self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
     def solve(
@@ -189,6 +190,8 @@ class Inverse:
         max_iterations: int = MAX_ITERATIONS,
     ) -> Solution:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
+        Where goals leave efforts open and the first are missed, a nearer place is searched for once, from the
+        undeformed body: the loop takes no such search, and may rest beside a target that a whole solve reaches.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -227,8 +230,39 @@ class Inverse:
         self._strict = False
         if found.reachable or iterations == limit:
             return found
-        step, moved, more = self._settle(gravity, goals, settled, limit - iterations)
-        return self.solution(goals, step, moved, iterations + more, settled)
+        found = self._searched(gravity, goals, settled, limit, found)
+        if found.reachable or found.iterations == limit:
+            return found
+        step, moved, more = self._settle(gravity, goals, settled, limit - found.iterations)
+        return self.solution(goals, step, moved, found.iterations + more, settled)
+
+    def _searched(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
+    ) -> Solution:
+        """Another place than `found` that is nearer to the first goals, where goals leave efforts open and efforts at
+        their lowest may have kept it from there: from the undeformed body on with efforts near a share of their range,
+        with the least at the end. Without a nearer one, `found`, and the twin there."""
+        low, high = self._efforts
+        left = limit - found.iterations
+        if not (self._open and found.converged and left > 1 and np.isfinite(high - low).all()):
+            return found
+        here, iterations = self.twin.state(), found.iterations
+        self.twin.reset()
+        try:
+            for self._inner, most in ((INNER, left // 2), (0.0, left)):
+                self.reset()
+                self._damping.weight, self._strict = FAR * self._stay, True
+                step, moved, more = self._settle(gravity, goals, settled, most - (iterations - found.iterations))
+                iterations += more
+            nearer = self.solution(goals, step, moved, iterations, settled)
+        except ConvergenceError:
+            nearer = found
+        finally:
+            self._inner, self._strict = 0.0, False
+        if nearer.error < found.error:
+            return nearer
+        self.twin.restore(here)
+        return replace(found, iterations=iterations)
 
     def _settle(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
@@ -388,7 +422,7 @@ class Inverse:
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
         asked = self._asked(step, goals)
-        first = asked[0]
+        first, self._open = asked[0], sum(len(each.r) for each in asked) < self.twin.actuator_count
         scales = self._scales(first.J)
         self._miss = math.sqrt(first.missed(self.twin.efforts))
         base = self._base(asked)
@@ -414,8 +448,9 @@ class Inverse:
     def _at_rest(self, scales: np.ndarray) -> Asked:
         """Efforts as near to none as their limits are, measured by what they move: what decides where goals leave them
         open, so that the answer does not depend on the way there."""
-        weights = REST * scales
-        return Asked(-weights * np.clip(0.0, *self._efforts), np.diag(weights), REACHED)
+        weights, (low, high) = REST * scales, self._efforts
+        near = low + self._inner * (high - low) if self._inner > 0.0 else np.clip(0.0, low, high)
+        return Asked(-weights * near, np.diag(weights), REACHED)
 
     def _base(self, asked: Sequence[Asked]) -> np.ndarray:
         """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
