@@ -58,7 +58,6 @@ from soft_twin_ros.tip_sensor import TipSensor
 
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s^2] of a robot that stands
 TWINS = ("fem", "sofa")
-NEAR = 1e-3  # [m] from its target, a tip that cannot push itself up is as it always is
 BEGINS_ANEW = 2.0  # [s] that gravity may be away after its filter was reset
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
@@ -151,7 +150,7 @@ class GravityToActuators(ManagedNode):
             return Health(WARN, f"the last safe command is held: {tick.reason}", values)
         if self._sensed and self._sensor.open_because:
             return Health(WARN, f"the tip's loop is open: {self._sensor.open_because}", values)
-        if _keep_away(tick):
+        if tick.active_limits:
             return Health(WARN, f"limits bind: {', '.join(tick.active_limits)}", values)
         return Health(OK, "compensating" if tick.compensating else "following the body, actuators free", values)
 
@@ -293,12 +292,6 @@ class GravityToActuators(ManagedNode):
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
-
-
-def _keep_away(tick: Tick) -> bool:
-    """Whether limits bind that are worth a warning: all but the lowest efforts of what is near its target."""
-    others = [limit for limit in tick.active_limits if not limit.endswith(" min")]
-    return bool(others) or bool(tick.active_limits and tick.error > NEAR)
 
 
 def main() -> int:

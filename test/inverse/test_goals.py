@@ -135,6 +135,24 @@ def test_limits_of_efforts_coordinates_and_their_rates_hold(twin, plate):
     assert (solution.efforts <= np.array([2.0, 2.0, 12e3, 2.0]) * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [
+        (EffortRate([0.5, 0.5, 2e3, 0.5], 0.1), "effort rate"),
+        (CoordinateRate([1e-3, 1e-3, 1e-7, 1e-3], 0.1, "displacement"), "displacement rate"),
+    ],
+)
+def test_rates_that_bind_are_named_on_the_way_and_no_longer_at_its_end(twin, plate, limit, word):
+    twin.equilibrium(SIDEWAYS, efforts=[0.4, 0.3, 3e3, 0.1])
+    goals = [PositionGoal(plate, plate.position(twin))]
+    twin.equilibrium(SIDEWAYS)
+    inverse = Inverse(twin, [*LIMITS, limit], twin.actuators.names)
+    found = [inverse.solution(goals, *inverse.step(SIDEWAYS, goals), 1) for _ in range(60)]
+    assert not found[0].reachable and found[0].active_limits
+    assert all(name.endswith(word) for name in found[0].active_limits)
+    assert found[-1].converged and found[-1].reachable and not found[-1].active_limits
+
+
 def test_what_makes_no_sense_is_named(twin, plate):
     inverse = Inverse(twin, LIMITS, twin.actuators.names)
     with pytest.raises(InputError, match="a target of the tip or goals"):

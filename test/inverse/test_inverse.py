@@ -230,6 +230,8 @@ def test_what_keeps_a_tip_from_its_target_is_named_where_it_is_a_lowest_effort(r
     pretension = inverse.limits[0].low[0]
     assert above.efforts == pytest.approx(pretension) and not above.reachable
     assert set(above.active_limits) == {f"{name} tension min" for name in robot.actuator_names}
+    nearly = inverse.solve(SIDEWAYS, [0.0, 0.0, 0.1])  # sideways, it is 0.8 mm short: as always, and no news
+    assert not nearly.reachable and nearly.active_limits == ()
     reached = inverse.solve(DOWN, [0.008, 0.003, 0.097])
     assert reached.reachable and (reached.efforts < pretension + 1e-6).any() and reached.active_limits == ()
 

@@ -13,7 +13,7 @@ back is allowed half as far with each step, one that goes on further again.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
-from soft_twin.inverse.goals import Goal, PositionGoal, arc_through, told_by_coordinate
+from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.inverse.stride import Stride
@@ -35,7 +35,10 @@ MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
+AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
+INNER = 0.3  # of the efforts' range: where a search for a nearer tip sets out from
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
+REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 
 
@@ -50,8 +53,9 @@ class Solution(CableWords):
         error: how far the worst of the first goals is missed [m] or [rad]: the distance of the tip from a target.
         converged: the iteration settled: the next step would move no node by more than STEADY.
         reachable: the first goals are met within their tolerances, 0.1 mm for a place.
-        active_limits: limits that bind, such as "cable_3 displacement max"; a body that presses on itself counts, a
-            slack cable does not.
+        active_limits: limits that bind, such as "cable_3 displacement max"; a body that presses on itself counts.
+            Lowest efforts are named where they keep the first goals from being reached by more than 20 tolerances: a
+            slack cable, or a body that cannot push itself straight, is no news. Rates are, of the last step alone.
         iterations: linearisations that it took.
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
@@ -109,7 +113,7 @@ class Inverse:
         self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
         self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
-        self._stay = STAY
+        self._stay, self._inner = STAY, 0.0  # share of their range that efforts are led to that goals leave open
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
@@ -173,8 +177,8 @@ class Inverse:
         self._promise: Promise | None = None
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted = np.inf, np.inf
-        self._short, self._strict = False, False
-        self._lower = np.zeros(self.twin.actuator_count, dtype=bool)
+        self._short, self._strict, self._open = False, False, False
+        self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
     def solve(
         self,
@@ -186,6 +190,8 @@ class Inverse:
         max_iterations: int = MAX_ITERATIONS,
     ) -> Solution:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
+        Where goals leave efforts open and the first are missed, a nearer place is searched for once, from the
+        undeformed body: the loop takes no such search, and may rest beside a target that a whole solve reaches.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -224,8 +230,39 @@ class Inverse:
         self._strict = False
         if found.reachable or iterations == limit:
             return found
-        step, moved, more = self._settle(gravity, goals, settled, limit - iterations)
-        return self.solution(goals, step, moved, iterations + more, settled)
+        found = self._searched(gravity, goals, settled, limit, found)
+        if found.reachable or found.iterations == limit:
+            return found
+        step, moved, more = self._settle(gravity, goals, settled, limit - found.iterations)
+        return self.solution(goals, step, moved, found.iterations + more, settled)
+
+    def _searched(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
+    ) -> Solution:
+        """Another place than `found` that is nearer to the first goals, where goals leave efforts open and efforts at
+        their lowest may have kept it from there: from the undeformed body on with efforts near a share of their range,
+        with the least at the end. Without a nearer one, `found`, and the twin there."""
+        low, high = self._efforts
+        left = limit - found.iterations
+        if not (self._open and found.converged and left > 1 and np.isfinite(high - low).all()):
+            return found
+        here, iterations = self.twin.state(), found.iterations
+        self.twin.reset()
+        try:
+            for self._inner, most in ((INNER, left // 2), (0.0, left)):
+                self.reset()
+                self._damping.weight, self._strict = FAR * self._stay, True
+                step, moved, more = self._settle(gravity, goals, settled, most - (iterations - found.iterations))
+                iterations += more
+            nearer = self.solution(goals, step, moved, iterations, settled)
+        except ConvergenceError:
+            nearer = found
+        finally:
+            self._inner, self._strict = 0.0, False
+        if nearer.error < found.error:
+            return nearer
+        self.twin.restore(here)
+        return replace(found, iterations=iterations)
 
     def _settle(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
@@ -326,8 +363,8 @@ class Inverse:
         first = min(goal.priority for goal in goals)
         misses = [(goal.miss(self.twin), goal.tolerance) for goal in goals if goal.priority == first]
         reachable = all(miss < tolerance for miss, tolerance in misses)
-        binding = [each.active(self.names, efforts, coordinates) for each in self.limits]
-        if not reachable and not any(binding):
+        binding = [*(each.active(self.names, efforts, coordinates) for each in self.limits), self._hurried]
+        if not any(binding) and any(miss > AWAY * tolerance for miss, tolerance in misses):
             binding += [each.in_the_way(self.names, efforts, self._lower) for each in self.limits]
         return Solution(
             coordinates=self._within(coordinates),
@@ -385,19 +422,35 @@ class Inverse:
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
         asked = self._asked(step, goals)
-        first = asked[0]
+        first, self._open = asked[0], sum(len(each.r) for each in asked) < self.twin.actuator_count
         scales = self._scales(first.J)
         self._miss = math.sqrt(first.missed(self.twin.efforts))
         base = self._base(asked)
         stay = (self._damping.weight * scales) ** 2
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         levels = [_level(each, stay, base, unit) for each in asked]
-        efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict)
+        rest = _level(self._at_rest(scales), stay, base, unit)
+        efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base)
         efforts = efforts if unit is None else unit * efforts
-        self._lower = _wanted_lower(first, efforts)
+        self._lower, self._hurried = _wanted_lower(first, efforts), self._at_rates(step, efforts)
         return efforts, scales
+
+    def _at_rates(self, step: Linearisation, efforts: np.ndarray) -> list[str]:
+        """In words, which rates bind a step to efforts (a,)."""
+        if not self._moving:
+            return []
+        coordinates = step.coordinates + step.free_coordinates + step.compliance @ efforts
+        words = [each.active_in_step(self.names, self.twin, efforts, coordinates) for each in self._moving]
+        return [name for each in words for name in each]
+
+    def _at_rest(self, scales: np.ndarray) -> Asked:
+        """Efforts as near to none as their limits are, measured by what they move: what decides where goals leave them
+        open, so that the answer does not depend on the way there."""
+        weights, (low, high) = REST * scales, self._efforts
+        near = low + self._inner * (high - low) if self._inner > 0.0 else np.clip(0.0, low, high)
+        return Asked(-weights * near, np.diag(weights), REACHED)
 
     def _base(self, asked: Sequence[Asked]) -> np.ndarray:
         """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
@@ -457,8 +510,10 @@ def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | 
 
 
 def _wanted_lower(asked: Asked, efforts: np.ndarray) -> np.ndarray:
-    """(a,) which efforts would have to be lower for a goal to be missed by less."""
+    """(a,) which efforts would have to be lower for a goal to be missed by less, where it is, even after the step."""
     miss = asked.r + asked.J @ efforts
+    if miss @ miss <= (AWAY * asked.tolerance) ** 2:
+        return np.zeros(len(efforts), dtype=bool)
     sizes = np.sqrt((asked.J**2).sum(axis=0)) * math.sqrt(miss @ miss)
     return miss @ asked.J > WANTS * sizes
 

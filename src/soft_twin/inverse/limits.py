@@ -31,6 +31,13 @@ class Limit:
         """In words, what of it binds, such as "cable_3 displacement max"."""
         return []
 
+    def active_in_step(
+        self, names: Sequence[str], twin: Twin, efforts: np.ndarray, coordinates: np.ndarray
+    ) -> list[str]:
+        """In words, what of it binds a step from where the twin is to efforts and coordinates (a,), such as "cable_3
+        displacement rate"."""
+        return []
+
     def in_the_way(self, names: Sequence[str], efforts: np.ndarray, lower: np.ndarray) -> list[str]:
         """In words, what of it keeps a goal from being reached that wants efforts to be lower, (a,) bool."""
         return []
@@ -85,12 +92,16 @@ class EffortRate(Limit):
 
     moves = True
 
-    def __init__(self, rate, period: float):
-        self._reach = _positive(rate, "effort rate") * _positive(period, "period")
+    def __init__(self, rate, period: float, word: str = "effort"):
+        """`word`: what such an effort is called."""
+        self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
 
     def efforts(self, twin):
-        reach = _of_all(self._reach, twin, "effort rate")
+        reach = _of_all(self._reach, twin, f"{self.word} rate")
         return twin.efforts - reach, twin.efforts + reach
+
+    def active_in_step(self, names, twin, efforts, coordinates):
+        return _named(names, np.abs(efforts - twin.efforts) > (1.0 - BINDS) * self._reach, f"{self.word} rate")
 
 
 class CoordinateRate(Limit):
@@ -98,12 +109,17 @@ class CoordinateRate(Limit):
 
     moves = True
 
-    def __init__(self, rate, period: float):
-        self._reach = _positive(rate, "coordinate rate") * _positive(period, "period")
+    def __init__(self, rate, period: float, word: str = "coordinate"):
+        """`word`: what such a coordinate is called."""
+        self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
 
     def coordinates(self, twin):
-        now, reach = twin.coordinates(), _of_all(self._reach, twin, "coordinate rate")
+        now, reach = twin.coordinates(), _of_all(self._reach, twin, f"{self.word} rate")
         return now - reach, now + reach
+
+    def active_in_step(self, names, twin, efforts, coordinates):
+        moved = np.abs(coordinates - twin.coordinates())
+        return _named(names, moved > (1.0 - BINDS) * self._reach, f"{self.word} rate")
 
 
 def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ weighed against each other in one program.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,7 +39,9 @@ class Level:
         return math.sqrt(((self.r + self.J @ efforts) ** 2).sum()) / self.tolerance
 
 
-def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) -> tuple[np.ndarray, float]:
+def solve_levels(
+    levels: Sequence[Level], bounds: Bounds, strict: bool = False, rest: Level | None = None
+) -> tuple[np.ndarray, float]:
     """The efforts (a,) that are best for the first level; of these, those that are best for the second; and so on. And
     the weight of the later levels, where all were weighed against each other instead, else 0.
 
@@ -47,6 +49,7 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
         levels: the first comes first.
         bounds: that all keep to.
         strict: keep to the priorities also where the first level cannot be reached.
+        rest: what chooses among efforts that are all the same to the others, and is never weighed against them.
 
     Raises:
         ConvergenceError: the first level has no solution.
@@ -55,8 +58,8 @@ def solve_levels(levels: Sequence[Level], bounds: Bounds, strict: bool = False) 
     if len(levels) > 1 and not strict and levels[0].missed_by(first) > NEARLY:
         weight = LATER * _out_of_reach(levels[0], bounds)
         if weight > 0.0:
-            return _solve_weighed(levels, bounds, weight), weight
-    return _solve_in_order(levels, bounds, first), 0.0
+            return _rested(levels, rest, bounds, _solve_weighed(levels, bounds, weight)), weight
+    return _solve_in_order(levels if rest is None else [*levels, rest], bounds, first), 0.0
 
 
 def _out_of_reach(level: Level, bounds: Bounds) -> float:
@@ -73,6 +76,14 @@ def _solve_weighed(levels: Sequence[Level], bounds: Bounds, weight: float) -> np
         H += weight**2 * level.J.T @ level.J
         f += weight**2 * level.J.T @ level.r
     return _best(H, f, bounds)
+
+
+def _rested(levels: Sequence[Level], rest: Level | None, bounds: Bounds, efforts: np.ndarray) -> np.ndarray:
+    """Of the efforts that are for all levels as good as these (a,), those that are best for `rest`."""
+    if rest is None:
+        return efforts
+    rows = np.concatenate([level.J for level in levels])
+    return _solve_in_order([replace(levels[0], J=rows), rest], bounds, efforts)
 
 
 def _solve_in_order(levels: Sequence[Level], bounds: Bounds, efforts: np.ndarray) -> np.ndarray:

@@ -1,0 +1,81 @@
+"""Six chambers for the three coordinates of a tip: what the goals leave open is decided, and not by the way there."""
+
+import numpy as np
+import pytest
+
+from soft_twin import load_robot
+from soft_twin.inverse.controller import Controller
+from soft_twin.inverse.goals import EffortGoal, PositionGoal
+from soft_twin.inverse.priorities import Bounds, Level, solve_levels
+
+UPRIGHT, LEANING = np.array([0.0, 0.0, -9.81]), np.array([3.0, 2.0, -9.12])
+TARGETS = ([0.0, 0.0, 0.287], [0.025, 0.01, 0.275])
+APART = 20.0  # [Pa] by which answers may differ that have moved no node by 5 µm in their last step
+
+
+@pytest.fixture(scope="module")
+def inverse():
+    return load_robot("arm").build_inverse()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_whole_solves_and_the_loop_agree_whatever_the_way(inverse, target):
+    inverse.twin.reset()
+    alone = inverse.solve(UPRIGHT, target)  # as solve_ik does: from rest
+    assert alone.converged and alone.reachable
+    controller = Controller(inverse, [-0.05, 0.06, 0.26])
+    controller.reset()
+    controller.enable(True)
+    for aim, gravity in (([-0.05, 0.06, 0.26], LEANING), ([0.02, -0.06, 0.27], UPRIGHT)):
+        controller.set_target(aim)
+        for _ in range(12):
+            controller.update(gravity)
+    controller.set_target(target)
+    looped = [controller.update(UPRIGHT) for _ in range(30)][-1]
+    assert looped.converged and looped.error < 1e-5
+    np.testing.assert_allclose(looped.efforts, alone.efforts, atol=APART)
+    warm = inverse.solve(UPRIGHT, target)
+    np.testing.assert_allclose(warm.efforts, alone.efforts, atol=APART)
+
+
+def test_of_all_pressures_that_hold_a_tip_the_least_are_taken(inverse):
+    """Others that hold it, which a goal of its own asks for, are larger; and the tip does not pay for it."""
+    inverse.twin.reset()
+    least = inverse.solve(UPRIGHT, TARGETS[1])
+    tip = inverse.twin.frames["tip"]
+    rng = np.random.default_rng(4)
+    for _ in range(2):
+        wanted = EffortGoal(rng.uniform(0.0, 3e4, 6), 1e-6)
+        other = inverse.solve(UPRIGHT, goals=[PositionGoal(tip, TARGETS[1]), wanted])
+        assert other.reachable
+        assert np.abs(other.efforts - least.efforts).max() > 100.0 * APART
+        assert np.linalg.norm(least.efforts) < np.linalg.norm(other.efforts)
+    assert least.error < 1e-7
+
+
+def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_nearest_place_on_the_way(inverse):
+    """With one chamber's lowest pressure in the way, the tip rests 0.17 mm beside it: more pressure in any chamber that
+    has none would lead away from it at first."""
+    gravity, pressures = np.array([4.4228, 6.0958, 6.2862]), [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]
+    target = inverse.twin.equilibrium(gravity, efforts=pressures).tip
+    inverse.twin.reset()
+    found = inverse.solve(gravity, target)
+    assert found.converged and found.reachable
+    np.testing.assert_allclose(found.efforts, pressures, atol=APART)
+    np.testing.assert_allclose(inverse.twin.tip, target, atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [0.0, 50.0])
+def test_little_effort_is_never_weighed_against_goals(far):
+    """Neither where the first of them can be reached, nor where it cannot and the others are weighed against it."""
+    rng = np.random.default_rng(5)
+    bounds = Bounds(np.zeros(6), np.full(6, 2.0), np.zeros((0, 6)), np.zeros(0), np.zeros(0))
+    rest = Level(np.eye(6), np.zeros(6), np.zeros(6), np.eye(6), 1e-3)
+    for _ in range(20):
+        J1, J2 = rng.normal(size=(3, 6)), rng.normal(size=(1, 6))
+        r1, r2 = -J1 @ rng.uniform(0.5, 1.0, 6) + far, rng.normal(size=1)
+        levels = [Level(J.T @ J + 1e-8 * np.eye(6), J.T @ r, r, J, 1e-3) for J, r in ((J1, r1), (J2, r2))]
+        open_, decided = solve_levels(levels, bounds)[0], solve_levels(levels, bounds, rest=rest)[0]
+        np.testing.assert_allclose(J1 @ decided, J1 @ open_, atol=1e-6)
+        np.testing.assert_allclose(J2 @ decided, J2 @ open_, atol=1e-6)
+        assert np.linalg.norm(decided) <= np.linalg.norm(open_) + 1e-9
