@@ -8,7 +8,7 @@ import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController, PlateGains
-from soft_twin.inverse.plate_sight import Sight, look
+from soft_twin.inverse.plate_sight import Sight, look, twist_of
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
@@ -65,6 +65,18 @@ def test_two_gravities_say_how_the_plate_stands(base):
     sight = look(base, turned(bend).T @ base, bend + [0.02, 0.1] if base is DOWN else bend)
     np.testing.assert_allclose(sight.bend, bend, atol=1e-8)
     assert sight.mismatch < 1e-8
+
+
+@pytest.mark.parametrize("base", [DOWN, [5.0, -3.0, -8.0], [0.0, 9.81, 0.0]])
+def test_a_plate_that_is_twisted_is_seen_to_stand_where_it_stands(base):
+    bend, twist = np.array([0.5, -0.3]), 0.02
+    rotation = turned(bend) @ Rotation.from_euler("z", twist).as_matrix()
+    assert twist_of(rotation) == pytest.approx(twist, abs=1e-12)
+    sight = look(base, rotation.T @ base, bend, twist)
+    np.testing.assert_allclose(sight.bend, bend, atol=1e-8)
+    assert sight.mismatch < 1e-8
+    with pytest.raises(InputError, match="twist"):
+        look(base, rotation.T @ base, bend, np.nan)
 
 
 def test_upright_all_is_seen_and_read_as_pitch_and_roll():
