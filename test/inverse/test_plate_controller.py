@@ -267,6 +267,19 @@ def test_what_was_seen_well_is_not_forgotten_for_what_gravity_hardly_tells(chord
     assert followed(controller, [0.0, -0.02], 0.5) > 0.01, "what is seen well counts at once"
 
 
+@pytest.mark.parametrize("way", [(1.0, 1.0), (1.0, -1.0), (1.0, 0.2)])
+def test_what_is_seen_as_well_from_every_side_always_counts(chord, way):
+    """After a target askew to the axes that it is seen along, which then turn with the plate."""
+    controller, way = PlateController(chord), np.array(way) / np.hypot(*way)
+    followed(controller, [0.0, 0.0], 4.0)
+    controller.aim(*pitch_roll_of(axis_at(np.array([0.3, 0.3]))))
+    for spread, off in ((np.diag([1.0, 1.1]), 0.0), (np.eye(2) + 0.1 * np.outer(way, way), -0.005)):
+        before = controller.correction
+        for _ in range(round(3.0 / DT)):
+            controller.update(Sight(controller.expected + off * way, None, 0.0, spread), DT)
+    np.testing.assert_allclose(controller.correction - before, 4.0 * 3.0 * 0.005 * way, rtol=0.02, atol=1e-4)
+
+
 def test_what_was_never_seen_better_counts(chord):
     assert followed(PlateController(chord), [0.0, -0.02], 2.0, sine=0.25) > 0.05
 
