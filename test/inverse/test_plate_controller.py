@@ -8,7 +8,7 @@ import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController, PlateGains
-from soft_twin.inverse.plate_sight import Sight, look
+from soft_twin.inverse.plate_sight import Sight, look, twist_of
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
@@ -65,6 +65,18 @@ def test_two_gravities_say_how_the_plate_stands(base):
     sight = look(base, turned(bend).T @ base, bend + [0.02, 0.1] if base is DOWN else bend)
     np.testing.assert_allclose(sight.bend, bend, atol=1e-8)
     assert sight.mismatch < 1e-8
+
+
+@pytest.mark.parametrize("base", [DOWN, [5.0, -3.0, -8.0], [0.0, 9.81, 0.0]])
+def test_a_plate_that_is_twisted_is_seen_to_stand_where_it_stands(base):
+    bend, twist = np.array([0.5, -0.3]), 0.02
+    rotation = turned(bend) @ Rotation.from_euler("z", twist).as_matrix()
+    assert twist_of(rotation) == pytest.approx(twist, abs=1e-12)
+    sight = look(base, rotation.T @ base, bend, twist)
+    np.testing.assert_allclose(sight.bend, bend, atol=1e-8)
+    assert sight.mismatch < 1e-8
+    with pytest.raises(InputError, match="twist"):
+        look(base, rotation.T @ base, bend, np.nan)
 
 
 def test_upright_all_is_seen_and_read_as_pitch_and_roll():
@@ -253,6 +265,19 @@ def test_what_was_seen_well_is_not_forgotten_for_what_gravity_hardly_tells(chord
     assert followed(controller, [0.0, 0.0], 4.0) == 0.0
     assert followed(controller, [0.0, -0.02], 2.0, sine=0.25) == 0.0
     assert followed(controller, [0.0, -0.02], 0.5) > 0.01, "what is seen well counts at once"
+
+
+@pytest.mark.parametrize("way", [(1.0, 1.0), (1.0, -1.0), (1.0, 0.2)])
+def test_what_is_seen_as_well_from_every_side_always_counts(chord, way):
+    """After a target askew to the axes that it is seen along, which then turn with the plate."""
+    controller, way = PlateController(chord), np.array(way) / np.hypot(*way)
+    followed(controller, [0.0, 0.0], 4.0)
+    controller.aim(*pitch_roll_of(axis_at(np.array([0.3, 0.3]))))
+    for spread, off in ((np.diag([1.0, 1.1]), 0.0), (np.eye(2) + 0.1 * np.outer(way, way), -0.005)):
+        before = controller.correction
+        for _ in range(round(3.0 / DT)):
+            controller.update(Sight(controller.expected + off * way, None, 0.0, spread), DT)
+    np.testing.assert_allclose(controller.correction - before, 4.0 * 3.0 * 0.005 * way, rtol=0.02, atol=1e-4)
 
 
 def test_what_was_never_seen_better_counts(chord):

@@ -9,6 +9,7 @@ from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
 from soft_twin.inverse.plate_holder import OBSERVED_EVERY, Measured, PlateHolder
 from soft_twin.inverse.plate_payload import Payload
+from soft_twin.twins.constant_curvature.kernels import bend_of
 
 DOWN = np.array([0.0, 0.0, -9.81])
 LYING = np.array([9.81, 0.0, 0.0])
@@ -20,7 +21,7 @@ class Observer:
     """One that knows of 300 g, or breaks down."""
 
     def __init__(self):
-        self.fails, self.resets, self.looks, self.slides = False, 0, 0, []
+        self.fails, self.resets, self.looks, self.slides, self.twist = False, 0, 0, [], 0.0
 
     def update(self, gravity, sight, tensions, dt):
         self.looks += 1
@@ -105,6 +106,29 @@ def test_the_model_is_told_what_hangs_on_the_plate(chord, monkeypatch):
     looks = observer.looks
     held(holder, Measured(DOWN, None, np.full(3, 5.0)), 2.0 * OBSERVED_EVERY)
     assert observer.looks == looks, "a plate that is not seen tells nothing of its payload"
+
+
+def test_what_a_weight_twists_a_leaning_neck_by_does_not_count_as_bend(chord):
+    """By the model that steers, of a body as stiff as was found; kinematics by the observer's twin."""
+    leaning, target = 9.81 * np.array([0.0, -np.sqrt(0.75), -0.5]), np.radians([-20.0, 14.0])
+    fem = soft_twin.load_robot("neck").build_twin("fem")
+    fem.bear(leaning, 1.0)
+    fem.solve(*target)
+    felt = fem.frame.rotation(fem.twin).T @ leaning
+    assert abs(np.degrees(fem.twist)) > 0.5
+
+    def seen(model, stiffness=1.0, followed=0.0):
+        holder = PlateHolder(PlateController(model), Observer())
+        holder.payload, holder.observer.twist = Payload(1.0, 0.01, stiffness, True), followed
+        holder.controller.expected = np.array(bend_of(*target))
+        return np.degrees(holder.update(Measured(leaning, felt), DT).sight.bend - bend_of(*target))
+
+    assert np.hypot(*seen(chord)) > 1.0, "as much, where gravity tells a turn with a sine of a half"
+    for said in (seen(chord, followed=fem.twist), seen(fem)):
+        np.testing.assert_allclose(said, 0.0, atol=1e-4)
+    fem.solve(*target)
+    half = seen(fem, stiffness=2.0)
+    np.testing.assert_allclose(half, 0.5 * seen(chord), atol=0.02 * np.hypot(*half))
 
 
 def test_the_observer_is_told_what_winches_do_in_every_tick_that_says_it(chord):

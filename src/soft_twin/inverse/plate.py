@@ -10,6 +10,7 @@ from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.goals import DirectionGoal, EffortGoal, Goal
 from soft_twin.inverse.inverse import STEADY, Inverse, Solution
+from soft_twin.inverse.plate_sight import twist_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_model import PlateModel, PlateStep
 from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
@@ -71,6 +72,11 @@ class FemPlate(PlateModel):
     def now(self) -> tuple[float, float]:
         """Pitch and roll [rad] of the twin as it stands."""
         return pitch_roll_of(self.frame.rotation(self.twin) @ AXIS)
+
+    @property
+    def twist(self) -> float:
+        """As PlateModel: by what pulls at the bent body beside its axis."""
+        return twist_of(self.frame.rotation(self.twin))
 
     def displacements(self, pitch: float, roll: float) -> np.ndarray:
         """As PlateModel, from where the twin stands.

@@ -223,17 +223,16 @@ class PlateController:
     def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> np.ndarray:
         """What counts of a way that was missed (2,) [rad]: what is seen as well as it is known, or surprising."""
         self._doubt = self._doubt + dt / FORGOTTEN * np.eye(2)
-        counted, learnt = np.zeros(2), -np.expm1(-self.gains.bandwidth * dt)
+        through = np.zeros((2, 2))  # what counts: a projection
         for variance, way in zip(*_axes_of(sight), strict=True):
             known, off = way @ self._doubt @ way, missed @ way
             if variance > WORSE * known:
                 if abs(off) < SURPRISING * GRAVITY_ERROR * np.sqrt(variance + known):
                     continue
                 self._doubt = self._doubt + variance * np.outer(way, way)
-            else:
-                self._doubt = _scaled(self._doubt, way, 1.0 + learnt * (variance / known - 1.0))
-            counted = counted + off * way
-        return counted
+            through += np.outer(way, way)
+        self._doubt = _learnt(self._doubt, -np.expm1(-self.gains.bandwidth * dt) * through, sight.spread)
+        return through @ missed
 
     def _ask(self, bend: np.ndarray) -> PlateStep | None:
         """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
@@ -289,10 +288,13 @@ def _axes_of(sight: Sight) -> tuple[np.ndarray, np.ndarray]:
     return variances[seen], ways.T[seen]
 
 
-def _scaled(covariance: np.ndarray, way: np.ndarray, share: float) -> np.ndarray:
-    """A covariance (2, 2) with so many times its variance along a unit direction (2,)."""
-    stretch = np.eye(2) + (np.sqrt(share) - 1.0) * np.outer(way, way)
-    return stretch @ covariance @ stretch
+def _learnt(known: np.ndarray, share: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Covariance (2, 2) of what was known so well, and has gone this share (2, 2) of the way to what is seen so well.
+
+    Errors of what is seen last: seen for long, it is known as well as it is seen, and never better.
+    """
+    kept = np.eye(2) - share
+    return kept @ known @ kept + 2.0 * share @ seen - share @ seen @ share
 
 
 def _let_through(way: np.ndarray, normals: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """A plate held in closed loop by what is measured: gravity in the base and on the plate, and the cables' tensions.
 
-From the two gravities follows how the plate stands (`plate_sight`), from that and the tensions what hangs on it
-(`plate_payload`), and what the cables shall do (`plate_controller`), by a model that is told gravity and payload. What
-is missing or makes no sense opens the loop, and is named: the model alone steers then, from where the integral stands.
+From the two gravities, and how a model has loads twist the plate, follows how it stands (`plate_sight`); from that and
+the tensions what hangs on it (`plate_payload`), and what the cables shall do (`plate_controller`), by a model that is
+told gravity and payload. What is missing or makes no sense opens the loop, and is named: the model alone steers then,
+from where the integral stands.
 """
 
 from collections.abc import Callable
@@ -111,7 +112,7 @@ class PlateHolder:
         Raises:
             InputError, ConvergenceError: as PlateController.update.
         """
-        self._sight, wrong = self._look(measured, dt)
+        self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
         wrong = wrong or self._away(finite(measured.displacements))
         self._slide(measured)
@@ -126,7 +127,7 @@ class PlateHolder:
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
         observer's twin follows, and learns nothing."""
-        self._sight, _ = self._look(measured, dt)
+        self._sight, _ = self._look(measured, dt, self._twist_followed())
         self._slide(measured)
         self._since += dt
         if self.observer is not None and self._sight is not None and self._since >= OBSERVED_EVERY:
@@ -159,15 +160,27 @@ class PlateHolder:
         if self.observer is not None:
             self.observer.forget()
 
-    def _look(self, measured: Measured, dt: float) -> tuple[Sight | None, str]:
-        """How the plate stands, and why that does not count."""
+    def _twist_held(self) -> float:
+        """How loads twist a plate that is held [rad]: as the model that steers has it, of a body as stiff as was found;
+        kinematics leave it to the observer's twin."""
+        model = self.controller.model
+        if not model.moves:
+            return self._twist_followed()
+        return model.twist / (1.0 if self.payload is None else self.payload.stiffness)
+
+    def _twist_followed(self) -> float:
+        """The same of the observer's twin, which follows the plate from look to look."""
+        return 0.0 if self.observer is None else self.observer.twist
+
+    def _look(self, measured: Measured, dt: float, twist: float) -> tuple[Sight | None, str]:
+        """How a plate that is twisted so [rad] stands, and why that does not count."""
         self.at_rest.add(measured, dt)
         base = finite(measured.base)
         self.gravity = self.gravity if base is None else self.alignment.base(base)
         if lost := measured.lost:
             return None, lost
         try:
-            sight = look(self.gravity, self.alignment.plate(measured.plate), self.controller.expected)
+            sight = look(self.gravity, self.alignment.plate(measured.plate), self.controller.expected, twist)
         except InputError as error:
             return None, str(error)
         if sight.mismatch > CONTRADICTION:

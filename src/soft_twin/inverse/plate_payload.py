@@ -102,6 +102,11 @@ class PayloadObserver:
         self._slid = np.zeros(plate.twin.actuator_count)
         self.forget()
 
+    @property
+    def twist(self) -> float:
+        """Turn [rad] of the plate about its own axis, as its twin stands."""
+        return self.plate.twist
+
     def forget(self) -> None:
         """Nothing is known of payload, stiffness and friction."""
         p, self._taring = self.parameters, 0.0

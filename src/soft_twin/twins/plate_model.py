@@ -68,6 +68,11 @@ class PlateModel(ABC):
         )
         return (np.array(there) - here).T / PROBE
 
+    @property
+    def twist(self) -> float:
+        """Turn [rad] of the plate about its own axis, as the model stands; kinematics know of none."""
+        return 0.0
+
     def reset(self) -> None:  # noqa: B027
         """Begin anew from a straight body; what has no state has nothing to do."""
 

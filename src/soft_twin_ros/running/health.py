@@ -9,7 +9,7 @@ WAITING = "waiting"  # the state of a node that has nothing to work on yet
 READY = "ready"  # of one that works
 FAILED = "failed"  # of one that does not do what it is there for
 DRIVERS = ("cables_to_motors", "pressures_to_valves")
-AWAY, ACTIVE = "away", "active"  # states of a driver, see soft_twin.driving.states
+AWAY, ACTIVE, RELAXED = "away", "active", "ready"  # states of a driver, see soft_twin.driving.states
 
 
 class Drivers(Enum):
@@ -44,11 +44,14 @@ class NodesHealth:
 
     Attributes:
         drivers: what is asked of them now.
+        relaxed: drivers that should drive and have said that they do not, though nothing is wrong with their devices:
+            commands stayed away. Who enables one again takes it out.
     """
 
     def __init__(self, names: Collection[str], clock: Callable[[], float] = time.monotonic):
         """`names`: of the nodes that must be well. `clock`: seconds."""
         self.drivers = Drivers.THERE
+        self.relaxed: set[str] = set()
         self._clock = clock
         self._told: dict[str, Told | None] = dict.fromkeys(sorted(names))
         self._wrong_since: dict[str, float] = {}
@@ -58,6 +61,9 @@ class NodesHealth:
         if name not in self._told:
             return
         self._told[name] = told
+        self.relaxed.discard(name)
+        if name in DRIVERS and self.drivers is Drivers.ACTIVE and told.state == RELAXED and not told.failed:
+            self.relaxed.add(name)
         if self._is_wrong(name, told):
             self._wrong_since.setdefault(name, self._clock())
         else:

@@ -175,8 +175,16 @@ class Runner(Node):
             RunError: a node has been in error for too long.
         """
         self._listen()
+        self._enable_again()
         for name, message in self._health.wrong_for(ERROR_PATIENCE / self._pace()).items():
             raise RunError(f"{self.get_namespace()[1:]}/{name}: {message}")
+
+    def _enable_again(self) -> None:
+        """Enable drivers that relaxed while an emulated robot was too slow: no commands came, as no samples did."""
+        while self._health.relaxed and self._number("slow_for") > 0.0:
+            name = self._health.relaxed.pop()
+            self._progress.line(f"{name} relaxed while the emulated robot was too slow: enabled again")
+            self.switch("enable", name, True)
 
     def _listen(self) -> None:
         self._events.spin_once(timeout_sec=LOOK_PERIOD)

@@ -47,6 +47,20 @@ def test_what_is_wrong_is_told_when_it_lasts(health, clock):
     assert health.wrong_for(1.0) == {}
 
 
+def test_a_driver_that_should_drive_and_relaxed_without_a_fault_may_be_enabled_again(health, clock):
+    health.take("cables_to_motors", told("ready"))
+    assert not health.relaxed, "nobody has asked it to drive"
+    health.drivers = Drivers.ACTIVE
+    health.take("cables_to_motors", told("fault", failed=True))
+    assert not health.relaxed
+    health.take("cables_to_motors", told("ready"))
+    assert health.relaxed == {"cables_to_motors"}
+    health.take("cables_to_motors", told("active"))
+    assert not health.relaxed
+    health.take("imu_to_gravity", told("ready"))
+    assert not health.relaxed, "it is ready, and no driver"
+
+
 @pytest.mark.parametrize(
     ("asked", "state", "failed", "wrong"),
     [
