@@ -109,7 +109,7 @@ class Inverse:
         self._efforts = self._agreed([each.efforts(twin) for each in still], "efforts")
         self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
-        self._stay = STAY
+        self._stay, self._taut = STAY, True  # whether cables keep their least tension
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
@@ -385,6 +385,7 @@ class Inverse:
     def _best(self, step: Linearisation, goals: Sequence[Goal]) -> tuple[np.ndarray, np.ndarray]:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
         asked = self._asked(step, goals)
+        self._taut = all(goal.keeps_taut for goal in goals)
         first = asked[0]
         scales = self._scales(first.J)
         self._miss = math.sqrt(first.missed(self.twin.efforts))
@@ -435,9 +436,12 @@ class Inverse:
         return Bounds(low, high, compliance, lowest - before, highest - before)
 
     def _effort_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._efforts
+        if not self._taut:
+            low = np.where(told_by_coordinate(self.twin), np.minimum(low, self.twin.least_effort), low)
         if not self._moving:
-            return self._efforts
-        return together([self._efforts, *(each.efforts(self.twin) for each in self._moving)])
+            return low, high
+        return together([(low, high), *(each.efforts(self.twin) for each in self._moving)])
 
     def _coordinate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         if not self._moving:
