@@ -33,11 +33,13 @@ class Goal(ABC):
         weight: of its residual among goals of the same priority.
         priority: 1 comes first.
         tolerance: a miss smaller than this is called reached, in the unit of the residual.
+        keeps_taut: whether cables keep their least tension; else those that are told less than it takes are slack.
     """
 
     weight: float = 1.0
     priority: int = 1
     tolerance: float = REACHED
+    keeps_taut: bool = True
 
     @abstractmethod
     def residual_and_jacobian(self, twin: Twin, step: Linearisation) -> tuple[np.ndarray, np.ndarray]:
@@ -213,6 +215,8 @@ class ActuationGoal(Goal):
     miss without tension, r, its tensions T ≥ 0 leave gaps C T + r ≥ 0 only where they are none, which is where
     ½ Tᵀ C T + rᵀ T, and so ½ ‖Lᵀ T + L⁻¹ r‖², is least.
     """
+
+    keeps_taut = False
 
     def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
         """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""

@@ -114,6 +114,7 @@ class Inverse:
         self._coordinates = self._agreed([each.coordinates(twin) for each in still], "coordinates")
         units = list(twin.effort_units)
         self._stay, self._inner = STAY, 0.0  # share of their range that efforts are led to that goals leave open
+        self._taut = True  # whether cables keep their least tension
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
@@ -423,6 +424,7 @@ class Inverse:
         """The efforts (a,) that the linearised twin asks for, and what a unit of each moves (a,)."""
         asked = self._asked(step, goals)
         first, self._open = asked[0], sum(len(each.r) for each in asked) < self.twin.actuator_count
+        self._taut = all(goal.keeps_taut for goal in goals)
         scales = self._scales(first.J)
         self._miss = math.sqrt(first.missed(self.twin.efforts))
         base = self._base(asked)
@@ -488,9 +490,12 @@ class Inverse:
         return Bounds(low, high, compliance, lowest - before, highest - before)
 
     def _effort_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self._efforts
+        if not self._taut:
+            low = np.where(told_by_coordinate(self.twin), np.minimum(low, self.twin.least_effort), low)
         if not self._moving:
-            return self._efforts
-        return together([self._efforts, *(each.efforts(self.twin) for each in self._moving)])
+            return low, high
+        return together([(low, high), *(each.efforts(self.twin) for each in self._moving)])
 
     def _coordinate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         if not self._moving:

@@ -33,7 +33,7 @@ from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.solvers.equilibrium import REGULARISATION, Touch, broken_by, first_penalty, longest_fraction
 
-TOLERANCE = 1.5e-4  # of the body's weight on earth, of the residual's norm at which a step is accepted
+TOLERANCE = 1.5e-4  # see Potential
 ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken
 DRIVE_TOLERANCE = 1e3  # of the actuators' tolerance, of the drives' law, likewise
 MAX_ITERATIONS = 50
@@ -118,10 +118,14 @@ class Potential:
     """A step's potential, and its derivatives.
 
     `damped`: (a,) efforts that act as loads beside those of the drives, as the damping of the actuators does.
+    `tolerance`: of the body's weight on earth, of the residual's norm at which a step is accepted.
     """
 
-    def __init__(self, model: Model, increment: Increment, drive: Drive, damped: np.ndarray):
+    def __init__(
+        self, model: Model, increment: Increment, drive: Drive, damped: np.ndarray, tolerance: float = TOLERANCE
+    ):
         self.model, self.increment, self.drive, self._damped = model, increment, drive, damped
+        self.tolerance = tolerance * STANDARD_GRAVITY * model.body.mass  # [N]
         self._least, self._idle = model.actuators.least_effort, np.zeros(len(model.actuators))
         self._frozen: list[np.ndarray | None] | None = None
 
@@ -249,7 +253,7 @@ def minimise_driven(
     """The end of a step that begins at `start`, searched from a guess and from multipliers: where it could not be
     solved, the last place, at which Φ is no higher than at the start."""
     model, history = potential.model, []
-    enough, tangent.renewed = FAR * _tolerance(model) if tangent.renewed else np.inf, False
+    enough, tangent.renewed = FAR * potential.tolerance if tangent.renewed else np.inf, False
     place = potential.place(guess, multipliers)
     multipliers = multipliers.still_pushing(place.assembled.rows, first_penalty(model))
     pushes = Pushes(potential.drive.efforts, multipliers)
@@ -273,7 +277,7 @@ def minimise_driven(
 
 def _is_solved(potential: Potential, place: Place, pushes: Pushes, balance: Balance) -> bool:
     model = potential.model
-    if balance.left >= _tolerance(model):
+    if balance.left >= potential.tolerance:
         return False
     if (potential.error(place, pushes.efforts) >= DRIVE_TOLERANCE * model.actuators.tolerance).any():
         return False
@@ -284,11 +288,6 @@ def _is_solved(potential: Potential, place: Place, pushes: Pushes, balance: Bala
 def _row_tolerance(model: Model) -> float:
     """Of rows that are broken [m]."""
     return ROW_TOLERANCE * float(np.linalg.norm(model.body.mesh.size))
-
-
-def _tolerance(model: Model) -> float:
-    """Of the residual's norm [N]."""
-    return TOLERANCE * STANDARD_GRAVITY * model.body.mass
 
 
 def _balance(potential: Potential, place: Place, pushes: Pushes) -> Balance:

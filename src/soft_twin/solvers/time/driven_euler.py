@@ -23,7 +23,7 @@ from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.driven import Drive, Place, Potential, Reached, Tangent, minimise_driven
+from soft_twin.solvers.driven import TOLERANCE, Drive, Place, Potential, Reached, Tangent, minimise_driven
 from soft_twin.solvers.equilibrium import Solved
 from soft_twin.solvers.time.integrators import BackwardEuler
 
@@ -37,6 +37,7 @@ class DrivenEuler(BackwardEuler):
     Attributes:
         efforts: (a,) of the actuators.
         damped_steps: how many steps ended before they were solved.
+        tolerance: of the body's weight on earth, of the forces that a solved step leaves; may be set between steps.
     """
 
     differentiable = False  # its drives and its base are not in what derivatives know
@@ -48,7 +49,7 @@ class DrivenEuler(BackwardEuler):
             InputError: the model has not one Gravity among its forces, or actuators that nothing can drive.
         """
         self._gravity = _gravity_of(model)
-        self.damped_steps, self._tangent = 0, Tangent(model)
+        self.damped_steps, self._tangent, self.tolerance = 0, Tangent(model), TOLERANCE
         self._softness = model.actuators.softness
         self._wound = np.zeros(len(model.actuators))
         super().__init__(model, dt, **options)
@@ -125,7 +126,7 @@ class DrivenEuler(BackwardEuler):
         start = replace(self._place, actuators=self.model.actuators.at(self.pose.points))
         drive = Drive(self._wound, self._softness, self.efforts)
         increment = self._increment(dt, start.actuators.gradients)
-        potential = Potential(self.model, increment, drive, self._stiffening(dt))
+        potential = Potential(self.model, increment, drive, self._stiffening(dt), self.tolerance)
         pushing = self.model.idle if self._multipliers is None else self._multipliers
         reached = minimise_driven(potential, self._tangent, start, self._coasted(dt), pushing)
         if reached.solved or halvings == 0:
