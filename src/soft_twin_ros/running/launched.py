@@ -75,7 +75,7 @@ class Launch:
 
     @property
     def _logs(self) -> list[Path]:
-        """The launch's, and those of nodes that do not write to it; ROS's own, with the same lines, are not among them."""
+        """The launch's, and those of nodes that do not write to it; ROS's own copies of them are left out."""
         return [self._log, *(self._log.parent / space / f"{name}.log" for space, name in self._apart)]
 
     @property
