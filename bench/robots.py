@@ -23,10 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--robots", default="left,right", metavar="NAMES", help="namespaces, with commas between them")
     parser.add_argument("--robot", default="slender", help="name of a robot in config/, or path of a description")
+    parser.add_argument("--launch", action="store_true", help="under `ros2 launch`, where that is")
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long the tips are held")
 
 
-def measure(robots: str = "left,right", robot: str = "slender", seconds: float = 60.0) -> list[Figure]:
+def measure(
+    robots: str = "left,right", robot: str = "slender", seconds: float = 60.0, launch: bool = False
+) -> list[Figure]:
     """Tip errors, delays and paces of all robots. Their bases turn as `soft-twin run` turns them, at the beginning.
 
     Raises:
@@ -37,13 +40,14 @@ def measure(robots: str = "left,right", robot: str = "slender", seconds: float =
     from soft_twin_ros.watcher import watched
 
     names = [name.strip() for name in robots.split(",") if name.strip()]
-    requests = robots_of(f"{{{', '.join(f'{name}: {robot}' for name in names)}}}")
+    text = f"{{{', '.join(f'{name}: {robot}' for name in names)}}}"
+    requests = robots_of(text)
     described = requests[0].robot
     if not getattr(described, "cable_names", ()) or described.chamber_names:
         raise UsageError(f"--robot {robot}: expected one that is driven by cables alone, such as slender")
     with (
         tempfile.TemporaryDirectory(prefix="soft_twin-robots-") as folder,
-        watched(requests, Path(folder), {}) as running,
+        watched(requests, Path(folder), {}, text if launch else "") as running,
     ):
         test = _Test(running, np.array(described.target_tip))
         test.begin()

@@ -18,10 +18,11 @@ LOOK_PERIOD = 0.05  # [s]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--robot", default="slender", help="name of a robot in config/, or path of a description")
+    parser.add_argument("--launch", action="store_true", help="under `ros2 launch`, where that is")
     parser.add_argument("--later", type=int, default=3, metavar="N", help="starts after the first")
 
 
-def measure(robot: str = "slender", later: int = 3) -> list[Figure]:
+def measure(robot: str = "slender", later: int = 3, launch: bool = False) -> list[Figure]:
     """Wall and processor time of the first start, and of the best and the worst later one.
 
     Raises:
@@ -33,7 +34,7 @@ def measure(robot: str = "slender", later: int = 3) -> list[Figure]:
         starts = []
         for number in range(1 + later):
             print("first start" if number == 0 else f"start {1 + number} of {1 + later}", flush=True)
-            starts.append(_start(robot, Path(folder) / str(number), kernels))
+            starts.append(_start(robot, Path(folder) / str(number), kernels, launch))
     (first, first_ready, first_computed), others = starts[0], starts[1:]
     figures = [
         Figure("first.compensating", "first start, until it compensates", first, "s", "12"),
@@ -51,17 +52,18 @@ def measure(robot: str = "slender", later: int = 3) -> list[Figure]:
     return figures
 
 
-def _start(robot: str, logs: Path, kernels: Path) -> tuple[float, float, float]:
+def _start(robot: str, logs: Path, kernels: Path, launch: bool) -> tuple[float, float, float]:
     """Start the nodes once: seconds until the twin compensates and until all are ready, and processor time by then."""
     from soft_twin_ros.running.arguments import robots_of
     from soft_twin_ros.running.graph import MANAGED
     from soft_twin_ros.watcher import watched
 
     variables = {"NUMBA_CACHE_DIR": str(kernels), "PYTHONDONTWRITEBYTECODE": ""}  # empty: as if it were not set
-    (request,) = robots_of(f"{{starts: {robot}}}")
+    text = f"{{starts: {robot}}}"
+    (request,) = robots_of(text)
     names = [node.name for node in request.specs]
     solver = max((name for name in names if name in MANAGED), key=MANAGED.index)
-    with watched([request], logs, variables) as running:
+    with watched([request], logs, variables, text if launch else "") as running:
         health, unready, compensating = running.watcher.robots["starts"].health, {}, None
         while compensating is None or unready:
             running.watcher.look(LOOK_PERIOD)

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from sensor_msgs.msg import JointState
 
 from soft_twin.driving.cables.cable_driver import CableDriver
+from soft_twin.driving.cables.gain_margin import check_gains
+from soft_twin.driving.cables.winch_control import ControlGains
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.homing_actions import HomingActions
 from soft_twin_ros.node import run
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND
+
+GAINS = ControlGains()
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,12 @@ class Parameters(HardwareParameters):
     device: str = parameter("/dev/ttyACM0", "serial device of an slcan adapter, or network interface of socketcan")
     bitrate: int = parameter(1_000_000, "of the bus", "bit/s", 10_000, 1_000_000)
     state_rate: float = parameter(100.0, "rate of cables/state", "Hz", 1.0, 500.0, settable=True)
+    position_gain: float = parameter(
+        GAINS.position, "rate of a cable for an error of its displacement", "1/s", 15.0, 120.0, settable=True
+    )
+    rate_gain: float = parameter(
+        GAINS.rate, "motor current for an error of that rate", "A s/m", 8.0, 60.0, settable=True
+    )
 
 
 class CablesToMotors(HardwareNode):
@@ -44,6 +54,14 @@ class CablesToMotors(HardwareNode):
 
     def open_driver(self) -> CableDriver:
         return self.robot.build_cable_driver(self.parameters.device, self.parameters.interface, self.parameters.bitrate)
+
+    def check(self, parameters: Parameters) -> None:
+        super().check(parameters)
+        check_gains(GAINS.tuned(parameters.position_gain, parameters.rate_gain))
+
+    def set_up(self, driver: CableDriver, parameters: Parameters) -> None:
+        super().set_up(driver, parameters)
+        driver.tune(parameters.position_gain, parameters.rate_gain)
 
     def _publish_state(self) -> None:
         driver = self.session.driver

@@ -76,7 +76,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         RobotNode.__init__(self, name, parameters)
         LifecycleNodeMixin.__init__(self)
         p = self.parameters
-        _check_watchdog(p)
+        self.check(p)
         self.session = ActuatorSession(
             self._open_watched,
             autostart=p.autostart,
@@ -106,14 +106,27 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
     def _open_watched(self) -> ActuatorDriver:
         driver = self.open_driver()
-        driver.watch(self.parameters.hold_after, self.parameters.relax_after)
+        self.set_up(driver, self.parameters)
         return driver
 
+    def check(self, parameters: HardwareParameters) -> None:
+        """See that parameters fit each other, before anything is opened or changed.
+
+        Raises:
+            InputError: with what would be right.
+        """
+        if not parameters.hold_after < parameters.relax_after:
+            raise InputError(f"hold_after = {parameters.hold_after:g} s: expected less than relax_after")
+
+    def set_up(self, driver: ActuatorDriver, parameters: HardwareParameters) -> None:
+        """Let a driver go on by these parameters, which have been checked."""
+        driver.watch(parameters.hold_after, parameters.relax_after)
+
     def adopt(self, old: HardwareParameters, new: HardwareParameters) -> None:
-        _check_watchdog(new)
+        self.check(new)
         self.session.stale_after, self.session.reopen_period = new.stale_after, new.reopen_period
         if self.session.driver is not None:
-            self.session.driver.watch(new.hold_after, new.relax_after)
+            self.set_up(self.session.driver, new)
         self.state_timer.timer_period_ns = round(1e9 / new.state_rate)
 
     def tell_state(self, publish: Callable[[], None]) -> None:
@@ -236,12 +249,6 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             return False, str(error)
         self._stopped.publish(Bool(data=self.session.state is State.STOPPED))
         return True, told or done
-
-
-def _check_watchdog(parameters: HardwareParameters) -> None:
-    """Raise an InputError where actuators would be relaxed before they hold."""
-    if not parameters.hold_after < parameters.relax_after:
-        raise InputError(f"hold_after = {parameters.hold_after:g} s: expected less than relax_after")
 
 
 def health_of(status: Status) -> Health:

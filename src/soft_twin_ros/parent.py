@@ -52,7 +52,7 @@ def accompany(command: list[str]) -> int:
     asked = _signals()
     try:
         watched = [os.pidfd_open(parent)] if parent else []
-        process = subprocess.Popen(command, start_new_session=True, preexec_fn=_die_with_parent)
+        process = subprocess.Popen(command, start_new_session=True, preexec_fn=die_with_parent)
     except ProcessLookupError:  # the parent has ended already
         return 0
     except OSError as error:
@@ -90,7 +90,7 @@ def _tell(process: subprocess.Popen, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In a process that is about to become another program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -25,6 +25,7 @@ from soft_twin_ros.executor import executor_of
 from soft_twin_ros.qos import SENSOR
 from soft_twin_ros.running.arguments import RobotRequest
 from soft_twin_ros.running.health import NodesHealth
+from soft_twin_ros.running.launched import Launch
 from soft_twin_ros.running.processes import Interruption, Processes, environment
 from soft_twin_ros.running.runner import told
 
@@ -112,6 +113,27 @@ class Watcher(Node):
         robot.delays.append(time.time() - to_seconds(message.header.stamp))
 
 
+@dataclass(frozen=True)
+class LaunchedRobot:
+    """A robot's processes under a launch, with what is asked of `Processes`."""
+
+    launch: Launch
+    namespace: str
+
+    @property
+    def processor_times(self) -> dict[str, float]:
+        """What each node has computed until now [s]."""
+        return self.launch.processor_times(self.namespace)
+
+    def check(self) -> None:
+        """Raises RunError: the launch has ended."""
+        self.launch.check()
+
+    def stop(self) -> None:
+        """End the launch."""
+        self.launch.stop()
+
+
 @dataclass
 class Watching:
     """Robots' graphs that run, and who watches them.
@@ -119,11 +141,13 @@ class Watching:
     Attributes:
         began: time.monotonic() when the first process was started [s].
         processes: of each robot, by namespace.
+        launch: that they are under, if they are.
     """
 
     watcher: Watcher
     began: float
-    processes: dict[str, Processes]
+    processes: Mapping[str, Processes | LaunchedRobot]
+    launch: Launch | None = None
 
     @property
     def since(self) -> float:
@@ -137,26 +161,34 @@ class Watching:
 
 
 @contextmanager
-def watched(requests: Sequence[RobotRequest], logs: Path, variables: Mapping[str, str]) -> Iterator[Watching]:
+def watched(
+    requests: Sequence[RobotRequest], logs: Path, variables: Mapping[str, str], launched: str = ""
+) -> Iterator[Watching]:
     """Robots' graphs, started as a launch does it, on this machine; they end with the context.
 
     Args:
         requests: the robots.
         logs: folder of the nodes' output.
         variables: further ones of the nodes' environment.
+        launched: the same robots as a launch's argument says them: they are started by a launch, see `Launch`.
     """
     interruption = Interruption()
     interruption.defer()
     os.environ.update(environment(logs))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    processes = {each.namespace: Processes(logs / each.namespace, {**os.environ, **variables}) for each in requests}
     watcher = Watcher({each.namespace: [node.name for node in each.specs] for each in requests}, interruption)
+    environs, processes, launch = {**os.environ, **variables}, {}, None
     try:
         began = time.monotonic()
-        for each in requests:
-            for node in each.specs:
-                processes[each.namespace].start(node)
-        yield Watching(watcher, began, processes)
+        if launched:
+            launch = Launch(launched, logs, environs)
+            processes |= {each.namespace: LaunchedRobot(launch, each.namespace) for each in requests}
+        else:
+            processes |= {each.namespace: Processes(logs / each.namespace, environs) for each in requests}
+            for each in requests:
+                for node in each.specs:
+                    processes[each.namespace].start(node)
+        yield Watching(watcher, began, processes, launch)
     finally:
         for each in processes.values():
             each.stop()

@@ -12,6 +12,10 @@ EPOCH = 1_700_000_000_000_000_000  # [ns]
 STAMPED = "std_msgs/Header header\n"
 TYPES = {
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec\n",
+    "diagnostic_msgs/DiagnosticArray": STAMPED + "DiagnosticStatus[] status\n",
+    "diagnostic_msgs/DiagnosticStatus": "byte level\nstring name\nstring message\nstring hardware_id\n"
+    "KeyValue[] values\n",
+    "diagnostic_msgs/KeyValue": "string key\nstring value\n",
     "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z\n",
     "geometry_msgs/Pose": "Point position\nQuaternion orientation\n",
     "geometry_msgs/PoseStamped": STAMPED + "Pose pose\n",
@@ -65,7 +69,8 @@ class Recorder:
         """A message measured at `stamp` and published and received `delay` later."""
         if topic not in self._encoders:
             text = definition(type_name, [self._share])
-            channel = self.writer.register(f"/{self._namespace}/{topic}", type_name, text, Qos())
+            name = topic if topic.startswith("/") else f"/{self._namespace}/{topic}"
+            channel = self.writer.register(name, type_name, text, Qos())
             self._encoders[topic] = channel, serialize_dynamic(type_name, text)[type_name]
         channel, encode = self._encoders[topic]
         when = EPOCH + round(1e9 * stamp)

@@ -236,6 +236,65 @@ def test_which_of_two_robots_in_config_it_is_of_is_to_be_named(tmp_path):
     assert recorded_robot(path, namespace="finger").name == "finger"
 
 
+def _of_others(path, namespace, *messages):
+    """A recording that says nothing of its robot but by messages of its nodes."""
+    recorder = Recorder(path, namespace)
+    recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 1.0, {"vector": xyz([0.0, 0.0, -9.81])})
+    for topic, kind, content in messages:
+        recorder.add(topic, kind, 2.0, content)
+    recorder.close()
+    return path
+
+
+def _health(name, robot):
+    status = {"level": 0, "name": name, "message": "ok", "hardware_id": robot, "values": []}
+    return "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", {"status": [status]}
+
+
+def _urdf(robot):
+    return "robot_description", "std_msgs/msg/String", {"data": f"<?xml version='1.0'?>\n<robot name=\"{robot}\"/>"}
+
+
+@pytest.mark.parametrize("told", [_health("lab/right/imu_to_gravity", "finger"), _urdf("finger")])
+def test_nodes_tell_of_which_robot_a_namespace_is(tmp_path, told):
+    path = _of_others(tmp_path / "run.mcap", "lab/right", told)
+    assert recorded_robot(path).name == recorded_robot(path, namespace="lab/right").name == "finger"
+    with pytest.raises(RecordingError, match="no topic of 'left' in it: it has 'lab': say --namespace"):
+        recorded_robot(path, namespace="left")
+
+
+@pytest.mark.parametrize(
+    "told", [_health("other/imu_to_gravity", "finger"), _health("right/x", "/etc/a.yaml"), _urdf("x")]
+)
+def test_what_says_nothing_of_a_namespace_is_not_believed(tmp_path, told):
+    path = _of_others(tmp_path / "run.mcap", "right", told)
+    with pytest.raises(RecordingError, match="namespaces: 'right'.*: say --robot"):
+        recorded_robot(path, namespace="right")
+
+
+def test_of_two_namespaces_that_nodes_tell_of_one_is_to_be_named(tmp_path):
+    recorder = Recorder(tmp_path / "run.mcap", "left")
+    for name, robot in (("left", "slender"), ("right", "finger")):
+        gravity = {"vector": xyz([0.0, 0.0, -9.81])}
+        recorder.add(f"/{name}/gravity", "geometry_msgs/msg/Vector3Stamped", 1.0, gravity)
+        topic, kind, content = _health(f"{name}/imu_to_gravity", robot)
+        recorder.add(topic, kind, 2.0, content)
+    recorder.close()
+    with pytest.raises(RecordingError, match="namespaces: 'left', 'right'.*: say --namespace"):
+        recorded_robot(tmp_path / "run.mcap")
+    assert recorded_robot(tmp_path / "run.mcap", namespace="right").name == "finger"
+
+
+def test_a_bag_of_something_else_says_how_a_robot_s_is_made(tmp_path, capsys):
+    recorder = Recorder(tmp_path / "cam.mcap", "cam")
+    recorder.add("image", "std_msgs/msg/Bool", 1.0, {"data": True})
+    recorder.close()
+    for command in ("replay", "report"):
+        assert main([command, str(tmp_path / "cam.mcap"), "--robot", "slender"]) == 2
+        said = capsys.readouterr().err
+        assert "no topic of 'slender' in it: it has 'cam': record the robot's topics, by recording:=" in said
+
+
 def test_samples_of_an_imu_are_read_from_a_bag(tmp_path):
     recorder = Recorder(tmp_path / "bag_0.mcap")
     zeros, turn = [0.0] * 9, {"orientation": dict.fromkeys("xyzw", 0.5)}

@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
-from soft_twin.recording.reader import Series, arrays
+from soft_twin.recording.reader import Series, arrays, topic_types
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
 from soft_twin.recording.robots import prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
@@ -167,7 +167,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     if look is None:
         raise UsageError(f"runs of '{robot.name}' are not evaluated: {type(robot).__name__} is not among the kinds")
     series = arrays(path)
-    namespace = recorded_namespace(path, series, robot, namespace)
+    namespace = recorded_namespace(path, topic_types(path), robot, namespace)
     own = {topic: values for topic, values in series.items() if topic.startswith(prefix(namespace))}
     return look(path, robot, source, own, namespace)
 

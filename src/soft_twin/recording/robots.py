@@ -2,12 +2,14 @@
 
 import hashlib
 import logging
+import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
-from soft_twin.recording.reader import topic_types
+from soft_twin.recording.reader import read_messages, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -17,6 +19,9 @@ TOPICS = (
     *("imu/data_raw", "imu/data", "gravity", "struts/inclination", "solver/status", "shape", "twin/tip"),
     *("cables/command", "cables/state", "chambers/command", "chambers/state", "truth/tip", "truth/base"),
 )  # by which the namespace of a robot is known
+MOST_LOOKED_AT = 2000  # messages until every node has told its health a few times
+NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
+URDF_NAME = re.compile(r'<robot\b[^>]*\sname="([^"]{1,100})"')
 logger = logging.getLogger(__name__)
 
 
@@ -32,7 +37,7 @@ def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | 
     Args:
         path: of the recording.
         asked: name or description of the robot, where somebody says it; otherwise the recording does, or, where it is
-            of another recorder, the only namespace in it that is the name of a robot in config/.
+            of another recorder, its only namespace whose robot is known: see `told_robots`.
         namespace: of the robot's topics, where somebody says it.
 
     Raises:
@@ -81,8 +86,7 @@ def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, as
     if others:
         there = ", ".join(map(shortened, others))
         raise RecordingError(f"{path}: several robots in it, say which by --namespace: {there}")
-    there = ", ".join(map(shortened, _outermost(topics))) or "none that is known"
-    raise RecordingError(f"{path}: no topic of '{wanted}' in it: it has {there}")
+    raise RecordingError(f"{path}: no topic of {shortened(wanted)} in it: {_remedy(topics)}")
 
 
 def prefix(namespace: str) -> str:
@@ -101,7 +105,9 @@ def _outermost(topics: Iterable[str]) -> list[str]:
 
 
 def _is_robot(name: str) -> bool:
-    """Whether a robot in config/ is called so."""
+    """Whether a robot in config/ is called so; a path, which `load_robot` takes too, is no name."""
+    if not NAME.fullmatch(name):
+        return False
     try:
         load_robot(name)
     except UsageError:
@@ -125,10 +131,39 @@ def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
 
 
 def _by_namespace(path: str | Path, asked: str | None) -> Robot:
-    spaces = _outermost(topic_types(path))
-    robots = [space for space in spaces if asked in (None, space) and _is_robot(space)]
-    if len(robots) != 1:
-        there = ", ".join(map(shortened, spaces)) or "none"
-        remedy = "--namespace" if robots else "--robot"
-        raise RecordingError(f"{path}: says not which robot it is of (namespaces: {there}): say {remedy}")
-    return load_robot(robots[0])
+    topics = list(topic_types(path))
+    spaces = _of_robots(topics) or _outermost(topics)
+    known = {space: name for space, name in told_robots(path, spaces).items() if asked in (None, space)}
+    if len(known) == 1:
+        return load_robot(*known.values())
+    if asked is not None and asked not in spaces:
+        raise RecordingError(f"{path}: no topic of {shortened(asked)} in it: {_remedy(topics)}")
+    there = ", ".join(map(shortened, spaces)) or "none"
+    remedy = "--namespace" if known else "--robot"
+    raise RecordingError(f"{path}: says not which robot it is of (namespaces: {there}): say {remedy}")
+
+
+def told_robots(path: str | Path, spaces: Iterable[str]) -> dict[str, str]:
+    """Names of the robots in config/ that namespaces of a recording are of, as far as it is known: a namespace may be
+    the robot's name, nodes tell it in their diagnostics, and the URDF on `robot_description` has it."""
+    robots = {space: space for space in spaces if _is_robot(space)}
+    rest = {space for space in spaces if space not in robots}
+    urdfs = {f"{prefix(space)}robot_description": space for space in rest}
+    for message in islice(read_messages(path, {"/diagnostics", *urdfs}), MOST_LOOKED_AT) if rest else ():
+        if message.topic in urdfs:
+            name = URDF_NAME.search(message.data.data)
+            told = [(urdfs[message.topic], name[1])] if name else []
+        else:
+            told = [(status.name.rpartition("/")[0].strip("/"), status.hardware_id) for status in message.data.status]
+        robots |= {space: name for space, name in told if space in rest and _is_robot(name)}
+        if rest <= robots.keys():
+            break
+    return robots
+
+
+def _remedy(topics: Iterable[str]) -> str:
+    """What to do where a robot's topics are not found among these."""
+    there = ", ".join(map(shortened, _outermost(topics))) or "none that is known"
+    if _of_robots(topics):
+        return f"it has {there}: say --namespace, or --robot where it is another"
+    return f"it has {there}: record the robot's topics, by recording:= of its launch or `ros2 bag record -a`"

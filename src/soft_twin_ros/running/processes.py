@@ -226,6 +226,11 @@ def _processor_time(process: Path) -> tuple[int, float]:
     return int(fields[3]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
+def processor_time(pid: int) -> float:
+    """What a process and its children that have ended have computed until now [s]."""
+    return _processor_time(Path("/proc") / str(pid))[1]
+
+
 def last_line(log: Path) -> str:
     """What a process has written last."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")

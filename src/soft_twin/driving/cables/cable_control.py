@@ -1,7 +1,7 @@
 """Everything a cable driver decides, without its bus and its thread: modes, watchdog, limits, faults, currents."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
 from soft_twin.driving.cables.friction import FrictionEstimate
+from soft_twin.driving.cables.gain_margin import check_gains
 from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.cables.motion_memory import MotionMemory
 from soft_twin.driving.cables.motors import MotorReadings
@@ -157,6 +158,16 @@ class CableControl(ActuatorControl):
     def up_to_date(self) -> bool:
         """Whether all has been heard that the motors have told of until now."""
         return bool(self._readings.owed.max() < TOLERATED_GAP)
+
+    def tune(self, gains: ControlGains) -> None:
+        """Go on by these gains for position and rate, also while the cables move.
+
+        Raises:
+            InputError: winches might swing by them; nothing changes.
+        """
+        check_gains(gains)
+        self.parameters = replace(self.parameters, gains=gains)
+        self._control.tune(gains)
 
     def home(self) -> None:
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.

@@ -78,6 +78,15 @@ class CableDriver(ActuatorDriver[CableControl]):
         self._last_success = clock.monotonic()
         self._begin()
 
+    def tune(self, position: float, rate: float) -> None:
+        """Go on by these gains for position [1/s] and rate [A s/m], see `ControlGains`.
+
+        Raises:
+            InputError: winches might swing by them; nothing changes.
+        """
+        with self._lock:
+            self._control.tune(self._control.parameters.gains.tuned(position, rate))
+
     def home(self) -> None:
         """Let the cables' present positions be displacement 0.
 

@@ -1,6 +1,6 @@
 """Cascaded control of cable displacement: position → rate → motor current."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,10 @@ class ControlGains:
     friction: float = 17.1
     inertia: float = 0.342
     delay: float = 0.008
+
+    def tuned(self, position: float, rate: float) -> "ControlGains":
+        """With these gains for position [1/s] and rate [A s/m], and an integral that follows as slowly as it does."""
+        return replace(self, position=position, rate=rate, integral=self.integral * rate / self.rate)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,10 @@ class WinchControl:
         self._gains = gains
         self._integral = np.zeros(count)
         self.limited = np.zeros(count, dtype=bool)
+
+    def tune(self, gains: ControlGains) -> None:
+        """Go on by these gains: what the integral holds stays, so that no current jumps by it."""
+        self._gains = gains
 
     def reset(self) -> None:
         """Forget the past."""

@@ -1,0 +1,84 @@
+"""The winches' node in this process, on a bus without motors: how its gains are set while it runs."""
+
+import pytest
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from soft_twin.driving.cables.winch_control import ControlGains
+from soft_twin.errors import InputError
+from soft_twin_ros.cables_to_motors import CablesToMotors
+
+USUAL = ControlGains()
+
+
+@pytest.fixture
+def start(monkeypatch):
+    """Starts the node on a virtual bus of python-can, with further parameters."""
+    nodes, begin = [], Node.__init__
+
+    def started(**parameters):
+        values = {"interface": "virtual", "device": "winches", "reopen_period": 0.05} | parameters
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        monkeypatch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
+        nodes.append(CablesToMotors())
+        return nodes[-1]
+
+    yield started
+    for node in nodes:
+        node.close()
+        node.destroy_node()
+
+
+def gains(node):
+    """By which the driver goes on."""
+    return node.session.driver._control.parameters.gains
+
+
+def set_to(node, **values):
+    """As the services of `ros2 param set` do it."""
+    return node.set_parameters_atomically([Parameter(name, value=value) for name, value in values.items()])
+
+
+def test_gains_of_the_start_are_the_driver_s(start):
+    assert gains(start()) == USUAL
+
+
+def test_gains_can_be_set_and_outlive_the_device(start):
+    node = start(rate_gain=20.0)
+    assert gains(node) == USUAL.tuned(60.0, 20.0)
+    assert set_to(node, position_gain=30.0).successful
+    assert gains(node) == USUAL.tuned(30.0, 20.0)
+    node.session.disconnect()
+    assert set_to(node, rate_gain=12.5).successful  # with nobody to tell yet
+    node.session.connect()
+    assert gains(node) == USUAL.tuned(30.0, 12.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"position_gain": 100.0}, "position_gain = 100 /s with rate_gain = 25 A s/m: winches of little friction"),
+        ({"rate_gain": 40.0}, "position_gain = 60 /s with rate_gain = 40 A s/m"),
+        ({"position_gain": 500.0}, "position_gain out of range Min: 15.0, Max: 120.0"),
+        ({"rate_gain": 0.0}, "rate_gain out of range Min: 8.0, Max: 60.0"),
+        ({"rate_gain": float("nan")}, "rate_gain out of range Min: 8.0, Max: 60.0"),
+        ({"position_gain": 30.0, "hold_after": 1.0, "relax_after": 0.5}, "hold_after"),
+    ],
+)
+def test_gains_that_are_not_safe_are_refused_and_change_nothing(start, values, reason):
+    node = start()
+    result = set_to(node, **values)
+    assert not result.successful and reason in result.reason
+    assert gains(node) == USUAL and node.parameters.position_gain == 60.0
+
+
+def test_together_gains_can_go_where_one_alone_could_not(start):
+    node = start()
+    assert not set_to(node, rate_gain=35.0).successful
+    assert set_to(node, position_gain=30.0, rate_gain=35.0).successful
+    assert gains(node).integral == pytest.approx(350.0)
+
+
+def test_a_node_does_not_start_with_gains_that_are_not_safe(start):
+    with pytest.raises(InputError, match="would swing, expected at most"):
+        start(position_gain=90.0)
