@@ -113,8 +113,9 @@ def test_solve_ik_leaves_the_loop_alone(start, board, listener):
 def test_a_target_that_cannot_be_is_refused_with_the_reason(start, board, listener):
     start("imu_to_gravity", "gravity_to_cables", imu=board.port.path)
 
-    def refusal(z=0.1, of="", frame="", turned=False):
-        request = SetTarget.Request(frame=of, use_orientation=turned)
+    def refusal(z=0.1, of="", frame="", turned=1.0):
+        request = SetTarget.Request(frame=of, use_orientation=turned != 1.0)
+        request.target.pose.orientation.w = turned
         request.target.pose.position.z, request.target.header.frame_id = z, frame
         answer = listener.call(SetTarget, "set_target", request)
         assert not answer.success
@@ -123,7 +124,7 @@ def test_a_target_that_cannot_be_is_refused_with_the_reason(start, board, listen
     assert "is it in metres" in refusal(98.0)
     assert "target in frame 'world': expected 'slender/base_link'" in refusal(frame="world")
     assert "there is no frame 'nail': there are tip" in refusal(of="nail")
-    assert "a point has no orientation" in refusal(turned=True)
+    assert "expected a unit quaternion" in refusal(turned=0.7)
 
 
 def test_stale_and_unusable_gravity_never_reaches_the_cables(start, listener):

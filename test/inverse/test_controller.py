@@ -47,11 +47,27 @@ def test_an_orientation_counts_where_it_is_given(controller):
     assert Rotation.from_matrix(tick.reached_rotation @ rotation.T).magnitude() == pytest.approx(tick.orientation_error)
 
 
+@pytest.mark.parametrize("tensions", [[0.6, 0.1, 0.2, 0.1, 0.5, 0.1], [0.1, 0.7, 0.1, 0.4, 0.1, 0.3]])
+def test_a_slender_bodys_tip_is_a_section_that_can_be_told_how_to_be_turned(controller, tensions):
+    """Place and orientation that six tensions give it, found again from straight on by other ones."""
+    twin, tip = controller.twin, controller.twin.frames["tip"]
+    twin.equilibrium(SIDEWAYS, tensions=tensions)
+    position, rotation = tip.position(twin), tip.rotation(twin)
+    np.testing.assert_allclose(rotation[:, 2], twin.section_normal(twin.length), atol=1e-9)
+    controller.reset()
+    controller.aim(pose_target(controller.inverse, position, rotation=rotation))
+    tick = settled(controller, SIDEWAYS, 60)
+    assert tick.error < 1e-4
+    assert tick.orientation_error < 1e-3 < Rotation.from_matrix(rotation).magnitude()
+    np.testing.assert_allclose(tick.tip_rotation, tick.reached_rotation)
+    assert tick.reachable
+
+
 @pytest.mark.parametrize(
     ("frame", "position", "rotation", "cause"),
     [
-        ("nail", [0.0, 0.0, 0.1], None, "there is no frame 'nail': there are tip, ring"),
-        ("tip", [0.0, 0.0, 0.1], np.eye(3), "a point has no orientation"),
+        ("nail", [0.0, 0.0, 0.1], None, "there is no frame 'nail': there are tip, spot, ring"),
+        ("spot", [0.0, 0.0, 0.1], np.eye(3), "a point has no orientation"),
         ("ring", [0.0, 0.0, 98.0], None, "is it in metres, in base_link?"),
         ("ring", [0.0, np.nan, 0.1], None, "target"),
     ],

@@ -10,7 +10,7 @@ from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
 from soft_twin.twins.finite_element import FemTwin
-from soft_twin.twins.frames import NodesFrame, SectionFrame
+from soft_twin.twins.frames import NodesFrame, PointFrame, SectionFrame
 
 EFFORTS = np.array([0.4, 0.2, 4e3, 0.3])
 LIMITS = (EffortLimit(0.0, [2.0, 2.0, 12e3, 2.0]), CoordinateLimit([-0.01] * 4, [0.02, 0.02, 2e-6, 0.02]))
@@ -35,6 +35,7 @@ def tilted(angle, axis):
 
 
 def goals_of(plate, rest):
+    section = SectionFrame(0.05)
     top = plate.nodes
     heights = [SectionFrame(z) for z in (0.02, 0.04, 0.06)]
     curve = np.array([[0.01 + 0.2 * z**2 / 0.06, 0.0075, z] for z in np.linspace(0.0, 0.07, 30)])
@@ -42,12 +43,17 @@ def goals_of(plate, rest):
         "position": PositionGoal(plate, [0.012, 0.008, 0.058], weight=2.0),
         "orientation": OrientationGoal(plate, tilted(0.6, 2)),
         "direction": DirectionGoal(plate, [0.0, 0.0, 1.0], [-0.27, 0.3, 1.0]),
+        "orientation of a section": OrientationGoal(section, tilted(0.4, 0)),
+        "direction of a section": DirectionGoal(section, [0.0, 0.0, 1.0], [-0.2, 0.3, 1.0]),
         "curve": CurveGoal(heights, curve),
         "surface": SurfaceGoal(top, rest[top] + [0.0, 0.0, 0.001], np.tile([0.0, 0.0, 1.0], (len(top), 1))),
     }
 
 
-@pytest.mark.parametrize("name", ["position", "orientation", "direction", "curve", "surface"])
+ORIENTED = ("orientation", "direction", "orientation of a section", "direction of a section")
+
+
+@pytest.mark.parametrize("name", ["position", *ORIENTED, "curve", "surface"])
 def test_a_goal_foretells_what_equilibria_do(twin, plate, name):
     """At an equilibrium r + J e is the residual at its efforts, and J its slope by whole equilibria."""
     goal = goals_of(plate, twin.body.mesh.nodes)[name]
@@ -58,13 +64,35 @@ def test_a_goal_foretells_what_equilibria_do(twin, plate, name):
         return r + J @ efforts, J, goal.miss(twin)
 
     here, J, miss = residual(EFFORTS)
-    rough = 0.1 if name == "direction" else 0.03  # the two axes across a direction turn with it
-    if name in ("position", "orientation", "direction"):
+    exact = name == "position" or name.startswith("orientation")
+    rough = 1e-4 if exact else 0.1 if name.startswith("direction") else 0.03  # what is across a direction turns with it
+    if name in ("position", *ORIENTED):
         assert np.linalg.norm(here) == pytest.approx(miss, rel=1e-6)
     for i, h in enumerate((1e-3, 1e-3, 1.0, 1e-3)):
         change = h * (np.arange(4) == i)
         slope = (residual(EFFORTS + change)[0] - residual(EFFORTS - change)[0]) / (2.0 * h)
         np.testing.assert_allclose(J[:, i], slope, atol=rough * np.abs(J).max(axis=0)[i] + 1e-9)
+
+
+@pytest.mark.parametrize("frame", ["plate", "section", "between layers of nodes"])
+def test_how_a_frame_turns_is_the_slope_of_its_rotation(twin, plate, frame):
+    """Of nodes that are strained by a fifth and turned by a radian, not of a rigid set."""
+    chosen = {"plate": plate, "section": SectionFrame(0.05), "between layers of nodes": SectionFrame(0.0521)}[frame]
+    rng, rest = np.random.default_rng(7), twin.body.mesh.nodes
+    stretched = np.eye(3) + 0.2 * rng.normal(size=(3, 3))
+    there = rest @ (tilted(1.0, 1) @ stretched).T + rng.normal(0.0, 5e-4, rest.shape)
+    steps, h = rng.normal(size=(*rest.shape, 2)), 1e-6
+
+    def rotation(points):
+        twin.points = points
+        return chosen.rotation(twin)
+
+    for k in range(2):
+        slope = (rotation(there + h * steps[..., k]) - rotation(there - h * steps[..., k])) / (2.0 * h)
+        spin = slope @ rotation(there).T
+        found = chosen.turn(twin, steps)[:, k]
+        np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], found, atol=1e-6 * np.abs(found).max())
+    twin.reset()
 
 
 def test_the_second_goal_chooses_only_among_what_is_best_for_the_first():
@@ -164,6 +192,6 @@ def test_what_makes_no_sense_is_named(twin, plate):
     with pytest.raises(InputError, match="rotation matrix"):
         OrientationGoal(plate, np.ones((3, 3)))
     with pytest.raises(InputError, match="a point has no orientation"):
-        OrientationGoal(SectionFrame(0.05), np.eye(3)).miss(twin)
+        OrientationGoal(PointFrame(twin.body.mesh, [0.003, 0.004, 0.05]), np.eye(3)).miss(twin)
     with pytest.raises(InputError, match="in a line or a point"):
         NodesFrame([0, 1], twin.body.mesh.nodes)

@@ -188,3 +188,8 @@ def test_sections_at_once_are_those_one_by_one(bent):
     heights = np.array([0.0, 0.013, 0.05, bent.length])
     one_by_one = [bent.section(z, bent.points) for z in heights]
     np.testing.assert_allclose(bent.sections(heights, bent.points), one_by_one, atol=1e-15)
+
+
+def test_its_sections_have_no_orientation_that_can_be_aimed_at(rod):
+    with pytest.raises(InputError, match="RodTwin: no orientation of its cross sections can be aimed at"):
+        rod.frames["tip"].rotation(rod)

@@ -9,8 +9,8 @@ from soft_twin.descriptions.part import Part
 
 
 class NamedFrame(Part):
-    """A place: the mean of some nodes and the rotation that fits them best, a plate, or, without a rotation, a point of
-    the body or the centre of a cross section."""
+    """A place: the mean of some nodes and the rotation that fits them best, a plate, a cross section likewise, or,
+    without a rotation, a point of the body."""
 
     nodes: Annotated[str | None, NAMED] = Field(default=None, description="surface or group of them")
     plate: Annotated[str | None, NAME] = Field(default=None, description="name of a plate")

@@ -220,14 +220,15 @@ class Controller:
         twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
         frame = twin.frames[aimed_at.frame]
         coordinates, efforts = aimed_at.command(self._proven(solution), twin)
+        tip_rotation = rotation_of(twin.frames[TIP], twin)
         return Tick(
             coordinates=coordinates,
             efforts=efforts,
             tip=solution.tip,
             tip_direction=twin.section_normal(twin.length),
-            tip_rotation=rotation_of(twin.frames["tip"], twin),
+            tip_rotation=tip_rotation,
             reached=frame.position(twin),
-            reached_rotation=rotation_of(frame, twin),
+            reached_rotation=tip_rotation if aimed_at.frame == TIP else rotation_of(frame, twin),
             points=points,
             centre_line=twin.sections(self.stations, points),
             energy=solution.energy,

@@ -231,6 +231,16 @@ class Twin(ABC):
     def section_normal(self, z: float) -> np.ndarray:
         """(3,) unit normal of the cross section at z [m], +z undeformed."""
 
+    def section_arms(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes (k,) of the cross section at z [m], and where they are in it undeformed (k, 3), from their mean [m].
+
+        Raises:
+            InputError: where its nodes do not say how a section is turned.
+        """
+        raise InputError(
+            f"{type(self).__name__}: no orientation of its cross sections can be aimed at, those of finite elements can"
+        )
+
     @property
     @abstractmethod
     def surface(self) -> np.ndarray:

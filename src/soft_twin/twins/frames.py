@@ -7,9 +7,9 @@ import numpy as np
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.sections import section_weights
-from soft_twin.mechanics.unknowns import cross_matrices
 from soft_twin.mesh.embedding import locate, natural_coordinates
 from soft_twin.mesh.mesh import Mesh
+from soft_twin.twins.fitted_rotation import fitted_rotation, fitted_turn
 
 if TYPE_CHECKING:
     from soft_twin.twins.base import Twin
@@ -50,7 +50,7 @@ class Frame(ABC):
 
 
 class SectionFrame(Frame):
-    """The centre of the cross section at `z` [m] of a slender body along +z."""
+    """The cross section at `z` [m] of a slender body along +z: its centre, and how its nodes are turned."""
 
     def __init__(self, z: float):
         self.z = z
@@ -63,6 +63,14 @@ class SectionFrame(Frame):
 
     def weights(self, mesh):
         return section_weights(mesh, self.z)
+
+    def rotation(self, twin):
+        nodes, arms = twin.section_arms(self.z)
+        return fitted_rotation(arms, twin.points[nodes])
+
+    def turn(self, twin, steps):
+        nodes, arms = twin.section_arms(self.z)
+        return fitted_turn(arms, twin.points[nodes], steps[nodes])
 
 
 class PointFrame(Frame):
@@ -127,15 +135,10 @@ class NodesFrame(Frame):
         return _spread(mesh, self.nodes, 1.0 / len(self.nodes))
 
     def rotation(self, twin):
-        points = twin.points[self.nodes]
-        u, _, vt = np.linalg.svd((points - points.mean(axis=0)).T @ self._arms)
-        return u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
+        return fitted_rotation(self._arms, twin.points[self.nodes])
 
     def turn(self, twin, steps):
-        arms = twin.points[self.nodes] - twin.points[self.nodes].mean(axis=0)
-        inertia = (arms**2).sum() * np.eye(3) - arms.T @ arms
-        moments = np.einsum("kij,kj...->i...", cross_matrices(arms), steps[self.nodes])
-        return np.linalg.solve(inertia, moments.reshape(3, -1)).reshape(moments.shape)
+        return fitted_turn(self._arms, twin.points[self.nodes], steps[self.nodes])
 
 
 def _spread(mesh: Mesh, nodes: np.ndarray, values: np.ndarray | float) -> np.ndarray:

@@ -28,6 +28,7 @@ class MeshTwin(Twin):
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
         self.effort_units = self.actuators.units
         self._sections: dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._arms: dict[float, tuple[np.ndarray, np.ndarray]] = {}
         self._stations: dict[tuple[float, ...], csr_matrix] = {}
         self._surface: np.ndarray | None = None
 
@@ -87,6 +88,13 @@ class MeshTwin(Twin):
             near = np.flatnonzero(weights)
             self._sections[z] = near, weights[near], across_section(self.body.mesh, near)
         return self._sections[z]
+
+    def section_arms(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        if z not in self._arms:
+            near = self._section(z)[0]
+            rest = self.body.mesh.nodes[near]
+            self._arms[z] = near, rest - rest.mean(axis=0)
+        return self._arms[z]
 
     def section_normal(self, z: float) -> np.ndarray:
         near, _, across = self._section(z)
