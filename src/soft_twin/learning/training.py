@@ -254,18 +254,22 @@ def fewest_epochs(distances: dict[int, np.ndarray]) -> int:
 
 
 def _sure(confidence: Confidence, frames: Frames, points: jax.Array, bent: jax.Array, training: WarpTraining, say):
-    """The confidence of surfaces (f, p, 3) that stay as they are, trained by itself."""
+    """The confidence of surfaces (f, p, 3) that stay as they are, trained by itself.
+
+    Of a point that stays d away, w_c d² + ω (1 − w_c)² is least at w_c = 1 − d²/2ω, or 0 beyond; that is what the
+    network is taught. The loss itself has slopes as large as d² is opposite holes, and few steps are left for the rest.
+    """
     weights, count = training.weights, len(points)
 
-    def off(bent: jax.Array, cloud: Cloud) -> jax.Array:
+    def wanted(bent: jax.Array, cloud: Cloud) -> jax.Array:
         seen = nearest(bent, cloud.points, cloud.there)
-        return squared_distances(bent, cloud.points[seen], cloud.normals[seen], weights.patch)
+        off = squared_distances(bent, cloud.points[seen], cloud.normals[seen], weights.patch)
+        return jnp.maximum(1.0 - 0.5 * off / weights.confidence, 0.0)
 
-    distances = jax.lax.map(lambda own: off(*own), (bent, frames.clouds))
+    sure = jax.lax.map(lambda own: wanted(*own), (bent, frames.clouds))
 
     def loss(confidence: Confidence, batch: jax.Array) -> jax.Array:
-        believed = confidence(points[batch], frames.shapes[batch])
-        return (believed * distances[batch]).mean() + weights.confidence * ((1.0 - believed) ** 2).mean()
+        return ((confidence(points[batch], frames.shapes[batch]) - sure[batch]) ** 2).mean()
 
     batch, random = min(FRAMES_IN_BATCH, count), np.random.default_rng(training.seed)
     return descend(confidence, loss, count, batch, max(1, SURE_STEPS * batch // count), random, "confidence", say)
