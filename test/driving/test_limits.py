@@ -101,6 +101,13 @@ def test_unusable_commands_are_refused_and_counted(limiter, command):
     assert limiter.counters["not_finite"] + limiter.counters["size"] == 1
 
 
+@pytest.mark.parametrize("mask", [[False, True], [True, True]])
+def test_what_is_under_a_mask_is_not_commanded(limiter, mask):
+    assert "right" in limiter.check(np.ma.array([0.001, 0.002], mask=mask))
+    assert limiter.counters["not_finite"] == 1
+    assert limiter.check(np.ma.array([0.001, 0.002])) == ""
+
+
 def test_a_refusal_names_the_cable():
     limiter = cable_limiter(["left", "right"], LIMITS)
     assert "right = nan" in limiter.check([0.0, float("nan")])

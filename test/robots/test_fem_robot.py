@@ -1,6 +1,7 @@
 """Robots of kind `fem`: what their files say is what is built, and what cannot be built is named."""
 
 import copy
+import dataclasses
 import importlib
 import json
 
@@ -61,7 +62,7 @@ def test_drives_imus_and_what_else_the_file_says_are_on_the_robot(finger):
     assert [(cable.name, cable.motor_id) for cable in winches.cables] == [("left", 1), ("right", 2)]
     assert winches.cable_limits == CableLimits((0.0, 4.0), (-0.005, 0.020), 0.05, 4.0)
     assert winches.winch.current_limit == 3.0
-    assert (valves.backend, valves.names_by_channel, valves.lowest, valves.highest) == ("openpneu", ["air"], 0.0, 30e3)
+    assert (valves.backend, valves.names_by_channel, valves.limits_by_channel) == ("openpneu", ["air"], ([0.0], [30e3]))
     assert [(imu.name, imu.plate) for imu in finger.imus] == [("base", None), ("nail", "nail")]
     np.testing.assert_allclose(finger.mounting, np.eye(3))
     assert [(each.name, each.kind) for each in finger.obstacles] == [("floor", "plane")]
@@ -80,6 +81,18 @@ def test_limits_that_differ_are_one_for_each_cable(load):
     np.testing.assert_allclose(robot.winches.cable_limits.tension[1], [3.0, 4.0])
     assert robot.winches.cable_limits.displacement == (-0.005, 0.020)
     np.testing.assert_allclose(robot.limits()[0].low, [0.5, 0.0, 0.0])
+
+
+def test_chambers_that_differ_have_each_its_own_limits_in_the_driver_and_the_inverse():
+    arm = soft_twin.load_robot("arm")
+    first = arm.description.chambers[0]
+    chambers = [first.model_copy(update={"pressure": (0.0, 20e3), "channel": 5})]
+    chambers += [each.model_copy(update={"channel": k}) for k, each in enumerate(arm.description.chambers[1:])]
+    robot = dataclasses.replace(arm, description=arm.description.model_copy(update={"chambers": tuple(chambers)}))
+    others = [each.pressure[1] for each in arm.description.chambers[1:]]
+    assert robot.valves.names_by_channel[-1] == first.name
+    assert robot.valves.limits_by_channel == ([0.0] * 6, [*others, 20e3])
+    np.testing.assert_allclose(robot.limits()[0].high[:6], [20e3, *others])
 
 
 @pytest.mark.parametrize(

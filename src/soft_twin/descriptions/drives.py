@@ -73,7 +73,7 @@ class ValveDrive:
         backend: kind of valves, see driving.valves.
         chamber_names: of the chambers, in the robot's order.
         channels: (c,) places of their valves on the device, counted from 0.
-        lowest, highest: gauge pressures that every chamber may have [Pa].
+        lowest, highest: gauge pressures that chambers may have, one for all or (c,) [Pa].
         rate: highest rate of change [Pa/s].
         vent_rate: of venting [Pa/s].
         vented: gauge pressure of a relaxed chamber [Pa].
@@ -83,8 +83,8 @@ class ValveDrive:
     backend: str
     chamber_names: Sequence[str]
     channels: Sequence[int]
-    lowest: float
-    highest: float
+    lowest: float | Sequence[float]
+    highest: float | Sequence[float]
     rate: float
     vent_rate: float
     vented: float
@@ -94,6 +94,13 @@ class ValveDrive:
     def names_by_channel(self) -> list[str]:
         """Names of the chambers in the order of their valves."""
         return [name for _, name in sorted(zip(self.channels, self.chamber_names, strict=True))]
+
+    @property
+    def limits_by_channel(self) -> tuple[list[float], list[float]]:
+        """Lowest and highest pressures of the chambers in the order of their valves [Pa]."""
+        order = np.argsort(np.asarray(self.channels))
+        low, high = (np.broadcast_to(each, len(order))[order].tolist() for each in (self.lowest, self.highest))
+        return low, high
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ class Quantity:
 def _numbers(command) -> np.ndarray | None:
     """What was commanded as floats; None if it is anything but real numbers: text, truth values, complex, objects."""
     try:
-        values = np.asarray(command)
+        values = np.ma.asarray(command)
         if values.dtype.kind not in "iuf" or _holds_truth_values(command):
             return None
         with np.errstate(over="ignore"):
-            return values.astype(float)
+            return values.astype(float).filled(np.nan)  # what is under a mask was not commanded
     except Exception:  # it may be any object: what it raises says only that it is no row of numbers
         return None
 

@@ -77,7 +77,7 @@ class FemRobot(DrivenRobot):
 
     @property
     def valves(self) -> ValveDrive | None:
-        """What drives its chambers, all within the pressures that each of them may have; None where it has none.
+        """What drives its chambers, each within the pressures that it may have; None where it has none.
 
         Raises:
             DescriptionError: there are no valves, or a chamber has no channel.
@@ -95,8 +95,8 @@ class FemRobot(DrivenRobot):
         return ValveDrive(
             chamber_names=tuple(self.chamber_names),
             channels=channels,
-            lowest=float(low.max()),
-            highest=float(high.min()),
+            lowest=tuple(low.tolist()),
+            highest=tuple(high.tolist()),
             **dict(valves),
         )
 

@@ -55,4 +55,6 @@ def chamber_joints(robot: Robot) -> list[Joint]:
         valves = robot.valves
     except DescriptionError:
         return []
-    return [] if valves is None else [Joint(name, valves.highest) for name in valves.names_by_channel]
+    if valves is None:
+        return []
+    return [Joint(*each) for each in zip(valves.names_by_channel, valves.limits_by_channel[1], strict=True)]

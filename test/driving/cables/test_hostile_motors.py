@@ -1,5 +1,6 @@
 """What motors, encoders and supplies do to a driver on a bad day; judged by how the rotors turn."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_a_take_up_that_is_not_finished_leaves_an_unknown_position_unknown(begun
         winches.control.enable()
 
 
-@pytest.mark.parametrize("motor", [_dry(0.006), _dry(0.02), _viscous(5.0), _viscous(25.0)], ids=str)
+@pytest.mark.parametrize("motor", [_dry(0.006), _dry(0.15), _dry(0.3), _viscous(5.0), _viscous(25.0)], ids=str)
 def test_taut_is_what_pulls_more_than_the_friction_whatever_that_is(motor):
     slack = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006])
     winches = SimulatedWinches(motor=motor)
@@ -70,6 +71,17 @@ def test_taut_is_what_pulls_more_than_the_friction_whatever_that_is(motor):
     winches.run(3.0)
     zero = winches.motors.displacements - winches.state.displacements
     np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
+
+
+def test_friction_that_hides_the_tension_is_named_instead_of_taken_for_it():
+    winches = SimulatedWinches(motor=replace(_viscous(10.0), friction=0.5 * TORQUE_CONSTANT))
+    winches.run(0.6)
+    winches.slack = 0.005
+    winches.control.take_up_slack()
+    winches.run(1.0)
+    assert winches.state.mode == "fault"
+    assert re.search(r"needs 0.5\d A to wind in freely: so much friction hides the tension", winches.state.faults[0])
+    assert winches.motors.displacements.max() < 0.005
 
 
 def test_cables_that_stay_slack_are_a_fault_after_the_documented_length():
@@ -232,7 +244,10 @@ def test_a_motor_that_falls_silent_while_slack_is_taken_up_makes_no_cable_taut(b
 
 @pytest.mark.parametrize("motor", [_viscous(5.0), _viscous(10.0), _viscous(25.0), _dry(0.02)], ids=str)
 def test_after_a_halt_of_the_host_a_change_of_pace_is_not_taken_for_tension(motor):
-    """The gains are low while the delay is remembered: winches overshoot their pace, and find it slowly."""
+    """The gains are low while the delay is remembered: winches overshoot their pace, and find it slowly.
+
+    The first cable is taut before its winch runs evenly: how much of its friction is dry, nobody can tell by then.
+    """
     slack = np.array([0.001, 0.002, 0.003, 0.004, 0.005, 0.006])
     winches = SimulatedWinches(motor=motor)
     winches.run(0.6)
@@ -242,7 +257,9 @@ def test_after_a_halt_of_the_host_a_change_of_pace_is_not_taken_for_tension(moto
     winches.control.take_up_slack()
     winches.run(3.0)
     zero = winches.motors.displacements - winches.state.displacements
-    np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
+    late = zero - slack - 0.15 / SPRING
+    assert late.min() > -1e-3
+    assert late[0] < 1.3e-3 and late[1:].max() < 1e-3
 
 
 def test_a_delay_that_stands_alone_is_soon_forgotten():

@@ -135,11 +135,28 @@ def test_measurements_that_stop_are_a_fault_until_they_are_back(control):
         ({"pressure": (-2e5, 1.0), "rate": 1e5, "vent_rate": 1e5}, "expected gauge pressures"),
         ({"pressure": (0.0, 1e5), "rate": 1e5, "vent_rate": 1.0}, "farthest limit"),
         ({"pressure": (0.0, 1e5), "rate": 1e5, "vent_rate": 1e5, "acceleration": 1e3}, "to stop"),
+        ({"pressure": ("a", 8e4), "rate": 1e5, "vent_rate": 1e5}, "lowest pressure 'a': expected a finite number, or"),
+        ({"pressure": 8e4, "rate": 1e5, "vent_rate": 1e5}, "pressure limits 80000.0: expected the lowest and"),
+        ({"pressure": (0.0, 1e5), "rate": "fast", "vent_rate": 1e5}, "pressure rate 'fast': expected a finite number"),
+        ({"pressure": (0.0, 1e5), "rate": True, "vent_rate": 1e5}, "pressure rate True: expected a finite number"),
+        ({"pressure": (0.0, [1e5, None]), "rate": 1e5, "vent_rate": 1e5}, "highest pressure .100000.0, None."),
+        ({"pressure": ([0.0, 5e4], 4e4), "rate": 1e5, "vent_rate": 1e5}, "0…40000, 50000…40000 Pa: the lower is not"),
+        ({"pressure": ([0.0] * 3, [1e5] * 2), "rate": 1e5, "vent_rate": 1e5}, "3 lowest and 2 highest"),
     ],
 )
 def test_limits_that_contradict_each_other_are_refused(limits, message):
     with pytest.raises(DescriptionError, match=message):
         ChamberLimits(**limits)
+
+
+def test_chambers_with_unlike_limits_keep_each_to_its_own():
+    limits = ChamberLimits(pressure=([0.0, -10e3, 0.0], [100e3, 20e3, 60e3]), rate=200e3, vent_rate=50e3)
+    control = Prompt(NAMES, limits, ValveParameters.within(limits))
+    control.enable()
+    for command, told in ((np.full(3, 1e9), [100e3, 20e3, 60e3]), (np.full(3, -1e9), [0.0, -10e3, 0.0])):
+        path = _run(control, 1.5, command)
+        assert np.all((path >= limits.lowest) & (path <= limits.highest))
+        np.testing.assert_allclose(path[-1], told)
 
 
 def test_a_refusal_names_the_chamber():

@@ -382,7 +382,10 @@ class CableControl(ActuatorControl):
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
-        if self._take_up.taut.all():
+        for i in self._take_up.rough():
+            needs = f"needs {self._take_up.free_currents()[i]:.2f} A to wind in freely"
+            self._fault_of(i, f"{needs}: so much friction hides the tension; free its drum and its cable, or use home")
+        if self._take_up.taut.all() and self.enabled:
             self._readings.set_zero(displacements - self._target + self._offsets)
             self._find_position()
             self._limiter.allow(*self._limits.displacement)

@@ -17,10 +17,11 @@ class HomingParameters:
     Attributes:
         rate: of winding in [m/s].
         tension: by which a cable that is taut pulls more than it did while it was wound in freely [N].
-        settling: until the winches run evenly, their pulls say nothing [s].
+        settling: until the winches run evenly, their pulls say nothing [s]; they are smoothed from then on.
         smoothing: time constant of the pulls that are compared [s].
         certainty: a cable is taut if it also pulls by so many times the smoothed pull's noise more.
-        dry: friction that does not grow with the rate, at the most [A].
+        dry: friction that does not grow with the rate, at the most [A]; real M2006 have some tens of milliamperes.
+        sure: once it takes so long [s] it is known what the winches need that run freely.
         delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
     """
@@ -30,7 +31,8 @@ class HomingParameters:
     settling: float = 0.08
     smoothing: float = 0.025
     certainty: float = 5.0
-    dry: float = 0.02
+    dry: float = 0.3
+    sure: float = 0.15
     delivery: float = 0.5
     travel: float = 0.02
 
@@ -81,10 +83,13 @@ class SlackTakeUp:
         self._age += dt
         inertial, noise = self._follow(motion, heard, dt)
         if self._age < p.settling:
+            self._heard[:] = False
+            self._variance[:] = 0.0
+        if self._age < p.settling + p.smoothing:
             return self._targets
         rates, given, told = self._smooth
         steady = given - inertial
-        self._learn_free(rates, steady, heard)
+        self._learn_free(rates, steady + noise, heard)
         friction = self._friction_at(rates, rates > self._free_rates)
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
         newly = ~self.taut & heard & (given >= p.delivery * told) & (pulls > p.tension)
@@ -97,9 +102,20 @@ class SlackTakeUp:
         late = self._age > self._parameters.patience
         return np.flatnonzero(~self.taut & ((displacements > self._ends) | late))
 
+    def rough(self) -> np.ndarray:
+        """Indices of the winches that need more, even where they run freely, than any friction that is expected."""
+        if self._age < self._parameters.sure:
+            return np.array([], dtype=int)
+        most = self._parameters.dry + MOST * self._free_rates
+        return np.flatnonzero(np.isfinite(self._free) & (self._free > most))
+
+    def free_currents(self) -> np.ndarray:
+        """(c,) what each winch needs to run freely [A], inf where none did."""
+        return self._free
+
     def _learn_free(self, rates: np.ndarray, steady: np.ndarray, heard: np.ndarray) -> None:
-        """Less than what a winch has needed at the least is what it needs when it runs freely."""
-        least = self._friction_at(rates, rates < self._free_rates)
+        """Less than what a winch has needed at the least is what it needs when it runs freely; it may be `steady`."""
+        least = self._friction_at(rates, rates > self._free_rates)
         slow, fast = self._paces
         freer = heard & (rates > slow) & (rates < fast) & (steady < least)
         self._free = np.where(freer, steady, self._free)

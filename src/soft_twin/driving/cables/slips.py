@@ -22,6 +22,7 @@ REACH_MEMORY = 0.1  # [s] in which it is forgotten how fast the rotor was, and h
 LEFT = 0.25  # of that, errors of time leave behind at the most when a rotor has turned to and fro
 SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
 LOST = 1.5  # times the period between two samples: some were lost
+HASTE = 2.0  # times as fast as lately the speed may change where nobody looks
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
 SLIP = 100.0  # [counts] less are no slip
 
@@ -89,10 +90,10 @@ class SlipSum:
         self._drift += turned - way
         self._way += way
         self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
-        gap = elapsed / count
-        if gap > LOST * period:
-            self._blur += count * 0.125 * self._acceleration * gap**2
         self._unrest = max(self._unrest, *(abs(after - before) for before, after in pairwise(speeds)))
+        gap = elapsed / count
+        if gap > LOST * period:  # or late; a rotor that has been quiet has not turned to and fro in it
+            self._blur += count * 0.125 * min(self._acceleration, HASTE * self._unrest / period) * gap**2
 
     def excuse(self, counts: float) -> None:
         """So many of the counts may be motion that no sample tells of."""

@@ -26,6 +26,8 @@ class SupervisionLimits:
         braking: friction [A s/m] that is taken for sure in a motor that turns against its current, so that one whose
             torque has turned round is named early; less where a winch without any friction would be accused. No data
             sheet says how much there is.
+        dry: highest plausible friction that does not grow with the rate [A]: what a winch that turns pulls by less than
+            this may not reach its cable.
         inertia: of a winch [A s²/m].
         overload: tension over the highest allowed one.
         overload_time: for so long [s].
@@ -41,6 +43,7 @@ class SupervisionLimits:
     weak_weight: float = 0.2
     friction: float = 30.0
     braking: float = 5.0
+    dry: float = 0.3
     inertia: float = 0.342
     overload: float = 2.5
     overload_time: float = 0.2
@@ -109,7 +112,9 @@ class Supervision:
 
     def _least_pulling(self, motion: Motion) -> np.ndarray:
         """(c,) current that pulls at the cable at the least, whatever the friction is [A]."""
-        return motion.currents - self._limits.friction * np.maximum(motion.rates, 0.0)
+        turns_in = motion.rates > self._limits.standstill
+        friction = self._limits.friction * motion.rates + self._limits.dry
+        return motion.currents - np.where(turns_in, friction, 0.0)
 
     def _count_contrary(self, motion: Motion) -> None:
         """The torque by which a rotor moves is m a + b v; a and b are what makes it agree best with the current.

@@ -51,7 +51,7 @@ class ValveParameters:
     def within(cls, limits: ChamberLimits) -> "ValveParameters":
         """For chambers of these limits: where they are closer together than WIDE, pressures that are told apart are
         smaller in proportion."""
-        share = min((limits.pressure[1] - limits.pressure[0]) / WIDE, 1.0)
+        share = min(float((limits.highest - limits.lowest).min()) / WIDE, 1.0)
         return cls(tolerance=share * cls.tolerance, lead=share * cls.lead, spare=share * cls.spare)
 
 
@@ -192,7 +192,7 @@ class ValveControl(ActuatorControl):
             return
         vented, spare = self._limits.vented, self.parameters.spare
         believed = np.abs(found - vented) > spare  # false for NaN
-        self._limiter.reset(np.where(believed, found, vented).clip(*self._limits.pressure))
+        self._limiter.reset(np.where(believed, found, vented).clip(self._limits.lowest, self._limits.highest))
         self.ready = True
         if self._stays:
             self._stay()
@@ -200,7 +200,7 @@ class ValveControl(ActuatorControl):
     def _believable(self) -> np.ndarray:
         """(n,) the newest measurements that chambers within their limits can have; NaN for others [Pa]."""
         newest = self._sensors.newest
-        return np.where(newest > self._limits.pressure[1] + self.parameters.spare, np.nan, newest)
+        return np.where(newest > self._limits.highest + self.parameters.spare, np.nan, newest)
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and measurements, and the device, ask for."""
@@ -239,7 +239,7 @@ class ValveControl(ActuatorControl):
 
         `highest` (n,) is what they may be told at the most [Pa], NaN where that is not known.
         """
-        highest = highest.clip(*self._limits.pressure)
+        highest = highest.clip(self._limits.lowest, self._limits.highest)
         ahead = self._limiter.positions > highest  # false for NaN
         self._counters["lead"] += int(self.enabled and ahead.any())
         self._limiter.restart(ahead, highest)
@@ -258,4 +258,4 @@ class ValveControl(ActuatorControl):
         measured, positions = self._sensors.pressures, self._limiter.positions
         highest = np.fmin(np.fmax(measured + self._lead, positions), self.told + self._lead)
         highest = np.where(np.isnan(self.told), positions, highest)
-        return np.minimum(target, highest).clip(*self._limits.pressure)
+        return np.minimum(target, highest).clip(self._limits.lowest, self._limits.highest)

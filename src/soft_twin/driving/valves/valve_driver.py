@@ -32,18 +32,18 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         """Start driving, unless without a thread; `close` closes the valves.
 
         Raises:
-            DescriptionError: the names do not fit the valves, or the limits lie outside their range.
+            DescriptionError: names or limits do not fit the valves, or the limits lie outside their range.
         """
         if len(names) != valves.count:
             raise DescriptionError(f"{len(names)} chambers on {valves.count} valves: name one chamber for each")
+        limits.require_fit(valves.count)
         low, high = valves.range
-        if not (low <= limits.pressure[0] and limits.pressure[1] <= high):
-            asked = "{:g}…{:g}".format(*limits.pressure)
-            raise DescriptionError(f"pressure limits {asked} Pa: these valves reach {low:g}…{high:g} Pa")
+        if not (low <= limits.lowest.min() and limits.highest.max() <= high):
+            raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
         control = ValveControl(names, limits, parameters, valves.rests_after)
         super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = np.full(valves.count, limits.vented)
-        self._vent_time = (limits.pressure[1] - limits.vented) / limits.vent_rate
+        self._vent_time = float(limits.highest.max() - limits.vented) / limits.vent_rate
         self._valves = valves
         self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
         self._begin()
@@ -107,7 +107,7 @@ def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
         DescriptionError: the limits are not sane, or lie outside the valves' range.
         DeviceError: the device is not there, or does not answer.
     """
-    limits = ChamberLimits((drive.lowest, drive.highest), drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+    limits = ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
     names = drive.names_by_channel
     valves = open_valves(drive.backend, device, len(names))
     try:

@@ -7,12 +7,13 @@ from functools import cache
 
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.robots import load_robot
-from soft_twin.studies.campaigns.devices.winches import Winch
+from soft_twin.studies.campaigns.devices.winches import TORQUE_CONSTANT, Winch
 
 COUNTS_OF_CABLES = ((1, 30), (2, 30), (3, 25), (4, 5), (5, 4), (6, 6))  # number, weight: few are faster
 ROBOTS = (("slender", 60), ("neck", 25), ("finger", 15))  # weights
 NOMINAL_MASS, NOMINAL_RADIUS = 0.342, 0.0065  # [A s²/m] of an M2006's rotor over its gear and a drum of [m]
 FRICTION = (5.0, 25.0)  # [A s/m] plausible viscous friction
+ROUGH, ANY_FRICTION, ANY_DRY = 0.35, (2.0, 30.0), (0.0, 0.3)  # share of cases, [A s/m], [A]: gears differ, and wear
 PERIODS = (0.001, 0.001, 0.002, 0.004)  # [s] of the motors' answers; a C610 can be set to fewer
 GENTLE = (1.0 / 200.0, 1.0 / 90.0)  # [s] between two commands of a smooth stream
 FIRST_FAULT = 0.8  # [s] once the usual beginning is over
@@ -142,7 +143,7 @@ def invent(seed: int) -> Case:
         patient=rng.random() < 0.7,
         end=end,
     )
-    return _gentle(random.Random(f"gentle {seed}"), case, healthy)
+    return _rough(random.Random(f"rough {seed}"), _gentle(random.Random(f"gentle {seed}"), case, healthy))
 
 
 @cache
@@ -241,6 +242,19 @@ def _gentle(rng: random.Random, case: Case, healthy: bool) -> Case:
     stream = replace(case.stream, period=rng.uniform(*GENTLE), reach=reach, turns=turns)
     end = case.end + (rng.uniform(0.0, 3.0) if healthy else 0.0)
     return replace(case, stream=stream, feedback=rng.choice(PERIODS[-2:]), end=end)
+
+
+def _rough(rng: random.Random, case: Case) -> Case:
+    """Some robots have winches with much less or much more friction, of which much is dry.
+
+    Dry friction that is more than any tension of the robot hides that a robot is blocked: winches are not chosen so.
+    """
+    if rng.random() > ROUGH:
+        return case
+    highest = case.drive.cable_limits.tension[1] * case.drive.winch.radius / TORQUE_CONSTANT  # [A]
+    low, high = ANY_DRY[0], min(ANY_DRY[1], highest)
+    winches = (replace(w, viscous=rng.uniform(*ANY_FRICTION), dry=rng.uniform(low, high)) for w in case.winches)
+    return replace(case, winches=tuple(winches))
 
 
 def _script(rng: random.Random, autostart: bool, healthy: bool, end: float) -> tuple[Action, ...]:

@@ -1,7 +1,8 @@
 """Motors under attack: random robots, users and faults, judged by the wire and by the winches themselves.
 
-A case is a robot (limits, senses, scales, frictions of 5…25 A s/m, slack), a user's script and faults, in simulated
-time. The code under test sees an adapter in memory; the motors behind it are written from the C610's data sheet.
+A case is a robot (limits, senses, scales, frictions of 2…30 A s/m and up to 0.3 A, slack), a user's script and faults,
+in simulated time. The code under test sees an adapter in memory; the motors behind it are written from the C610's data
+sheet.
 
 | kind | what must not be |
 |---|---|
