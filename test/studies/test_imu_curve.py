@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from soft_twin.sensing.hypotheses import HypothesesParameters
 from soft_twin.studies.campaigns import imu
 from soft_twin.studies.campaigns.imu_curve import CHECKS, LIMITS, Outcome, outcomes, points
 from soft_twin.studies.campaigns.imu_observer import probability_of_fault
@@ -58,7 +59,7 @@ def test_the_limit_that_is_used_is_what_the_campaign_judges():
     told = imu.live(case)
     wrong = told.valid & ~(told.error <= imu.WRONG) & (told.time >= case.counts_from)
     late = told.time > 2.0
-    outcome = outcomes(910009)["both", 0.1]
+    outcome = outcomes(910009)["both", HypothesesParameters().limit]
     assert (outcome.wrong, outcome.available) == (wrong.any(), pytest.approx(told.valid[late].mean()))
 
 

@@ -10,14 +10,16 @@ ever, and turns at a lever are not taken for accelerations. Each hypothesis is a
 acceleration, jerk and drift, at six levels of how vigorously the base moves, with the lever by least squares.
 
 Hypotheses: the gyroscope is *healthy*; it is off by a *bias* that began at some time; it does not say how the base
-turns (*unseen*: dead, stuck, saturated); it has one of the *usual mistakes* of signs and axes. An accelerometer with
-wrong signs or axes looks the same as a gyroscope with some: turns of gravity are all that both see.
+turns (*unseen*: dead, stuck, saturated); it has one of the *usual mistakes* of signs, axes and scales. An accelerometer
+with wrong signs or axes looks the same as a gyroscope with some: turns of gravity are all that both see. So gravity may
+be wrong, too, where the answer is what the accelerometer says: one in two or three of such mistakes is its own.
 
 Their probabilities follow Bayes: boards break and are mended at given rates (so that old proof never outweighs what is
-new), and each sample weighs by the likelihood of its innovation, which is Student's, tempered by how many samples a
-second are news, and by how vigorously the base moves: what is felt in a shake says little. The healthy hypothesis
-follows the filter whose answer is judged. The answer is not to be acted on where the hypotheses by which it is far off
-have more than a given probability together.
+new), a fault is likelier to begin where rates or forces jump, mistakes are likelier than others from the beginning on,
+and each sample weighs by the likelihood of its innovation, which is Student's, tempered by how many samples a second
+are news, and by how vigorously the base moves: what is felt in a shake says little. The healthy hypothesis follows the
+filter whose answer is judged. The answer is not to be acted on where the hypotheses by which it is far off, give or
+take what they do not know of "up" themselves, have more than a given probability together.
 """
 
 import math
@@ -54,6 +56,9 @@ class HypothesesParameters:
         follow: time constant with which the healthy hypothesis follows the filter [s].
         doubt: share of the healthy weight that a doubtful sample moves to "unseen", for each radian.
         limit: probability of "far off" above which the answer is not to be acted on.
+        mistaken: odds of a usual mistake in the beginning.
+        jump: size of the rate's jump where a fault of the gyroscope begins [rad/s].
+        jump_odds: by how much likelier at most a fault begins where rates or forces jump.
     """
 
     noise: float = 0.08
@@ -79,7 +84,10 @@ class HypothesesParameters:
     far: float = math.radians(4.5)
     follow: float = 0.5
     doubt: float = 3.0
-    limit: float = 0.1
+    limit: float = 0.15
+    mistaken: float = 0.02
+    jump: float = math.radians(20.0)
+    jump_odds: float = 100000.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -152,7 +160,7 @@ class Hypotheses:
 
 def true_rates() -> np.ndarray:
     """(h, 3, 3) true rates from what the gyroscope says, by each hypothesis, in the kernel's order."""
-    return np.array([np.eye(3), np.eye(3), np.zeros((3, 3)), *usual_mistakes()])
+    return np.array([np.eye(3), np.eye(3), np.zeros((3, 3)), *usual_mistakes(), *usual_scales()])
 
 
 def usual_mistakes() -> list[np.ndarray]:
@@ -163,6 +171,11 @@ def usual_mistakes() -> list[np.ndarray]:
     signs = [np.diag(one) for one in product((1.0, -1.0), repeat=3) if min(one) < 0.0]
     axes = [np.eye(3)[list(order)] for order in ((1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1))]
     return [*signs, *axes, *(-one for one in axes if np.linalg.det(one) < 0.0)]
+
+
+def usual_scales() -> list[np.ndarray]:
+    """Degrees for half degrees, and ranges that the host takes for others."""
+    return [factor * np.eye(3) for factor in (0.5, 0.7, 1.4, 2.0)]
 
 
 def _coefficients(parameters: HypothesesParameters) -> np.ndarray:

@@ -21,7 +21,10 @@ HEALTHY, BIASED, UNSEEN, MISTAKEN = range(4)  # the first hypotheses; from MISTA
 KINDS = 3  # of the first three; mistakes are of the first one's
 LEVELS = 6  # five of how vigorously the base moves, and vibration
 RATE, RATE_CHANGE, RADIAL, STARTED = 0, 3, 6, 7  # the base by itself; RADIAL: mean square of the force's length less g
-TURN = 8
+FORCE, RATE_SLOPE, FORCE_SLOPE = 8, 11, 14  # the last force, and how rates and force changed from the one before [1/s]
+RATE_JUMP, FORCE_JUMP = 17, 18  # mean squares of what such a change does not foretell
+RATE_ODDS, FORCE_ODDS = 19, 20  # by how much likelier a fault began with the last sample
+TURN = 21
 # Coefficients
 (
     C_GRAVITY,
@@ -49,13 +52,20 @@ TURN = 8
     C_FOLLOW,
     C_DOUBT,
     C_LIMIT,
-) = range(25)
-COEFFICIENTS = 25
+    C_MISTAKEN,
+    C_JUMP,
+    C_JUMP_ODDS,
+) = range(28)
+COEFFICIENTS = 28
 _BEGINNING = 3.0  # seconds' worth of hazard that a board may have been broken before it was switched on
 _START_TILT = 0.3  # [rad]
 _LONGEST = 0.1  # [s] of one step of the base's motion
 _CHANGE_TIME = 0.02  # [s] over which the rate's change is averaged
 _RADIAL_TIME = 0.5  # [s]
+_JUMP_TIME = 0.3  # [s] over which the usual size of jumps is averaged
+_LEAST_JUMP = math.radians(0.3), 0.2  # [rad/s], [m/s^2]: what a chip's noise is taken for
+_FORCE_JUMP = 2.0  # [m/s^2] of a fault of the accelerometer that begins
+_KNOCK = 3.0  # odds of both sensors' jumps from which it is no fault that begins
 
 
 @_part()
@@ -70,8 +80,7 @@ def begin(x, s, r, spread, weights, cov, turn, c, w, up):
         array.fill(0.0)
     count = len(x)
     for h in range(count):
-        beforehand = 1.0 if h == HEALTHY else _BEGINNING * _hazard(c, h, count)
-        weights[h] = beforehand / LEVELS
+        weights[h] = _beforehand(c, h, count) / LEVELS
         x[h, UP] = c[C_GRAVITY] * up
         np.fill_diagonal(spread[h], c[C_LEVER] ** 2)
     for level in range(LEVELS):
@@ -84,7 +93,16 @@ def begin(x, s, r, spread, weights, cov, turn, c, w, up):
         cov[BIASED, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_BIAS]) ** 2
         cov[UNSEEN, level, DRIFT, DRIFT] = (c[C_GRAVITY] * c[C_TURN]) ** 2
     turn[RATE : RATE + 3] = w
+    turn[FORCE] = math.nan
+    turn[RATE_ODDS] = turn[FORCE_ODDS] = 1.0
     turn[STARTED] = 1.0
+
+
+def _beforehand(c, h, count):
+    """Odds of a hypothesis at the beginning: mistakes are made before a board is switched on. Not compiled."""
+    if h >= MISTAKEN:
+        return c[C_MISTAKEN] / (count - MISTAKEN)
+    return 1.0 if h == HEALTHY else _BEGINNING * c[C_HAZARD]
 
 
 @_part()
@@ -164,7 +182,7 @@ def _sandwich(F, P, left, result):
 
 
 @_part()
-def _switch(x, s, r, spread, weights, c, dt, doubt):
+def _switch(x, s, r, spread, weights, turn, c, dt, doubt):
     """Boards break and are mended, and bases move more or less: weights flow, and with them what is known."""
     count = len(x)
     total = 0.0
@@ -177,7 +195,8 @@ def _switch(x, s, r, spread, weights, c, dt, doubt):
     mended = 0.0
     back = min(c[C_REPAIR] * dt, 0.5)
     for h in range(1, count):
-        inflow = _hazard(c, h, count) * dt
+        odds = max(turn[RATE_ODDS], turn[FORCE_ODDS]) if h >= MISTAKEN else turn[RATE_ODDS]
+        inflow = min(_hazard(c, h, count) * dt * odds, 0.5)
         if h == UNSEEN:
             inflow += min(doubt * c[C_DOUBT], 0.5)
         own = _sum(weights, h)
@@ -380,13 +399,55 @@ def _angle(a, b):
 
 
 @_part()
-def _probability_of_far(x, weights, up, c):
+def _farness(angle, variance, c):
+    """Whether an answer that is so by this angle, give or take, is far off, 0…1."""
+    off = (math.sqrt(angle * angle + variance) - c[C_NEAR]) / (c[C_FAR] - c[C_NEAR])
+    return min(max(off, 0.0), 1.0)
+
+
+@_part()
+def _variance_of_up(s, spread, weights, cov, c, h):
+    """Of the direction of "up" by a hypothesis, by its covariance and by the lever [rad²]."""
+    kind, total, weight = h if h < KINDS else HEALTHY, 0.0, _sum(weights, h) + 1e-300
+    for i in range(3):
+        for k in range(3):
+            for m in range(3):
+                total += s[h, UP, i, k] * spread[h, k, m] * s[h, UP, i, m] * 2.0 / 3.0
+    for level in range(LEVELS):
+        total += 2.0 * cov[kind, level, UP, UP] * weights[h, level] / weight
+    return total / c[C_GRAVITY] ** 2
+
+
+@_part()
+def _farness_of_mistake(matrix, v, up, variance, c):
+    """The gyroscope makes the mistake, or the accelerometer one that looks the same: ± the matrix of a rotation.
+
+    An accelerometer that is read through P sees rates of det(P) P, and the true "up" is Pᵀ times the one that it sees.
+    """
+    far, volume = _farness(_angle(v, up), variance, c), 0.0
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        volume += matrix[0, k] * (matrix[1, i] * matrix[2, j] - matrix[1, j] * matrix[2, i])
+    if abs(volume - 1.0) > 1e-6:
+        return far
+    true = np.empty(3)
+    for i in range(3):
+        true[i] = matrix[0, i] * v[0] + matrix[1, i] * v[1] + matrix[2, i] * v[2]
+    angle = _angle(true, up)
+    return (far + _farness(angle, variance, c) + _farness(math.pi - angle, variance, c)) / 3.0
+
+
+@_part()
+def _probability_of_far(x, s, spread, weights, cov, matrices, up, c):
     """How likely "up" is far from the answer, by what all hypotheses but the healthy one say."""
     far, total = 0.0, _sum(weights, HEALTHY)
     for h in range(1, len(x)):
-        off = (_angle(x[h, UP], up) - c[C_NEAR]) / (c[C_FAR] - c[C_NEAR])
-        far += min(max(off, 0.0), 1.0) * _sum(weights, h)
-        total += _sum(weights, h)
+        weight, variance = _sum(weights, h), _variance_of_up(s, spread, weights, cov, c, h)
+        if h < MISTAKEN:
+            far += weight * _farness(_angle(x[h, UP], up), variance, c)
+        else:
+            far += weight * _farness_of_mistake(matrices[h], x[h, UP], up, variance, c)
+        total += weight
     return far / total
 
 
@@ -431,12 +492,41 @@ def _keep_lengths(x, c, dt, up):
 
 
 @_part()
+def _odds_of_jump(squared, usual, size, c):
+    """How much likelier a jump is where a fault of a size begins than where none does; 1 at least, as it need not."""
+    tail, broken = c[C_TAIL], usual + size * size
+    healthy = -1.5 * math.log(usual) - 0.5 * (tail + 3.0) * math.log1p(squared / (tail * usual))
+    begins = -1.5 * math.log(broken) - 0.5 * (tail + 3.0) * math.log1p(squared / (tail * broken))
+    return min(max(math.exp(min(begins - healthy, 50.0)), 1.0), c[C_JUMP_ODDS])
+
+
+@_part()
+def _watch_jumps(turn, c, dt, w, f):
+    """Of rates and force, by what their last changes foretell; what both sensors feel is a knock."""
+    of_rate = of_force = 0.0
+    for i in range(3):
+        slope, force_slope = (w[i] - turn[RATE + i]) / dt, (f[i] - turn[FORCE + i]) / dt
+        of_rate += (dt * (slope - turn[RATE_SLOPE + i])) ** 2
+        of_force += (dt * (force_slope - turn[FORCE_SLOPE + i])) ** 2
+        turn[RATE_SLOPE + i], turn[FORCE_SLOPE + i] = slope, force_slope
+    rate_odds = _odds_of_jump(of_rate, turn[RATE_JUMP] + _LEAST_JUMP[0] ** 2, c[C_JUMP], c)
+    force_odds = _odds_of_jump(of_force, turn[FORCE_JUMP] + _LEAST_JUMP[1] ** 2, _FORCE_JUMP, c)
+    new, knock = dt / (_JUMP_TIME + dt), min(rate_odds, force_odds) > _KNOCK
+    turn[RATE_JUMP] += new * (of_rate / 3.0 - turn[RATE_JUMP])
+    turn[FORCE_JUMP] += new * (of_force / 3.0 - turn[FORCE_JUMP])
+    turn[RATE_ODDS], turn[FORCE_ODDS] = (1.0, 1.0) if knock else (rate_odds, force_odds)
+
+
+@_part()
 def _watch(turn, c, dt, w, f):
-    """The rate's change, and how far the force's length is from g, which no wrong rate makes."""
+    """Jumps, the rate's change, and how far the force's length is from g, which no wrong rate makes."""
+    if not math.isnan(turn[FORCE]):
+        _watch_jumps(turn, c, dt, w, f)
     for i in range(3):
         change = (w[i] - turn[RATE + i]) / dt
         turn[RATE_CHANGE + i] += dt / (_CHANGE_TIME + dt) * (change - turn[RATE_CHANGE + i])
         turn[RATE + i] = w[i]
+        turn[FORCE + i] = f[i]
     off = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2]) - c[C_GRAVITY]
     turn[RADIAL] += dt / (_RADIAL_TIME + dt) * (off * off - turn[RADIAL])
 
@@ -457,7 +547,7 @@ def step(x, s, r, spread, weights, cov, turn, c, matrices, dt, w, f, up, doubt):
     gains, variances = np.empty((KINDS, LEVELS, ORDER)), np.empty((KINDS, LEVELS))
     rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     _step_covariances(cov, gains, variances, c, min(dt, _LONGEST), rate)
-    _switch(x, s, r, spread, weights, c, dt, doubt)
+    _switch(x, s, r, spread, weights, turn, c, dt, doubt)
     _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, f)
     _keep_lengths(x, c, dt, up)
-    return _probability_of_far(x, weights, up, c)
+    return _probability_of_far(x, s, spread, weights, cov, matrices, up, c)
