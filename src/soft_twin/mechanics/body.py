@@ -130,8 +130,8 @@ class Body:
             if self._filled is not stiffness:
                 if not np.array_equal(stiffness.place, self.place):
                     raise InputError(
-                        f"stiffness: the matrix of {stiffness.size} unknowns is another body's: "
-                        f"of other cells or clamps than this one's {self.degrees_of_freedom}, take one of its new_factorisation()"
+                        f"stiffness: the matrix of {stiffness.size} unknowns is another body's: of other cells or "
+                        f"clamps than this one's {self.degrees_of_freedom}, take one of its new_factorisation()"
                     )
                 self._filled = stiffness
                 self._targets = [Target(*stiffness.addresses(part.cells)) for part in self.parts]
