@@ -5,12 +5,15 @@ from collections.abc import Callable
 import numpy as np
 from soft_twin_msgs.srv import SetTarget, SolveIk
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.inverse.targets import TIP, PoseTarget, goals_of, pose_target, rotation_of
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.twins.base import Twin
 from soft_twin_ros.conversions import target_pose, to_array, to_pose
+
+ELSEWHERE = 0.5  # [m/s²] by which gravity may differ from the standard one, and round-off of who asks
 
 
 class InverseService:
@@ -41,12 +44,18 @@ class InverseService:
         """Solve from rest, for the gravity of the request or for the newest `measured` one (3,) [m/s²].
 
         Raises:
-            InputError: see `target`; no gravity is known.
+            InputError: see `target`; no gravity is known, or one of another length than the earth's.
             ConvergenceError: the twin's stiffness broke down.
         """
         gravity = to_array(request.gravity) if np.any(to_array(request.gravity)) else measured
         if gravity is None:
             raise InputError("no gravity measured yet: give one in the request")
+        strength = float(np.linalg.norm(gravity))
+        if not abs(strength - STANDARD_GRAVITY) <= ELSEWHERE:
+            raise InputError(
+                f"gravity: {gravity.tolist()} has the length {strength:.4g}: expected {STANDARD_GRAVITY} m/s², in "
+                "base_link"
+            )
         if self._inverse is None:
             self._inverse = self._robot.build_inverse(self._build_twin())
         target = self.target(self._inverse, request)

@@ -13,7 +13,7 @@ from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
 from soft_twin.mesh.generate.sweep import sweep_tube
-from soft_twin.twins.frames import SectionFrame
+from soft_twin.twins.frames import NodesFrame, SectionFrame
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
 
@@ -286,3 +286,16 @@ def test_another_robots_twin_is_refused(twin):
 def test_wanted_efforts_of_another_number_are_refused(inverse):
     with pytest.raises(InputError, match="efforts .* are for 2 actuators, the body has 6"):
         inverse.solve(SIDEWAYS, goals=[EffortGoal([0.1, 0.2])])
+
+
+def test_a_place_in_millimetres_is_refused_among_goals_as_it_is_as_a_target(inverse):
+    goals = [PositionGoal(inverse.twin.frames["tip"], [10.0, 0.0, 95.0])]
+    with pytest.raises(InputError, match="is it in metres, in base_link"):
+        inverse.solve(SIDEWAYS, goals=goals)
+
+
+def test_a_frame_of_another_mesh_is_named(inverse):
+    rest = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 20)).nodes
+    frame = NodesFrame(np.flatnonzero(rest[:, 2] > 0.1 - 1e-9), rest)
+    with pytest.raises(InputError, match="PositionGoal: its nodes are none of the twin's"):
+        inverse.solve(SIDEWAYS, goals=[PositionGoal(frame, [0.0, 0.0, 0.095])])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from bodies import body_of, dense, distorted_block
 
-from soft_twin.errors import ConvergenceError
-from soft_twin.linear_algebra.envelope import envelope_operations, slender_order
+from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.linear_algebra.envelope import EnvelopeCholesky, envelope_operations, slender_order
+from soft_twin.linear_algebra.sparse_cholesky import SparseCholesky
 from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 
@@ -71,3 +72,15 @@ def test_a_regular_mesh_is_ordered_layer_by_layer(axes):
     height = 3.0 * (2 * (n + 1) ** 2 + 2 * n * (n + 1) + 5 * (n + 1))
     operations = envelope_operations([mesh.cells], slender_order([mesh.cells], free, points))
     assert operations < 3.0 * np.count_nonzero(free) * height**2
+
+
+@pytest.mark.parametrize("kind", [EnvelopeCholesky, SparseCholesky])
+@pytest.mark.parametrize(
+    ("nodes", "cause"), [([[0, 19]], "coupled in none"), ([[3, 20]], "made for 20 nodes"), ([[-1, 3]], "made for 20")]
+)
+def test_blocks_that_a_matrix_has_no_room_for_are_refused(kind, nodes, cause):
+    chain = np.column_stack([np.arange(19), np.arange(1, 20)])
+    matrix = kind([chain], np.arange(20))
+    matrix.addresses(chain)
+    with pytest.raises(InputError, match=cause):
+        matrix.addresses(np.array(nodes))

@@ -10,6 +10,7 @@ from soft_twin.mechanics.loads import Gravity, NodalLoad
 from soft_twin.mechanics.materials import ENERGIES, energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.elements import ELEMENTS
+from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers.time.integrators import CrankNicolson
 
@@ -171,3 +172,27 @@ def test_impossible_masses_are_refused():
     for nodes, mass in ((np.array([1]), -1.0), (np.array([1]), np.nan), (np.zeros(0, int), 1.0)):
         with pytest.raises(InputError, match="attached mass"):
             body.attach_mass(nodes, mass)
+
+
+@pytest.mark.parametrize(
+    ("layout", "clamped"), [((1, 7, 6), "base"), ((3, 3, 6), "top"), ((2, 2, 3), "base"), ((3, 3, 7), "base")]
+)
+def test_a_matrix_of_another_layout_is_refused_whatever_its_size(layout, clamped):
+    """(3, 3, 6) and (1, 7, 6) both have 112 nodes, and 96 of them are free."""
+
+    def block(shape, held):
+        mesh = voxel_mesh(np.ones(shape, dtype=bool), 0.01, "hex8")
+        on_top = mesh.nodes[:, 2] > mesh.nodes[:, 2].max() - 1e-9
+        rubber = Material(energy_named("corotational", 1e6, 0.4), 1000.0)
+        return Body(mesh, rubber, on_top if held == "top" else mesh.nodes[:, 2] < 1e-9)
+
+    own, other = block((3, 3, 6), "base"), block(layout, clamped)
+    matrix = other.new_factorisation()
+    with pytest.raises(InputError, match="is another body's"):
+        own.assemble(own.mesh.nodes, matrix)
+    other.assemble(other.mesh.nodes, matrix)
+    filled = matrix.data.copy()
+    with pytest.raises(InputError, match="is another body's"):
+        own.assemble(own.mesh.nodes, matrix)
+    np.testing.assert_array_equal(matrix.data, filled)
+    own.assemble(own.mesh.nodes, own.new_factorisation())

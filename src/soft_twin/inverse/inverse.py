@@ -203,7 +203,7 @@ class Inverse:
 
         Raises:
             InputError: wrong sizes, not finite, a target further from the base than twice the body's length or behind
-                the base of a body on an arc, or not one of target and goals.
+                the base of a body on an arc, goals of another mesh, or not one of target and goals.
             ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
@@ -213,7 +213,7 @@ class Inverse:
                 f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
             )
         gravity = checked_vector(gravity, 3, "gravity")
-        goals = self.goals(self.checked_tip(target)) if target is not None else list(goals)
+        goals = self.goals(self.checked_tip(target)) if target is not None else self._checked_goals(goals)
         try:
             return self._solved(gravity, goals, settled, max_iterations)
         except ConvergenceError:  # from where it was; its undeformed body may find its way
@@ -386,6 +386,24 @@ class Inverse:
 
     def _edge(self) -> tuple[str, ...]:
         return (GIVES_WAY,) if self.at_edge else ()
+
+    def _checked_goals(self, goals: Sequence[Goal]) -> list[Goal]:
+        """Goals that make sense for the twin.
+
+        Raises:
+            InputError: a place out of all reach, or a frame or nodes of another mesh.
+        """
+        for goal in goals:
+            if isinstance(goal, PositionGoal):
+                self.checked_target(goal.target)
+            try:
+                goal.miss(self.twin)
+            except IndexError:
+                raise InputError(
+                    f"{type(goal).__name__}: its nodes are none of the twin's {len(self.twin.points)}: is its frame of "
+                    "another mesh?"
+                ) from None
+        return list(goals)
 
     def checked_target(self, target: Sequence[float]) -> np.ndarray:
         """(3,) a tip target that makes sense.

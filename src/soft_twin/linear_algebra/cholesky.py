@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from soft_twin.errors import ConvergenceError
+from soft_twin.errors import ConvergenceError, InputError
 
+UNCOUPLED = "nodes: two of them are coupled in none of the groups that the matrix was made for"
 WIDE = "SkylakeX", "Cooperlake", "SapphireRapids"  # OpenBLAS's names
 
 
@@ -17,6 +18,7 @@ class Cholesky(ABC):
 
     Attributes:
         size: number of unknowns.
+        place: (n,) of each node among the blocks of unknowns, −1 where it is none.
         data: the matrix, see `addresses`.
         diagonal_indices: (size,) of the diagonal's entries in `data`.
         shifts: exponents of 10 of what is tried to make a matrix positive definite, of its diagonal's mean.
@@ -24,6 +26,7 @@ class Cholesky(ABC):
     """
 
     size: int
+    place: np.ndarray
     data: np.ndarray
     diagonal_indices: np.ndarray
     shifts: Sequence[int] = range(-4, 5)
@@ -37,11 +40,27 @@ class Cholesky(ABC):
         The entry (i, j) of a block stands at data[offset + i + j stride]; where the offset is below DROPPED, that of
         the transposed block does at TRANSPOSED − offset; where it is DROPPED, a node is no unknown. Diagonal blocks
         are written whole.
+
+        Raises:
+            InputError: nodes that the matrix does not know, or two unknown ones that are in no group with each other.
         """
 
     @abstractmethod
     def solve(self, right_hand_sides: np.ndarray) -> np.ndarray:
         """Solution of (size,) or (size, c) right-hand sides, with the last factorisation."""
+
+    def _places(self, nodes: np.ndarray) -> np.ndarray:
+        """(m, k) of the nodes of groups.
+
+        Raises:
+            InputError: nodes that the matrix does not know.
+        """
+        if nodes.size and not (nodes.min() >= 0 and nodes.max() < len(self.place)):
+            raise InputError(
+                f"nodes {nodes.min()} … {nodes.max()}: the matrix was made for {len(self.place)} nodes: is it another "
+                "body's?"
+            )
+        return self.place[nodes]
 
     @abstractmethod
     def _try(self, right_hand_sides: np.ndarray) -> np.ndarray | None:

@@ -14,9 +14,10 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from soft_twin.errors import InputError
 from soft_twin.linear_algebra.addresses import DROPPED, TRANSPOSED
 from soft_twin.linear_algebra.blas import factorise_columns, multiply, rank_update, solve_lower
-from soft_twin.linear_algebra.cholesky import Cholesky, has_wide_vectors, one_blas_thread
+from soft_twin.linear_algebra.cholesky import UNCOUPLED, Cholesky, has_wide_vectors, one_blas_thread
 from soft_twin.linear_algebra.compiled import kernel, part
 from soft_twin.linear_algebra.envelope_substitution import substitute
 
@@ -111,7 +112,7 @@ class EnvelopeCholesky(Cholesky):
 
     def __init__(self, groups: Sequence[np.ndarray], place: np.ndarray):
         """`groups`: (m, k) coupled nodes each; `place`: (n,) of each node among the unknown ones, −1 for others."""
-        self._place = place
+        self.place = place
         starts, self._ends = panel_ends(groups, place)
         self.size = 3 * (int(place.max()) + 1)
         # What is above the diagonal lands beyond a panel's end.
@@ -123,8 +124,11 @@ class EnvelopeCholesky(Cholesky):
 
     def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         row, column = np.tril_indices(nodes.shape[1])
-        rows, columns = self._place[nodes[:, row]], self._place[nodes[:, column]]
+        places = self._places(nodes)
+        rows, columns = places[:, row], places[:, column]
         low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+        if (3 * high >= self._ends[3 * low // PANEL])[low >= 0].any():
+            raise InputError(UNCOUPLED)
         width = self._rows.shape[1]
         offsets = 3 * low * width + 3 * (high - low)
         offsets = np.where(low < 0, DROPPED, np.where(rows < columns, TRANSPOSED - offsets, offsets))

@@ -73,7 +73,7 @@ class SparseCholesky(Cholesky):
         dissection = dissect(graph)
         ordered = graph[dissection.order][:, dissection.order]
         self.size = 3 * graph.shape[0]
-        self._place, self._order = place, dissection.order
+        self.place, self._order = place, dissection.order
         self._position = np.argsort(dissection.order)
         self._blocks = SymmetricBlocks(ordered)
         self.data = self._blocks.data
@@ -89,13 +89,8 @@ class SparseCholesky(Cholesky):
         return self.data.nbytes + self._factor.nbytes
 
     def addresses(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As of Cholesky.
-
-        Raises:
-            InputError: two unknown nodes that are in no group with each other.
-        """
         a, b = np.tril_indices(nodes.shape[1])
-        places = self._place[nodes]
+        places = self._places(nodes)
         unknown = (places[:, a] >= 0) & (places[:, b] >= 0)
         rows, columns = (np.where(unknown, self._position[places[:, side]], 0) for side in (a, b))
         offsets = self._blocks.offsets(np.maximum(rows, columns), np.minimum(rows, columns))

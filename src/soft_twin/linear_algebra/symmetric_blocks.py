@@ -5,6 +5,7 @@ from numba import njit
 from scipy.sparse import csr_matrix, triu
 
 from soft_twin.errors import InputError
+from soft_twin.linear_algebra.cholesky import UNCOUPLED
 
 
 class SymmetricBlocks:
@@ -39,7 +40,7 @@ class SymmetricBlocks:
         keys = columns * (len(self.starts) - 1) + rows
         found = np.searchsorted(self._keys, keys)
         if not (self._keys[found] == keys).all():
-            raise InputError("nodes: two of them are coupled in none of the groups that the matrix was made for")
+            raise InputError(UNCOUPLED)
         return 9 * found
 
     def product(self, data: np.ndarray, columns: np.ndarray) -> np.ndarray:

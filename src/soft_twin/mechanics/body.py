@@ -121,10 +121,18 @@ class Body:
         """Elastic energy [J], its gradient (n, 3) [N], smallest det F and its cell; fills a matrix that couples the
         nodes of each cell, such as one of `new_factorisation`, if given. The gradient's array is reused by the next
         call.
+
+        Raises:
+            InputError: the matrix has its unknowns in another order than the body: it is another body's.
         """
         targets = [Target()] * len(self.parts)
         if stiffness is not None:
             if self._filled is not stiffness:
+                if not np.array_equal(stiffness.place, self.place):
+                    raise InputError(
+                        f"stiffness: the matrix of {stiffness.size} unknowns is another body's: of other cells or "
+                        f"clamps than this one's {self.degrees_of_freedom}, take one of its new_factorisation()"
+                    )
                 self._filled = stiffness
                 self._targets = [Target(*stiffness.addresses(part.cells)) for part in self.parts]
             targets = [Target(target.offsets, target.strides, stiffness.data) for target in self._targets]
