@@ -59,6 +59,16 @@ def test_what_is_known_badly_or_while_the_plate_turns_has_not_changed():
 
 
 def test_a_plate_that_goes_to_and_fro_swings_and_one_that_creeps_or_trembles_does_not():
+    def pulls(amplitude, rate):
+        told = PlateWatch()
+        for k in range(150):
+            swings = 5.0 + np.array([0.5, -0.2, 0.1]) * amplitude * np.sin(2 * np.pi * rate * DT * k)
+            words = told.update(True, STILL, None, swings, None, NAMES, DT)
+        return words
+
+    assert pulls(1.0, 1.4) == ("what hangs on the plate swings: tensions by 0.5 N, 1.5 times a second",)
+    assert pulls(0.2, 1.4) == () and pulls(1.0, 0.3) == ()
+
     def told(amplitude, rate, creep=0.0):
         way = np.array([0.6, 0.8])
         return noticed(

@@ -65,7 +65,7 @@ def test_a_payload_that_swings_is_held_within_degrees(loop):
         loop.load(0.5 + 0.3 * np.sin(9.0 * DT * i))
         held = loop.run(DT)
     loop.load(0.0)
-    assert any("swings" in words and "1.4 times a second" in words for words in held.noticed)
+    assert any("what hangs on the plate swings" in words for words in held.noticed)
     assert np.abs(loop.trace[begun:] - [15.0, 10.0]).max() < 4.0
     assert np.isfinite(loop.trace).all()
 

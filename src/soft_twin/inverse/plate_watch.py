@@ -2,8 +2,8 @@
 
 Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
 as LASTS. A payload has changed where two looks that know it differ by more than they may err, and by more than CHANGED.
-A plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, swings: what hangs on
-it on a thread makes it do so.
+Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
+where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ SURE = 3.0  # standard deviations
 TOLD_FOR = 10.0  # [s] that a change of the payload is told
 SPAN = 2.0  # [s] over which a swing is looked for
 SWUNG = 4  # times that it passes where it stands, in that time
-SWING = np.radians(0.15)  # amplitude that is told
+SWING, PULLED = np.radians(0.15), 0.2  # amplitudes that are told, of the bend and of all tensions [N]
 
 
 class PlateWatch:
@@ -31,7 +31,7 @@ class PlateWatch:
         self._slack_for: np.ndarray | None = None
         self._known: Payload | None = None
         self._change, self._change_age = "", np.inf
-        self._bends: deque[tuple[float, np.ndarray]] = deque()
+        self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
         self._span = 0.0
 
     def update(
@@ -56,7 +56,7 @@ class PlateWatch:
             dt: since the last one [s].
         """
         words = [*self._slack(resting, tensions, wanted, names, dt), self._changed(payload, dt)]
-        words.append(self._swing(resting, sight, dt))
+        words.append(self._swing(resting, sight, tensions, dt))
         return tuple(word for word in words if word)
 
     def tare(self) -> None:
@@ -88,26 +88,34 @@ class PlateWatch:
                 self._known = payload
         return self._change if self._change_age < TOLD_FOR else ""
 
-    def _swing(self, resting: bool, sight: Sight | None, dt: float) -> str:
+    def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
         if not resting or sight is None:
-            self._bends.clear()
+            self._seen.clear()
             self._span = 0.0
             return ""
-        self._bends.append((dt, sight.bend))
+        self._seen.append((dt, sight.bend, tensions))
         self._span += dt
         if self._span < SPAN:
             return ""
-        while self._span - self._bends[0][0] >= SPAN:
-            self._span -= self._bends.popleft()[0]
-        bends = np.array([bend for _, bend in self._bends])
-        away = bends - bends.mean(axis=0)
-        along = away @ np.linalg.svd(away, full_matrices=False)[2][0]
-        amplitude = np.sqrt(2.0) * along.std()
-        passed = np.count_nonzero(np.diff(np.sign(along)))
-        if amplitude < SWING or passed < SWUNG:
+        while self._span - self._seen[0][0] >= SPAN:
+            self._span -= self._seen.popleft()[0]
+        turned, passed = _to_and_fro(np.array([bend for _, bend, _ in self._seen]))
+        if turned >= SWING and passed >= SWUNG:
+            return f"the plate swings by {np.degrees(turned):.1f}°, {0.5 * passed / self._span:.1f} times a second"
+        if any(pulls is None for *_, pulls in self._seen):
             return ""
-        rate = 0.5 * passed / self._span
-        return f"the plate swings by {np.degrees(amplitude):.1f}°, {rate:.1f} times a second: does what hangs on it?"
+        pulled, passed = _to_and_fro(np.array([pulls for *_, pulls in self._seen]))
+        if pulled >= PULLED and passed >= SWUNG:
+            rate = 0.5 * passed / self._span
+            return f"what hangs on the plate swings: tensions by {pulled:.1f} N, {rate:.1f} times a second"
+        return ""
+
+
+def _to_and_fro(values: np.ndarray) -> tuple[float, int]:
+    """Amplitude of values (t, k) along the direction in which they vary most, and how often they pass their mean."""
+    away = values - values.mean(axis=0)
+    along = away @ np.linalg.svd(away, full_matrices=False)[2][0]
+    return float(np.sqrt(2.0) * along.std()), int(np.count_nonzero(np.diff(np.sign(along))))
 
 
 def _beside(pulls: float, wanted: float) -> str:
