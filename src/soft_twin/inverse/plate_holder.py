@@ -39,7 +39,8 @@ class Held:
         sight: how the plate stands; None: not seen.
         payload: what hangs on it, as of the last look; None: nobody looked yet.
         open_because: why the loop is open; "" where it is closed.
-        noticed: slack cables, a payload that has changed or swings, in words; see `plate_watch`.
+        noticed: slack cables, a payload that has changed or swings (see `plate_watch`), and what the model that steers
+            says against itself, in words.
     """
 
     tick: PlateTick
@@ -129,7 +130,8 @@ class PlateHolder:
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
         resting, wanted = tick.progress >= 1.0, self.controller.model.tensions
         noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
-        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"), noticed)
+        told = (*noticed, caveat) if (caveat := self.controller.model.caveat) else noticed
+        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"), told)
 
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
