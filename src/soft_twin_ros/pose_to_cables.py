@@ -170,9 +170,8 @@ class PoseToCables(ManagedNode):
             return Health(
                 WARN, "the plate does not come to where it should be: at a stop, or far from its model", values
             )
-        if limits:
-            return Health(OK, f"limits bind: {limits}", values)
-        return Health(OK, "open loop, as it was asked for" if held.open_because else "closed loop", values)
+        how = "open loop, as it was asked for" if held.open_because else "closed loop"
+        return Health(OK, "; ".join([f"limits bind: {limits}" if limits else how, *held.noticed]), values)
 
     def _values(self) -> dict:
         values = {f"refused_{reason}": count for reason, count in (self._base.refused + self._plate.refused).items()}
@@ -184,6 +183,7 @@ class PoseToCables(ManagedNode):
         if (held := self._held) is not None:
             error = np.degrees(miss(held, self._targets.now.asked))
             values |= {"error_deg": float(error), "progress": held.tick.progress}
+            values["noticed"] = "; ".join(held.noticed)
             values["correction_deg"] = float(np.degrees(np.hypot(*held.tick.correction)))
             if held.payload is not None:
                 values |= {"payload_kg": held.payload.mass, "payload_deviation_kg": held.payload.deviation}

@@ -33,6 +33,20 @@ def test_it_adds_to_straight_cables_what_constant_curvature_lacks(table, fem):
         assert np.abs(table.displacements(*pose) - wanted).max() < 0.1 * missed
 
 
+def test_away_from_the_load_that_it_was_made_under_it_says_so(table, fem):
+    upright, lying = np.array([0.0, 0.0, -9.81]), np.array([0.0, -9.81, 0.0])
+    for gravity, payload in ((upright, 0.0), (upright, 0.05)):
+        table.bear(gravity, payload)
+        assert table.caveat == ""
+    table.bear(lying, 1.0)
+    assert "a gravity 90° from this one and 1.00 kg less on the plate" in table.caveat
+    pose = np.radians([15.0, 12.0])
+    fem.bear(lying, 1.0)
+    off = np.degrees(np.subtract(fem.orientation(table.displacements(*pose)), pose))
+    fem.bear(upright, 0.0)
+    assert np.hypot(*off) > 0.2, "as the caveat warns of"
+
+
 def test_the_way_back_ends_where_it_began(table):
     for pose in POSES:
         np.testing.assert_allclose(table.orientation(table.displacements(*pose)), pose, atol=1e-6)

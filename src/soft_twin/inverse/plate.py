@@ -78,6 +78,11 @@ class FemPlate(PlateModel):
         """As PlateModel: by what pulls at the bent body beside its axis."""
         return twist_of(self.frame.rotation(self.twin))
 
+    @property
+    def tensions(self) -> np.ndarray:
+        """As PlateModel."""
+        return self.twin.efforts
+
     def displacements(self, pitch: float, roll: float) -> np.ndarray:
         """As PlateModel, from where the twin stands.
 

@@ -30,13 +30,13 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_sight import Sight
+from soft_twin.inverse.plate_watch import TAUT
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_model import PlateModel, PlateStep
 from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
-TAUT = 0.5  # [N]: a cable that pulls by less counts as slack
 GRAVITY_ERROR = 0.006  # [rad] of the directions that IMUs tell
 MODEL_ERROR = 0.1  # share of a bend that a model errs by
 FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two gravities tell, not one
@@ -257,7 +257,7 @@ class PlateController:
             slower = self._command + np.clip(told - self._command, -limits.rate * dt, limits.rate * dt)
             hurried, told = np.abs(slower - told) > NOTHING, slower
         self._command = told
-        named = zip(self._names, beyond, hurried, strict=True)
+        named = zip(self.names, beyond, hurried, strict=True)
         words = [word for name, side, fast in named for word in _words(name, side, fast)]
         return (*step.active_limits, *words), bool(hurried.any())
 
@@ -276,7 +276,8 @@ class PlateController:
         return np.array(found).reshape(-1, 2)
 
     @property
-    def _names(self) -> Sequence[str]:
+    def names(self) -> Sequence[str]:
+        """(c,) of the cables, once there is a command."""
         names = None if self._limits is None else self._limits.names
         return [f"cable_{i + 1}" for i in range(len(self._command))] if names is None else names
 

@@ -20,6 +20,7 @@ from soft_twin.inverse.plate_controller import PlateController, PlateTick
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_rest import Measured, RestWatch, finite, straight_rest
 from soft_twin.inverse.plate_sight import Sight, look
+from soft_twin.inverse.plate_watch import PlateWatch
 from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
@@ -38,12 +39,15 @@ class Held:
         sight: how the plate stands; None: not seen.
         payload: what hangs on it, as of the last look; None: nobody looked yet.
         open_because: why the loop is open; "" where it is closed.
+        noticed: slack cables, a payload that has changed or swings (see `plate_watch`), and what the model that steers
+            says against itself, in words.
     """
 
     tick: PlateTick
     sight: Sight | None
     payload: Payload | None
     open_because: str
+    noticed: tuple[str, ...] = ()
 
 
 class PlateHolder:
@@ -68,6 +72,7 @@ class PlateHolder:
         self.closed, self.goes_to_nearest, self.gravity = True, False, UPRIGHT
         self.scout: Callable[[], PlateModel] = lambda: self.controller.model
         self.alignment, self.at_rest = Alignment(), RestWatch()
+        self._watch = PlateWatch()
         self.payload: Payload | None = None
         self._sight: Sight | None = None
         self._since = self._speed = 0.0
@@ -120,9 +125,13 @@ class PlateHolder:
         self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.borne)
         closed = self.closed and not wrong
         before = self.controller.command
-        tick = self.controller.update(sight if closed else None, dt, finite(measured.tensions))
+        tensions = finite(measured.tensions)
+        tick = self.controller.update(sight if closed else None, dt, tensions)
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
-        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"))
+        resting, wanted = tick.progress >= 1.0, self.controller.model.tensions
+        noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
+        told = (*noticed, caveat) if (caveat := self.controller.model.caveat) else noticed
+        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"), told)
 
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
@@ -137,6 +146,7 @@ class PlateHolder:
 
     def tare(self) -> bool:
         """Nothing is on the plate now; whether anybody looks."""
+        self._watch.tare()
         if self.observer is not None:
             self.observer.tare()
         return self.observer is not None
@@ -156,7 +166,7 @@ class PlateHolder:
 
     def adopt(self, alignment: Alignment) -> None:
         """Another alignment from now on; what the observer has learnt by the last one is forgotten."""
-        self.alignment, self.payload = alignment, None
+        self.alignment, self.payload, self._watch = alignment, None, PlateWatch()
         if self.observer is not None:
             self.observer.forget()
 

@@ -17,6 +17,7 @@ from soft_twin.twins.plate_orientation import axis_at
 
 LARGEST = np.radians(50.0)  # tilt
 RINGS, RAYS = 10, 24
+TURNED, HEAVIER = np.radians(15.0), 0.1  # of gravity, and of the payload [kg], from where the table's error is told
 MOST_STEPS, ENOUGH = 30, 1e-7  # and the change of a bend [rad] at which they end
 
 
@@ -26,6 +27,7 @@ class PlateTable(PlateModel):
     Attributes:
         beyond: (rings + 1, rays + 1, c) what is wound in beyond constant curvature [m].
         largest: tilt at which the table ends [rad].
+        gravity, payload: (3,) [m/s²] and [kg] that it was made under.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class PlateTable(PlateModel):
             ConvergenceError: `fem` found no equilibrium.
         """
         self.chord, self.largest = chord, largest
+        self.gravity, self.payload = fem.gravity.copy(), fem.payload
+        self._borne = self.gravity, self.payload
         self.beyond = np.empty((rings + 1, rays + 1, len(chord.cable_positions)))
         self.beyond[0] = fem.displacements(0.0, 0.0)
         first = np.arctan2(*chord.cable_positions[0, ::-1])
@@ -88,7 +92,21 @@ class PlateTable(PlateModel):
         raise ConvergenceError(f"cables pulled in by {displacements.tolist()} m: no orientation explains them", ())
 
     def bear(self, gravity: np.ndarray, payload: float = 0.0) -> None:
-        """A table stays with the load that it was made under."""
+        """A table stays with the load that it was made under; `caveat` says how far that is from this one."""
+        self._borne = np.asarray(gravity, dtype=float), payload
+
+    @property
+    def caveat(self) -> str:
+        """As PlateModel: that gravity or payload are others than those that it was made under."""
+        gravity, payload = self._borne
+        crossed, along = np.linalg.norm(np.cross(gravity, self.gravity)), gravity @ self.gravity
+        turned, heavier = np.arctan2(crossed, along), payload - self.payload
+        if turned <= TURNED and abs(heavier) <= HEAVIER:
+            return ""
+        return (
+            f"the table was made under a gravity {np.degrees(turned):.0f}° from this one and {abs(heavier):.2f} kg "
+            f"{'less' if heavier > 0.0 else 'more'} on the plate: what that tilts is left to the loop"
+        )
 
 
 def _pose(tilt: float, azimuth: float) -> tuple[float, float]:

@@ -73,6 +73,16 @@ class PlateModel(ABC):
         """Turn [rad] of the plate about its own axis, as the model stands; kinematics know of none."""
         return 0.0
 
+    @property
+    def tensions(self) -> np.ndarray | None:
+        """(c,) by which the cables pull [N], as the model stands; None: kinematics know of none."""
+        return None
+
+    @property
+    def caveat(self) -> str:
+        """What keeps the model from being as good as it is elsewhere, in words; "": nothing."""
+        return ""
+
     def reset(self) -> None:  # noqa: B027
         """Begin anew from a straight body; what has no state has nothing to do."""
 

@@ -83,11 +83,18 @@ class ConstantCurvature(PlateModel):
         self._refuse_beyond(pitch, roll)
         return kernels.displacements_at(*self._one, self.cable_positions, pitch, roll)
 
-    def orientation(self, displacements: np.ndarray) -> tuple[float, float]:
-        """Pitch and roll [rad] of the plate for displacements (c,) [m], of one segment; see `bends_of`."""
+    def orientation(self, displacements: np.ndarray) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """Pitch and roll [rad] of the plate for displacements (c,) [m], or (n,) of each for (n, c), of one segment.
+
+        A plate that is bent by more than ±π/2 of pitch has the pitch and roll of where its axis points. Raises as
+        `bends_of`.
+        """
         self._has_one_segment()
         bends, _ = self.bends_of(displacements)
-        return pitch_roll_of(self.poses(bends)[1][0, :, 2])
+        axes = self.poses(bends)[1][..., 0, :, 2]
+        if axes.ndim == 1:
+            return pitch_roll_of(axes)
+        return np.arctan2(axes[..., 0], np.hypot(axes[..., 1], axes[..., 2])), np.arctan2(-axes[..., 1], axes[..., 2])
 
     def bear(self, gravity: np.ndarray, payload: float = 0.0) -> None:
         """Kinematics know no loads: nothing changes."""

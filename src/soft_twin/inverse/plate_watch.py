@@ -1,0 +1,122 @@
+"""What a plate that is held shows: cables that are slack, a payload that was put on or fell off, one that swings.
+
+Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
+as LASTS. A payload has changed where two looks that know it differ by more than they may err, and by more than CHANGED.
+Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
+where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from soft_twin.inverse.plate_payload import Payload
+from soft_twin.inverse.plate_sight import Sight
+
+TAUT = 0.5  # [N]: a cable that pulls by less counts as slack
+LASTS = 1.0  # [s]
+CHANGED = 0.15  # [kg], more than a payload is told to be off in one pose or another
+SURE = 3.0  # standard deviations
+TOLD_FOR = 10.0  # [s] that a change of the payload is told
+SPAN = 2.0  # [s] over which a swing is looked for
+SWUNG = 4  # times that it passes where it stands, in that time
+SWING, PULLED = np.radians(0.15), 0.2  # amplitudes that are told, of the bend and of all tensions [N]
+
+
+class PlateWatch:
+    """See the module's docstring."""
+
+    def __init__(self):
+        self._slack_for: np.ndarray | None = None
+        self._known: Payload | None = None
+        self._change, self._change_age = "", np.inf
+        self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
+        self._span = 0.0
+
+    def update(
+        self,
+        resting: bool,
+        sight: Sight | None,
+        payload: Payload | None,
+        tensions: np.ndarray | None,
+        wanted: np.ndarray | None,
+        names: Sequence[str],
+        dt: float,
+    ) -> tuple[str, ...]:
+        """What is noticed, in words, `dt` [s] after the last update.
+
+        Args:
+            resting: whether the plate is to stay where it is.
+            sight: how it stands; None: not seen.
+            payload: as of the last look; None: nobody looked.
+            tensions: (c,) by which the cables pull [N]; None: not known.
+            wanted: (c,) by which they do in the model that steers [N]; None: it knows of none.
+            names: (c,) of the cables.
+            dt: since the last one [s].
+        """
+        words = [*self._slack(resting, tensions, wanted, names, dt), self._changed(payload, dt)]
+        words.append(self._swing(resting, sight, tensions, dt))
+        return tuple(word for word in words if word)
+
+    def tare(self) -> None:
+        """Nothing is on the plate: what was known of the payload has not changed by that."""
+        self._known, self._change_age = None, np.inf
+
+    def _slack(
+        self, resting: bool, tensions: np.ndarray | None, wanted: np.ndarray | None, names: Sequence[str], dt: float
+    ) -> list[str]:
+        if tensions is None or not resting:
+            self._slack_for = None
+            return []
+        before = np.zeros(len(tensions)) if self._slack_for is None else self._slack_for
+        self._slack_for = np.where(tensions < TAUT, before + dt, 0.0)
+        found = np.flatnonzero(self._slack_for >= LASTS)
+        return [f"{names[i]} is slack" + ("" if wanted is None else _beside(tensions[i], wanted[i])) for i in found]
+
+    def _changed(self, payload: Payload | None, dt: float) -> str:
+        self._change_age += dt
+        if payload is not None and payload.steady and not np.isnan(payload.mass):
+            if self._known is not None:
+                change = payload.mass - self._known.mass
+                sure = SURE * np.hypot(payload.deviation, self._known.deviation)
+                if abs(change) > max(CHANGED, sure):
+                    what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
+                    self._change, self._change_age = f"{abs(change):.2f} kg were {what}", 0.0
+                    self._known = payload
+            if self._known is None or payload.deviation <= self._known.deviation:
+                self._known = payload
+        return self._change if self._change_age < TOLD_FOR else ""
+
+    def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
+        if not resting or sight is None:
+            self._seen.clear()
+            self._span = 0.0
+            return ""
+        self._seen.append((dt, sight.bend, tensions))
+        self._span += dt
+        if self._span < SPAN:
+            return ""
+        while self._span - self._seen[0][0] >= SPAN:
+            self._span -= self._seen.popleft()[0]
+        turned, passed = _to_and_fro(np.array([bend for _, bend, _ in self._seen]))
+        if turned >= SWING and passed >= SWUNG:
+            return f"the plate swings by {np.degrees(turned):.1f}°, {0.5 * passed / self._span:.1f} times a second"
+        if any(pulls is None for *_, pulls in self._seen):
+            return ""
+        pulled, passed = _to_and_fro(np.array([pulls for *_, pulls in self._seen]))
+        if pulled >= PULLED and passed >= SWUNG:
+            rate = 0.5 * passed / self._span
+            return f"what hangs on the plate swings: tensions by {pulled:.1f} N, {rate:.1f} times a second"
+        return ""
+
+
+def _to_and_fro(values: np.ndarray) -> tuple[float, int]:
+    """Amplitude of values (t, k) along the direction in which they vary most, and how often they pass their mean."""
+    away = values - values.mean(axis=0)
+    along = away @ np.linalg.svd(away, full_matrices=False)[2][0]
+    return float(np.sqrt(2.0) * along.std()), int(np.count_nonzero(np.diff(np.sign(along))))
+
+
+def _beside(pulls: float, wanted: float) -> str:
+    return f": {max(pulls, 0.0):.1f} N, {wanted:.1f} N in the model; take up slack, or home anew"

@@ -1,0 +1,82 @@
+"""What is noticed of a plate that is held."""
+
+import numpy as np
+import pytest
+
+from soft_twin.inverse.plate_payload import Payload
+from soft_twin.inverse.plate_sight import Sight
+from soft_twin.inverse.plate_watch import PlateWatch
+
+NAMES, DT = ["left", "middle", "right"], 0.02
+STILL = Sight(np.array([0.2, -0.1]), None, 0.0)
+
+
+def noticed(watch, seconds, resting=True, tensions=None, wanted=None, payload=None, bend=None):
+    """What is told at the end; `bend`: (2,) by time [s]."""
+    for k in range(round(seconds / DT)):
+        sight = STILL if bend is None else Sight(bend(DT * k), None, 0.0)
+        told = watch.update(resting, sight, payload, tensions, wanted, NAMES, DT)
+    return told
+
+
+def test_a_cable_that_does_not_pull_is_named_and_beside_it_what_the_model_has():
+    pulls, wanted = np.array([3.0, 0.1, 8.0]), np.array([2.5, 2.0, 9.0])
+    watch = PlateWatch()
+    assert noticed(watch, 0.8, tensions=pulls, wanted=wanted) == ()
+    (told,) = noticed(watch, 0.4, tensions=pulls, wanted=wanted)
+    assert told.startswith("middle is slack: 0.1 N, 2.0 N in the model")
+    assert noticed(watch, 0.04, tensions=pulls) == ("middle is slack",), "by kinematics, which know of no tension"
+    assert noticed(watch, DT, tensions=np.full(3, 2.0)) == ()
+    assert noticed(watch, 0.8, tensions=pulls) == (), "taut for a moment: it begins anew"
+
+
+@pytest.mark.parametrize("how", [{"resting": False, "tensions": np.zeros(3)}, {"tensions": None}])
+def test_nobody_is_slack_on_the_way_or_where_tensions_are_not_known(how):
+    assert noticed(PlateWatch(), 3.0, **how) == ()
+
+
+def known(mass, deviation=0.01, steady=True):
+    return Payload(mass, deviation, 1.0, steady)
+
+
+def test_what_is_put_on_or_falls_is_told_for_a_while_by_how_much():
+    watch = PlateWatch()
+    assert noticed(watch, 1.0, payload=known(0.02)) == ()
+    assert noticed(watch, 0.5, payload=known(float("nan"), 2.0)) == ()
+    assert noticed(watch, 0.5, payload=known(0.52)) == ("0.50 kg were put on the plate",)
+    assert noticed(watch, 9.0, payload=known(0.55)) == ("0.50 kg were put on the plate",)
+    assert noticed(watch, 1.0, payload=known(0.55)) == ()
+    assert noticed(watch, 0.5, payload=known(0.0)) == ("0.55 kg were taken off the plate, or fell",)
+
+
+def test_what_is_known_badly_or_while_the_plate_turns_has_not_changed():
+    watch = PlateWatch()
+    noticed(watch, 0.5, payload=known(0.0))
+    assert noticed(watch, 0.5, payload=known(0.5, deviation=0.2)) == ()
+    assert noticed(watch, 0.5, payload=known(0.5, steady=False)) == ()
+    watch.tare()
+    assert noticed(watch, 0.5, payload=known(0.5)) == (), "whatever was told before a tare"
+
+
+def test_a_plate_that_goes_to_and_fro_swings_and_one_that_creeps_or_trembles_does_not():
+    def pulls(amplitude, rate):
+        told = PlateWatch()
+        for k in range(150):
+            swings = 5.0 + np.array([0.5, -0.2, 0.1]) * amplitude * np.sin(2 * np.pi * rate * DT * k)
+            words = told.update(True, STILL, None, swings, None, NAMES, DT)
+        return words
+
+    assert pulls(1.0, 1.4) == ("what hangs on the plate swings: tensions by 0.5 N, 1.5 times a second",)
+    assert pulls(0.2, 1.4) == () and pulls(1.0, 0.3) == ()
+
+    def told(amplitude, rate, creep=0.0):
+        way = np.array([0.6, 0.8])
+        return noticed(
+            PlateWatch(), 3.0, bend=lambda t: way * (np.radians(amplitude) * np.sin(2 * np.pi * rate * t) + creep * t)
+        )
+
+    (words,) = told(0.5, 1.5)
+    assert words.startswith("the plate swings by 0.5°, 1.5 times a second")
+    assert told(0.05, 1.5) == ()
+    assert told(0.0, 1.0, creep=np.radians(1.0)) == ()
+    assert told(0.5, 0.3) == (), "slower than a thread of two metres"
