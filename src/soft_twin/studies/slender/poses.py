@@ -89,8 +89,8 @@ class Row:
 
 def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[Pose, bool]) -> tuple[Course, Motion]:
     """Held straight, let go with winches at home, held where the twin's tip is after SAGGING, and led from there to
-    `target` in RAMP, TAKEN later: the course, and what a dynamic twin makes of it. Descriptions by paths; `case`: a pose,
-    and whether a tip sensor is followed."""
+    `target` in RAMP, TAKEN later: the course, and what a dynamic twin makes of it. Descriptions by paths; `case`: a
+    pose, and whether a tip sensor is followed."""
     (pose, sensed), robot, ours = case, load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     plant.straighten()
