@@ -38,7 +38,7 @@ class TipSensor:
         self._actuators = np.full(self._cables + self._chambers, np.nan)
         self._heard = {"cables/state": -np.inf, "chambers/state": -np.inf}
         self._ticked: float | None = None
-        self._newest: tuple[float, np.ndarray] | None = None  # stamp [s] and tip (3,) [m] that no tick has taken yet
+        self._newest: tuple | None = None  # stamp [s], tip (3,) [m], its covariance [m²] that no tick has taken yet
         self._refusal, self.open_because = "", "no tip/pose"
         self.refused: Counter[str] = Counter()
         node.listen(PoseStamped, "tip/pose", lambda message: self._take(message.header, message.pose), NEWEST)
@@ -96,22 +96,22 @@ class TipSensor:
         if deviation > UNCERTAIN * self._controller.twin.length:
             self._refuse("uncertain", f"tip/pose_with_covariance is uncertain by {1e3 * deviation:.0f} mm")
             return
-        self._take(message.header, message.pose.pose)
+        self._take(message.header, message.pose.pose, covariance)
 
-    def _take(self, header, pose) -> None:
+    def _take(self, header, pose, covariance: np.ndarray | None = None) -> None:
         """Keep the newest measurement until there is a tick."""
         if not is_frame(header.frame_id, self._frame):
             self._refuse("frame", f"tip/pose in frame '{header.frame_id}': expected '{self._frame}'")
         else:
-            self._newest = to_seconds(header.stamp), to_array(pose.position)
+            self._newest = to_seconds(header.stamp), to_array(pose.position), covariance
 
-    def _believe(self, stamp: float, tip: np.ndarray) -> None:
+    def _believe(self, stamp: float, tip: np.ndarray, covariance: np.ndarray | None) -> None:
         age, stale_after = self._node.now() - stamp, self._node.parameters.stale_after
         if abs(age) > stale_after:
             self._refuse("stale", f"tip/pose stamped {age:.2f} s ago: expected within {stale_after:g} s")
             return
         try:
-            self._feedback.measure(tip)
+            self._feedback.measure(tip, covariance)
             self._refusal = ""
         except InputError as error:
             self._refuse("unusable", str(error))

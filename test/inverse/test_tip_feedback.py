@@ -49,6 +49,45 @@ def test_a_robot_that_is_its_twin_is_left_alone_while_it_moves():
     assert largest < 1e-4
 
 
+def wandering(covariance, told, seed=3, seconds=200.0):
+    """Root mean square by which d̂ is off [m], (3,), where what the twin lacks wanders by 0.1 mm in a root second and is
+    measured with a covariance (3, 3); `told`: whether that is said."""
+    rng, feedback = np.random.default_rng(seed), TipFeedback(LENGTH)
+    lacks, misses = np.zeros(3), []
+    for _ in range(round(seconds / DT)):
+        lacks = lacks + rng.normal(0.0, 1e-4 * np.sqrt(DT), 3)
+        noise = rng.multivariate_normal(np.zeros(3), covariance)
+        feedback.measure(TARGET + lacks + noise, covariance if told else None)
+        feedback.update(TARGET, DT)
+        misses.append(feedback.error - lacks)
+    return np.sqrt((np.array(misses) ** 2).mean(axis=0))
+
+
+def test_a_tracker_that_is_uncertain_in_a_direction_is_followed_more_slowly_there():
+    covariance = np.diag([1.5e-3, 1e-4, 0.0]) ** 2
+    told, untold = wandering(covariance, True), wandering(covariance, False)
+    assert told[0] < 0.75 * untold[0]
+    np.testing.assert_allclose(told[1:], untold[1:], rtol=0.05)
+
+
+def test_what_wanders_is_followed_at_a_bandwidth_that_falls_as_the_deviation_rises():
+    """By how much a step is followed within a second: 1 − exp(−ω), turned by 40° about z."""
+    turned = np.linalg.qr(np.array([[0.77, -0.64, 0.0], [0.64, 0.77, 0.0], [0.0, 0.0, 1.0]]))[0]
+    covariance = turned @ np.diag([2e-3, 1e-3, 3e-4]) ** 2 @ turned.T
+    feedback = TipFeedback(LENGTH, TipFeedbackParameters(rate=np.inf, lag=1e-9))
+    for _ in range(round(1.0 / DT)):
+        feedback.measure(TARGET + 1e-3 * turned.sum(axis=1), covariance)
+        feedback.update(TARGET, DT)
+    found = turned.T @ feedback.error / 1e-3
+    np.testing.assert_allclose(found, 1.0 - np.exp(-2.0 / np.array([4.0, 2.0, 1.0])), rtol=1e-6)
+
+
+@pytest.mark.parametrize("covariance", [np.eye(2), np.full((3, 3), np.nan)])
+def test_a_covariance_that_is_none_is_refused(covariance):
+    with pytest.raises(InputError, match="covariance"):
+        TipFeedback(LENGTH).measure(TARGET, covariance)
+
+
 def test_nothing_winds_up_while_limits_keep_the_twin_from_its_target():
     kept, free = Robot(reach=0.08), Robot()
     kept.run(20.0)

@@ -113,4 +113,4 @@ def _built(path: Path, _: bytes, dt: float) -> tuple["BackwardEuler", dict[str, 
 
 
 def _mm(point: np.ndarray) -> str:
-    return "(" + ", ".join(f"{1e3 * value:.4g}" for value in point) + ")"
+    return "(" + ", ".join(f"{round(1e3 * value, 2) + 0.0:.4g}" for value in point) + ")"

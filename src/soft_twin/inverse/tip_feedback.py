@@ -10,6 +10,10 @@ it ḋ̂ = ω (… − k d̂): stable for every k > 0, at k times the bandwidth.
 its target d̂ still is what robot and twin are apart, no more. (Integral action in the form of internal model control;
 Morari and Zafiriou, *Robust Process Control*, 1989.)
 
+A measurement with the covariance Σ is followed the slower the less it says, in each direction by itself: what the twin
+lacks wanders, with q m²/s say, and the best stationary gain against noise of the density Σ T at a period T is
+√(q/T) Σ^−½ (Kalman and Bucy 1961), so that ω falls as 1/σ from the deviation on for which it is meant.
+
 What is not believed does not count: a tip too far from the twin's (another frame, other units), and one that jumps,
 until it has stayed where it jumped to; the first is one that jumps from d̂. While nothing counts the loop is open, and d̂
 fades. d̂ moves slowly even where much is believed, so that nobody is surprised by a robot that a wrong frame leads.
@@ -18,8 +22,10 @@ fades. d̂ moves slowly even where much is believed, so that nobody is surprised
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import expm
 
 from soft_twin.checks import checked_vector
+from soft_twin.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class TipFeedbackParameters:
 
     Attributes:
         bandwidth: ω, below that of body and drives [rad/s].
+        precision: deviation of a measurement up to which it is ω.
         lag: τ, of drives and body [s].
         largest: distance of the measured tip from the twin's; what is further is not believed. About as far as a
             slender robot sags: a twin that knew nothing would be as wrong.
@@ -39,6 +46,7 @@ class TipFeedbackParameters:
     """
 
     bandwidth: float = 2.0
+    precision: float = 0.005
     lag: float = 0.1
     largest: float = 0.2
     jump: float = 0.05
@@ -66,6 +74,7 @@ class TipFeedback:
         self.error, self.refusal = np.zeros(3), ""
         self._expected: np.ndarray | None = None
         self._measured: np.ndarray | None = None
+        self._bandwidth = self.parameters.bandwidth * np.eye(3)  # of what was measured last
         self._apart: np.ndarray | None = None  # the measured tip from the expected one, as last believed [m]
         self._elsewhere: np.ndarray | None = None  # where it has jumped to [m]
         self._stayed = 0.0  # there [s]
@@ -76,13 +85,20 @@ class TipFeedback:
         """Whether measurements count now."""
         return self._silence <= self.parameters.patience
 
-    def measure(self, tip: np.ndarray) -> None:
-        """The robot's tip (3,) in base_link [m], as it is now.
+    def measure(self, tip: np.ndarray, covariance: np.ndarray | None = None) -> None:
+        """The robot's tip (3,) in base_link [m], as it is now; `covariance`: (3, 3) of it [m²], None or zero where that
+        is not known.
 
         Raises:
             InputError: wrong size or not finite; it does not count.
         """
+        covariance = np.zeros((3, 3)) if covariance is None else np.asarray(covariance, dtype=float)
+        if covariance.shape != (3, 3) or not np.isfinite(covariance).all():
+            raise InputError(f"measured tip: its covariance {covariance.tolist()} is not (3, 3) and finite")
         self._measured = checked_vector(tip, 3, "measured tip")
+        variances, directions = np.linalg.eigh(0.5 * (covariance + covariance.T))
+        deviations = np.sqrt(np.maximum(variances, 0.0)) / (self.parameters.precision * self._length)
+        self._bandwidth = (directions * (self.parameters.bandwidth / np.maximum(deviations, 1.0))) @ directions.T
 
     def update(self, tip: np.ndarray, dt: float, follows: bool = True) -> np.ndarray:
         """(3,) by which to lead the target [m], after a tick of `dt` [s] that brought the twin's tip to `tip` (3,) [m].
@@ -101,7 +117,10 @@ class TipFeedback:
         if not follows:
             self._silence, self._apart = np.inf, None
         if self.closed:
-            step, most = -np.expm1(-p.bandwidth * dt) * (self._apart - self.error), p.rate * self._length * dt
+            step, most = (
+                (np.eye(3) - expm(-dt * self._bandwidth)) @ (self._apart - self.error),
+                p.rate * self._length * dt,
+            )
             size = float(np.linalg.norm(step))
             self.error = self.error + (step if size <= most else step * (most / size))
         else:

@@ -14,6 +14,7 @@ STRAIGHT = (0.0, 0.0, 0.1)
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(poses, "SAGGING", 0.4)
+    monkeypatch.setattr(poses, "TAKEN", 0.3)
     monkeypatch.setattr(poses, "RAMP", 0.3)
     monkeypatch.setattr(poses, "HELD", 0.2)
     monkeypatch.setattr(poses, "LAST", 0.1)

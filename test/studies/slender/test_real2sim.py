@@ -2,12 +2,16 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from soft_twin.mesh.generate.sweep import sweep_tube
+from soft_twin.mesh.tetrahedra import linear_tetrahedra
 from soft_twin.studies.slender import real2sim
 from soft_twin.studies.slender.shared import Motion, gravity_at
+from soft_twin.twins.sofa import process
 
 DURATION = 0.2  # [s]
 
@@ -30,6 +34,28 @@ def test_cables_that_are_held_carry_the_robot(same):
         for winches in ("held", "let out")
     ]
     assert 0.0 < drops[0] < 0.9 * drops[1]
+
+
+def test_where_sofa_is_its_body_falls_beside_the_twin(same, monkeypatch, tmp_path):
+    """The stand-in's is of our own elements, linear tetrahedra: it falls as well, and less, as they are stiffer."""
+    monkeypatch.setattr(process, "WORKER", Path(__file__).parents[2] / "twins" / "sofa" / "stand_in.py")
+    tube = linear_tetrahedra(sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 6), "hex8"), 1)
+    monkeypatch.setattr(type(same), "build_mesh", build_mesh_but_tet4(type(same).build_mesh, tube))
+    case = 0.0, "let out"
+    motions = real2sim.fall(str(same.path), str(same.path), DURATION, case)
+    row = real2sim.compare(same, *case, *motions)
+    drops = [-1e3 * each.tips[:, 1].min() for each in motions]
+    assert drops[1] == pytest.approx(drops[0], rel=1e-6) and 1.0 < drops[2] < drops[0]
+    assert row.tip_mm < 1e-2 < row.sofa_axial_mm < row.sofa_tip_mm < drops[0] and row.sofa_tilt_deg > 0.5
+    assert "SOFA" in real2sim.table([row])
+    real2sim.draw(tmp_path / "real2sim.png", same, [(0.0, "held")], [motions])
+    monkeypatch.setenv("FAULT", "no_sofa")
+    assert len(real2sim.fall(str(same.path), str(same.path), DURATION, case)) == 2
+
+
+def build_mesh_but_tet4(build, tube):
+    """A robot's `build_mesh`, of a tube of few linear tetrahedra where these are asked for."""
+    return lambda robot, mesh=None, element=None: tube if element == "tet4" else build(robot, mesh, element)
 
 
 def test_beam_theory_is_right_for_small_deflections_and_says_nothing_upright(small):

@@ -50,7 +50,10 @@ FILES = {"arm": "arm", "friction": "moved_0.2", "heating": "heating", "tune": "r
 def brief(small, monkeypatch):
     """Short loops of small robots, whose twin needs no tuning."""
     for module, name, value in (
-        *((poses, name, value) for name, value in (("SAGGING", 0.2), ("RAMP", 0.1), ("HELD", 0.3), ("LAST", 0.1))),
+        *(
+            (poses, name, value)
+            for name, value in (("SAGGING", 0.2), ("TAKEN", 0.1), ("RAMP", 0.1), ("HELD", 0.3), ("LAST", 0.1))
+        ),
         (loop, "SETTLED", 1.0),
         (carried, "BEFORE", 0.1),
         (shared, "RECORDED", 0.02),

@@ -24,8 +24,9 @@ from soft_twin.studies.slender.shared import Motion, write_table
 
 matplotlib.use("Agg")
 
-SAGGING, RAMP, HELD = 3.0, 1.5, 2.5  # [s] without compensation; until the target is where it shall be; and then
-LAST = 1.0  # [s] at the end, which count as at rest
+SAGGING, TAKEN = 3.0, 2.0  # [s] without compensation; held where it hangs, until what that moves has come to rest
+RAMP, HELD = 1.5, 2.5  # [s] until the target is where it shall be; and then
+LAST, RESTED = 1.0, 0.2  # [s] at the end, before it is led: these count as at rest
 LONGEST_DELAY = 0.2  # [s]
 LOOP = "in simulated time, 50 Hz: chip, filter, controller, winches, body; no nodes"
 
@@ -61,11 +62,12 @@ class Row:
         sensed_mm: likewise across, where a tip sensor is followed.
         twin_error_mm: what the controller's twin expected: how near its cables can come at all.
         apart_mm: the robot from the controller's twin in the end.
-        settled_s: from the start of compensation, RAMP included, until the robot's tip stays within a millimetre of
+        settled_s: from when it is led on, RAMP included, until the robot's tip stays within a millimetre of
             where it ends.
-        delay_s: of the winches behind the commands.
-        peak_s: of the robot's tip behind that of the controller's twin, from where they sag furthest to where they come
-            back (the paper's delay from virtual to real peak).
+        delay_s: of the winches behind the commands, while they are led.
+        tip_s: of the robot's tip behind that of the controller's twin, both from where they end, while they are led.
+        peak_s: likewise, from where they sag furthest to where they come back (the paper's delay from virtual to real
+            peak), to a period.
         possible_mm: how near the robot's tip could come with any tensions that only pull, see `reachable`.
     """
 
@@ -80,14 +82,15 @@ class Row:
     apart_mm: float
     settled_s: float
     delay_s: float
+    tip_s: float
     peak_s: float
     possible_mm: float
 
 
 def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[Pose, bool]) -> tuple[Course, Motion]:
-    """Held straight, let go with winches at home, compensated after SAGGING, by a target that goes from where the
-    twin's tip then is to `target` in RAMP: the course, and what a dynamic twin makes of it. Descriptions by paths;
-    `case`: a pose, and whether a tip sensor is followed."""
+    """Held straight, let go with winches at home, held where the twin's tip is after SAGGING, and led from there to
+    `target` in RAMP, TAKEN later: the course, and what a dynamic twin makes of it. Descriptions by paths; `case`: a
+    pose, and whether a tip sensor is followed."""
     (pose, sensed), robot, ours = case, load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     plant.straighten()
@@ -97,14 +100,14 @@ def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[
     controller.enable(True)
     controller.aim(actuation_target(controller.inverse, np.zeros(len(robot.cable_names))))
     loop.run(SAGGING)
-    sagged = controller.twin.tip
+    sagged, begin = controller.twin.tip, SAGGING + TAKEN
 
     def lead(time: float) -> None:
-        share = min((time - SAGGING) / RAMP, 1.0)
+        share = min(max((time - begin) / RAMP, 0.0), 1.0)
         smooth = share * share * (3.0 - 2.0 * share)
         controller.aim(pose_target(controller.inverse, sagged + smooth * (np.array(target) - sagged)))
 
-    loop.run(SAGGING + RAMP + HELD, lead)
+    loop.run(begin + RAMP + HELD, lead)
     course, body = loop.course(), ours.build_dynamic_twin(PERIOD)
     body.straighten()
     return course, shadow(body, course)
@@ -131,9 +134,11 @@ def row(
     end, goal = course.times[-1], np.array(target)
     last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
     miss = (last.tips - goal).mean(axis=0)
-    held, turning = course.after(SAGGING), course.after(SAGGING - LAST)
-    away = np.linalg.norm(held.tips - last.tips.mean(axis=0), axis=1) > 1e-3
-    settled = held.times[min(np.flatnonzero(away)[-1] + 1, len(away) - 1)] - SAGGING if away.any() else 0.0
+    begin = SAGGING + TAKEN
+    led, turning = course.after(begin), course.after(begin - RESTED)
+    ends = led.twin_tips - last.twin_tips.mean(axis=0), led.tips - last.tips.mean(axis=0)
+    away = np.linalg.norm(ends[1], axis=1) > 1e-3
+    settled = led.times[min(np.flatnonzero(away)[-1] + 1, len(away) - 1)] - begin if away.any() else 0.0
     return Row(
         pose=str(pose),
         correlation=correlation(course.tips, virtual.tips),
@@ -145,7 +150,8 @@ def row(
         twin_error_mm=1e3 * float(np.linalg.norm((last.twin_tips - goal).mean(axis=0))),
         apart_mm=1e3 * float(np.linalg.norm((last.tips - last.twin_tips).mean(axis=0))),
         settled_s=float(settled),
-        delay_s=delay(held.asked, held.wound, PERIOD, LONGEST_DELAY),
+        delay_s=delay(led.asked, led.wound, PERIOD, LONGEST_DELAY),
+        tip_s=delay(*ends, PERIOD, LONGEST_DELAY),
         peak_s=peak(turning.times, turning.tips, goal) - peak(turning.times, turning.twin_tips, goal),
         possible_mm=1e3 * possible,
     )
@@ -156,13 +162,13 @@ def table(rows: list[Row]) -> str:
     lines = [
         f"{'base':26} {'r':>8} {'r, static':>9} {'sag [mm]':>8} {'error [mm]':>10} {'lateral':>7} "
         f"{'sensed':>6} {'expected':>8} {'possible':>8} {'apart':>6} {'settled [s]':>11} {'winches [s]':>11} "
-        f"{'peaks [s]':>9}"
+        f"{'tip [s]':>7} {'peaks [s]':>9}"
     ]
     lines += [
         f"{each.pose:26} {each.correlation:8.5f} {each.correlation_static:9.4f} {each.sag_mm:8.2f} "
         f"{each.error_mm:10.2f} {each.lateral_mm:7.2f} "
         f"{each.sensed_mm:6.2f} {each.twin_error_mm:8.2f} {each.possible_mm:8.2f} {each.apart_mm:6.2f} "
-        f"{each.settled_s:11.2f} {each.delay_s:11.3f} {each.peak_s:9.2f}"
+        f"{each.settled_s:11.2f} {each.delay_s:11.3f} {each.tip_s:7.3f} {each.peak_s:9.2f}"
         for each in rows
     ]
     return "\n".join(lines)

@@ -3,10 +3,12 @@
 The robot is held straight with its winches at home, and let go; no winch turns. The twin was tuned by one other release
 (`shared.tuned_twin`). Tips are compared every 20 ms for 3 s, along the base's axis z, in all, and in their tilt. Beam
 theory is Euler–Bernoulli's cantilever in closed form, of the twin's E, ρ and section, which knows no cables; so the
-same again with cables let out. Bodies are stepped directly: no loop's timing is in these. Files: real2sim.mcap (phases
-"135 held", …; `truth/tip` and `twin/tip`), table.json, real2sim.png.
+same again with cables let out. Where SOFA is, its body with the tuned twin's parameters falls, too, on its own mesh of
+linear tetrahedra. Bodies are stepped directly: no loop's timing is in these. Files: real2sim.mcap (phases "135 held",
+…; `truth/tip` and `twin/tip`), table.json, real2sim.png.
 """
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from matplotlib.figure import Figure
 
 from soft_twin.calibration.tuned import DT
 from soft_twin.emulation.plant import Plant
+from soft_twin.errors import MeshError, UsageError
 from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
@@ -54,6 +57,7 @@ class Row:
         rest_mm, rest_deg: of the tip's place and axis at the end.
         real_mm, twin_mm, beam_mm: how far the tip is down at the end, along gravity; by beam theory.
         less_than_beam: 1 − |twin − real|/|beam − real|; None where the beam is right as well.
+        sofa_axial_mm, sofa_tip_mm, sofa_tilt_deg: as those of the twin, of SOFA's body; None where there is no SOFA.
     """
 
     inclination: float
@@ -67,6 +71,9 @@ class Row:
     twin_mm: float
     beam_mm: float
     less_than_beam: float | None
+    sofa_axial_mm: float | None = None
+    sofa_tip_mm: float | None = None
+    sofa_tilt_deg: float | None = None
 
 
 def run(folder: Path, data: Path) -> str:
@@ -93,19 +100,30 @@ def run(folder: Path, data: Path) -> str:
     return table(rows)
 
 
-def fall(real: str, twin: str, duration: float, case: tuple[float, str]) -> tuple[Motion, Motion]:
-    """The emulated robot's and the twin's motion (inclination [°], name of WINCHES), of two descriptions, at the ends
-    of the twin's steps."""
-    gravity, wound = gravity_at(case[0]), WINCHES[case[1]]
-    bodies = Plant(load_robot(real)), load_robot(twin).build_dynamic_twin(DT)
+def fall(real: str, twin: str, duration: float, case: tuple[float, str]) -> tuple[Motion, ...]:
+    """The emulated robot's and the twin's motion (inclination [°], name of WINCHES), and that of SOFA's body where SOFA
+    is, of two descriptions, at the ends of the twin's steps."""
+    gravity, wound, ours = gravity_at(case[0]), WINCHES[case[1]], load_robot(twin)
+    bodies = [Plant(load_robot(real)), ours.build_dynamic_twin(DT)]
+    with suppress(UsageError, MeshError):  # no SOFA, or no tetrahedra for it
+        bodies.append(ours.build_dynamic_twin(DT, backend="sofa"))
     return tuple(release(body, gravity, duration, DT, wound) for body in bodies)
 
 
-def compare(twin: CableTube, inclination: float, winches: str, real: Motion, ours: Motion) -> Row:
+def apart_at_most(ours: Motion, real: Motion) -> tuple[float, float, float]:
+    """Largest differences of two motions: along the base's axis [mm], of tips [mm], angle between their axes [°]."""
+    away = ours.tips - real.tips
+    tilts = angles_deg(ours.axes, real.axes)
+    return 1e3 * float(np.abs(away[:, 2]).max()), 1e3 * float(np.linalg.norm(away, axis=1).max()), float(tilts.max())
+
+
+def compare(
+    twin: CableTube, inclination: float, winches: str, real: Motion, ours: Motion, sofa: Motion | None = None
+) -> Row:
     """A row of the table."""
     gravity = gravity_at(inclination)
-    apart = np.linalg.norm(ours.tips - real.tips, axis=1)
-    tilts = angles_deg(ours.axes, real.axes)
+    axial, tip, tilt = apart_at_most(ours, real)
+    sofas = (None, None, None) if sofa is None else apart_at_most(sofa, real)
     down = gravity / np.linalg.norm(gravity)
     drops = [float(down @ (motion.tips[-1] - motion.tips[0])) for motion in (real, ours)]
     beam = float(down @ beam_deflection(twin, gravity))
@@ -113,15 +131,16 @@ def compare(twin: CableTube, inclination: float, winches: str, real: Motion, our
     return Row(
         inclination=inclination,
         winches=winches,
-        axial_mm=1e3 * float(np.abs(ours.tips - real.tips)[:, 2].max()),
-        tip_mm=1e3 * float(apart.max()),
-        tilt_deg=float(tilts.max()),
-        rest_mm=1e3 * float(apart[-1]),
-        rest_deg=float(tilts[-1]),
+        axial_mm=axial,
+        tip_mm=tip,
+        tilt_deg=tilt,
+        rest_mm=1e3 * float(np.linalg.norm(ours.tips[-1] - real.tips[-1])),
+        rest_deg=float(angles_deg(ours.axes[-1:], real.axes[-1:])[0]),
         real_mm=1e3 * drops[0],
         twin_mm=1e3 * drops[1],
         beam_mm=1e3 * beam,
         less_than_beam=1.0 - errors[0] / errors[1] if errors[1] > SMALL else None,
+        **dict(zip(("sofa_axial_mm", "sofa_tip_mm", "sofa_tilt_deg"), sofas, strict=True)),
     )
 
 
@@ -148,13 +167,14 @@ def table(rows: list[Row]) -> str:
         f"{'base':>6} {'winches':8} {'axial [mm]':>10} {'tip [mm]':>9} {'tilt [°]':>8} "
         f"{'at rest [mm]':>14} {'[°]':>5} "
         f"{'down: robot':>13} {'twin':>6} {'beam [mm]':>9} {'less than beam':>14}"
+        f"{'   SOFA: axial [mm]   tip tilt [°]' if any(row.sofa_tip_mm is not None for row in rows) else ''}"
     ]
     for row in rows:
         less = "–" if row.less_than_beam is None else f"{100.0 * row.less_than_beam:.1f} %"
         lines.append(
             f"{row.inclination:5.0f}° {row.winches:8} {row.axial_mm:10.2f} {row.tip_mm:9.2f} {row.tilt_deg:8.2f} "
             f"{row.rest_mm:14.2f} {row.rest_deg:5.2f} {row.real_mm:13.2f} {row.twin_mm:6.2f} {row.beam_mm:9.2f} "
-            f"{less:>14}"
+            f"{less:>14}{_sofas(row)}"
         )
     ours = worst([row for row in rows if row.winches == "held"])
     for name, numbers in (("paper", PAPER), ("reach", REACH), ("ours, winches held", ours)):
@@ -163,6 +183,12 @@ def table(rows: list[Row]) -> str:
             f"at least {100.0 * numbers['less_than_beam']:.0f} % less error than beam theory"
         )
     return "\n".join(lines)
+
+
+def _sofas(row: Row) -> str:
+    if row.sofa_tip_mm is None:
+        return ""
+    return f" {row.sofa_axial_mm:18.2f} {row.sofa_tip_mm:5.2f} {row.sofa_tilt_deg:8.2f}"
 
 
 def worst(rows: list[Row]) -> dict[str, float]:
@@ -179,7 +205,7 @@ def _record(path: Path, robot: CableTube, cases: list, motions: list) -> None:
     """One release behind the other."""
     begin = 0.0
     with SimulatedRecording(path, robot) as recording:
-        for (inclination, winches), (real, ours) in zip(cases, motions, strict=True):
+        for (inclination, winches), (real, ours, *_) in zip(cases, motions, strict=True):
             recording.text("run/phase", begin, f"{inclination:g} {winches}")
             for i, when in enumerate(begin + real.times):
                 recording.vector("gravity", when, gravity_at(inclination))
@@ -193,11 +219,11 @@ def draw(path: Path, twin: CableTube, cases: list[tuple[float, str]], motions: l
     shown = [(case[0], pair) for case, pair in zip(cases, motions, strict=True) if case[1] == "held"]
     figure = Figure(figsize=(3.0 * len(shown), 7.0), layout="constrained")
     plots = figure.subplots(3, len(shown), sharex=True, sharey="row", squeeze=False)
-    for (place, tilt, drop), (inclination, (real, ours)) in zip(plots.T, shown, strict=True):
+    for (place, tilt, drop), (inclination, (real, ours, *others)) in zip(plots.T, shown, strict=True):
         gravity = gravity_at(inclination)
         down = gravity / np.linalg.norm(gravity)
-        for motion, style in ((real, "-"), (ours, "--")):
-            name = "emulated robot" if style == "-" else "twin"
+        bodies = ((real, "-", "emulated robot"), (ours, "--", "twin"), *((each, ":", "SOFA") for each in others))
+        for motion, style, name in bodies:
             for axis, colour in ((1, "#0072b2"), (2, "#d55e00")):
                 label = f"{'xyz'[axis]}, {name}"
                 moved = 1e3 * (motion.tips[:, axis] - motion.tips[0, axis])
@@ -205,7 +231,7 @@ def draw(path: Path, twin: CableTube, cases: list[tuple[float, str]], motions: l
             tilt.plot(motion.times, motion.tilts, style, color="black", label=name)
             drop.plot(motion.times, 1e3 * (motion.tips - motion.tips[0]) @ down, style, color="black", label=name)
         beam = 1e3 * float(down @ beam_deflection(twin, gravity))
-        drop.axhline(beam, color="#cc79a7", linestyle=":", label="Euler–Bernoulli")
+        drop.axhline(beam, color="#cc79a7", linestyle="-.", label="Euler–Bernoulli")
         place.set_title(f"{inclination:g}°")
         drop.set_xlabel("time since the release [s]")
         for axes in (place, tilt, drop):

@@ -1,9 +1,8 @@
 """A straight robot at rest in six attitudes (the paper's Figures 12 and 13): sagging, then compensated.
 
 Horizontal, at 45°, and horizontal rolled by 60°, 120°, 180°, 240°, of which symmetric ones should do alike. r is the
-paper's eq. 24, of all of a pose: held straight and let go at 0 s with winches at home, compensated from 3 s on, when
-the target begins to lead the tip back within 1.5 s. Files:
-static.mcap, table.json, static.png.
+paper's eq. 24, of all of a pose: held straight and let go at 0 s with winches at home, held where it hangs from 3 s on,
+and led back from there within 1.5 s from 5 s on. Files: static.mcap, table.json, static.png.
 """
 
 from pathlib import Path
