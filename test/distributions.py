@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"  # what ROS's wheels set when they have found their libraries
 ENVIRONMENTS = ROOT / ".venv" / "distributions"
 # Of the extra `test` what these folders' tests want: JAX has no wheel for an old numpy.
 TOOLS = ("c3d", "cantools", "hypothesis", "jsonschema", "optuna", "pytest", "pytest-timeout", "vqf")
@@ -97,8 +98,8 @@ def _tried(names: str, distribution: Distribution) -> bool:
 
 
 def _surroundings(environment: Path) -> dict[str, str]:
-    """Variables without a ROS installation's, which would be found first."""
-    foreign = ("PYTHONPATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "ROS_DISTRO")
+    """Variables without those of other ROS: of an installation, and of the wheels that this Python was started with."""
+    foreign = ("PYTHONPATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "ROS_DISTRO", BOOTSTRAPPED)
     path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return {name: value for name, value in os.environ.items() if name not in foreign} | {"PATH": path}
 
