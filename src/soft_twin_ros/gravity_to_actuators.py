@@ -28,6 +28,8 @@ from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import Tick
 from soft_twin.inverse.inverse import STAY
+from soft_twin.inverse.tip_feedback import SAFE_BANDWIDTHS as TIP_BANDWIDTHS
+from soft_twin.inverse.tip_feedback import TipFeedbackParameters
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.sensing.gravity_ahead import LONGEST_LEAD, ahead_of
@@ -58,6 +60,7 @@ from soft_twin_ros.tip_sensor import TipSensor
 
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # gravity [m/s^2] of a robot that stands
 TWINS = ("fem", "sofa")
+TIP = TipFeedbackParameters()
 BEGINS_ANEW = 2.0  # [s] that gravity may be away after its filter was reset
 OVERTAKEN = "another target has taken its place"  # what a motion is told that ends so
 
@@ -79,6 +82,7 @@ class Parameters(ManagedParameters):
         0.0, "of the base's acceleration, which gravity is less by; 0: it is left out", "s", 0.0, 10.0, settable=True
     )
     tip_feedback: bool = parameter(False, "follow the tip sensor of tip/pose", settable=True)
+    tip_bandwidth: float = parameter(TIP.bandwidth, "of the tip sensor's loop", "rad/s", *TIP_BANDWIDTHS, settable=True)
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
@@ -111,6 +115,7 @@ class GravityToActuators(ManagedNode):
         self._lost = ""
         self._tick: Tick | None = None
         self._sensor = TipSensor(self, self._controller, self.base_frame)
+        self._sensor.tune(self.parameters.tip_bandwidth)
         self._background = Background(self, "solve_ik")
         self._ik = InverseService(self.robot, self.base_frame, self._build_twin)
         skeleton = build_skeleton(self.robot, self._controller.twin.model)
@@ -184,6 +189,7 @@ class GravityToActuators(ManagedNode):
             self._controller.inverse.stay = new.stay
         if (old.lead, old.acceleration_smoothing) != (new.lead, new.acceleration_smoothing):
             self._ahead = ahead_of(new.lead, new.acceleration_smoothing)
+        self._sensor.tune(new.tip_bandwidth)
         if not (new.tip_feedback and new.compensate):
             self._sensor.forget()
         self._controller.enable(new.compensate)

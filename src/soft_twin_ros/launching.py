@@ -16,6 +16,7 @@ from launch.logging import get_logger
 from launch_ros.actions import Node
 
 from soft_twin.errors import RunError, UsageError
+from soft_twin.resources import folder
 from soft_twin_ros.parent import ENDS_WITH, accompanied
 from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
@@ -98,6 +99,8 @@ def actions_of(requests: list[RobotRequest], shared: Shared) -> list[Action]:
         actions.append(_rviz(requests, shared))
     if shared.view:
         actions.append(_foxglove(shared))
+    if shared.aggregator:
+        actions.append(_aggregator(shared))
     return actions
 
 
@@ -159,12 +162,13 @@ def _ended(
     return [Shutdown(reason=told)]
 
 
-def foreign_action(package: str, remedy: str, **words: Any) -> Node:
-    """A node of others, whose program is called as its package is. It ends with the launch, too.
+def foreign_action(package: str, remedy: str, executable: str = "", **words: Any) -> Node:
+    """A node of others. It ends with the launch, too.
 
     Args:
         package: of ROS.
         remedy: what to do where it is not installed.
+        executable: its program, where that is not called as the package is.
         words: for `Node`.
 
     Raises:
@@ -176,7 +180,7 @@ def foreign_action(package: str, remedy: str, **words: Any) -> Node:
         raise UsageError(f"the ROS package '{package}' is not installed: {remedy}") from error
     return Node(
         package=package,
-        executable=package,
+        executable=executable or package,
         prefix=shlex.join(accompanied()),
         additional_env=_with_this(),
         sigterm_timeout=SIGINT_PATIENCE,
@@ -205,3 +209,10 @@ def _rviz(requests: list[RobotRequest], shared: Shared) -> Node:
 def _foxglove(shared: Shared) -> Node:
     remedy = f"{remedy_for('foxglove_bridge')}, or leave view:=true out"
     return foreign_action("foxglove_bridge", remedy, parameters=[_time(shared)])
+
+
+def _aggregator(shared: Shared) -> Node:
+    package = "diagnostic_aggregator"
+    remedy = f"{remedy_for(package)}, or leave aggregator:=true out"
+    groups = str(folder("launch") / "diagnostics.yaml")
+    return foreign_action(package, remedy, "aggregator_node", parameters=[groups, _time(shared)])

@@ -1,6 +1,7 @@
 """A tip sensor that the solver follows: measured poses in, where to lead the target out."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
@@ -53,6 +54,10 @@ class TipSensor:
         """For diagnostics."""
         apart = 1e3 * float(np.linalg.norm(self._feedback.error))
         return {"robot_from_twin_mm": apart} | {f"refused_tip_{why}": count for why, count in self.refused.items()}
+
+    def tune(self, bandwidth: float) -> None:
+        """Go on with this bandwidth [rad/s]."""
+        self._feedback.parameters = replace(self._feedback.parameters, bandwidth=bandwidth)
 
     def update(self, stamp: float, tick: Tick) -> None:
         """After a tick of gravity that was measured at `stamp` [s]: lead the controller's next one."""

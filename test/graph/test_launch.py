@@ -21,6 +21,7 @@ pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros a
 
 PATIENCE = 60.0  # [s] of a busy machine that starts something
 ENDS_WITHIN = 3.0  # [s] on a quiet one, until nothing is left
+PROGRAMS = {"diagnostic_aggregator": "aggregator_node"}  # of packages whose program has another name
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 NODES = (
     *("emulated_robot", "imu_to_gravity", "gravity_to_cables", "cables_to_motors", "pressures_to_valves"),
@@ -139,12 +140,16 @@ def test_nothing_is_left_however_the_launch_ends(launch, number):
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize(
     ("name", "package", "arguments", "count"),
-    [("micro_ros_imu", "micro_ros_agent", (), 1), ("slender", "rviz2", ("rviz:=true",), 5)],
+    [
+        ("micro_ros_imu", "micro_ros_agent", (), 1),
+        ("slender", "rviz2", ("rviz:=true",), 5),
+        ("slender", "diagnostic_aggregator", ("aggregator:=true",), 5),
+    ],
 )
 def test_programs_of_others_end_with_the_launch_though_they_listen_to_nobody(
     launch, name, package, arguments, count, number
 ):
-    launch.install(package, package, FOREIGN)
+    launch.install(package, PROGRAMS.get(package, package), FOREIGN)
     process = launch(name, *arguments)
     end_of(process, nodes_of(launch, count), number)
 
@@ -230,6 +235,7 @@ def test_several_robots_have_namespaces_and_one_thread_each(launch):
     [
         ("slender", "use_simtime:=true", "there is no argument 'use_simtime': did you mean 'use_sim_time'?"),
         ("arm", "rviz:=true", "the ROS package 'rviz2' is not installed: apt install"),
+        ("arm", "aggregator:=true", "the ROS package 'diagnostic_aggregator' is not installed: apt install"),
         ("micro_ros_imu", "imu:=/dev/a", "no distribution releases it: build it in a workspace with"),
         ("membrane", "weights:=/nowhere", "weights /nowhere: there is no such file; `soft-twin train membrane` writes"),
         ("valves", "respawn:=maybe", "respawn:=maybe: expected true or false"),

@@ -1,12 +1,14 @@
 """A tip sensor against a robot that is not its twin: by the loop's own equations, and on finite elements."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 
 import soft_twin
 from soft_twin.errors import InputError
 from soft_twin.inverse.targets import pose_target
-from soft_twin.inverse.tip_feedback import TipFeedback, TipFeedbackParameters
+from soft_twin.inverse.tip_feedback import SAFE_BANDWIDTHS, TipFeedback, TipFeedbackParameters
 
 DT, LENGTH = 0.02, 0.1
 TARGET = np.array([0.02, -0.01, 0.09])
@@ -39,6 +41,23 @@ def test_a_robot_that_is_not_its_twin_comes_to_the_target_nevertheless(gain, lag
     robot = Robot(gain, lag=lag).run(6.0)
     np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
     assert np.linalg.norm(robot.twin - TARGET) > 1e-3
+
+
+def swing(bandwidth):
+    """How far [m] a robot that moves twice as far as its twin, late and seen late, still swings after 13 s."""
+    robot = Robot(gain=2.0, lag=0.3)
+    robot.feedback = TipFeedback(LENGTH, TipFeedbackParameters(bandwidth=bandwidth))
+    seen, path, target = deque([TARGET] * round(0.15 / DT)), [], np.array([0.005, 0.0, 0.002])
+    for _ in range(round(15.0 / DT)):
+        robot.run(DT, target, seen=False)
+        seen.append(robot.tip)
+        robot.feedback.measure(seen.popleft())
+        path.append(robot.tip)
+    return np.ptp(path[-100:], axis=0).max()
+
+
+def test_the_safe_bandwidths_leave_a_robot_in_rest_that_half_as_much_again_makes_swing():
+    assert max(map(swing, SAFE_BANDWIDTHS)) < 0.3e-3 < 0.6e-3 < swing(1.5 * SAFE_BANDWIDTHS[1])
 
 
 def test_a_robot_that_is_its_twin_is_left_alone_while_it_moves():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
@@ -30,8 +31,9 @@ class Led(Node):
     def __init__(self):
         super().__init__("led")
         self.state, self.asked, self.deaf, self.refuses = State.PRIMARY_STATE_UNCONFIGURED, [], 0, ()
-        self.create_service(GetState, "led/get_state", self._tell)
-        self.create_service(ChangeState, "led/change_state", self._change)
+        group = ReentrantCallbackGroup()  # who waits for ever in one call goes on hearing the others
+        self.create_service(GetState, "led/get_state", self._tell, callback_group=group)
+        self.create_service(ChangeState, "led/change_state", self._change, callback_group=group)
 
     def _tell(self, request, response):
         response.current_state.id = self.state

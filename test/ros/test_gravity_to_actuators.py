@@ -114,3 +114,13 @@ def test_mechanics_that_are_not_known_are_named():
     command = [sys.executable, "-m", "soft_twin_ros.gravity_to_actuators", "--ros-args", "-p", "twin:=mujoco"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 2 and "parameter twin: 'mujoco' is none of fem, sofa" in result.stderr
+
+
+def test_the_tip_s_loop_is_as_fast_as_it_is_set_and_never_unsafe(loop):
+    def set_to(bandwidth):
+        (answer,) = loop.node.set_parameters([Parameter("tip_bandwidth", value=bandwidth)])
+        return answer.successful
+
+    feedback = loop.node._sensor._feedback
+    assert set_to(1.0) and feedback.parameters.bandwidth == 1.0
+    assert not set_to(8.0) and feedback.parameters.bandwidth == 1.0

@@ -42,6 +42,7 @@ SHARED = {
     "respawn": Argument("false", "true: a node that ends is started again; false: its end ends the launch"),
     "rviz": Argument("false", "true: RViz with the robot's picture"),
     "view": Argument("false", "true: Foxglove's bridge, for its application or a browser, on port 8765"),
+    "aggregator": Argument("false", "true: diagnostic_aggregator, with launch/diagnostics.yaml, for all robots"),
 }
 OF_EACH_ROBOT = {
     "emulated": Argument("", "true: an emulated robot; false: a real one; default: emulated where no device is named"),
@@ -69,6 +70,7 @@ class Shared:
     respawn: bool
     rviz: bool
     view: bool
+    aggregator: bool
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Shared":
