@@ -22,7 +22,7 @@ from soft_twin.linear_algebra.addresses import DROPPED
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.linear_algebra.envelope import slender_order
 from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
-from soft_twin.mechanics.body import Part, Target
+from soft_twin.mechanics.body import Addresses, Part
 from soft_twin.mechanics.materials.assembly import scatter_blocks
 
 SHIFTS = (-8, -6, *range(-4, 5))  # of the matrix: slender bodies fall slowly where more is added to it
@@ -247,12 +247,12 @@ class PartCoupling:
         on_plates = (unknowns.plate_of[part.cells] >= 0).any(axis=1)
         self.parts = [part.take(~on_plates), part.take(on_plates)]
         matrix = unknowns.matrix
-        direct = Target(*matrix.addresses(self.parts[0].cells), matrix.data)
+        direct = Addresses(*matrix.addresses(self.parts[0].cells), matrix.data)
         m, k = self.parts[1].cells.shape
         count = k * (k + 1) // 2
         offsets = 9 * np.arange(m * count).reshape(m, count)
-        self._store = Target(offsets, np.full(offsets.shape, 3), np.zeros(9 * m * count))
-        self.targets = [direct, self._store]
+        self._store = Addresses(offsets, np.full(offsets.shape, 3), np.zeros(9 * m * count))
+        self.addresses = [direct, self._store]
         self._coupling = Coupling(unknowns, self.parts[1].cells)
 
     def clear(self) -> None:
