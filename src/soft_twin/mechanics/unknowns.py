@@ -264,9 +264,8 @@ class PartCoupling:
         m, k = self.parts[1].cells.shape
         if m == 0:
             return
-        row, column = np.tril_indices(k)
-        blocks = np.zeros((m, k, k, 3, 3))
-        blocks[:, row, column] = factor * self._store.data.reshape(m, -1, 3, 3).swapaxes(2, 3)
+        blocks = np.empty((m, k, k, 3, 3))
+        _fill_lower(self._store.data.reshape(m, -1, 3, 3), factor, blocks)
         self._coupling.add_on_plates(blocks, pose)
 
 
@@ -324,6 +323,20 @@ def _fill_on_plates(blocks, place, plate_of, arms, field):
             f[0, c] = centre[0, c] + turn[1, c] * r[2] - turn[2, c] * r[1]
             f[1, c] = centre[1, c] + turn[2, c] * r[0] - turn[0, c] * r[2]
             f[2, c] = centre[2, c] + turn[0, c] * r[1] - turn[1, c] * r[0]
+
+
+@kernel()
+def _fill_lower(packed, factor, blocks):
+    """Fill the blocks b ≤ a of (m, k, k, 3, 3) with `factor` times those that are packed by columns (m, p, 3, 3)."""
+    m, k = blocks.shape[:2]
+    for e in range(m):
+        at = 0
+        for a in range(k):
+            for b in range(a + 1):
+                for i in range(3):
+                    for j in range(3):
+                        blocks[e, a, b, i, j] = factor * packed[e, at, j, i]
+                at += 1
 
 
 @njit(cache=True, nogil=True)
