@@ -9,8 +9,8 @@ import yaml
 import soft_twin
 from soft_twin.app.measuring import Figure, time_calls
 from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.shape_estimation.estimator import Estimator
 from soft_twin.twins.tensegrity.cases import LoadCase, load_cases
-from soft_twin.twins.tensegrity.estimator import Estimator
 from soft_twin.twins.tensegrity.forward import ForwardModel
 from soft_twin.twins.tensegrity.mismatch import mismatched
 from soft_twin.twins.tensegrity.shape import Shape, mean_node_error

@@ -32,6 +32,26 @@ def test_files_of_code_that_a_page_names_exist(page):
     assert [name for name in named if not any((home / name).is_file() for home in homes)] == []
 
 
+def test_the_tree_in_architecture_is_the_tree_of_the_library():
+    """Every folder and module at the top of src/soft_twin stands in it, and nothing that is not there."""
+    tree = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text()
+        .partition("src/soft_twin/ ")[2]
+        .partition("src/soft_twin_ros/")[0]
+    )
+    library = ROOT / "src" / "soft_twin"
+    below = re.findall(r"^  (\w+)/ ", tree, re.MULTILINE)
+    assert sorted(below) == sorted(path.parent.name for path in library.glob("*/__init__.py"))
+    modules = set(re.findall(r"\b(\w+\.py)\b", tree))
+    there = {path.name for path in library.glob("*.py")} - {"__init__.py"}
+    assert there <= modules
+    assert {name for name in modules - there if not list(library.rglob(name))} == set()
+    lines = re.findall(r"^  (\w+)/ +(.*(?:\n {10,}.*)*)", tree, re.MULTILINE)
+    named = [library / folder / inner for folder, words in lines for inner in re.findall(r"\b(\w+)/", words)]
+    assert [str(path) for path in named if not path.is_dir()] == []
+
+
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "index.md").read_text()
     assert [

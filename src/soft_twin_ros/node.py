@@ -24,7 +24,14 @@ from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.executor import executor_of, hear_all
 from soft_twin_ros.only_one import claim_name
-from soft_twin_ros.parameters import declare, parameter, refuse_unknown, refuse_wrong_types, said_on_command_line
+from soft_twin_ros.parameters import (
+    declare,
+    parameter,
+    refuse_described,
+    refuse_unknown,
+    refuse_wrong_types,
+    said_on_command_line,
+)
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
 from soft_twin_ros.running.health import FAILED, READY, WAITING
 from soft_twin_ros.running.processes import Interruption
@@ -89,7 +96,7 @@ class RobotNode(Node):
         refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
         self.parameters = declare(self, parameters, self._adopt)
         self.robot = load_robot(self.parameters.robot)
-        refuse_unknown(self.robot.nodes.get(name, {}), parameters, f"{self.robot.path}: nodes.{name}")
+        refuse_described(self.robot.path, name, self.robot.nodes.get(name, {}), parameters)
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", SENSOR)
         self._told: tuple[bytes, str] | None = None

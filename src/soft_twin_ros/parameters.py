@@ -4,12 +4,14 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from soft_twin.descriptions.mistakes import mistake_at
 from soft_twin.errors import DescriptionError, InputError, SoftTwinError
 
 P = TypeVar("P")
@@ -165,6 +167,14 @@ def refuse_unknown(given: Iterable[str], kind: type, where: str) -> None:
     for name in given:
         if wrong := unknown(name, known):
             raise DescriptionError(f"{where}: {wrong}")
+
+
+def refuse_described(path: Path, node: str, given: Iterable[str], kind: type) -> None:
+    """As `refuse_unknown`, of the parameters of a node in a robot's description: with the line of the mistake."""
+    known = known_parameters(kind)
+    for name in given:
+        if wrong := unknown(name, known):
+            raise mistake_at(path, ["nodes", node, name], wrong)
 
 
 def _descriptor(field: dataclasses.Field) -> ParameterDescriptor:

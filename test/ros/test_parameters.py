@@ -6,7 +6,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from soft_twin.errors import DescriptionError
-from soft_twin_ros.parameters import declare, parameter, refuse_unknown, said_on_command_line
+from soft_twin_ros.parameters import declare, parameter, refuse_described, refuse_unknown, said_on_command_line
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,16 @@ def test_parameters_that_the_node_has_not_are_named_with_the_nearest():
         refuse_unknown({"devise": "/dev/null"}, Parameters, "mine.yaml")
     with pytest.raises(DescriptionError, match="there are device, rate, seed, angles, picture_rate, use_sim_time"):
         refuse_unknown({"xyz": 1}, Parameters, "mine.yaml")
+
+
+def test_parameters_of_a_description_that_the_node_has_not_are_named_with_their_line(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("nodes:\n  ear:\n    rate: 5.0\n    devise: /dev/null\n", encoding="utf-8")
+    refuse_described(path, "ear", ["rate"], Parameters)
+    with pytest.raises(
+        DescriptionError, match="mine.yaml:4: nodes.ear.devise: there is no parameter 'devise': did you"
+    ):
+        refuse_described(path, "ear", ["rate", "devise"], Parameters)
 
 
 def set_to(node, name, value):

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from soft_twin.descriptions.kinds_of_value import (
     LAW,
-    MESH_FILE,
+    MESH_BELOW,
     NAME,
     NAMED,
-    STL_FILE,
+    STL_BELOW,
     Number,
     Several,
     Whole,
@@ -271,7 +271,7 @@ class Stl(Part):
     highest z), "outside", and "chamber 1", … (the largest first).
     """
 
-    file: Annotated[str, STL_FILE] = Field(description="file beside this description")
+    file: Annotated[str, STL_BELOW] = Field(description="file beside this description")
     unit: Annotated[float, Number(1e-6, 1.0, "m")] = Field(default=1.0, description="of the file; 0.001: millimetres")
     size: Annotated[Size, SIZE] = Field(description="how large its body is along x, y and z, so that units are checked")
     cell: Length = Field(description="edge length of cells")
@@ -294,7 +294,7 @@ class Stl(Part):
 class MeshSource(Part):
     """Where the mesh comes from: one of `file` and the generators."""
 
-    file: Annotated[str | None, MESH_FILE] = Field(
+    file: Annotated[str | None, MESH_BELOW] = Field(
         default=None, description="file beside this description, or in the folder meshes/"
     )
     size: Annotated[Size | None, SIZE] = Field(

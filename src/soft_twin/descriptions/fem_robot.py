@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from soft_twin.descriptions.body import Damping, Imu, Material
+from soft_twin.descriptions.body import Damping, Imu
 from soft_twin.descriptions.emulated import FemEmulated
 from soft_twin.descriptions.fem_actuators import Chamber, FemCable, FemWinches, Place, Valves, refuse_twice
 from soft_twin.descriptions.fem_mesh import MeshSource, check_same_size
@@ -13,12 +13,7 @@ from soft_twin.descriptions.frames import NamedFrame
 from soft_twin.descriptions.kinds_of_value import NAME, NAMED, Interval, Number, Several, Whole, mistake
 from soft_twin.descriptions.obstacles import AnyObstacle, Direction, check_passage, directed
 from soft_twin.descriptions.part import Part
-
-
-class VolumeMaterial(Material):
-    """What a volume of the body is made of."""
-
-    volume: Annotated[str | None, NAMED] = Field(default=None, description="name of the volume; without: all of it")
+from soft_twin.descriptions.volume_material import VolumeMaterial
 
 
 class Axis(Part):

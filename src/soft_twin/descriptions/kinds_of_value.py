@@ -240,4 +240,9 @@ LAW = Text(r"[a-z][a-z0-9_]{0,40}", "the name of a law or element: small letters
 MESH_FILE = Text(
     r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.(vtu|vtk|msh)", "a file's name without folders that ends in .vtu, .vtk or .msh"
 )
-STL_FILE = Text(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}\.stl", "a file's name without folders that ends in .stl")
+_BELOW = r"([A-Za-z0-9_][A-Za-z0-9_-]{0,80}/){0,8}[A-Za-z0-9_][A-Za-z0-9_-]{0,80}"
+MESH_BELOW = Text(
+    _BELOW + r"\.(vtu|vtk|msh)",
+    "a file's name that ends in .vtu, .vtk or .msh, after folders beside the description, if any",
+)
+STL_BELOW = Text(_BELOW + r"\.stl", "a file's name that ends in .stl, after folders beside the description, if any")

@@ -56,7 +56,7 @@ class Part:
         return Part(self.material, *(np.ascontiguousarray(values[chosen]) for values in arrays), self.mean_dilatation)
 
 
-class Target(NamedTuple):
+class Addresses(NamedTuple):
     """Where a part's stiffness is added: addresses of its cells' blocks in a matrix, and the matrix's data."""
 
     offsets: np.ndarray = NO_ADDRESSES
@@ -101,8 +101,8 @@ class Body:
         self.attached = np.zeros(len(mesh.nodes))
         self._weigh()
         self._force = np.empty_like(mesh.nodes)
-        self._filled: Cholesky | None = None  # the matrix that the targets are addresses of
-        self._targets: list[Target] = []
+        self._filled: Cholesky | None = None  # the matrix that the addresses are of
+        self._addresses: list[Addresses] = []
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -125,7 +125,7 @@ class Body:
         Raises:
             InputError: the matrix has its unknowns in another order than the body: it is another body's.
         """
-        targets = [Target()] * len(self.parts)
+        addresses = [Addresses()] * len(self.parts)
         if stiffness is not None:
             if self._filled is not stiffness:
                 if not np.array_equal(stiffness.place, self.place):
@@ -134,11 +134,11 @@ class Body:
                         f"clamps than this one's {self.degrees_of_freedom}, take one of its new_factorisation()"
                     )
                 self._filled = stiffness
-                self._targets = [Target(*stiffness.addresses(part.cells)) for part in self.parts]
-            targets = [Target(target.offsets, target.strides, stiffness.data) for target in self._targets]
+                self._addresses = [Addresses(*stiffness.addresses(part.cells)) for part in self.parts]
+            addresses = [Addresses(own.offsets, own.strides, stiffness.data) for own in self._addresses]
             stiffness.data[:] = 0.0
         self._force[:] = 0.0
-        energy, worst, cell = add_parts(x, self.parts, targets, self._force)
+        energy, worst, cell = add_parts(x, self.parts, addresses, self._force)
         return energy, self._force, worst, cell
 
     def set_density(self, material: Material, density: float) -> None:
@@ -234,19 +234,19 @@ class Body:
 
 
 def add_parts(
-    x: np.ndarray, parts: Sequence[Part], targets: Sequence[Target], force: np.ndarray
+    x: np.ndarray, parts: Sequence[Part], addresses: Sequence[Addresses], force: np.ndarray
 ) -> tuple[float, float, int]:
-    """Add the parts' elastic forces ∂W/∂x to `force` (n, 3), and their stiffness to the targets that have addresses.
+    """Add the parts' elastic forces ∂W/∂x to `force` (n, 3), and their stiffness where they have addresses for it.
 
     Returns:
         Elastic energy [J], smallest det F, and the cell where it is.
     """
     energy, worst, cell = 0.0, np.inf, 0
-    for part, target in zip(parts, targets, strict=True):
+    for part, own in zip(parts, addresses, strict=True):
         if not len(part.cells):
             continue
         more, determinant, at = part.law.assemble(
-            x, part.cells, part.gradients, part.volumes, force, target.offsets, target.strides, target.data
+            x, part.cells, part.gradients, part.volumes, force, own.offsets, own.strides, own.data
         )
         energy += more
         if determinant < worst:

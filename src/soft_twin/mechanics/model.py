@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators, ActuatorSet
-from soft_twin.mechanics.body import Body, Target, add_parts
+from soft_twin.mechanics.body import Addresses, Body, add_parts
 from soft_twin.mechanics.constraints.base import Constraint
 from soft_twin.mechanics.constraints.driven import Driven
 from soft_twin.mechanics.constraints.multipliers import Multipliers
@@ -32,12 +32,12 @@ ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, for the re
 
 @dataclass(frozen=True)
 class Increment:
-    """Factors and vectors of the module's Φ; `mass` [1/s²], `target` x̂ (n, 3) [m], `linear` a (n, 3) [N]."""
+    """Factors and vectors of the module's Φ; `mass` [1/s²], `coasted` x̂ (n, 3) [m], `linear` a (n, 3) [N]."""
 
     elastic: float = 1.0
     load: float = 1.0
     mass: float = 0.0
-    target: np.ndarray | None = None
+    coasted: np.ndarray | None = None
     linear: np.ndarray | None = None
 
 
@@ -198,16 +198,16 @@ class Model:
         if with_matrix:
             matrix.data[:] = 0.0
         elastic = np.zeros_like(x)
-        parts, targets = [], []
+        parts, addresses = [], []
         for coupling in self._parts:
             coupling.clear()
             parts += coupling.parts
-            targets += coupling.targets if with_matrix else [Target()] * len(coupling.targets)
-        energy, worst, cell = add_parts(x, parts, targets, elastic)
+            addresses += coupling.addresses if with_matrix else [Addresses()] * len(coupling.addresses)
+        energy, worst, cell = add_parts(x, parts, addresses, elastic)
         loads = self.loads(x)
         gradient = _times(increment.elastic, elastic) - _times(increment.load, loads)
         if increment.mass:
-            gradient += increment.mass * (self.mass @ (x - increment.target))
+            gradient += increment.mass * (self.mass @ (x - increment.coasted))
         if increment.linear is not None:
             gradient -= increment.linear
         rows = self.rows(x, multipliers)
@@ -246,7 +246,7 @@ class Model:
             share = -float((before * x).sum()) if own is None else own
             value += increment.load * self.load_factor * share
         if increment.mass:
-            away = x - increment.target
+            away = x - increment.coasted
             value += 0.5 * increment.mass * float((away * (self.mass @ away)).sum())
         if increment.linear is not None:
             value -= float((increment.linear * x).sum())
@@ -273,7 +273,7 @@ class Model:
             constraint.accept()
 
     def _elastic_energy(self, x: np.ndarray) -> float:
-        return add_parts(x, self.body.parts, [Target()] * len(self.body.parts), np.zeros_like(x))[0]
+        return add_parts(x, self.body.parts, [Addresses()] * len(self.body.parts), np.zeros_like(x))[0]
 
     def _add_stiffness(self, pose: Pose, increment: Increment, multipliers: Multipliers, balance: np.ndarray) -> None:
         matrix = self.unknowns.matrix

@@ -22,7 +22,7 @@ from soft_twin.linear_algebra.addresses import DROPPED
 from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.linear_algebra.envelope import slender_order
 from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
-from soft_twin.mechanics.body import Part, Target
+from soft_twin.mechanics.body import Addresses, Part
 from soft_twin.mechanics.materials.assembly import scatter_blocks
 
 SHIFTS = (-8, -6, *range(-4, 5))  # of the matrix: slender bodies fall slowly where more is added to it
@@ -247,12 +247,12 @@ class PartCoupling:
         on_plates = (unknowns.plate_of[part.cells] >= 0).any(axis=1)
         self.parts = [part.take(~on_plates), part.take(on_plates)]
         matrix = unknowns.matrix
-        direct = Target(*matrix.addresses(self.parts[0].cells), matrix.data)
+        direct = Addresses(*matrix.addresses(self.parts[0].cells), matrix.data)
         m, k = self.parts[1].cells.shape
         count = k * (k + 1) // 2
         offsets = 9 * np.arange(m * count).reshape(m, count)
-        self._store = Target(offsets, np.full(offsets.shape, 3), np.zeros(9 * m * count))
-        self.targets = [direct, self._store]
+        self._store = Addresses(offsets, np.full(offsets.shape, 3), np.zeros(9 * m * count))
+        self.addresses = [direct, self._store]
         self._coupling = Coupling(unknowns, self.parts[1].cells)
 
     def clear(self) -> None:
@@ -264,9 +264,8 @@ class PartCoupling:
         m, k = self.parts[1].cells.shape
         if m == 0:
             return
-        row, column = np.tril_indices(k)
-        blocks = np.zeros((m, k, k, 3, 3))
-        blocks[:, row, column] = factor * self._store.data.reshape(m, -1, 3, 3).swapaxes(2, 3)
+        blocks = np.empty((m, k, k, 3, 3))
+        _fill_lower(self._store.data.reshape(m, -1, 3, 3), factor, blocks)
         self._coupling.add_on_plates(blocks, pose)
 
 
@@ -324,6 +323,20 @@ def _fill_on_plates(blocks, place, plate_of, arms, field):
             f[0, c] = centre[0, c] + turn[1, c] * r[2] - turn[2, c] * r[1]
             f[1, c] = centre[1, c] + turn[2, c] * r[0] - turn[0, c] * r[2]
             f[2, c] = centre[2, c] + turn[0, c] * r[1] - turn[1, c] * r[0]
+
+
+@kernel()
+def _fill_lower(packed, factor, blocks):
+    """Fill the blocks b ≤ a of (m, k, k, 3, 3) with `factor` times those that are packed by columns (m, p, 3, 3)."""
+    m, k = blocks.shape[:2]
+    for e in range(m):
+        at = 0
+        for a in range(k):
+            for b in range(a + 1):
+                for i in range(3):
+                    for j in range(3):
+                        blocks[e, a, b, i, j] = factor * packed[e, at, j, i]
+                at += 1
 
 
 @njit(cache=True, nogil=True)

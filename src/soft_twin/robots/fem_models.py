@@ -18,7 +18,7 @@ from soft_twin.mechanics.constraints import Constraint, RigidPlate
 from soft_twin.mechanics.contact import Contact, SelfContact
 from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.loads.pressure import Pressure
-from soft_twin.mechanics.materials import energy_named
+from soft_twin.mechanics.materials import RUBBERS, energy_named
 from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.fibres import Fibres
 from soft_twin.mechanics.materials.muscle import Muscle
@@ -157,9 +157,14 @@ class FemBuilder:
         return NodesFrame(nodes_of(body, name, name), body.mesh.nodes)
 
     def _material(self, part: "descriptions.VolumeMaterial") -> Material:
-        law, constants = self._law or part.model, (self._scale_e * part.young_modulus, part.poisson_ratio)
-        law = law(*constants) if callable(law) else energy_named(law, *constants)
-        return Material(law, self._scale_rho * part.density, part.volume)
+        return Material(self._energy(part), self._scale_rho * part.density, part.volume)
+
+    def _energy(self, part: "descriptions.VolumeMaterial") -> Energy:
+        if self._law is None and part.is_rubber:
+            return RUBBERS[part.model](**part.constants(self._scale_e))
+        young_modulus, poisson_ratio = part.elasticity
+        law, constants = self._law or part.model, (self._scale_e * young_modulus, poisson_ratio)
+        return law(*constants) if callable(law) else energy_named(law, *constants)
 
     def _fibres(self, mesh: Mesh) -> list[Material]:
         """As materials beside the others, without a mass of their own."""

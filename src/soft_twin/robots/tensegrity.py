@@ -12,7 +12,7 @@ from soft_twin.robots.base import Robot
 
 if TYPE_CHECKING:
     from soft_twin.descriptions import tensegrity as descriptions
-    from soft_twin.twins.tensegrity.estimator import Estimator
+    from soft_twin.shape_estimation.estimator import Estimator
     from soft_twin.twins.tensegrity.forward import ForwardModel
     from soft_twin.twins.tensegrity.mismatch import ArmMismatch
     from soft_twin.twins.tensegrity.model import ArmModel
@@ -75,7 +75,7 @@ class TensegrityArm(Robot):
         Raises:
             UsageError: there is no estimator of that name.
         """
-        from soft_twin.twins.tensegrity.estimators import ESTIMATORS
+        from soft_twin.shape_estimation.estimators import ESTIMATORS
 
         if kind not in ESTIMATORS:
             raise UsageError(f"no estimator '{kind}': there are {', '.join(ESTIMATORS)}")

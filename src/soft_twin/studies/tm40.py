@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import soft_twin
 from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin.shape_estimation.estimator import Estimator
 from soft_twin.twins.tensegrity.cases import LoadCase, load_cases
-from soft_twin.twins.tensegrity.estimator import Estimator
 from soft_twin.twins.tensegrity.forward import Motion
 from soft_twin.twins.tensegrity.shape import Shape, bend_angle, mean_node_error
 

@@ -13,8 +13,12 @@ from soft_twin.mechanics.unknowns import cross_matrices
 def fitted_rotation(arms: np.ndarray, points: np.ndarray) -> np.ndarray:
     """R (3, 3) for arms (k, 3) and where the nodes are, (k, 3) [m]."""
     u, _, vt = np.linalg.svd(points.T @ arms)
-    u[:, 2] *= np.linalg.det(u @ vt)  # right-handed also where nodes are flat or mirrored
-    return u @ vt
+    found = u @ vt
+    (a, b, c), (d, e, f), (g, h, i) = found.tolist()
+    if a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g) < 0.0:  # as it may be of flat or mirrored nodes
+        u[:, 2] *= -1.0
+        found = u @ vt
+    return found
 
 
 def fitted_turn(arms: np.ndarray, points: np.ndarray, steps: np.ndarray) -> np.ndarray:

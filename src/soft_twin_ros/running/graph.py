@@ -1,5 +1,6 @@
 """Which nodes make up which robot: read by launch files and by the command line alike."""
 
+import difflib
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from soft_twin.descriptions.mistakes import mistake_at
 from soft_twin.errors import DescriptionError, UsageError
 from soft_twin.private_folder import private_folder
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -138,9 +140,7 @@ def graph(
     own = GRAPHS[kind](robot, devices, {"device_folder": folder} | dict(emulation or {}), recording, solver)
     if weights:
         own[SHAPE] = {"weights": str(Path(weights).resolve())}
-    unknown = set(robot.nodes) - set(own) - OPTIONAL - ({solver_of(robot)} if solver else set())
-    if unknown:
-        raise DescriptionError(f"{robot.path}: nodes: there is no {', '.join(sorted(unknown))}, only {', '.join(own)}")
+    _refuse_unknown(robot, [*own, *OPTIONAL, *([solver_of(robot)] if solver else [])])
     if managed:
         own |= _brought_up(own)
     common = {"robot": _reference(robot)}
@@ -148,6 +148,19 @@ def graph(
         NodeSpec(PROGRAMS.get(name, name), name, namespace, common | robot.nodes.get(name, {}) | parameters)
         for name, parameters in own.items()
     ]
+
+
+def _refuse_unknown(robot: Robot, known: list[str]) -> None:
+    """Refuse parameters for a node that is not among those known.
+
+    Raises:
+        DescriptionError: with the first of them, its line, and the nearest right name.
+    """
+    for name in robot.nodes:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(sorted(known))}"
+            raise mistake_at(robot.path, ["nodes", name], f"'{robot.name}' has no node '{name}': {right}")
 
 
 def _shaping(robot: Robot, weights: str | Path) -> str:

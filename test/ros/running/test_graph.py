@@ -77,9 +77,19 @@ def test_the_description_has_the_nodes_parameters(slender):
     assert nodes["imu_to_gravity"].parameters["estimator"] == "vqf"
 
 
-def test_parameters_of_a_node_that_is_not_there_are_named(slender):
-    with pytest.raises(DescriptionError, match="imu_to_grvity"):
-        graph(with_nodes(slender, imu_to_grvity={}))
+def test_parameters_of_a_node_that_is_not_there_are_named_with_their_line(slender, tmp_path):
+    lines = slender.path.read_text(encoding="utf-8").splitlines()
+    place = lines.index("  imu_to_gravity: {}")
+    for wrong, right in {
+        "imu_to_grvity": "did you mean 'imu_to_gravity'?",
+        "xyz": "there are cables_to_motors",
+    }.items():
+        lines[place] = f"  {wrong}: {{}}"
+        path = tmp_path / "mine.yaml"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        with pytest.raises(DescriptionError) as error:
+            graph(load_robot(path))
+        assert f"{path}:{place + 1}: nodes.{wrong}: 'slender' has no node '{wrong}': {right}" in str(error.value)
 
 
 def test_a_command_line_says_each_parameter_as_yaml():

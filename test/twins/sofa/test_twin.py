@@ -144,6 +144,11 @@ def chamber_side(twin) -> np.ndarray:
     return place / np.linalg.norm(place)
 
 
+def test_threads_that_sofa_has_not_are_told_at_the_build():
+    with pytest.raises(UsageError, match="a SOFA twin has no fibres: its cells are isotropic, of E and ν"):
+        load_robot("arm").build_twin(backend="sofa")
+
+
 def test_chambers_push(tmp_path):
     file = tmp_path / "arm.yaml"
     content = yaml.safe_load(load_robot("arm").path.read_text())

@@ -1,9 +1,12 @@
-"""Strain energies. A new one is a module with a class and one line in ENERGIES."""
+"""Strain energies. A new one is a module with a class and one line in ENERGIES, or, where it is not made of E and ν, in
+RUBBERS."""
 
 from soft_twin.errors import UsageError
 from soft_twin.mechanics.materials.base import Energy
 from soft_twin.mechanics.materials.corotational import Corotational
+from soft_twin.mechanics.materials.mooney_rivlin import MooneyRivlin
 from soft_twin.mechanics.materials.neo_hookean import NeoHookean, StableNeoHookean
+from soft_twin.mechanics.materials.ogden import Ogden
 from soft_twin.mechanics.materials.small_strain import Linear, StVenantKirchhoff
 
 ENERGIES = {
@@ -13,6 +16,7 @@ ENERGIES = {
     "st_venant_kirchhoff": StVenantKirchhoff,
     "stable_neo_hookean": StableNeoHookean,
 }
+RUBBERS = {"mooney_rivlin": MooneyRivlin, "ogden": Ogden}
 
 
 def energy_named(name: "str | Energy", young_modulus: float, poisson_ratio: float) -> Energy:
@@ -24,6 +28,8 @@ def energy_named(name: "str | Energy", young_modulus: float, poisson_ratio: floa
     """
     if isinstance(name, Energy):
         return name
+    if name in RUBBERS:
+        raise UsageError(f"material law '{name}' is not made of E and ν, but of constants of its own")
     if name not in ENERGIES:
-        raise UsageError(f"no material law '{name}': there are {', '.join(ENERGIES)}")
+        raise UsageError(f"no material law '{name}': there are {', '.join(sorted({**ENERGIES, **RUBBERS}))}")
     return ENERGIES[name](young_modulus, poisson_ratio)

@@ -262,8 +262,8 @@ class BackwardEuler(Integrator):
         inertia, damping = 1.0 / dt**2, self.mass_damping / dt
         viscous = self.stiffness_damping / dt
         x, v = self.pose.points, self.velocities
-        target = x + inertia * dt / (inertia + damping) * v
-        return Increment(1.0 + viscous, 1.0, inertia + damping, target, viscous * self._elastic)
+        coasted = x + inertia * dt / (inertia + damping) * v
+        return Increment(1.0 + viscous, 1.0, inertia + damping, coasted, viscous * self._elastic)
 
     def forces_at_start(self, dt: float) -> tuple[float, float]:
         return self.stiffness_damping / dt, 0.0
@@ -289,9 +289,9 @@ class CrankNicolson(Integrator):
         inertia, damping = 2.0 / dt**2, self.mass_damping / dt
         viscous = self.stiffness_damping / dt
         x, v = self.pose.points, self.velocities
-        target = x + inertia * dt / (inertia + damping) * v
+        coasted = x + inertia * dt / (inertia + damping) * v
         linear = (viscous - 0.5) * self._elastic + 0.5 * self._loads
-        return Increment(0.5 + viscous, 0.5, inertia + damping, target, linear)
+        return Increment(0.5 + viscous, 0.5, inertia + damping, coasted, linear)
 
     def forces_at_start(self, dt: float) -> tuple[float, float]:
         return self.stiffness_damping / dt - 0.5, 0.5

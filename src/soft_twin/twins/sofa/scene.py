@@ -84,9 +84,8 @@ def _elasticity(model: Model) -> tuple[np.ndarray, float]:
     for part in model.body.parts:
         energy = part.material.energy
         if not isinstance(energy, IsotropicEnergy):
-            raise UsageError(
-                f"a SOFA twin has no {type(energy).__name__.lower()}: its cells are alike in all directions"
-            )
+            law = type(energy).__name__.lower()
+            raise UsageError(f"a SOFA twin has no {law}: its cells are isotropic, of E and ν at small strains")
         mu, lam = energy.mu, energy.lam
         moduli[part.numbers] = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
         ratios.append(lam / (2.0 * (lam + mu)))

@@ -10,7 +10,7 @@ from soft_twin.twins.tensegrity.newton import Laws, Pose, Surroundings
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 
 if TYPE_CHECKING:
-    from soft_twin.twins.tensegrity.estimator import EnergyEstimator
+    from soft_twin.shape_estimation.estimator import EnergyEstimator
 
 MISMATCH_LIMIT = np.radians(5.0)  # [rad]; a sound arm with 0.7° of noise and a wrong model stays below 3°
 SUSPECTS = 6  # the worst struts, among which every pair is tried for having been swapped

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import InputError
+from soft_twin.shape_estimation.zero_length import gradients, lay_on, nodes_of
 from soft_twin.twins.tensegrity.shape import mean_node_error
-from soft_twin.twins.tensegrity.zero_length import gradients, lay_on, nodes_of
 
 
 def test_gradients_are_the_energys_derivatives(arm):

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from soft_twin.errors import InputError
+from soft_twin.shape_estimation.cold_start import PlaneModel, plane_minima
+from soft_twin.shape_estimation.faults import Situation, implausible_inclinations
+from soft_twin.shape_estimation.readings import Readings, check_readings
 from soft_twin.twins.tensegrity import kernels
-from soft_twin.twins.tensegrity.cold_start import PlaneModel, plane_minima
 from soft_twin.twins.tensegrity.descent import solve
-from soft_twin.twins.tensegrity.faults import Situation, implausible_inclinations
 from soft_twin.twins.tensegrity.forward import ForwardModel
 from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, Surroundings, Unknowns
-from soft_twin.twins.tensegrity.readings import Readings, check_readings
 from soft_twin.twins.tensegrity.shape import Certainty, Shape
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum

@@ -58,7 +58,7 @@ def test_at_the_shape_measured_inclinations_pull_as_hard_as_the_energy(arm, case
 @pytest.mark.parametrize(("searches", "plausible"), [(1, False), (4, True)])
 def test_a_start_that_fails_is_not_trusted_and_tried_again(arm, cases, monkeypatch, searches, plausible):
     """All 16 lifted starts of this seed lead to a minimum that is not the shape."""
-    monkeypatch.setattr("soft_twin.twins.tensegrity.estimator.MAX_SEARCHES", searches)
+    monkeypatch.setattr("soft_twin.shape_estimation.estimator.MAX_SEARCHES", searches)
     case = cases["curled"]
     noise = np.random.default_rng(4).normal(0.0, np.radians(1.0), (41, 20))[40]
     truth = arm.forward(case.pressures)
@@ -97,7 +97,7 @@ def test_a_jump_to_another_pose_is_a_cold_start(arm, cases):
 
 
 def test_a_minimum_that_is_not_the_shape_is_left_when_it_is_diagnosed(arm, cases, monkeypatch):
-    monkeypatch.setattr("soft_twin.twins.tensegrity.estimator.JUMP", np.inf)  # tracks anything, into a wrong minimum
+    monkeypatch.setattr("soft_twin.shape_estimation.estimator.JUMP", np.inf)  # tracks anything, into a wrong minimum
     bent, curled = cases["bend 60°"], cases["curled"]
     truth = arm.forward(curled.pressures)
     estimator = arm.build_estimator("energy")

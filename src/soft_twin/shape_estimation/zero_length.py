@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 from soft_twin.errors import InputError
-from soft_twin.twins.tensegrity.estimator import Estimator
+from soft_twin.shape_estimation.estimator import Estimator
+from soft_twin.shape_estimation.readings import Readings
 from soft_twin.twins.tensegrity.model import ArmModel
-from soft_twin.twins.tensegrity.readings import Readings
 from soft_twin.twins.tensegrity.shape import Shape
 
 STARTS = ("random", "collapsed", "expanded")

@@ -8,11 +8,11 @@ the model's own error in a strut's moment both count: Σ = σ_φ² S Sᵀ + σ_g
 
 import numpy as np
 
-from soft_twin.twins.tensegrity.estimator import EnergyEstimator
-from soft_twin.twins.tensegrity.faults import Situation
+from soft_twin.shape_estimation.estimator import EnergyEstimator
+from soft_twin.shape_estimation.faults import Situation
+from soft_twin.shape_estimation.readings import Readings
 from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.newton import Laws, Minimum, Pose, Surroundings
-from soft_twin.twins.tensegrity.readings import Readings
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 from soft_twin.twins.tensegrity.shape import Shape
 
