@@ -19,7 +19,6 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.input_map import InputMap, logarithmic, terms
-from soft_twin.learning.left_out import simplest_alike
 from soft_twin.learning.matching import Match, Surface
 
 OWN = 2  # degree of what each chamber has for itself
@@ -98,7 +97,7 @@ def _reference(held: np.ndarray | None) -> float | None:
 
 def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> tuple[int, float]:
     """Degree of each chamber's own polynomial, and the share of it that is taken: of few frames those that meet best
-    what is left out, or none, where that does as well. One frame has no others: the constant that it asks for is taken.
+    what is left out, by the mean of its distances [mm]. One frame has no others: the constant that it asks for is taken.
     """
     if frames >= LEAST_FRAMES:
         return OWN, 1.0
@@ -111,9 +110,8 @@ def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part
             chosen, weights, _ = next(search.path(folds != fold))
             values = np.array([search.distances(chosen, taken * weights) for taken in TAKEN])
             left_out[:, folds == fold] = values[:, folds == fold]
-        errors |= {(degree, taken): own for taken, own in zip(TAKEN, left_out, strict=True)}
-    best = min(errors, key=lambda choice: errors[choice].mean())
-    return simplest_alike({(0, 0.0): errors[0, 0.0], best: errors[best]})
+        errors |= {(degree, taken): np.sqrt(own).mean() for taken, own in zip(TAKEN, left_out, strict=True)}
+    return min(errors, key=errors.__getitem__)
 
 
 def _best_count(search: "_Search", say: Say | None) -> int | None:
