@@ -185,7 +185,7 @@ def test_nothing_changes_nothing_and_what_is_not_finite_is_told():
         fit_inputs(surface, SHARES, ScanMatch(broken, PATCH))
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 5])
 def test_few_frames_that_say_nothing_of_each_other_change_nothing(count):
     """Each is off by shares of its own: what fits some is wrong for others."""
     off = np.random.default_rng(11).choice([-0.3, 0.3], (count, 2))

@@ -97,7 +97,7 @@ def _reference(held: np.ndarray | None) -> float | None:
 
 def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> tuple[int, float]:
     """Degree of each chamber's own polynomial, and the share of it that is taken: of few frames those that meet best
-    what is left out, by the mean of its distances [mm]. One frame has no others: the constant that it asks for is taken.
+    what is left out, by the mean of its distances [mm]. One frame has no others: the constant it asks for is taken.
     """
     if frames >= LEAST_FRAMES:
         return OWN, 1.0
