@@ -26,19 +26,19 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     path.write_text(yaml.safe_dump(content()), encoding="utf-8")
     robot, learning = learnable(path)
     reality, random = SurfaceReality(robot, learning), np.random.default_rng(0)
-    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [2500.0, 300.0]])
+    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [1000.0, 1600.0]])
     monkeypatch.setattr(course, "LEAST_FRAMES", 3)
     monkeypatch.setattr(course, "LEFT_OUT", 3)
     scans = [Scan(*scan(reality.shape(each), reality.triangles, learning.scanner, random)) for each in pressures]
     write_recording(tmp_path / "scans", pressures, robot.chamber_names, scans)
     out = tmp_path / "two_rooms.safetensors"
     words = ["train", str(path), "--data", str(tmp_path / "scans"), "--out", str(out), "--workers", "1"]
-    assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "6", "--epochs", "2"]) == 0
+    assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "12", "--epochs", "40"]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"6 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
+    assert re.search(r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
     assert re.search(r"3 scans of \d+…\d+ points", told) and "networks are trained on" in told
     left_out = re.search(r"1 frames left out, .* (\d\.\d\d) \(.*\) before, .*(\d\.\d\d) \(.*\) after", told)
-    assert all(0.0 < float(told_error) < 5.0 for told_error in left_out.groups())  # mm; two frames teach little
+    assert 0.0 < float(left_out[2]) < float(left_out[1]) < 5.0  # mm
     assert re.search(r"all frames, by all .* before, .* after", told)
     assert re.search(r"processor time: simulations \d+ s, shapes \d+ s, test \d+ s, inputs and warp \d+ s", told)
     correction = soft_twin.learning.load(out)

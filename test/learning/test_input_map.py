@@ -183,3 +183,23 @@ def test_nothing_changes_nothing_and_what_is_not_finite_is_told():
     broken = Cloud(broken.points.at[3, 0, 0].set(jnp.nan), broken.normals, broken.there)
     with pytest.raises(ConvergenceError, match="map of the inputs diverged: frame 3 is nan mm² away"):
         fit_inputs(surface, SHARES, ScanMatch(broken, PATCH))
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_few_frames_that_say_nothing_of_each_other_change_nothing(count):
+    """Each is off by shares of its own: what fits some is wrong for others."""
+    off = np.random.default_rng(11).choice([-0.3, 0.3], (count, 2))
+    pairs = zip(SHARES[:count], off - off.mean(axis=0), strict=True)
+    seen = [surface(jnp.asarray(own + by)) for own, by in pairs]
+    points, normals = (jnp.stack(each) for each in zip(*seen, strict=True))
+    found = fit_inputs(surface, SHARES[:count], ScanMatch(Cloud(points, normals, jnp.ones(points.shape[:2])), PATCH))
+    assert not np.asarray(found.coefficients).any()
+
+
+def test_a_share_is_taken_of_what_few_frames_agree_upon_in_part():
+    """Shares off by 0.2 and 0.6 in two frames: one says 0.6 to the other, which is right by less than that."""
+    seen = [surface(jnp.asarray(own + by)) for own, by in zip(SHARES[:2], (0.2, 0.6), strict=True)]
+    points, normals = (jnp.stack(each) for each in zip(*seen, strict=True))
+    found = fit_inputs(surface, SHARES[:2], ScanMatch(Cloud(points, normals, jnp.ones(points.shape[:2])), PATCH))
+    assert found.degrees.tolist() == [[0, 0, 0]]
+    assert ((np.asarray(found.coefficients) > 0.05) & (np.asarray(found.coefficients) < 0.39)).all()

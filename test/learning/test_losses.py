@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from soft_twin.learning.left_out import simplest_alike
 from soft_twin.learning.losses import Cloud, cloud_loss, marker_loss, nearest, squared_distances
 from soft_twin.learning.networks import Perceptron
-from soft_twin.learning.training import fewest_epochs
 from soft_twin.learning.warp import incompatibility, warped
 
 RANDOM = np.random.default_rng(0)
@@ -85,6 +85,6 @@ def test_a_warp_is_trained_no_longer_than_frames_left_out_can_tell():
     """A gain that all frames share counts, one that is as uneven as frames are does not."""
     frames = np.random.default_rng(3).uniform(1.0, 5.0, 10)
     uneven = np.where(np.arange(10) % 2, 0.5, -0.6)
-    assert fewest_epochs({0: frames, 10: frames + uneven, 20: frames + 0.1}) == 0
-    assert fewest_epochs({0: frames, 10: frames - 0.3, 20: frames - 0.3 + 0.5 * uneven}) == 10
-    assert fewest_epochs({0: frames, 10: frames + 1.0, 20: frames - 0.05}) == 20
+    assert simplest_alike({0: frames, 10: frames + uneven, 20: frames + 0.1}) == 0
+    assert simplest_alike({0: frames, 10: frames - 0.3, 20: frames - 0.3 + 0.5 * uneven}) == 10
+    assert simplest_alike({0: frames, 10: frames + 1.0, 20: frames - 0.05}) == 20

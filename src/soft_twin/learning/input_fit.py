@@ -1,11 +1,12 @@
 """Finds what a robot makes of its pressures (`InputMap`) by what was seen of it.
 
-Every chamber has a parabola of its own; fewer than ten frames may say that a line or a constant does better, by those
-that are left out. More terms are added one by one, each the one that promises to bring surfaces nearer than any other
-(orthogonal matching pursuit): cubics, what another chamber does, products of two, and whatever of the time under
-pressure. Where the twin looks the same with chambers exchanged, so does what is wrong with it, but for what was made
-unevenly: such terms share a coefficient. How many there are, frames that are left out say. All coefficients are those
-of least squares, by Gauss and Newton, with closest points found anew in each step.
+Every chamber has a parabola of its own. Of fewer than ten frames, those that are left out say whether a line, a
+constant or nothing does better, and what share of it: of two frames, what one says of the other. More terms are added
+one by one, each the one that promises to bring surfaces nearer than any other (orthogonal matching pursuit): cubics,
+what another chamber does, products of two, and whatever of the time under pressure. Where the twin looks the same with
+chambers exchanged, so does what is wrong with it, but for what was made unevenly: such terms share a coefficient. How
+many there are, frames that are left out say; where those are nearer without any, there are none. All coefficients are
+those of least squares, by Gauss and Newton, with closest points found anew in each step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ FIRST_STEPS, STEPS = 12, 3  # of Gauss and Newton: at the start, and with each t
 STEP = 0.5  # largest change of a share
 SETTLED = 3e-3  # change of a share
 HALVINGS = 4
+TAKEN = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of what few frames find
 FOLDS, LEAST_FRAMES = 5, 10
 MOST, PATIENCE = 24, 4  # terms; so many that do not help, one after the other, are enough
 Say = Callable[[str], None]
@@ -68,16 +70,19 @@ def fit_inputs(
     def search_of(own: list[Part]) -> _Search:
         return _Search(linearised, inputs, _design(values, [*own, *others], actuators), len(own))
 
-    own = _own(degrees, _own_degree(degrees, len(inputs), search_of))
+    degree, taken = _own_degree(degrees, len(inputs), search_of)
+    own = _own(degrees, degree)
     search = search_of(own)
     count = 0 if len(inputs) < LEAST_FRAMES else _best_count(search, say)
+    if taken == 0.0 or count is None:
+        return InputMap.none(actuators)
     path = search.path(np.full(len(inputs), True))
     for number in range(count + 1):
         chosen, weights, _ = next(path)
         if say is not None:
             say(f"fitting the inputs: {number} of {count} terms beside {len(own)}")
     coefficients = np.zeros((len(degrees), actuators))
-    for part, weight in zip((([*own, *others])[i] for i in chosen), weights, strict=True):
+    for part, weight in zip((([*own, *others])[i] for i in chosen), taken * weights, strict=True):
         coefficients[part.terms, part.chambers] += weight
     used = coefficients.any(axis=1)
     return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), reference)
@@ -90,22 +95,27 @@ def _reference(held: np.ndarray | None) -> float | None:
     return float(np.median(held[held > 0.0]))
 
 
-def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> int:
-    """Degree of each chamber's own polynomial: of few frames the one that meets those best that are left out."""
+def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> tuple[int, float]:
+    """Degree of each chamber's own polynomial, and the share of it that is taken: of few frames those that meet best
+    what is left out, by the mean of its distances [mm]. One frame has no others: the constant it asks for is taken.
+    """
     if frames >= LEAST_FRAMES:
-        return OWN
-    folds, errors = np.arange(frames) % FOLDS, []
-    for degree in range(min(OWN, frames - 1) + 1 if frames > 1 else 0):
-        search, left_out = search_of(_own(degrees, degree)), np.empty(frames)
+        return OWN, 1.0
+    if frames == 1:
+        return 0, 1.0
+    folds, errors = np.arange(frames) % FOLDS, {}
+    for degree in range(min(OWN, frames - max(np.bincount(folds)) - 1) + 1):
+        search, left_out = search_of(_own(degrees, degree)), np.empty((len(TAKEN), frames))
         for fold in np.unique(folds):
-            _, _, values = next(search.path(folds != fold))
-            left_out[folds == fold] = values[folds == fold]
-        errors.append(left_out.mean())
-    return int(np.argmin(errors)) if errors else 0
+            chosen, weights, _ = next(search.path(folds != fold))
+            values = np.array([search.distances(chosen, taken * weights) for taken in TAKEN])
+            left_out[:, folds == fold] = values[:, folds == fold]
+        errors |= {(degree, taken): np.sqrt(own).mean() for taken, own in zip(TAKEN, left_out, strict=True)}
+    return min(errors, key=errors.__getitem__)
 
 
-def _best_count(search: "_Search", say: Say | None) -> int:
-    """How many terms make the frames nearest that are left out."""
+def _best_count(search: "_Search", say: Say | None) -> int | None:
+    """How many terms make the frames nearest that are left out; None: they are nearest as they are."""
     frames = np.arange(len(search.inputs))
     paths, found = [search.path(frames % FOLDS != fold) for fold in range(FOLDS)], []
     for number, steps in enumerate(zip(*paths, strict=False)):
@@ -115,7 +125,7 @@ def _best_count(search: "_Search", say: Say | None) -> int:
             say(f"fitting the inputs: {number} terms, frames that are left out {found[-1]:.4g} mm²")
         if number - np.argmin(found) >= PATIENCE:
             break
-    return int(np.argmin(found))
+    return int(np.argmin(found)) if min(found) < search.distances([], np.zeros(0)).mean() else None
 
 
 class _Search:
@@ -142,6 +152,11 @@ class _Search:
             weights = np.append(weights, 0.0)
             weights, (hessians, slopes, values) = self._settled(chosen, weights, inside, STEPS)
             yield chosen, weights, values
+
+    def distances(self, chosen: list[int], weights: np.ndarray) -> np.ndarray:
+        """(f,) of all frames [mm²], with these coefficients of the parts that are there."""
+        shares = jnp.asarray(self.inputs + self._design[:, :, chosen] @ weights, jnp.float32)
+        return np.asarray(self._linearised(shares)[2], float)
 
     def _settled(self, chosen: list[int], weights: np.ndarray, inside: np.ndarray, steps: int):
         """Coefficients after so many steps at the most, and what is linear about them."""

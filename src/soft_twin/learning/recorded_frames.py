@@ -100,8 +100,8 @@ def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.nd
 
 
 def _scan(recording: Path, message: Message) -> Scan:
-    frame = message.data.header.frame_id
-    if frame != BASE:
+    frame, namespace = message.data.header.frame_id, message.topic.rpartition("/")[0].strip("/")
+    if frame not in (BASE, f"{namespace}/{BASE}"):
         raise RecordingError(f"{recording}: a cloud of '{message.topic}' is in frame '{frame}', expected {BASE}")
     try:
         points, normals = cloud_arrays(message.data)

@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.confidence import Confidence, ConfidenceMap
 from soft_twin.learning.layer import SurfaceLayer
+from soft_twin.learning.left_out import simplest_alike
 from soft_twin.learning.losses import (
     CONFIDENCE,
     GEOMETRY,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 RATE, SHAPE_RATE = 1e-3, 1e-2
 EPOCHS, SHAPE_EPOCHS = 150, 1000
 SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
-LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched, where there are so many at least
+LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched; fewer than so many teach no warp
 WATCHED, PATIENCE = 10, 5  # epochs between looks at them; so many without gain, one after the other, are enough
 TRAINED = 0.7  # share of the simulations
 SHAPE_NEURONS = 128
@@ -187,8 +188,9 @@ def train_warp(
     """N_rbf, together with the confidence where the frames are scans.
 
     A warp that is trained for long fits its own frames at the cost of others. If `weights.watched` is given, it is
-    first trained on three of four frames, and then on all for as many epochs as the others were best after; that
-    may be none, which is no warp; then the confidence is trained by itself.
+    first trained on three of four frames, and then on all for as many epochs as the others were best after; that may be
+    none, which is no warp, and is none where frames are few: normalised by two or three shapes, a network says anything
+    of others, and too few can be left out to tell. Then the confidence is trained by itself.
 
     Args:
         frames: what was seen.
@@ -200,9 +202,10 @@ def train_warp(
         ConvergenceError: it diverges.
     """
     weights = training.weights or Weights()
-    training = replace(training, weights=weights)
-    if weights.watched is not None and len(frames.shapes) >= LEAST_FRAMES:
-        training = replace(training, epochs=_best_epochs(frames, layer, size, training, say))
+    training, steps = replace(training, weights=weights), SURE_STEPS * (training.epochs or EPOCHS) // EPOCHS
+    if weights.watched is not None:
+        few = len(frames.shapes) < LEAST_FRAMES
+        training = replace(training, epochs=0 if few else _best_epochs(frames, layer, size, training, say))
     warper = _trained(frames, layer, size, training, say)
     coefficients = warper.coefficients.folded(frames.shapes)
     if frames.markers or weights.confidence is None:
@@ -210,12 +213,12 @@ def train_warp(
     points, confidence = _normalised_points(frames, layer, size), warper.confidence
     if training.epochs == 0:
         bent, _ = _bent(frames, layer, size, training.width, coefficients(frames.shapes))
-        confidence = _sure(confidence, frames, points, bent, training, say)
+        confidence = _sure(confidence, frames, points, bent, training, steps, say)
     return TrainedWarp(coefficients, confidence.folded(points, frames.shapes))
 
 
 def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say) -> int:
-    """After how many epochs on the other frames those that are left out are met best, see `fewest_epochs`."""
+    """After how many epochs on the other frames those that are left out are met best, see `simplest_alike`."""
     left_out = np.arange(len(frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
     own, other = frames.chosen(~left_out), frames.chosen(left_out)
     match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, training.weights.watched)
@@ -236,24 +239,10 @@ def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say
         return epoch - best() >= PATIENCE * WATCHED
 
     _trained(own, layer, size, training, say, watch)
-    return fewest_epochs(found)
+    return simplest_alike(found)
 
 
-def fewest_epochs(distances: dict[int, np.ndarray]) -> int:
-    """The fewest epochs that are not worse than the best ones by more than the difference's standard error.
-
-    Args:
-        distances: (f,) of the same frames, by epochs.
-    """
-    best = distances[min(distances, key=lambda epoch: distances[epoch].mean())]
-
-    def alike(own: np.ndarray) -> bool:
-        return (own - best).mean() <= (own - best).std(ddof=1) / np.sqrt(len(own))
-
-    return min(epoch for epoch, own in distances.items() if alike(own))
-
-
-def _sure(confidence: Confidence, frames: Frames, points: jax.Array, bent: jax.Array, training: WarpTraining, say):
+def _sure(confidence: Confidence, frames: Frames, points, bent, training: WarpTraining, steps: int, say):
     """The confidence of surfaces (f, p, 3) that stay as they are, trained by itself.
 
     Of a point that stays d away, w_c d² + ω (1 − w_c)² is least at w_c = 1 − d²/2ω, or 0 beyond; that is what the
@@ -272,7 +261,7 @@ def _sure(confidence: Confidence, frames: Frames, points: jax.Array, bent: jax.A
         return ((confidence(points[batch], frames.shapes[batch]) - sure[batch]) ** 2).mean()
 
     batch, random = min(FRAMES_IN_BATCH, count), np.random.default_rng(training.seed)
-    return descend(confidence, loss, count, batch, max(1, SURE_STEPS * batch // count), random, "confidence", say)
+    return descend(confidence, loss, count, batch, max(1, steps * batch // count), random, "confidence", say)
 
 
 def _normalised_points(frames: Frames, layer: SurfaceLayer, size: float) -> jax.Array:

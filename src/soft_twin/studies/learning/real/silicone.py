@@ -18,7 +18,7 @@ from soft_twin.learning.layer import lattice
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.shape_twins import ShapeTwin, plain_surface
 from soft_twin.learning.teaching import learn_shapes, learn_warp, thinned
-from soft_twin.learning.training import WarpTraining
+from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.mesh.triangles import grid_triangles
 from soft_twin.parallel import Say
 from soft_twin.solvers.equilibrium import equilibrium
@@ -76,7 +76,8 @@ def tested(data: Path, say: Say | None = None) -> list[Tested]:
     rows = []
     for name, other in (("h_m_c", "h_e_c"), ("h_e_c", "h_m_c")):
         own, unseen = lessons[name], lessons[other]
-        correction = learn_warp(own.shapes, own.recording, None, WarpTraining(KERNELS, 2, 24), say=say)
+        training = WarpTraining(KERNELS, 2, 24, weights=Weights(patch=own.shapes.patch))  # one cloud: none to leave out
+        correction = learn_warp(own.shapes, own.recording, None, training, say=say)
         errors = [unseen.errors(np.asarray(found)) for found in unseen.predicted(correction)]
         (before, most), (after, least) = errors
         titles = SILICONES[name][0], SILICONES[other][0]
