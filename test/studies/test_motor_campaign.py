@@ -103,10 +103,10 @@ class PlainSession:
             return
         if not fine:
             self._counters["unusable"] += 1
-            raise InputError(f"expected {len(self._ids)} numbers")
+            raise InputError(f"no row of numbers: send {len(self._ids)} of them")
         if stamp is not None and not -0.2 <= stamp - self._clock.time() <= 0.1:
             self._counters["stale"] += 1
-            raise InputError("a command out of time: are the clocks in step?")
+            raise InputError("a command out of time: set the clocks in step")
         self._target = np.clip(values, *self._case.drive.cable_limits.displacement)
         self._fed = self._clock.monotonic()
 

@@ -78,16 +78,20 @@ class CommandLimiter:
         values, q = _numbers(command), self._quantity
         if values is None:
             self.counters["type"] += 1
-            return f"command refused: a {type(command).__name__} that is not a row of numbers, expected {q.unit}"
+            return f"command refused: a {type(command).__name__} that is not a row of numbers: send {self._wanted}"
         if values.shape != (len(self._names),):
             self.counters["size"] += 1
             shape = " x ".join(str(size) for size in values.shape) or "one"
-            return f"command refused: {shape} {q.many} for {len(self._names)} {q.owners}"
+            return f"command refused: {shape} {q.many} for {len(self._names)} {q.owners}: send one for each"
         if not np.isfinite(values).all():
             self.counters["not_finite"] += 1
             bad = ", ".join(f"{self._names[i]} = {values[i]}" for i in np.flatnonzero(~np.isfinite(values)))
-            return f"command refused: {bad}, expected {q.unit}"
+            return f"command refused: {bad}: send {self._wanted}"
         return ""
+
+    @property
+    def _wanted(self) -> str:
+        return f"{len(self._names)} finite numbers, in {self._quantity.unit}"
 
     def clip(self, command) -> np.ndarray:
         """(n,) the command within the range that is allowed."""

@@ -335,15 +335,17 @@ class ActuatorSession:
         try:
             age = now - float(stamp)
         except (TypeError, ValueError, OverflowError):
-            self.refuse("unusable", "command refused: its stamp is not a number of seconds")
+            self.refuse(
+                "unusable", "command refused: its stamp is not a number of seconds: send when it was measured, or none"
+            )
         if not age <= self.stale_after:
             limit = self.stale_after
-            self.refuse("stale", f"command from a sample {age:.2f} s ago: expected within {limit:g} s")
+            self.refuse("stale", f"command from a sample {age:.2f} s ago: send newer ones, within {limit:g} s")
         if age < -AHEAD:
-            self.refuse("future", f"command from a sample {-age:.2f} s ahead of the clock: are the clocks in step?")
+            self.refuse("future", f"command from a sample {-age:.2f} s ahead of the clock: set the clocks in step")
         set_back = self._newest_stamp > now + AHEAD  # the clock was: the newest one says nothing
         if now - age < self._newest_stamp and not set_back:
-            self.refuse("reordered", "command refused: a newer one has been obeyed already")
+            self.refuse("reordered", "command refused: a newer one has been obeyed already; send them in their order")
 
     def _words(self, mode: str) -> str:
         """The state, and what to do."""

@@ -381,7 +381,9 @@ class CableControl(ActuatorControl):
         self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, heard, dt))
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
-            self._fault_of(i, f"found no tension within {travel}: is its cable on the drum, and fixed to the robot?")
+            self._fault_of(
+                i, f"found no tension within {travel}: put its cable on the drum, fix it to the robot, then home again"
+            )
         for i in self._take_up.rough():
             needs = f"needs {self._take_up.free_currents()[i]:.2f} A to wind in freely"
             self._fault_of(i, f"{needs}: so much friction hides the tension; free its drum and its cable, or use home")
@@ -403,7 +405,7 @@ class CableControl(ActuatorControl):
         for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
-            self._fault_of(i, "gives no current: without power, or overheated")
+            self._fault_of(i, "gives no current: check its supply, let it cool, then enable again")
         return not self.enabled
 
     def _watch_delivery(self, dt: float) -> np.ndarray:

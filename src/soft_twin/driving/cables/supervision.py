@@ -148,7 +148,7 @@ class Supervision:
     def _why_lost(self, motion: Motion, i: int) -> str:
         where = f"is {1e3 * motion.errors[i]:+.1f} mm from where it should be"
         if abs(motion.rates[i]) < self._limits.standstill:
-            return f"stalled: it {where}; blocked, overheated, or without power"
+            return f"stalled: it {where}; free it, let it cool, and check its power"
         if motion.rates[i] * motion.currents[i] < 0.0 and motion.rates[i] * motion.errors[i] < 0.0:
             return f"turns against its current: it {where}; check the winding direction and the motor's phases"
         return f"does not follow: it {where}; check its cable, its load and its supply"

@@ -10,10 +10,10 @@ from soft_twin.studies.campaigns.base import Violation
 from soft_twin.studies.campaigns.devices.winches import POWER
 from soft_twin.studies.campaigns.motor_world import MotorWorld
 
-REMEDIES = re.compile(
-    r"home|enable|clear_stop|assume|activate|connect|configure|check|plug|power|wait|look|mount|swap|direction|"
-    r"expected|send|wind|free|start|again|let|turn|give|newer|repair|cool|lower|slower|first|call|clocks|needs |"
-    r"for \d+ cables",
+REMEDIES = re.compile(  # what to do, in the imperative, or the method to call
+    r"(^|: |, |; |\. |\band |\bthen |\bor |\()(first )?"
+    r"(home|enable|activate|connect|configure|check|plug|wait|look|mount|swap|repair|send|set|free|start|let|give|"
+    r"lower|call|clear the stop|relax|hold|put|fix|see|switch|report|mend)\b|\bclear_stop\b|`\w+`",
     re.IGNORECASE,
 )
 
