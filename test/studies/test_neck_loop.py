@@ -49,6 +49,7 @@ def test_without_the_plates_imu_it_is_steered_and_with_it_held_again(loop):
 
 
 def test_a_payload_that_drops_off_tilts_the_plate_for_a_moment_only(loop):
+    step_to(loop, 15.0, 10.0, seconds=1.2)
     loop.load(1.0)
     loop.run(1.5)
     loop.load(0.0)
@@ -59,7 +60,8 @@ def test_a_payload_that_drops_off_tilts_the_plate_for_a_moment_only(loop):
     assert away[-1] < 0.5
 
 
-def test_a_payload_that_swings_is_held_within_degrees(loop):
+def test_a_payload_that_swings_is_held_within_degrees_and_told(loop):
+    step_to(loop, 15.0, 10.0, seconds=1.2)
     begun = len(loop.trace)
     for i in range(round(2.2 / DT)):
         loop.load(0.5 + 0.3 * np.sin(9.0 * DT * i))
