@@ -109,7 +109,8 @@ class Launch:
     def check(self) -> None:
         """Raises RunError: the launch has ended."""
         if self._process.poll() is not None:
-            raise RunError(f"the launch ended with status {self._process.returncode}: {last_line(self._log)}")
+            said = (self.error_lines() or [last_line(self._log)])[-1]
+            raise RunError(f"the launch ended with status {self._process.returncode}: {said}")
 
     def tell(self, number: int) -> None:
         """Send a signal to the launch alone, as a process manager does it."""
