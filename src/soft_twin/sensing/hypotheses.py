@@ -84,7 +84,7 @@ class HypothesesParameters:
     far: float = math.radians(4.5)
     follow: float = 0.5
     doubt: float = 3.0
-    limit: float = 0.15
+    limit: float = 0.3
     mistaken: float = 0.02
     jump: float = math.radians(20.0)
     jump_odds: float = 100000.0
