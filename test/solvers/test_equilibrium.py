@@ -19,9 +19,10 @@ from soft_twin.mechanics.contact import Contact, Plane, Sphere
 from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Increment, Model
+from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
-from soft_twin.solvers.equilibrium import equilibrium, minimise
+from soft_twin.solvers.equilibrium import RUNAWAY, _Outlook, equilibrium, minimise
 
 RNG = np.random.default_rng(4)
 
@@ -238,3 +239,17 @@ def test_the_documentation_s_example_runs(capsys):
     assert names["solved"].pose.points[:, 0].min() < -0.0004, "the chamber bends the finger"
     assert names["touch"].forces(names["solved"].pose.points, names["solved"].multipliers[1])[0] > 0.01
     assert capsys.readouterr().out.count("\n") == 4
+
+
+@pytest.mark.parametrize(("growth", "far", "hopeless"), [(1.1, 1.0, True), (0.9, 1.0, False), (1.1, np.inf, False)])
+def test_a_body_at_rest_that_goes_away_from_balance_without_stiffness_is_given_up(growth, far, hopeless):
+    """Near its undeformed shape, too; a step in time, for which nothing is far, goes on."""
+    here = Pose(np.zeros((1, 3)), np.zeros((0, 3)), np.zeros((0, 3, 3)))
+    there = Pose(np.full((1, 3), 0.01), here.centres, here.rotations)
+    outlook = _Outlook(here, 1.0, far)
+    for k in range(RUNAWAY):
+        assert not outlook.hopeless
+        outlook.note(here, there, growth**k, shifted=True)
+    assert outlook.hopeless == hopeless
+    outlook.note(here, there, growth**RUNAWAY, shifted=False)
+    assert not outlook.hopeless

@@ -39,8 +39,9 @@ MORE_ITERATIONS = 200  # for a body that falls from a saddle
 HALVINGS = 25
 STUCK = 40  # iterations one behind the other in which next to nothing moves and the residual does not fall
 STILL, LESS = 1e-5, 0.9  # of the body's size, that it moves then at most; of the least residual, that would be a fall
-RUNAWAY, FAR = 40, 1.0  # iterations one behind the other with an indefinite Hessian, that bring a body at rest further
-# from its undeformed shape than its size: it has no minimum to go to, where all that find one need some 20 of them
+RUNAWAY, FAR, WORSE = 40, 1.0, 10.0  # iterations one behind the other with an indefinite Hessian, that bring a body at
+# rest further from its undeformed shape than its size, or from balance, by the residual, than it has been during them:
+# it has no minimum to go to, where all that find one need some 20 of them
 NOISE = 1e-13  # of the merit function: smaller rises are round-off, as are those of the body's own
 
 
@@ -78,8 +79,9 @@ class _Outlook:
         far: [m] from its rest, where a body may run away.
         stuck: iterations since it got anywhere.
         indefinite: iterations since the Hessian was definite.
-        away: whether the body is far.
+        away: whether the body is far, or has come nowhere near balance since the Hessian was definite.
         least: residual so far [N].
+        nearest: residual since the Hessian was definite [N].
     """
 
     rest: Pose
@@ -89,12 +91,15 @@ class _Outlook:
     indefinite: int = 0
     away: bool = False
     least: float = np.inf
+    nearest: float = np.inf
 
     def note(self, before: Pose, after: Pose, residual: float, shifted: bool) -> None:
         """An iteration, with the residual [N] before it; `shifted`: with an indefinite Hessian."""
         rests = _moved(before, after) < STILL * self.size and not residual < LESS * self.least
         self.stuck, self.indefinite = self.stuck + 1 if rests else 0, self.indefinite + 1 if shifted else 0
-        self.least, self.away = min(self.least, residual), _moved(self.rest, after) > self.far
+        self.least, self.nearest = min(self.least, residual), min(self.nearest, residual) if shifted else np.inf
+        at_rest = self.far < np.inf
+        self.away = _moved(self.rest, after) > self.far or (at_rest and residual > WORSE * self.nearest)
 
     @property
     def hopeless(self) -> bool:
