@@ -449,7 +449,7 @@ class Inverse:
         stay = (self._damping.weight * scales) ** 2
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         levels = [_level(each, stay, base, unit) for each in asked]
-        rest = _level(self._at_rest(scales), stay, base, unit)
+        rest = _level(self._at_rest(scales), stay, base, unit) if self._open else None
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base)
