@@ -1,25 +1,3 @@
-import numpy as np
-import pytest
+from tm40 import arm, cases, straight, straight_pressures
 
-import soft_twin
-from soft_twin.twins.tensegrity.cases import load_cases
-
-
-@pytest.fixture(scope="session")
-def arm():
-    return soft_twin.load_robot("tm40")
-
-
-@pytest.fixture(scope="session")
-def straight_pressures(arm):
-    return np.full(arm.model.cylinder_count, 600e3)
-
-
-@pytest.fixture(scope="session")
-def straight(arm, straight_pressures):
-    return arm.forward(straight_pressures)
-
-
-@pytest.fixture(scope="session")
-def cases(arm):
-    return {case.name: case for case in load_cases(arm.model)}
+__all__ = ["arm", "cases", "straight", "straight_pressures"]  # fixtures

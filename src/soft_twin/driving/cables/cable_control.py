@@ -8,7 +8,7 @@ import numpy as np
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
-from soft_twin.driving.cables.friction import FrictionEstimate
+from soft_twin.driving.cables.friction import SoftFriction
 from soft_twin.driving.cables.gain_margin import check_gains
 from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp
 from soft_twin.driving.cables.motion_memory import MotionMemory
@@ -133,9 +133,8 @@ class CableControl(ActuatorControl):
         holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
         self._feels_pulls = holding > MOST_PULL
         self._control = WinchControl(count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding)
-        self._friction = (StiffFriction if self._feels_pulls else FrictionEstimate)(
-            count, gains.friction, gains.inertia
-        )
+        friction = StiffFriction if self._feels_pulls else SoftFriction
+        self._friction = friction(count, gains.friction, gains.inertia)
         self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))

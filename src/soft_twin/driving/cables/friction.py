@@ -1,5 +1,7 @@
 """What friction the winches have, learned while they move: no data sheet gives it, and it is fed forward."""
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 LEAST, MOST = 2.0, 35.0  # [A s/m]
@@ -8,11 +10,8 @@ LEAST_WAY = 5e-5  # [m] of a push that says something
 LEARNING_TIME = 0.03  # [s] of fast motion
 
 
-class FrictionEstimate:
-    """The viscous friction b of each winch in i = b v + m v̇, by normalised least mean squares.
-
-    The cable's pull is left out: at the rates where anything is learned it is small against the friction. Of cables
-    that may pull by more see `stiff_friction`.
+class FrictionEstimate(ABC):
+    """The viscous friction b of each winch.
 
     Attributes:
         values: (c,) [A s/m].
@@ -23,8 +22,9 @@ class FrictionEstimate:
         self.values = np.full(count, first)
         self._inertia = inertia
 
+    @abstractmethod
     def restart(self) -> None:
-        """Cables that rested are what they were."""
+        """The cables have rested, and may have been moved by hand."""
 
     def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
         """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
@@ -38,10 +38,22 @@ class FrictionEstimate:
         pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
         self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
 
-    def update(
-        self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray | float
-    ) -> None:
+    @abstractmethod
+    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray) -> None:
         """Learn from what was measured, (c,) each, in `spans` (c,) [s]; NaN accelerations say nothing."""
+
+
+class SoftFriction(FrictionEstimate):
+    """b in i = b v + m v̇, by normalised least mean squares.
+
+    The cable's pull is left out: at the rates where anything is learned it is small against the friction. Of cables
+    that may pull by more see `stiff_friction`.
+    """
+
+    def restart(self):
+        """As FrictionEstimate: it is what it was."""
+
+    def update(self, currents, rates, accelerations, spans):
         unexplained = currents - self._inertia * accelerations - self.values * rates
         share = np.minimum(1.0, spans / LEARNING_TIME)
         change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)

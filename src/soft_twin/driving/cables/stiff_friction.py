@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from soft_twin.driving.cables.friction import LEAST, LEAST_WAY, MOST, SLOW
+from soft_twin.driving.cables.friction import LEAST, MOST, SLOW, FrictionEstimate
 
 UNKNOWN = 8.0  # [A s/m] standard deviation of a friction that nobody has seen
 DRIFT = 0.5  # [A s/m] a winch that gets warm changes by in a second
@@ -14,44 +14,27 @@ LOOK = 0.004  # [s]
 UNSURE_INERTIA = 0.15  # share of the inertia by which it may be another
 
 
-class StiffFriction:
+class StiffFriction(FrictionEstimate):
     """The friction b and the pull p of each winch in i − m v̇ = b v + p, by a Kalman filter of both.
 
     The pull wanders, the farther the faster the winch moves; the friction hardly does. At an even rate the two cannot
     be told apart, and the filter knows that: what comes on top is pull. Where the rate changes within some tens of
     milliseconds the pull is still what it was, and the friction shows.
-
-    Attributes:
-        values: (c,) b [A s/m].
     """
 
     def __init__(self, count: int, first: float, inertia: float):
-        """Begin with the same friction `first` [A s/m] for all; the inertia is m [A s²/m]."""
-        self.values = np.full(count, first)
-        self._inertia = inertia
+        """As FrictionEstimate."""
+        super().__init__(count, first, inertia)
         self._pulls = self._currents = np.zeros(count)
         self._of_friction = np.full(count, UNKNOWN**2)
         self.restart()
 
-    def restart(self) -> None:
-        """What the cables pull by is not known any more; they may have been moved by hand."""
+    def restart(self):
+        """As FrictionEstimate; what the cables pull by is not known any more."""
         count = len(self.values)
         self._of_both, self._of_pulls = np.zeros(count), np.full(count, ANY_PULL**2)
 
-    def learn_from_push(self, impulses: np.ndarray, rates: np.ndarray, ways: np.ndarray) -> None:
-        """A push from rest: ∫ i dt = m v + b x. A taut cable makes b look large, so only less than it was is believed.
-
-        Args:
-            impulses: (c,) ∫ i dt of the push [A s].
-            rates: (c,) at its end [m/s].
-            ways: (c,) moved by it [m].
-        """
-        moved = ways > LEAST_WAY
-        pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
-        self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
-
-    def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray) -> None:
-        """Learn from what was measured, (c,) each, in `spans` (c,) [s]; NaN accelerations say nothing."""
+    def update(self, currents, rates, accelerations, spans):
         known = ~np.isnan(accelerations) & (spans > 0.0)
         inertial = self._inertia * np.where(known, accelerations, 0.0)
         friction = self._of_friction + DRIFT**2 * spans
