@@ -124,6 +124,7 @@ class PoseToCables(ManagedNode):
         self._cables_heard = -np.inf
         self._held: Held | None = None
         self._holding, self._stamp, self._duration = False, 0.0, NAN
+        self._newest = 0.0  # stamp [s] of the newest sample of the last tick
         self._lost = self._refusal = ""
         self._next_picture = self.steady_now()
         self._background = Background(self, "models")
@@ -192,23 +193,23 @@ class PoseToCables(ManagedNode):
     @property
     def has_work(self) -> bool:
         """A sample of each IMU, when the next tick is due; of one where the other is silent: nothing is integrated
-        twice."""
+        twice. It is due by the newest sample: the oldest may be the last one of an IMU that is silent now."""
         both = self._base, self._plate
         silent = [samples.silence > self.parameters.silent_after for samples in both]
         there = [samples.waiting is not None for samples in both]
         if not (any(there) and all(has or lost for has, lost in zip(there, silent, strict=True))):
             return False
-        since = self._oldest_waiting - self._stamp
+        since = max(self._stamps_waiting) - self._newest
         return not 0.0 <= since < NEARLY / self.parameters.rate  # or the clock was set back
 
     @property
-    def _oldest_waiting(self) -> float:
-        return min(samples.waiting[0] for samples in (self._base, self._plate) if samples.waiting is not None)
+    def _stamps_waiting(self) -> list[float]:
+        return [samples.waiting[0] for samples in (self._base, self._plate) if samples.waiting is not None]
 
     def work(self) -> None:
         """One tick for the newest samples."""
         start = self.steady_now()
-        stamp = self._oldest_waiting
+        stamp, self._newest = min(self._stamps_waiting), max(self._stamps_waiting)
         for samples in (self._base, self._plate):
             samples.take()
         dt = float(np.clip(stamp - self._stamp, SHORTEST_TICK, LONGEST_TICK))

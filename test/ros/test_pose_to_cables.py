@@ -1,0 +1,87 @@
+"""The node that holds a plate, in this process: which samples of its two IMUs it ticks for."""
+
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from geometry_msgs.msg import Vector3Stamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from soft_twin_ros.conversions import joint_state, vector_message
+from soft_twin_ros.pose_to_cables import PoseToCables
+
+DOWN = np.array([0.0, 0.0, -9.81])
+PERIOD = 0.005  # [s] of samples, a quarter of that of ticks
+PATIENCE = 60.0  # [s]
+IMUS = ("gravity", "plate/gravity")
+
+
+class Plate:
+    """The node of a straight neck, two IMUs that talk to it, and who listens."""
+
+    def __init__(self, node):
+        self.node = node
+        self._frames = dict(zip(IMUS, (self.node.base_frame, self.node.frame("plate_plate")), strict=True))
+        self.client = rclpy.create_node("client", namespace=self.node.get_namespace())
+        self.node.begin()
+        self._executor, self.heard = SingleThreadedExecutor(), []
+        for node in (self.node, self.client):
+            self._executor.add_node(node)
+        self._gravity = {topic: self.client.create_publisher(Vector3Stamped, topic, 10) for topic in IMUS}
+        self._cables = self.client.create_publisher(JointState, "cables/state", 10)
+        self.client.create_subscription(JointState, "cables/command", self.heard.append, 100)
+
+    def say(self, *topics):
+        """A sample of each of these IMUs, and the cables' state."""
+        now = time.time()
+        names = self.node.robot.cable_names
+        self._cables.publish(joint_state(now, names, np.zeros(len(names)), np.full(len(names), 2.0)))
+        for topic in topics:
+            self._gravity[topic].publish(vector_message(now, self._frames[topic], DOWN))
+        end = time.monotonic() + PERIOD
+        while time.monotonic() < end:
+            self._executor.spin_once(timeout_sec=0.001)
+            if self.node.has_work:
+                self.node.work()
+
+    def say_until(self, done, *topics):
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, self.node.health()
+            self.say(*topics)
+
+    def close(self):
+        self.node.close()
+        for node in (self.client, self.node):
+            node.destroy_node()
+
+
+@pytest.fixture
+def plate(monkeypatch):
+    begin, said = Node.__init__, {"robot": "neck", "model": "pcc_chord"}
+    overrides = [Parameter(name, value=value) for name, value in said.items()]
+    with monkeypatch.context() as patch:
+        patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
+        node = PoseToCables()
+    result = Plate(node)
+    yield result
+    result.close()
+
+
+@pytest.mark.parametrize("lost", IMUS)
+def test_an_imu_that_dies_between_two_ticks_leaves_the_other_one_ticking(plate, lost):
+    plate.say_until(lambda: len(plate.heard) > 10, *IMUS)
+    plate.say_until(lambda: both_wait_too_early(plate.node), *IMUS)
+    other = next(topic for topic in IMUS if topic != lost)
+    plate.say_until(lambda: "open loop: no gravity" in plate.node.health().message, other)
+    before = len(plate.heard)
+    plate.say_until(lambda: len(plate.heard) > before + 10, other)
+
+
+def both_wait_too_early(node):
+    """Whether samples of both are there, and the next tick is not due."""
+    return node._base.waiting is not None and node._plate.waiting is not None and not node.has_work
