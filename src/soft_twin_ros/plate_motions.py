@@ -51,7 +51,7 @@ class PlateMotions(Errands):
         self._holder, self._targets, self._frame = holder, targets, frame
         self._held: Held | None = None
         self._heard, self._arrived = -np.inf, 0.0
-        self._duration = self._progress = 0.0
+        self._progress = 0.0
         self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
 
     def take(self, held: Held | None, dt: float) -> None:
@@ -67,12 +67,12 @@ class PlateMotions(Errands):
             raise InputError("nothing is measured: see the diagnostics for why")
         if self._held is None:
             raise InputError("the cables are free: call the service `compensate` with true first")
-        if request.speed or request.tolerance:
-            raise InputError("move_to: speed [m/s] and tolerance [m] are of positions: give a duration, or nothing")
+        if request.tolerance:
+            raise InputError("move_to: tolerance [m] is of positions: leave it out, a plate comes within 0.5 deg")
         if not request.use_orientation or request.frame not in ("", "tip"):
             raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
-        await self._targets.aim(target_tilt(request.target, self._frame), request.duration)
-        self._arrived, self._duration, self._progress = 0.0, request.duration, 0.0
+        await self._targets.aim(target_tilt(request.target, self._frame), request.duration, request.speed)
+        self._arrived, self._progress = 0.0, 0.0
 
     def ending(self) -> tuple[bool, str] | None:
         if self._silent():
@@ -98,7 +98,7 @@ class PlateMotions(Errands):
         held = self._held
         if isinstance(message, MoveTo.Feedback):
             message.progress = self._progress
-            message.time_left = (1.0 - self._progress) * self._duration
+            message.time_left = self._holder.controller.time_left
         message.error = float("nan")
         if held is not None and held.sight is not None:
             message.reached = to_pose(np.full(3, np.nan), tilted(held.sight.bend))

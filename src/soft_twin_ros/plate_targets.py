@@ -58,14 +58,15 @@ class PlateTargets:
         if not self._looking:
             self._look()
 
-    async def aim(self, asked: tuple[float, float], duration: float) -> Aimed:
-        """Aim at a target [rad], in a duration [s]; what is aimed at then.
+    async def aim(self, asked: tuple[float, float], duration: float, speed: float = 0.0) -> Aimed:
+        """Aim at a target [rad], in a duration [s] or at a speed [rad/s], see the controller's `aim`; what is aimed at
+        then.
 
         Raises:
             SoftTwinError: it is refused, or its reach cannot be told.
         """
         aimed = await self.looked_at(asked)
-        self._adopt(Aimed(asked, aimed), duration)
+        self._adopt(Aimed(asked, aimed), duration, speed)
         return self.now
 
     def looked_at(self, asked: tuple[float, float]) -> Future:
@@ -97,7 +98,7 @@ class PlateTargets:
         if self._waiting is not None:
             self._look()
 
-    def _adopt(self, aimed: Aimed, duration: float) -> None:
-        self._holder.controller.aim(*aimed.aimed, duration)
+    def _adopt(self, aimed: Aimed, duration: float, speed: float = 0.0) -> None:
+        self._holder.controller.aim(*aimed.aimed, duration, speed)
         self.now, self.refusal = aimed, ""
         self._overtaken()

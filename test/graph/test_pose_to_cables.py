@@ -116,10 +116,15 @@ def test_the_plate_comes_to_where_it_should_be_though_its_model_is_wrong(neck, l
     assert status.use_orientation and list(status.actuators) == neck.names
 
 
-def test_a_motion_takes_its_time_and_tells_its_progress(neck, listener):
+@pytest.mark.parametrize("pace", [{"speed": 0.25}, {"duration": 1.5}])
+def test_a_motion_takes_its_time_and_tells_its_progress(neck, listener, pace):
+    request = SetTarget.Request(use_orientation=True)
+    request.target.pose = to_pose(np.zeros(3), np.eye(3))
+    assert listener.call(SetTarget, "set_target", request).success
+    listener.wait_for(lambda: np.hypot(*neck.tilt) < 0.6)
     client = ActionClient(listener.node, MoveTo, "move_to")
     listener.wait_for(client.server_is_ready)
-    goal, told = MoveTo.Goal(use_orientation=True, duration=1.5), []
+    goal, told = MoveTo.Goal(use_orientation=True, **pace), []
     goal.target.pose = to_pose(np.zeros(3), tilt(*np.radians([10.0, -15.0])))
     sent = client.send_goal_async(goal, feedback_callback=lambda message: told.append(message.feedback.progress))
     listener.wait_for(sent.done)

@@ -116,6 +116,25 @@ def test_a_ramp_takes_its_time_and_tells_its_progress(chord):
     np.testing.assert_allclose(told, np.linspace(0.002, 1.0, 500), atol=1e-9)
 
 
+def test_a_ramp_of_a_speed_is_no_faster_and_tells_how_long_it_takes(chord):
+    controller = PlateController(chord)
+    controller.aim(0.4, 0.0, speed=0.1)
+    assert controller.time_left == pytest.approx(4.0)
+    for k in range(1, 401):
+        left = 4.0 - 0.01 * k
+        assert 1.0 - controller.update(None, 0.01).progress == pytest.approx(left / 4.0, abs=2e-3)
+        assert controller.time_left == pytest.approx(left, abs=8e-3)
+    assert controller.time_left < 8e-3
+
+
+def test_a_speed_beside_a_duration_and_no_speed_at_all_are_refused(chord):
+    controller = PlateController(chord)
+    for wrong in ({"speed": -0.1}, {"speed": np.nan}, {"speed": 0.1, "duration": 1.0}):
+        with pytest.raises(InputError, match="speed"):
+            controller.aim(0.4, 0.0, **wrong)
+    assert controller.target == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("turn", [False, True])
 def test_the_reference_gathers_speed_as_it_may_and_stops_at_the_target(chord, turn):
     gains = PlateGains()

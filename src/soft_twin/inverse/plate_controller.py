@@ -116,19 +116,23 @@ class PlateController:
         self._blocked, self._target, self._doubt = np.zeros((0, 2)), np.zeros(2), UNKNOWN
         self.aim(0.0, 0.0)
 
-    def aim(self, pitch: float, roll: float, duration: float = 0.0) -> None:
-        """A new target [rad], to be reached in `duration` [s], or later where that would be too fast.
+    def aim(self, pitch: float, roll: float, duration: float = 0.0, speed: float = 0.0) -> None:
+        """A new target [rad], to be reached in `duration` [s] or at the highest `speed` [rad/s], or later where that
+        would be too fast; 0: as fast as it may be.
 
         Raises:
-            InputError: not finite, or a duration that is negative.
+            InputError: not finite, a duration or speed that is negative, or both of them.
         """
         target = np.array(bend_of(*checked_vector([pitch, roll], 2, "pitch and roll")))
         if not 0.0 <= duration < np.inf:
             raise InputError(f"duration: {duration:g} s is not finite and 0 or more")
+        if not 0.0 <= speed < np.inf or (duration > 0.0 and speed > 0.0):
+            raise InputError(f"speed {speed:g} rad/s, duration {duration:g} s: expected one of the two, 0 or more")
         changed = MODEL_ERROR / GRAVITY_ERROR * (target - self._target)
         self._doubt, self._target = self._doubt + np.outer(changed, changed), target
         self._way = float(np.hypot(*(self._target - self._reference)))
-        self._speed = min(self.gains.speed, self._way / duration) if duration > 0.0 else self.gains.speed
+        asked = self._way / duration if duration > 0.0 else speed or np.inf
+        self._speed = min(self.gains.speed, asked)
 
     def begin_at(self, bend: np.ndarray, displacements: np.ndarray) -> None:
         """Begin anew from where plate and cables stand: from a bend (2,) [rad] the reference goes to the target, from
@@ -142,6 +146,12 @@ class PlateController:
         self.correction = self._velocity = np.zeros(2)
         self._doubt = UNKNOWN
         self._way = float(np.hypot(*(self._target - self._reference)))
+
+    @property
+    def time_left(self) -> float:
+        """Until the reference is at the target at the speed that it may have [s]."""
+        left = float(np.hypot(*(self._target - self._reference)))
+        return left / self._speed if left > 0.0 else 0.0
 
     @property
     def command(self) -> np.ndarray | None:
