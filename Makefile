@@ -25,13 +25,13 @@ help:
 run: $(VENV)/.ready
 	@$(BIN)/soft-twin run $(ROBOT) $(ARGUMENTS)
 
-# The tests of whole graphs have deadlines: they run by themselves, after the others, which run side by side. Pytest's
-# status 5, that none was chosen, counts where it holds for both.
+# Robots that are held in real time have deadlines: their tests run by themselves, after the others, which run side by
+# side. Pytest's status 5, that none was chosen, counts where it holds for both.
 test: $(VENV)/.ready
 	@status=5; \
 	tests() { $(BIN)/python -m pytest -q "$$@" $(ARGUMENTS); end=$$?; \
 		if [ $$end != 5 ] && [ $$status = 0 -o $$status = 5 ]; then status=$$end; fi; }; \
-	tests -m "not graph" -n 2 --dist loadfile; tests -m graph; exit $$status
+	tests -m "not alone" -n 3 --dist loadfile; tests -m alone; exit $$status
 
 distributions: $(VENV)/.python
 	@$(BIN)/python test/distributions.py $(ARGUMENTS)

@@ -3,7 +3,6 @@ import os
 import threading
 import time
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,12 +19,6 @@ from soft_twin_ros.running.processes import Processes, environment
 
 IMU_PERIOD = 0.01  # [s]
 PATIENCE = 60.0  # [s] of a busy machine that compiles kernels for the first time
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("graph")
 
 
 class Listener:

@@ -23,6 +23,7 @@ from soft_twin_ros.qos import LATCHED, NEWEST
 from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes
 
+pytestmark = pytest.mark.alone
 HERE, ASIDE = [0.0, 0.0, 0.1], [0.01, 0.0, 0.098]
 DONE, CANCELLED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
 

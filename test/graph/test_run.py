@@ -68,6 +68,7 @@ def finished(tmp_path_factory):
     return folder, output
 
 
+@pytest.mark.alone
 def test_compensation_holds_the_tip(finished):
     report = json.loads((finished[0] / "report.json").read_text())
     assert (report["robot"], report["source"]) == ("slender", "profile")
@@ -78,6 +79,7 @@ def test_compensation_holds_the_tip(finished):
     assert report["correlation"] > 0.9
 
 
+@pytest.mark.alone
 def test_the_run_is_told_and_its_results_are_named(finished):
     folder, output = finished
     for word in ("warm-up", "without", "with", "hold 45°", "tip error [mm]", "report.png"):
@@ -85,6 +87,7 @@ def test_the_run_is_told_and_its_results_are_named(finished):
     assert (folder / "report.png").stat().st_size > 10_000
 
 
+@pytest.mark.alone
 def test_every_topic_is_recorded_with_its_stamps(finished):
     series = arrays(finished[0] / "run.mcap")
     topics = {name.removeprefix("/slender/") for name in series}
@@ -97,12 +100,14 @@ def test_every_topic_is_recorded_with_its_stamps(finished):
     assert np.all(commands.publish_time > commands.stamp)
 
 
+@pytest.mark.alone
 def test_the_twins_body_is_recorded_as_a_mesh(finished):
     body = next(read_messages(finished[0] / "run.mcap", ["/slender/body"])).data
     assert len(body.points) > 100
     assert len(body.points) % 3 == 0
 
 
+@pytest.mark.alone
 def test_no_node_tells_an_error(finished):
     logs = {log.name: log.read_text() for log in (finished[0] / "log").glob("*.log")}
     assert "cables_to_motors.log" in logs
@@ -110,6 +115,7 @@ def test_no_node_tells_an_error(finished):
     assert told == []
 
 
+@pytest.mark.alone
 def test_no_node_is_left(finished):
     assert nodes_of(finished[0]) == {}
 
@@ -161,6 +167,7 @@ def test_nodes_end_when_the_run_is_killed(tmp_path):
     assert arrays(tmp_path / "run.mcap")
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not TRIAL.is_file(), reason=f"no recording at {TRIAL}: set SOFT_TWIN_DATA")
 def test_a_real_recording_moves_the_base(tmp_path):
     status, output = run("slender", "--quick", "--imu", TRIAL, "--out", tmp_path)
@@ -170,6 +177,7 @@ def test_a_real_recording_moves_the_base(tmp_path):
     assert report["tip_error_mm"]["with"]["mean"] < report["tip_error_mm"]["without"]["mean"]
 
 
+@pytest.mark.alone
 def test_an_arms_shape_is_estimated_and_compared_with_the_truth(tmp_path):
     status, output = run("tm40", "--quick", "--out", tmp_path)
     assert status == 0, output
@@ -180,6 +188,7 @@ def test_an_arms_shape_is_estimated_and_compared_with_the_truth(tmp_path):
     assert report["correlation"] > 0.9
 
 
+@pytest.mark.alone
 def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     status, output = run("finger", "--quick", "--out", tmp_path)
     assert status == 0, output
@@ -198,6 +207,7 @@ def test_a_finger_with_cables_and_a_chamber_holds_its_tip(tmp_path):
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
 
+@pytest.mark.alone
 def test_a_neck_holds_its_plate_without_and_with_a_payload(tmp_path):
     """Its winches begin with slack, its IMUs, filters, drivers and the loop between them are those of the robot."""
     status, output = run("neck", "--quick", "--out", tmp_path)
@@ -213,6 +223,7 @@ def test_a_neck_holds_its_plate_without_and_with_a_payload(tmp_path):
     assert (tmp_path / "report.png").stat().st_size > 10_000
 
 
+@pytest.mark.alone
 def test_a_membranes_nine_chambers_hold_the_middle_of_its_sheet(tmp_path):
     status, output = run("membrane", "--quick", "--out", tmp_path)
     assert status == 0, output
@@ -224,6 +235,7 @@ def test_a_membranes_nine_chambers_hold_the_middle_of_its_sheet(tmp_path):
     assert truth[:, 4].max() > 800.0  # below the tip, of some 1200 Pa
 
 
+@pytest.mark.alone
 def test_a_mannequins_nine_chambers_hold_its_navel(tmp_path):
     """It lies on its back, longer than it is high."""
     status, output = run("mannequin", "--quick", "--out", tmp_path)
