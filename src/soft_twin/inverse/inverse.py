@@ -33,6 +33,7 @@ SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iter
 STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
 MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
+NEAREST = 0.01  # least share of the weight of staying, of a whole solve that has all but met its first goals
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
@@ -448,7 +449,8 @@ class Inverse:
         base = self._base(asked)
         stay = (self._damping.weight * scales) ** 2
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
-        levels = [_level(each, stay, base, unit) for each in asked]
+        nearer = _level(first, self._nearness(first.tolerance) ** 2 * stay, base, unit)
+        levels = [nearer, *(_level(each, stay, base, unit) for each in asked[1:])]
         rest = _level(self._at_rest(scales), stay, base, unit) if self._open else None
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
@@ -456,6 +458,12 @@ class Inverse:
         efforts = efforts if unit is None else unit * efforts
         self._lower, self._hurried = _wanted_lower(first, efforts), self._at_rates(step, efforts)
         return efforts, scales
+
+    def _nearness(self, tolerance: float) -> float:
+        """Share of the weight of staying that a whole solve takes for the first goals. With all of it, steps shrink by
+        a constant factor where the body hardly answers, as near the edge of its reach; with a share as large as what
+        is missed, ever faster (Yamashita and Fukushima 2001). A loop's gravity is noisy, and it takes all."""
+        return min(max(self._miss / tolerance, NEAREST), 1.0) if self._strict else 1.0
 
     def _at_rates(self, step: Linearisation, efforts: np.ndarray) -> list[str]:
         """In words, which rates bind a step to efforts (a,)."""
