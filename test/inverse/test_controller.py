@@ -135,6 +135,20 @@ def test_a_weight_of_staying_that_lets_efforts_go_to_and_fro_is_refused(controll
         controller.inverse.stay = weight
 
 
+def test_how_long_a_body_has_rested_does_not_slow_what_comes_next():
+    """At rest efforts change by round-off, to and fro, as if they had to be damped."""
+    controller, errors = soft_twin.load_robot("finger").build_controller(), []
+    controller.enable(True)
+    for rest in (20, 90):
+        controller.reset()
+        controller.set_target([-0.0092, 0.001, 0.0792])
+        settled(controller, [0.0, 0.0, -9.81], rest)
+        controller.set_target([-0.0129, 0.0098, 0.0765])
+        errors.append([controller.update([0.0, 0.0, -9.81]).error for _ in range(4)])
+    np.testing.assert_allclose(*errors, atol=1e-4)
+    assert errors[0][-1] < 5e-4
+
+
 @pytest.mark.parametrize(("reuse", "target"), [(True, [0.0, 0.0, 0.1]), (True, [0.0, 0.0, 0.098]),
                                                (False, [0.0, 0.0, 0.098]), (False, [0.0, 0.03, 0.11])])  # fmt: skip
 def test_gravity_that_jumps_leaves_no_to_and_fro(reuse, target):

@@ -15,6 +15,7 @@ import numpy as np
 STAY = 0.03  # least weight of staying near the last efforts, relative to what they move
 HEAVIEST, MOST = 100.0, 1000.0  # times the least weight: on its way, and between states at rest
 TURNS_BACK = 0.3  # a step against the last one counts when it is at least so long, relative to it
+AT_REST = 1e-3  # tolerances: what goes back on a shorter step does not count, as that of round-off
 HEAVIER, LIGHTER = 2.0, 0.8  # factors of the weight after a step that turns back, and after another
 POOR, GOOD = 0.25, 0.75  # shares of what was promised
 AFTER_POOR, AFTER_GOOD = 4.0, 0.5  # factors of the weight then
@@ -73,9 +74,10 @@ class Damping:
         self.lightest = self.weight = lightest
         self._last = np.zeros(actuators)
 
-    def note(self, change: np.ndarray) -> None:
-        """The efforts change by (a,), measured by what they move."""
-        back = change @ self._last < 0.0
+    def note(self, change: np.ndarray, tolerance: float) -> None:
+        """The efforts change by (a,), measured by what they move, for goals with a tolerance. At rest they change by
+        round-off, to and fro."""
+        back = change @ self._last < 0.0 and self._last @ self._last > (AT_REST * tolerance) ** 2
         long = change @ change > TURNS_BACK**2 * (self._last @ self._last)
         factor = HEAVIER if back and long else LIGHTER
         self.weight = min(max(factor * self.weight, self.lightest), max(HEAVIEST * self.lightest, self.lightest))

@@ -303,7 +303,7 @@ class Inverse:
                 break
             efforts, scales = self._best(step, goals)
         if not self._trust.careful:
-            self._damping.note(scales * (efforts - self.twin.efforts))
+            self._damping.note(scales * (efforts - self.twin.efforts), self._promise.goals[0].tolerance)
         return step, self._noted(self._advance(step, efforts, correction))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
