@@ -57,6 +57,7 @@ OF_A_ROBOT = {
     "valves": Argument("", "serial device of its valves' board, or host:port of a Modbus terminal; none: without them"),
     "plate_imu": Argument("", "serial device of the IMU board on its plate"),
     "weights": Argument("", "file that `soft-twin train` wrote: the node shape_to_pressures takes shapes, by it"),
+    "scanner": Argument("false", "true: an emulated scanner, and motion capture, see an emulated robot's surface"),
     "device_folder": Argument("", "where an emulated robot puts its devices; default: one for its namespace"),
 } | OF_EACH_ROBOT
 
@@ -116,8 +117,9 @@ class RobotRequest:
         namespace = checked_namespace(values["namespace"]) or robot.name
         devices = _devices(values, robot)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
-        managed, recording = flag("managed", values["managed"]), values["recording"] or None
-        specs = graph(robot, devices, emulation, recording, namespace, managed, weights=values["weights"])
+        managed, scanner = (flag(name, values[name]) for name in ("managed", "scanner"))
+        own, recording = {"weights": values["weights"], "scanner": scanner}, values["recording"] or None
+        specs = graph(robot, devices, emulation, recording, namespace, managed, **own)
         return cls(robot, namespace, specs, devices is None)
 
 

@@ -19,9 +19,10 @@ from soft_twin.robots.tensegrity import TensegrityArm
 
 POSE = "pose_to_cables"
 SHAPE = "shape_to_pressures"
+SCANNER = "emulated_scanner"
 OPTIONAL = {  # nodes that are not in every graph of their robot
     *("recorder", "emulated_robot", "cables_to_motors", "pressures_to_valves"),
-    *(POSE, "plate_imu_to_gravity", SHAPE),
+    *(POSE, "plate_imu_to_gravity", SHAPE, SCANNER),
 }
 MANAGED = (  # nodes with a managed node's life cycle, in the order in which they are brought up
     *("imu_to_gravity", "plate_imu_to_gravity", "imus_to_inclinations", "cables_to_motors", "pressures_to_valves"),
@@ -113,6 +114,7 @@ def graph(
     managed: bool = False,
     solver: str = "",
     weights: str | Path = "",
+    scanner: bool = False,
 ) -> list[NodeSpec]:
     """The nodes of a robot, in the order in which they are best started.
 
@@ -126,9 +128,11 @@ def graph(
         solver: the node that says what the actuators shall do; default: `pose_to_cables` where the description has it
             among its nodes, else the one that holds the tip, see `solver_of`.
         weights: file that `soft-twin train` wrote: the solver is `shape_to_pressures`, which gives a surface its shape.
+        scanner: an emulated scanner looks at the emulated robot's surface.
 
     Raises:
-        UsageError: there is no graph for this kind of robot, or weights are of no use to it.
+        UsageError: there is no graph for this kind of robot, weights are of no use to it, or it is real, or has no
+            surface that is learned, and shall be seen by an emulated scanner.
         DescriptionError: the description has parameters for a node that the robot has not.
     """
     kind = type(robot)
@@ -140,6 +144,9 @@ def graph(
     own = GRAPHS[kind](robot, devices, {"device_folder": folder} | dict(emulation or {}), recording, solver)
     if weights:
         own[SHAPE] = {"weights": str(Path(weights).resolve())}
+    if scanner:
+        _check_scanner(robot, devices)
+        own[SCANNER] = {}
     _refuse_unknown(robot, [*own, *OPTIONAL, *([solver_of(robot)] if solver else [])])
     if managed:
         own |= _brought_up(own)
@@ -174,6 +181,19 @@ def _shaping(robot: Robot, weights: str | Path) -> str:
     if not Path(weights).is_file():
         raise UsageError(f"weights {weights}: there is no such file; `soft-twin train {robot.name}` writes one")
     return SHAPE
+
+
+def _check_scanner(robot: Robot, devices: Devices | None) -> None:
+    """See that an emulated scanner has something to look at.
+
+    Raises:
+        UsageError: the robot is real, or has no surface that is learned.
+    """
+    from soft_twin.learning.simulations import learnable
+
+    if devices is not None:
+        raise UsageError(f"an emulated scanner sees nothing of a real robot such as '{robot.name}': leave it out")
+    learnable(robot.path)
 
 
 def _brought_up(nodes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -231,3 +231,10 @@ def test_weights_are_an_argument_of_launch(tmp_path):
     nodes = by_name(asked("membrane", weights=str(tmp_path / "mine.safetensors"), valves="terminal:502"))
     assert list(nodes) == ["imu_to_gravity", "shape_to_pressures", "pressures_to_valves"]
     assert nodes["pressures_to_valves"].parameters["device"] == "terminal:502"
+
+
+def test_an_emulated_scanner_is_an_argument_of_launch():
+    assert "emulated_scanner" in by_name(asked("membrane", scanner="true"))
+    assert "emulated_scanner" not in by_name(asked("membrane"))
+    with pytest.raises(UsageError, match="an emulated scanner sees nothing of a real robot"):
+        asked("membrane", scanner="true", valves="terminal:502")

@@ -190,3 +190,20 @@ def test_weights_are_of_no_use_to_a_robot_without_chambers(name, weights):
 def test_weights_that_are_not_there_are_named():
     with pytest.raises(UsageError, match="weights /nowhere: there is no such file; `soft-twin train membrane` writes"):
         graph(load_robot("membrane"), weights="/nowhere")
+
+
+def test_an_emulated_scanner_looks_where_it_is_asked_for(weights):
+    membrane = load_robot("membrane")
+    told = dataclasses.replace(membrane, nodes=membrane.nodes | {"emulated_scanner": {"period": 0.5}})
+    assert "emulated_scanner" not in by_name(graph(told))
+    for others in ({}, {"weights": weights}):
+        node = by_name(graph(told, scanner=True, **others))["emulated_scanner"]
+        assert node.parameters == {"robot": str(membrane.path), "period": 0.5}
+
+
+@pytest.mark.parametrize("name", ["slender", "finger", "tm40"])
+def test_a_scanner_that_has_nothing_to_look_at_is_refused(name):
+    with pytest.raises(UsageError, match=f"nothing of robot '{name}' is learned"):
+        graph(load_robot(name), scanner=True)
+    with pytest.raises(UsageError, match="sees nothing of a real robot such as 'membrane'"):
+        graph(load_robot("membrane"), Devices(imu="/dev/imu"), scanner=True)
