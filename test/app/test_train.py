@@ -74,8 +74,9 @@ def test_recordings_that_are_not_there_and_topics_of_folders_are_told(tmp_path, 
     words = ["train", "membrane", "--out", "w.safetensors", "--data"]
     assert main([*words, "nothing.mcap"]) == 2
     assert "nothing.mcap" in capsys.readouterr().err
-    assert main([*words, "scans", "--scan", "/scan"]) == 2
-    assert "--scan /scan: 'scans' is no recording of topics" in capsys.readouterr().err
+    for option in ("scan", "markers"):
+        assert main([*words, "scans", f"--{option}", "/seen"]) == 2
+        assert f"--{option} /seen: 'scans' is no recording of topics" in capsys.readouterr().err
 
 
 def test_networks_are_trained_on_the_device_that_is_asked_for():

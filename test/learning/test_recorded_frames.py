@@ -8,7 +8,7 @@ import pytest
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.frames import read_recording
-from soft_twin.learning.recorded_frames import standing, write_frames
+from soft_twin.learning.recorded_frames import Topics, standing, write_frames
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
 import synthetic
@@ -32,19 +32,33 @@ def cloud(height, fields=FIELDS):
     }  # fmt: skip
 
 
+PLACES = np.array([[0.0, 0.0, 0.01], [0.05, 0.0, 0.01], [0.0, 0.05, 0.01]])  # of markers at rest [m]
+RESTING = ((0.0, (0.0, 0.0)), *STEPS[1:])
+
+
+def poses(stamp, missed=(), count=3):
+    """Markers that rise by 1 mm a second; those that are missed are NaN."""
+    rows = PLACES[:count] + [0.0, 0.0, 1e-3 * stamp]
+    rows[[number for number in missed if number < count]] = np.nan
+    turn = {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}
+    return {"poses": [{"position": dict(zip("xyz", row, strict=True)), "orientation": turn} for row in rows.tolist()]}
+
+
 @pytest.fixture
 def recorded(tmp_path):
-    def record(names=("right", "left"), fields=FIELDS, seen=SEEN, topic="scan"):
+    def record(names=("right", "left"), fields=FIELDS, seen=SEEN, topic="scan", steps=STEPS, markers=()):
         random = np.random.default_rng(0)
         recorder = synthetic.Recorder(tmp_path / "scans.mcap")
         for stamp in np.arange(0.0, 40.0, 0.1):
-            pressures = np.array([own for begin, own in STEPS if begin <= stamp + 1e-9][-1])
+            pressures = np.array([own for begin, own in steps if begin <= stamp + 1e-9][-1])
             own = (pressures + random.normal(0.0, 5.0, 2))[::-1]
             recorder.add(
                 "chambers/state", "soft_twin_msgs/msg/Pressures", stamp, {"names": list(names), "pressures": [*own]}
             )
         for stamp in seen:
             recorder.add(topic, "sensor_msgs/msg/PointCloud2", stamp, cloud(1e-3 * stamp, fields))
+        for stamp, content in markers:
+            recorder.add("markers", "geometry_msgs/msg/PoseArray", stamp, content)
         recorder.writer.close()
         return tmp_path / "scans.mcap"
 
@@ -57,7 +71,7 @@ def test_pressures_stand_until_one_leaves_its_slack():
 
 
 def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, tmp_path):
-    assert write_frames(recorded(), tmp_path / "frames", NAMES, LIMITS) == 3
+    assert write_frames(recorded(), tmp_path / "frames", NAMES, LIMITS) == (3, ())
     found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
     np.testing.assert_allclose(found.pressures, [own for _, own in STEPS], atol=8.0)  # means of ten, 5 Pa of noise
     np.testing.assert_allclose(found.held, [9.55, 14.55, 14.55], atol=1e-6)
@@ -67,15 +81,57 @@ def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, t
 
 
 def test_what_a_recording_lacks_is_told(recorded, tmp_path):
-    def refused(match, path, topic=None):
+    def refused(match, path, **topics):
         with pytest.raises(RecordingError, match=match):
-            write_frames(path, tmp_path / "frames", NAMES, LIMITS, topic)
+            write_frames(path, tmp_path / "frames", NAMES, LIMITS, Topics(**topics))
         assert not (tmp_path / "frames").exists()
 
     refused("its chambers are right, top", recorded(names=("right", "top")))
     refused("no fields normal_x", recorded(fields=FIELDS[:3]))
     refused("after pressures had stood for 1 s", recorded(seen=[10.3, 25.5]))
-    refused(
-        "expected '/slender/other'; there is /slender/scan of sensor_msgs/msg/PointCloud2", recorded(), "/slender/other"
-    )
+    there = "there is /slender/scan of sensor_msgs/msg/PointCloud2"
+    refused(f"expected '/slender/other'; {there}", recorded(), scan="/slender/other")
     refused("expected one topic of sensor_msgs/msg/PointCloud2; there is none", recorded(seen=[]))
+
+
+def test_markers_are_means_of_the_last_second_and_their_places_those_without_pressure(recorded, tmp_path):
+    """Thirteen in a second; one is seen in every third message, another not after the last step."""
+    pytest.importorskip("c3d")
+    stamps = np.arange(0.05, 40.0, 0.08)
+    missed = [(0,) * int(i % 3 > 0) + (1,) * int(stamp > 25.0) for i, stamp in enumerate(stamps)]
+    seen = [(stamp, poses(stamp, own)) for stamp, own in zip(stamps, missed, strict=True)]
+    path = recorded(steps=RESTING, markers=seen)
+    assert write_frames(path, tmp_path / "scans", NAMES, LIMITS).frames == 3
+    assert (tmp_path / "scans" / "frame_0000.ply").is_file()
+    assert write_frames(path, tmp_path / "frames", NAMES, LIMITS, Topics(markers="/slender/markers")) == (3, ())
+    found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
+    np.testing.assert_allclose(found.held, [9.97, 14.93, 14.97], atol=1e-6)
+    np.testing.assert_allclose(found.pressures[1:], [own for _, own in RESTING[1:]], atol=8.0)
+    rise = {2: 9.49, 0: 9.53}  # [mm], means of thirteen messages and of those four that saw it
+    for marker, mean in rise.items():
+        np.testing.assert_allclose(found.rest[marker], PLACES[marker] + [0.0, 0.0, 1e-3 * mean], atol=1e-6)
+    np.testing.assert_allclose(found.markers[1, 2], PLACES[2] + [0.0, 0.0, 0.02445], atol=1e-6)
+    assert np.isnan(found.markers[2, 1]).all() and np.isfinite(found.markers[:2]).all()
+
+
+def test_markers_that_are_not_seen_without_pressure_are_left_out_and_told(recorded, tmp_path):
+    pytest.importorskip("c3d")
+    seen = [(stamp, poses(stamp, (1,) if stamp < 10.0 else ())) for stamp in SEEN]
+    assert write_frames(recorded(seen=[], steps=RESTING, markers=seen), tmp_path / "frames", NAMES, LIMITS) == (3, (1,))
+    found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
+    np.testing.assert_allclose(found.markers[2], PLACES[[0, 2]] + [0.0, 0.0, 1e-3 * SEEN[-1]], atol=1e-6)
+
+
+def test_what_a_recording_of_markers_lacks_is_told(recorded, tmp_path):
+    def refused(match, **content):
+        with pytest.raises(RecordingError, match=match):
+            write_frames(recorded(seen=[], **content), tmp_path / "frames", NAMES, LIMITS)
+        assert not (tmp_path / "frames").exists()
+
+    all_seen = [(stamp, poses(stamp)) for stamp in SEEN]
+    refused("no marker of '/slender/markers' was seen after there had been no pressure for 1 s", markers=all_seen)
+    none = [(stamp, poses(stamp, (0, 1, 2))) for stamp in SEEN]
+    refused("no marker of '/slender/markers' was seen", markers=none, steps=RESTING)
+    fewer = [*all_seen[:-1], (SEEN[-1], poses(SEEN[-1], count=2))]
+    refused("'/slender/markers' has now 3 markers, now 2", markers=fewer, steps=RESTING)
+    refused("nothing on '/slender/markers' was seen after pressures had stood for 1 s", markers=all_seen[:1])

@@ -18,6 +18,7 @@ TYPES = {
     "diagnostic_msgs/KeyValue": "string key\nstring value\n",
     "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z\n",
     "geometry_msgs/Pose": "Point position\nQuaternion orientation\n",
+    "geometry_msgs/PoseArray": STAMPED + "geometry_msgs/Pose[] poses\n",
     "geometry_msgs/PoseStamped": STAMPED + "Pose pose\n",
     "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
     "geometry_msgs/QuaternionStamped": STAMPED + "Quaternion quaternion\n",

@@ -11,9 +11,11 @@ from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name or description of a robot with a part `learning`")
-    recording = "frames.csv, with PLY files of scans or C3D files of markers; or a recording (.mcap) of clouds"
+    recording = "frames.csv, with PLY files of scans or C3D files of markers; or a recording (.mcap) of either's topic"
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=recording)
-    parser.add_argument("--scan", metavar="TOPIC", help="of a recording's clouds; default: the only one there is")
+    topics = parser.add_mutually_exclusive_group()
+    topics.add_argument("--scan", metavar="TOPIC", help="of a recording's clouds; default: the only one there is")
+    topics.add_argument("--markers", metavar="TOPIC", help="of a recording's markers, where there are clouds, too")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
     parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
     parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
@@ -40,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     device = use_device(arguments.device)
     robot, learning = learnable(arguments.robot)
     store = arguments.store or Path("out/train") / robot.name
-    data = _folder(arguments.data, arguments.scan, robot, store)
+    data = _folder(arguments, robot, store)
     course = Course(robot, learning, data, store, Workers.of(arguments), terminal_progress)
     frames = len(course.recording.pressures)
     terminal_progress("")
@@ -55,15 +57,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _folder(data: Path, topic: str | None, robot, store: Path) -> Path:
-    """Of the frames: what a recording of clouds says is written beside the simulations."""
-    from soft_twin.learning.recorded_frames import write_frames
+def _folder(arguments: argparse.Namespace, robot, store: Path) -> Path:
+    """Of the frames: what a recording of topics says is written beside the simulations."""
+    from soft_twin.learning.recorded_frames import Topics, write_frames
     from soft_twin.learning.simulations import pressure_limits
 
+    data = arguments.data
     if data.suffix != ".mcap":
-        if topic is not None:
-            raise UsageError(f"--scan {topic}: '{data}' is no recording of topics (.mcap)")
+        for option in ("scan", "markers"):
+            if (topic := getattr(arguments, option)) is not None:
+                raise UsageError(f"--{option} {topic}: '{data}' is no recording of topics (.mcap)")
         return data
-    folder = store / "frames"
-    write_frames(data, folder, list(robot.chamber_names), pressure_limits(robot), topic)
+    folder, topics = store / "frames", Topics(arguments.scan, arguments.markers)
+    written = write_frames(data, folder, list(robot.chamber_names), pressure_limits(robot), topics)
+    if written.left_out:
+        numbers = ", ".join(str(number) for number in written.left_out)
+        print(f"markers {numbers} (from 0) are left out: they were never seen without pressure", file=sys.stderr)
     return folder

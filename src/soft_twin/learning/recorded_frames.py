@@ -1,62 +1,161 @@
-"""Frames for training from a recording of a scanner's clouds beside the chambers' pressures.
+"""Frames for training from a recording of a scanner's clouds, or of markers, beside the chambers' pressures.
 
-While pressures stand, a scanner may see the same shape many times: the last cloud of each time in which they stood is a
-frame, and how long they had stood is told. Pressures stand while none leaves SLACK of its range around where it was.
+While pressures stand, a shape may be seen many times: of each time in which they stood, the last cloud, or the mean of
+the last markers, is a frame, and how long pressures had stood is told. Pressures stand while none leaves SLACK of its
+range around where it was. Where markers are on the body is what was seen of them while there was no pressure.
 """
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from soft_twin.errors import InputError, RecordingError
-from soft_twin.learning.frames import Scan, write_recording
+from soft_twin.learning.frames import Scan, write_markers, write_recording
 from soft_twin.recording.clouds import cloud_arrays
 from soft_twin.recording.reader import Message, Series, arrays, read_messages, topic_types
 
-CLOUD, PRESSURES, STATE = "sensor_msgs/msg/PointCloud2", "soft_twin_msgs/msg/Pressures", "chambers/state"
+CLOUD, POSES = "sensor_msgs/msg/PointCloud2", "geometry_msgs/msg/PoseArray"
+PRESSURES, STATE, MARKERS = "soft_twin_msgs/msg/Pressures", "chambers/state", "markers"
 BASE = "base_link"
 SLACK = 0.02  # of a chamber's range of pressures
-SETTLED = 1.0  # [s] under the same pressures before a cloud counts; pressures are means over as long
+SETTLED = 1.0  # [s] under the same pressures before a shape counts; pressures and markers are means over as long
 NS = 1e-9
 
 
+@dataclass(frozen=True)
+class Topics:
+    """Of what was seen: of clouds, or of markers; None: the only one there is, of clouds where there are any."""
+
+    scan: str | None = None
+    markers: str | None = None
+
+
+class Written(NamedTuple):
+    """How many frames there are, and which markers (by their numbers, from 0) are left out, since they were never seen
+    without pressure."""
+
+    frames: int
+    left_out: tuple[int, ...] = ()
+
+
 def write_frames(
-    recording: Path, folder: Path, names: list[str], limits: np.ndarray, scan_topic: str | None = None
-) -> int:
-    """Write the folder that `read_recording` reads; how many frames there are.
+    recording: Path, folder: Path, names: list[str], limits: np.ndarray, topics: Topics | None = None
+) -> Written:
+    """Write the folder that `read_recording` reads.
 
     Args:
         recording: a file or folder that rosbag2 wrote.
         folder: to be written.
         names: the robot's chambers.
         limits: (a, 2) of their pressures [Pa].
-        scan_topic: of the clouds; None: the only one there is.
+        topics: of what was seen.
 
     Raises:
-        RecordingError: it is broken; topics are missing, or several could be meant; other chambers; clouds in another
-            frame or without normals; or pressures never stood while there was a cloud.
-        UsageError: the folder cannot be written.
+        RecordingError: it is broken; topics are missing, or several could be meant; other chambers; clouds or markers
+            in another frame, clouds without normals, or markers that are now more, now fewer; or nothing was seen while
+            pressures stood, or no marker while there was no pressure.
+        UsageError: the folder cannot be written, or markers are there, and c3d is not installed.
     """
-    types = topic_types(recording)
+    types, topics = topic_types(recording), topics or Topics()
     state = _topic(recording, types, PRESSURES, None, STATE)
-    topic = _topic(recording, types, CLOUD, scan_topic)
-    stamps, pressures = _pressures(recording, arrays(recording, [state])[state], names)
-    starts = standing(pressures, SLACK * np.ptp(limits, axis=1))
-    last: dict[int, tuple[float, Scan]] = {}
-    for message in read_messages(recording, [topic]):
-        stamp = NS * (message.data.header.stamp.sec * 10**9 + message.data.header.stamp.nanosec)
-        row = int(np.searchsorted(stamps, stamp, side="right")) - 1
-        if row >= 0 and stamp - stamps[starts[row]] >= SETTLED:
-            last[starts[row]] = stamp, _scan(recording, message)
-    if not last:
+    stands = _Stands(recording, state, names, limits)
+    if topics.markers is not None or (topics.scan is None and CLOUD not in types.values() and POSES in types.values()):
+        return _write_markers(stands, _topic(recording, types, POSES, topics.markers, MARKERS), folder, names)
+    return _write_scans(stands, _topic(recording, types, CLOUD, topics.scan), folder, names)
+
+
+class _Stands:
+    """The times of a recording in which pressures stood.
+
+    Args:
+        recording: it.
+        state: topic of the pressures.
+        names: of the chambers.
+        limits: (a, 2) of their pressures [Pa].
+    """
+
+    def __init__(self, recording: Path, state: str, names: list[str], limits: np.ndarray):
+        self.recording, self._state, self._limits = recording, state, limits
+        self._stamps, self._pressures = _pressures(recording, arrays(recording, [state])[state], names)
+        slack = SLACK * np.ptp(limits, axis=1)
+        self._starts = standing(self._pressures, slack)
+        self._without = (np.abs(self._pressures - np.clip(0.0, *limits.T)) <= slack).all(axis=1)
+
+    def seen(self, topic: str) -> Iterator[tuple[int, float, Message]]:
+        """What a topic had while pressures stood: the row since which they did, the stamp [s], and the message.
+
+        Raises:
+            RecordingError: nothing.
+        """
+        nothing = True
+        for message in read_messages(self.recording, [topic]):
+            stamp = NS * (message.data.header.stamp.sec * 10**9 + message.data.header.stamp.nanosec)
+            row = int(np.searchsorted(self._stamps, stamp, side="right")) - 1
+            if row >= 0 and stamp - self._stamps[self._starts[row]] >= SETTLED:
+                nothing = False
+                yield int(self._starts[row]), stamp, message
+        if nothing:
+            raise RecordingError(
+                f"{self.recording}: nothing on '{topic}' was seen after pressures had stood for {SETTLED:g} s, among "
+                f"{len(self._stamps)} messages of '{self._state}'"
+            )
+
+    def without_pressure(self, start: int) -> bool:
+        """Whether there was no pressure from a row on."""
+        return bool(self._without[start])
+
+    def told(self, last: Mapping[int, float]) -> tuple[np.ndarray, np.ndarray]:
+        """(f, a) pressures [Pa], and how long (f,) they had stood [s], by rows and the stamps [s] of what was seen."""
+        found = [self._mean(start, stamp) for start, stamp in last.items()]
+        held = [stamp - self._stamps[start] for start, stamp in last.items()]
+        return np.clip(found, *self._limits.T), np.array(held)
+
+    def _mean(self, start: int, stamp: float) -> np.ndarray:
+        """(a,) pressures in the last seconds before a stamp, as far as they stood."""
+        stamps = self._stamps
+        counted = (stamps <= stamp) & (stamps > stamp - SETTLED) & (np.arange(len(stamps)) >= start)
+        counted[np.searchsorted(stamps, stamp, side="right") - 1] = True  # the newest, however old it is
+        return self._pressures[counted].mean(axis=0)
+
+
+def _write_scans(stands: _Stands, topic: str, folder: Path, names: list[str]) -> Written:
+    last = {start: (stamp, _scan(stands.recording, message)) for start, stamp, message in stands.seen(topic)}
+    pressures, held = stands.told({start: stamp for start, (stamp, _) in last.items()})
+    write_recording(folder, pressures, names, [scan for _, scan in last.values()], held)
+    return Written(len(last))
+
+
+def _write_markers(stands: _Stands, topic: str, folder: Path, names: list[str]) -> Written:
+    last, count = {}, None
+    for start, stamp, message in stands.seen(topic):
+        places = _places(stands.recording, message)
+        count = len(places) if count is None else count
+        if len(places) != count:
+            raise RecordingError(f"{stands.recording}: '{topic}' has now {count} markers, now {len(places)}")
+        last[start] = [(at, own) for at, own in last.get(start, []) if at > stamp - SETTLED] + [(stamp, places)]
+    resting = [own for start, several in last.items() if stands.without_pressure(start) for _, own in several]
+    rest = _seen_mean(resting) if resting else np.full((count, 3), np.nan)
+    known = np.isfinite(rest).all(axis=1)
+    if not known.any():
         raise RecordingError(
-            f"{recording}: no cloud of '{topic}' was seen after pressures had stood for {SETTLED:g} s, among "
-            f"{len(stamps)} messages of '{state}'"
+            f"{stands.recording}: no marker of '{topic}' was seen after there had been no pressure for {SETTLED:g} s, "
+            "which tells where on the body each is"
         )
-    found = [_mean(stamps, pressures, start, stamp) for start, (stamp, _) in last.items()]
-    held = np.array([stamp - stamps[start] for start, (stamp, _) in last.items()])
-    write_recording(folder, np.clip(found, *limits.T), names, [scan for _, scan in last.values()], held)
-    return len(last)
+    pressures, held = stands.told({start: several[-1][0] for start, several in last.items()})
+    markers = np.array([_seen_mean([own for _, own in several]) for several in last.values()])
+    write_markers(folder, pressures, names, markers[:, known], rest[known], held)
+    return Written(len(last), tuple(np.flatnonzero(~known).tolist()))
+
+
+def _seen_mean(places: list[np.ndarray]) -> np.ndarray:
+    """(k, 3) means of what was seen of each marker; NaN for one that was not."""
+    several = np.array(places)
+    seen = np.isfinite(several).all(axis=2)
+    total = np.where(seen[:, :, None], several, 0.0).sum(axis=0)
+    return np.where(seen.any(axis=0)[:, None], total / np.maximum(seen.sum(axis=0), 1)[:, None], np.nan)
 
 
 def standing(pressures: np.ndarray, slack: np.ndarray) -> np.ndarray:
@@ -69,21 +168,13 @@ def standing(pressures: np.ndarray, slack: np.ndarray) -> np.ndarray:
     return starts
 
 
-def _mean(stamps: np.ndarray, pressures: np.ndarray, start: int, stamp: float) -> np.ndarray:
-    """(a,) pressures in the last seconds before a cloud, as far as they stood."""
-    counted = (stamps <= stamp) & (stamps > stamp - SETTLED) & (np.arange(len(stamps)) >= start)
-    counted[np.searchsorted(stamps, stamp, side="right") - 1] = True  # the newest, however old it is
-    return pressures[counted].mean(axis=0)
-
-
 def _topic(recording: Path, types: dict[str, str], kind: str, asked: str | None, ending: str = "") -> str:
-    found = [topic for topic, own in types.items() if own == kind and topic.endswith(ending)]
-    if asked is not None and asked in found:
-        return asked
-    if asked is None and len(found) == 1:
+    there = [topic for topic, own in types.items() if own == kind]
+    found = [topic for topic in there if (topic.endswith(ending) if asked is None else topic == asked)]
+    if len(found) == 1:
         return found[0]
     wanted = f"'{asked}'" if asked else f"one topic of {kind}" + f" called {ending}" * bool(ending)
-    raise RecordingError(f"{recording}: expected {wanted}; there is {', '.join(found) or 'none'} of {kind}")
+    raise RecordingError(f"{recording}: expected {wanted}; there is {', '.join(there) or 'none'} of {kind}")
 
 
 def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -99,10 +190,21 @@ def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.nd
     return stamps, values
 
 
-def _scan(recording: Path, message: Message) -> Scan:
+def _check_frame(recording: Path, message: Message) -> None:
     frame, namespace = message.data.header.frame_id, message.topic.rpartition("/")[0].strip("/")
     if frame not in (BASE, f"{namespace}/{BASE}"):
-        raise RecordingError(f"{recording}: a cloud of '{message.topic}' is in frame '{frame}', expected {BASE}")
+        raise RecordingError(f"{recording}: what '{message.topic}' has is in frame '{frame}', expected {BASE}")
+
+
+def _places(recording: Path, message: Message) -> np.ndarray:
+    """(k, 3) of markers [m], NaN where not seen."""
+    _check_frame(recording, message)
+    positions = (pose.position for pose in message.data.poses)
+    return np.array([[own.x, own.y, own.z] for own in positions], float).reshape(-1, 3)
+
+
+def _scan(recording: Path, message: Message) -> Scan:
+    _check_frame(recording, message)
     try:
         points, normals = cloud_arrays(message.data)
     except InputError as error:
