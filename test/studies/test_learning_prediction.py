@@ -48,13 +48,13 @@ def test_errors_are_distances_to_the_true_surface_and_rows_their_changes():
     np.testing.assert_allclose(errors_of(Lifted(0.002, 0.0005, 40.0), frames(), True), 5.5, atol=1e-6)
     simulations = SimpleNamespace(points=np.zeros((12, 1, 3)), failed={3: "why"}, by_volume=np.array([True, False]))
     simulations.seconds = 0.5
-    content = _content(rows, 0.4, {"shapes": 7.0}, simulations, "description", "data")
+    content = _content(rows, 0.4, {"shapes": 7.0}, simulations, "description", "data") | {"described": 1000}
     row = content["rows"][BEST]
     assert row["mean_mm"] == pytest.approx(0.6) and row["spread_mm"] == pytest.approx(0.1)
     assert row["mean_change"] == pytest.approx(-0.7) and row["largest_change"] == pytest.approx(-0.7)
     told = table(content)
-    assert "one simulation: 0.50 s, of all: 6 s" in told
-    assert "12 simulations (1 by volume, 1 failed)" in told and "-70 %" in told and "2 ± 0.10" in told
+    assert "one simulation: 0.50 s, of all: 6 s" in told and "-70 %" in told and "2 ± 0.10" in told
+    assert "12 simulations of the 1000 that the description asks for (1 by volume, 1 failed)" in told
 
 
 @pytest.mark.parametrize("lift", [0.002, 0.02])

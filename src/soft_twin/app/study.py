@@ -2,15 +2,26 @@
 
 import argparse
 import importlib
+import inspect
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from soft_twin.errors import UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, working_with
+from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
 
 DEFAULT_DATA = Path("../shared/data")
+OPTIONS = {
+    "robot": (str, "NAME", "another robot than the study's: a name in config/, or the path of a description"),
+    "simulations": (int, "N", "of a learned robot; default: what its description says"),
+    "seed": (int, "N", "the first of the trainings' seeds; default 0"),
+    "seeds": (int, "N", "how many trainings there are; default 5"),
+}  # that some studies have, as arguments of their `run`: type, what stands for a value, what it is
+LEAST = {"simulations": 2, "seed": 0, "seeds": 1}
 
 
 def add_study_arguments(parser: argparse.ArgumentParser, studies: Mapping[str, str], command: str) -> None:
@@ -24,19 +35,28 @@ def add_study_arguments(parser: argparse.ArgumentParser, studies: Mapping[str, s
     add_worker_arguments(parser)
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments that some studies have."""
+    for name, (kind, value, text) in OPTIONS.items():
+        parser.add_argument(f"--{name}", type=kind, metavar=value, help=f"of studies of learning: {text}")
+
+
 def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command: str, package: str) -> int:
     """Run the study's module in `package`, whose `run(folder, data)` returns a table, or, one after the other, all
     whose names begin with it and a slash; the exit status.
 
     Raises:
-        UsageError: there is no such study, and the message lists those there are; or the folder cannot be written.
+        UsageError: there is no such study, and the message lists those there are; it has no such option; or the folder
+            cannot be written.
     """
     names = (
         [arguments.name] if arguments.name in studies else [n for n in studies if n.startswith(f"{arguments.name}/")]
     )
     if not names:
         raise UsageError(f"nothing to {command} is called '{arguments.name}': there are {', '.join(studies)}")
-    out = arguments.out or Path("out") / command / arguments.name
+    modules = {name: f"{package}.{MODULES.get((command, name), name)}" for name in names}
+    options = _options(arguments, modules)
+    out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
@@ -46,8 +66,40 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
             raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
         if len(names) > 1:
             print(f"== {name}: {studies[name]}", flush=True)
-        module = MODULES.get((command, name), name)
         with working_with(Workers.of(arguments)):
-            print(importlib.import_module(f"{package}.{module}").run(folder, data))
+            print(importlib.import_module(modules[name]).run(folder, data, **options))
         print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}", flush=True)
     return 0
+
+
+def _options(arguments: argparse.Namespace, modules: Mapping[str, str]) -> dict[str, Any]:
+    """Those that were given, and that all studies have, by their modules.
+
+    Raises:
+        UsageError: one of them has no such option, or its value cannot be.
+    """
+    options = {name: value for name in OPTIONS if (value := getattr(arguments, name, None)) is not None}
+    for option, value in options.items():
+        if option in LEAST and value < LEAST[option]:
+            raise UsageError(f"--{option} {value}: expected {LEAST[option]} or more")
+        for name, module in modules.items():
+            if option not in inspect.signature(importlib.import_module(module).run).parameters:
+                raise UsageError(f"--{option} {value}: of no use to '{name}', leave it out")
+    return options
+
+
+def _default_folder(folder: Path, modules: Mapping[str, str], options: Mapping[str, Any]) -> Path:
+    """Where pictures go; those of another robot go beside those of the study's own.
+
+    Raises:
+        others: of `load_robot`.
+    """
+    if "robot" not in options:
+        return folder
+    robot = load_robot(options["robot"]).name
+    own = {_robot_of(importlib.import_module(module)) for module in modules.values()}
+    return folder.with_name(robot if folder.name in own else f"{folder.name}_{robot}")
+
+
+def _robot_of(module: ModuleType) -> str:
+    return inspect.signature(module.run).parameters["robot"].default

@@ -27,10 +27,10 @@ matplotlib.use("Agg")
 TIMES = 10  # as many frames
 
 
-def run(folder: Path, data: Path) -> str:
+def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
     """Learn or load, compare; `data` is not used."""
-    robot, learning = learnable(ROBOT)
-    beside = folder.parent / ROBOT
+    robot, learning = learnable(robot)
+    beside = folder.parent / robot.name
     correction, _, _ = learned(robot, learning, beside)
     first, shapes = learning.frames + learning.unseen, correction.shapes
     frames = scanned(robot, learning, shapes.inflation, beside, (TIMES - 1) * learning.frames)

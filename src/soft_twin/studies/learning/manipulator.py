@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
-from soft_twin.studies.learning.prediction import predict
+from soft_twin.studies.learning.prediction import SEEDS, predict
 
 ROBOT = "manipulator"
 
 
-def run(folder: Path, data: Path) -> str:
+def run(
+    folder: Path, data: Path, robot: str = ROBOT, simulations: int | None = None, seed: int = 0, seeds: int = SEEDS
+) -> str:
     """Simulate, scan, train, compare; `data` is not used."""
-    return predict(ROBOT, folder)
+    return predict(robot, folder, simulations, seed, seeds)

@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from soft_twin.emulation.motion_capture import spread_markers
+from soft_twin.errors import UsageError
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.simulations import learnable
@@ -35,10 +36,12 @@ POINTS, MARKERS = (0.2, 0.4), (0.1, 0.3)  # shares that are missing
 SCANNED, BY_EYES, SEEN = "scans", "scans as its eyes see it", "markers"
 
 
-def run(folder: Path, data: Path) -> str:
+def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
     """Learn from all and from less, compare; `data` is not used."""
-    robot, learning = learnable(ROBOT)
-    beside = folder.parent / ROBOT
+    robot, learning = learnable(robot)
+    if learning.markers is None:
+        raise UsageError(f"robot '{robot.name}' has no markers: {robot.path}, learning.markers")
+    beside = folder.parent / robot.name
     known, frames, _ = learned(robot, learning, beside)
     seen, unseen = frames[: learning.frames], frames[learning.frames :]
     training, content = WarpTraining.described(learning), []
@@ -142,7 +145,7 @@ def draw(folder: Path, content: list[dict]) -> None:
         plot.plot(
             [100 * row["missing"] for row in rows], [row["mean_mm"] for row in rows], "o", color=colour, label=name
         )
-    plot.set(xlabel="missing [%]", ylabel="mean error [mm]", title=f"{ROBOT}, unseen pressures")
+    plot.set(xlabel="missing [%]", ylabel="mean error [mm]", title="unseen pressures")
     plot.set_ylim(bottom=0.0)
     plot.legend(frameon=False)
     figure.savefig(folder / "missing.png", dpi=110)

@@ -3,17 +3,19 @@
 The twin is simulated under every corner of its pressures and a Halton sequence between; the reality of its
 description is scanned in frames for training and unseen ones. Errors are distances of the predicted surface to the
 true one, which is known here without noise and holes. All cores simulate. Everything is stored as it ends: killed and
-started again, the study goes on. Five seeds train everything: N_fk, with simulations parted anew, what the robot makes
-of its pressures and the warp, with frames left out in other company. Pictures: shapes.png (colour maps, as the paper's
-Figure 10), histograms.png; table.json; scans/ and markers/, recordings that `soft-twin train ROBOT --data` reads;
-ROBOT.safetensors.
+started again, the study goes on. Several seeds, five unless it is said, train everything: N_fk, with simulations parted
+anew, what the robot makes of its pressures and the warp, with frames left out in other company. Pictures: shapes.png
+(colour maps, as the paper's Figure 10), histograms.png; table.json; scans/ and markers/, recordings that `soft-twin
+train ROBOT --data` reads; ROBOT.safetensors.
 """
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
@@ -41,7 +43,11 @@ from soft_twin.learning.storage import save
 from soft_twin.learning.teaching import learn_shapes, learn_warp
 from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
+from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.studies.learning.captured import captured
+
+if TYPE_CHECKING:
+    from soft_twin.descriptions.learning import Learning
 
 matplotlib.use("Agg")
 
@@ -54,43 +60,56 @@ FIXED = "the warp alone, fixed correspondences"
 FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
 
 
-def predict(name: str, folder: Path) -> str:
-    """Simulate a robot, scan it, train, compare; the table."""
-    robot, learning = learnable(name)
-    simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, folder)
+def predict(name: str, folder: Path, count: int | None = None, seed: int = 0, seeds: int = SEEDS) -> str:
+    """Simulate a robot, scan it, train, compare; the table.
+
+    Args:
+        name: of the robot in config/, or path of its description.
+        folder: of the results.
+        count: of simulations; None: as many as the description says.
+        seed, seeds: of the trainings, the first one and how many.
+    """
+    robot, learning = of_simulations(name, count)
+    simulations, shapes, surrogate, seconds = learned_shapes(robot, learning, folder, seed)
     truths = scanned(robot, learning, shapes.inflation, folder)
     seen, unseen = truths[: learning.frames], truths[learning.frames :]
     recording = recorded(robot, seen, shapes, folder / "scans")
-    corrections, took = _trained(robot, learning, shapes, recording)
+    corrections, took = _trained(robot, learning, shapes, recording, seed)
     if learning.markers is not None:
         at_rest = reality_at_rest(robot, learning, folder)
         markers = captured(robot, learning, at_rest, seen, shapes.limits, 1e-3 * shapes.size, folder / "markers")
-        corrections[MARKED], took[MARKED] = _trained_by_markers(robot, learning, shapes, markers)
+        corrections[MARKED], took[MARKED] = _trained_by_markers(robot, learning, shapes, markers, seed)
     terminal_progress("")
     best = corrections[BEST]
     rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
     rows |= {name: np.array([errors_of(each, unseen, True)]) for name, each in corrections.items()}
-    others = by_other_seeds(robot, folder)
+    others = by_other_seeds(robot, folder, count, range(seed + 1, seed + seeds))
     rows[BEST] = np.array([rows[BEST][0], *(each["errors"] for each in others)])
     save(best, folder / f"{robot.name}.safetensors")
     seconds = {"shapes": seconds} | took
     content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest)
+    content |= {"described": learnable(name)[1].simulations, "first_seed": seed}
     (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     draw(folder, best, unseen)
     return table(content)
 
 
-def by_other_seeds(robot, folder: Path) -> list[dict[str, np.ndarray]]:
-    """What trainings of everything by seeds 1, … come to; each is stored as it ends."""
-    work = partial(trained_by_seed, str(folder), reality_hash(robot), str(robot.path))
-    name = "trainings by other seeds"
-    return compute_all(work, range(1, SEEDS), store=folder / "seeds", say=terminal_progress, name=name)
+def of_simulations(name: str, count: int | None) -> tuple[FemRobot, "Learning"]:
+    """As `learnable`, of another number of simulations, where one is given."""
+    robot, learning = learnable(name)
+    return robot, learning if count is None else learning.model_copy(update={"simulations": count})
 
 
-def trained_by_seed(folder: str, digest: str, path: str, seed: int) -> dict[str, np.ndarray]:
-    """Errors (f, 2) [mm] on the unseen pressures, of simulations, scans and frames that are there. `digest` is what
-    stored results belong to."""
-    robot, learning = learnable(path)
+def by_other_seeds(robot, folder: Path, count: int | None, seeds: Sequence[int]) -> list[dict[str, np.ndarray]]:
+    """What trainings of everything by other seeds come to; each is stored as it ends."""
+    work = partial(trained_by_seed, str(folder), reality_hash(robot), str(robot.path), count)
+    return compute_all(work, seeds, store=folder / "seeds", say=terminal_progress, name="trainings by other seeds")
+
+
+def trained_by_seed(folder: str, digest: str, path: str, count: int | None, seed: int) -> dict[str, np.ndarray]:
+    """Errors (f, 2) [mm] on the unseen pressures, of so many simulations, and scans and frames that are there. `digest`
+    is what stored results belong to."""
+    robot, learning = of_simulations(path, count)
     _, shapes, surrogate, _ = learned_shapes(robot, learning, Path(folder), seed)
     truths = scanned(robot, learning, shapes.inflation, Path(folder))
     recording = recorded(robot, truths[: learning.frames], shapes, Path(folder) / "scans")
@@ -125,13 +144,13 @@ def told(frames: list[dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _trained(
-    robot, learning, shapes: ShapeModel, recording: Recording
+    robot, learning, shapes: ShapeModel, recording: Recording, seed: int
 ) -> tuple[dict[str, Correction], dict[str, float]]:
     """Corrections by name, and the processor time of each training [s]."""
     corrections, seconds = {}, {}
 
     def train(name: str, inputs: InputMap | None = None, seen=recording, **options) -> Correction:
-        begin, training = time.process_time(), WarpTraining.described(learning, **options)
+        begin, training = time.process_time(), WarpTraining.described(learning, seed=seed, **options)
         corrections[name] = learn_warp(shapes, seen, robot, training, inputs, terminal_progress)
         seconds[name] = time.process_time() - begin
         return corrections[name]
@@ -143,16 +162,18 @@ def _trained(
     train("the warp alone", inputs=none, weights=discs)
     train("the warp alone, confidence 1", inputs=none, weights=Weights(confidence=None, patch=shapes.patch))
     train("the warp alone, points as points", inputs=none, weights=Weights())
-    begin, training = time.process_time(), WarpTraining.described(learning, weights=Weights())
+    begin, training = time.process_time(), WarpTraining.described(learning, seed=seed, weights=Weights())
     fixed = learn_warp_by_registration(shapes, recording, robot, training, none, terminal_progress)
     corrections[FIXED], seconds[FIXED] = fixed, time.process_time() - begin
     return corrections, seconds
 
 
-def _trained_by_markers(robot, learning, shapes: ShapeModel, recording: MarkerRecording) -> tuple[Correction, float]:
+def _trained_by_markers(
+    robot, learning, shapes: ShapeModel, recording: MarkerRecording, seed: int
+) -> tuple[Correction, float]:
     """One correction, and the processor time of its training [s]."""
-    begin = time.process_time()
-    correction = learn_warp_by_markers(shapes, recording, robot, WarpTraining.described(learning), terminal_progress)
+    begin, training = time.process_time(), WarpTraining.described(learning, seed=seed)
+    correction = learn_warp_by_markers(shapes, recording, robot, training, terminal_progress)
     return correction, time.process_time() - begin
 
 
@@ -242,7 +263,8 @@ def table(content: dict) -> str:
     one, count = content["simulation_s"], content["simulations"]
     lines = [
         f"processor time of one simulation: {one:.2f} s, of all: {one * count:.0f} s",
-        f"{count} simulations ({content['by_volume']} by volume, {len(content['failed'])} failed); "
+        f"{count} simulations of the {content['described']} that the description asks for ({content['by_volume']} by "
+        f"volume, {len(content['failed'])} failed); "
         f"N_fk is {content['surrogate_mm']:.2f} mm from those it was not trained on",
         f"{'errors on unseen pressures':38} {'mean [mm]':>10} {'largest [mm]':>13} {'change':>8} {'largest':>8} "
         f"{'seeds':>6}",

@@ -44,10 +44,10 @@ TRUTH, TESTED = 20_000, 2500  # points drawn over the target's surface, and over
 BEGIN, PLAIN, CORRECTED = "half inflated", "simulated (N_fk)", "corrected"
 
 
-def run(folder: Path, data: Path) -> str:
+def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
     """Learn or load, search, try on the reality, compare; `data` is not used."""
-    robot, learning = learnable(ROBOT)
-    correction, frames, cases = learned(robot, learning, folder.parent / "membrane")
+    robot, learning = learnable(robot)
+    correction, frames, cases = learned(robot, learning, folder.parent / robot.name)
     frames, cases = frames[learning.frames :], cases[learning.frames :]
     controls = {PLAIN: ShapeControl(correction.shapes, names=robot.chamber_names)}
     controls[CORRECTED] = ShapeControl(correction, names=robot.chamber_names)

@@ -1,0 +1,71 @@
+"""What `experiment` and `validate` share: options that some studies have, and where results go."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from soft_twin.app.cli import main
+from soft_twin.app.study import OPTIONS, run_study
+from soft_twin.errors import UsageError
+from soft_twin.resources import folder
+
+STUDIES = {"plain": "one without options", "learning/slender": "one with all of them"}
+PLAIN = "def run(folder, data):\n    return 'done'\n"
+LEARNING = """import json
+def run(folder, data, robot='slender', simulations=None, seed=0, seeds=5):
+    return json.dumps([str(folder), str(robot), simulations, seed, seeds])
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch, capsys):
+    """Runs one of STUDIES with options; what it printed first."""
+    (tmp_path / "own_studies" / "learning").mkdir(parents=True)
+    (tmp_path / "own_studies" / "plain.py").write_text(PLAIN, encoding="utf-8")
+    (tmp_path / "own_studies" / "learning" / "slender.py").write_text(LEARNING, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("soft_twin.app.study.MODULES", {("experiment", "learning/slender"): "learning.slender"})
+
+    def run(name, **options):
+        given = dict.fromkeys(OPTIONS) | {"out": None, "data": None, "workers": 1, "cluster": None} | options
+        run_study(argparse.Namespace(name=name, **given), STUDIES, "experiment", "own_studies")
+        return capsys.readouterr().out.partition("\n")[0]
+
+    return run
+
+
+def test_options_go_to_the_studies_that_have_them(study):
+    assert study("plain") == "done"
+    told = json.loads(study("learning/slender", simulations=256, seed=0, seeds=1))
+    assert told == ["out/experiment/learning/slender", "slender", 256, 0, 1]
+    assert json.loads(study("learning/slender"))[2:] == [None, 0, 5]
+
+
+def test_results_of_another_robot_go_beside_those_of_the_studys_own(study, tmp_path):
+    path = tmp_path / "laboratory.yaml"
+    content = yaml.safe_load((folder("config") / "slender.yaml").read_text(encoding="utf-8"))
+    content["robot"]["name"] = "ours"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert json.loads(study("learning/slender", robot=str(path)))[:2] == ["out/experiment/learning/ours", str(path)]
+    assert json.loads(study("learning/slender", robot=str(path), out=Path("mine")))[0] == "mine"
+
+
+def test_options_that_are_of_no_use_and_values_that_cannot_be_are_told(study):
+    for name, value in (("robot", "slender"), ("simulations", 9), ("seed", 0), ("seeds", 2)):
+        with pytest.raises(UsageError, match=f"--{name} {value}: of no use to 'plain', leave it out"):
+            study("plain", **{name: value})
+    for name, value, least in (("simulations", 1, 2), ("seed", -1, 0), ("seeds", 0, 1)):
+        with pytest.raises(UsageError, match=f"--{name} {value}: expected {least} or more"):
+            study("learning/slender", **{name: value})
+
+
+def test_the_command_line_has_them(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["experiment", "imu", "--simulations", "7"]) == 2
+    assert "--simulations 7: of no use to 'imu'" in capsys.readouterr().err
+    assert main(["experiment", "learning/membrane", "--robot", "slender", "--seeds", "1"]) == 2
+    assert "nothing of robot 'slender' is learned" in capsys.readouterr().err
