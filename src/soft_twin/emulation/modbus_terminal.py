@@ -8,7 +8,7 @@ import numpy as np
 
 from soft_twin.emulation.chambers import ChamberParameters, Chambers
 
-READ_INPUT, WRITE_HOLDING = 4, 16
+READ_HOLDING, READ_INPUT, WRITE_HOLDING = 3, 4, 16
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS = 1, 2
 MILLIBAR = 100.0  # [Pa]
 TIMEOUT = 0.5  # [s] without a write, and the valves are relaxed
@@ -100,14 +100,15 @@ class EmulatedModbusTerminal:
 
     def _content(self, function: int, request: bytes) -> bytes | int:
         """The answer's content, or the code of an exception."""
-        if function not in (READ_INPUT, WRITE_HOLDING):
+        if function not in (READ_HOLDING, READ_INPUT, WRITE_HOLDING):
             return ILLEGAL_FUNCTION
         first, count = struct.unpack_from(">HH", request)
         if first + count > len(self.chambers.targets):
             return ILLEGAL_ADDRESS
-        if function == READ_INPUT:
+        if function != WRITE_HOLDING:
+            pressures = self.chambers.measured() if function == READ_INPUT else self.chambers.targets
             limits = np.iinfo(self._type)
-            registers = np.rint(self.chambers.measured()[first : first + count] / MILLIBAR)
+            registers = np.rint(pressures[first : first + count] / MILLIBAR)
             return bytes([2 * count]) + np.clip(registers, limits.min, limits.max).astype(self._type).tobytes()
         self.chambers.targets[first : first + count] = np.frombuffer(request, self._type, count, 5) * MILLIBAR
         self._since_write = 0.0

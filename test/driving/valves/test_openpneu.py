@@ -241,6 +241,18 @@ def test_a_relaxed_chamber_that_is_perhaps_pumped_on_is_paused_until_it_is_measu
     assert valves.trouble == ""
 
 
+def test_a_device_that_does_not_confirm_its_pause_is_not_said_to_measure_nothing_on_purpose():
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    _tell(valves, [0.0, 0.0])
+    port.telegram = b"Tnan" + OTHERS
+    _live(valves, 0.5, driven=True)
+    port.telegram, port.lose = b"", b""  # which is in every line: none is answered
+    _live(valves, 0.2, driven=False)
+    assert valves.rested
+    assert not valves.pausing
+
+
 def _live(valves, seconds, driven):
     """What a driver does at its ticks."""
     end = valves._clock.now + seconds

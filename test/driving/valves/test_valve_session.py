@@ -80,8 +80,9 @@ def test_wrong_first_telegrams_tell_a_device_that_was_never_enabled_nothing(benc
     assert told.max() <= bench.limits.vented + 5e3
 
 
-def test_chambers_that_a_dead_host_has_left_under_pressure_are_vented_from_there():
-    bench = ValveBench("openpneu").active()
+@pytest.mark.parametrize("kind", ["openpneu", "modbus"])
+def test_chambers_that_a_dead_host_has_left_under_pressure_are_vented_from_there(kind):
+    bench = ValveBench(kind).active()
     bench.driver = None  # the host dies, its device goes on pumping
     bench.session = type(bench.session)(bench._open, clock=bench.clock)
     start = bench.clock.now
@@ -92,7 +93,7 @@ def test_chambers_that_a_dead_host_has_left_under_pressure_are_vented_from_there
     assert told.max() <= bench.middle[0] + STEP_OF_THE_WIRE
     assert np.diff(told, axis=0).min() >= -5e3
     bench.run(1.5)
-    np.testing.assert_allclose(bench.targets, 0.0)
+    np.testing.assert_allclose(bench.targets, bench.limits.vented)
 
 
 def test_a_stop_outlives_replugging_while_commands_come(kind):
@@ -243,3 +244,41 @@ def test_a_dropped_connection_is_opened_again_and_its_chambers_are_vented():
     assert "device was lost" in _faults(bench)
     bench.run(2.0)
     np.testing.assert_allclose(bench.targets, 10e3)
+
+
+def test_a_sensor_that_was_stuck_before_anybody_looked_fills_no_empty_chamber():
+    """It says what a host that has died had told; the terminal's watchdog has emptied the chamber since."""
+    bench = ValveBench("modbus")
+    bench.lies[1] = 310e3
+    bench.run(3.0)
+    _, told = bench.history()
+    assert told.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+
+
+def test_a_terminal_that_has_forgotten_its_set_points_in_a_silence_is_not_told_them_again():
+    bench = ValveBench("modbus").active(np.full(COUNT, 300e3))
+    bench.lies[1] = 300e3
+    bench.device.silent_for(0.7)
+    start = bench.clock.now + 0.75
+    bench.run(2.0)
+    _, told = bench.history(start)
+    assert told.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+
+
+def test_a_terminal_that_does_not_say_what_it_holds_is_told_nothing_that_sensors_say():
+    bench = ValveBench("modbus")
+    answer = bench.device.answer
+    bench.lies = dict.fromkeys(range(COUNT), 200e3)
+
+    def refuse(message):
+        return message[:4] + bytes([0, 3, message[6], 0x83, 1]) if message[7] == 3 else answer(message)
+
+    bench.device.answer = refuse
+    bench.run(1.0)
+    _, told = bench.history()
+    assert told.max() <= bench.limits.vented + STEP_OF_THE_WIRE
+    assert bench.session.status().faults == ()
+    bench.lies = {}
+    bench.session.enable()
+    bench.run(1.6, bench.middle)
+    np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)

@@ -247,12 +247,31 @@ def test_registers_of_a_vacuum_terminal_have_a_sign():
     """−65 kPa and −100 kPa are −650 and −1000 mbar: 0xFD76 and 0xFC18; 10 kPa is 0x0064."""
     line = Line()
     valves = ModbusVacuumValves(line, 3)
-    valves.write(np.array([-65e3, -2e5, 10e3]))
-    assert line.written[0][13:] == bytes.fromhex("fd76 fc18 0064")
-    line.coming = line.written[0][:5] + bytes([6]) + line.written[0][6:12]
     assert valves.read() is None
-    line.coming = line.written[1][:5] + bytes([9]) + line.written[1][6:8] + bytes.fromhex("06 fd76 fc18 0064")
+    assert line.written[0][6:] == bytes.fromhex("01 03 0000 0003")
+    line.coming = _answer(line, "06 fd76 0000 0064")
+    valves.write(np.array([-65e3, -2e5, 10e3]))
+    assert line.written[1][13:] == bytes.fromhex("fd76 fc18 0064")
+    line.coming = line.written[1][:5] + bytes([6]) + line.written[1][6:12]
+    assert valves.read() is None
+    line.coming = _answer(line, "06 fd76 fc18 0064")
     np.testing.assert_array_equal(valves.read(), [-65e3, -1e5, 10e3])
+
+
+def test_set_points_that_a_terminal_holds_are_known_before_it_is_told_any():
+    line = Line()
+    valves = ModbusVacuumValves(line, 2)
+    valves.read()
+    assert np.isnan(valves.told).all()
+    line.coming = _answer(line, "04 fd76 0064")
+    assert valves.read() is None
+    np.testing.assert_array_equal(valves.told, [-65e3, 10e3])
+
+
+def _answer(line, content):
+    """To the newest request, whose function it repeats; the content without that, in hexadecimal digits."""
+    newest, data = line.written[-1], bytes.fromhex(content)
+    return newest[:4] + bytes([0, 2 + len(data)]) + newest[6:8] + data
 
 
 def test_a_vacuum_is_no_error_code_of_a_terminal_without_one():
@@ -260,5 +279,7 @@ def test_a_vacuum_is_no_error_code_of_a_terminal_without_one():
     line = Line()
     valves = ModbusValves(line, 1)
     valves.read()
-    line.coming = line.written[0][:5] + bytes([5]) + line.written[0][6:8] + bytes.fromhex("02 ffff")
+    line.coming = _answer(line, "02 0000")
+    assert valves.read() is None
+    line.coming = _answer(line, "02 ffff")
     assert valves.read()[0] == 6553500.0

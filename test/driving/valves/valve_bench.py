@@ -95,10 +95,19 @@ class Terminal(EmulatedModbusTerminal):
         super().close()
         self._line, self._requests, self._answers = line, b"", []
         self.delay, self.spoil = 0.0, lambda answer: answer
-        self._now = 0.0
+        self._now = self._silent_until = 0.0
+
+    def silent_for(self, seconds):
+        """Without power: nothing is heard or said, the set points are lost."""
+        self._silent_until = self._now + seconds
 
     def step(self, dt):
         self._now += dt
+        if self._now < self._silent_until:
+            self._line.read()
+            self.chambers.targets[:] = 0.0
+            self.chambers.step(dt)
+            return
         self._requests += self._line.read()
         while len(self._requests) >= 6:
             end = 6 + struct.unpack_from(">H", self._requests, 4)[0]

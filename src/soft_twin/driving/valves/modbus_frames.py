@@ -1,8 +1,8 @@
-"""Modbus on TCP as bytes: the two requests that valves need, and what may come back.
+"""Modbus on TCP as bytes: the three requests that valves need, and what may come back.
 
 A frame is `transaction | 0 | length | unit | function | data`, big-endian, where length counts from the unit on.
-Function 4 reads input registers, 16 writes holding registers; an answer that refuses has the highest bit of the
-function set and a code as its data (Modbus Application Protocol 1.1b3, Modbus Messaging on TCP/IP 1.0b).
+Functions 3 and 4 read holding and input registers, 16 writes holding registers; an answer that refuses has the highest
+bit of the function set and a code as its data (Modbus Application Protocol 1.1b3, Modbus Messaging on TCP/IP 1.0b).
 """
 
 import struct
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-READ, WRITE = 4, 16
+READ_BACK, READ, WRITE = 3, 4, 16
 UNIT = 1
 BUSY, ACKNOWLEDGED = 6, 5
 EXCEPTIONS = {
@@ -36,7 +36,7 @@ class Answer:
 
     Attributes:
         transaction: of the request that it answers.
-        function: READ or WRITE, without the bit that refuses.
+        function: READ_BACK, READ or WRITE, without the bit that refuses.
         refusal: code of the exception, 0 if there is none.
         data: behind the function.
     """
@@ -47,9 +47,9 @@ class Answer:
     data: bytes
 
 
-def encode_read(transaction: int, count: int) -> bytes:
-    """Ask for the input registers 0…count−1."""
-    return _frame(transaction, READ, struct.pack(">HH", 0, count))
+def encode_read(transaction: int, count: int, function: int = READ) -> bytes:
+    """Ask for the registers 0…count−1: by READ the input ones, by READ_BACK the holding ones."""
+    return _frame(transaction, function, struct.pack(">HH", 0, count))
 
 
 def encode_write(transaction: int, registers: np.ndarray) -> bytes:
@@ -58,10 +58,10 @@ def encode_write(transaction: int, registers: np.ndarray) -> bytes:
     return _frame(transaction, WRITE, struct.pack(">HHB", 0, len(registers), len(data)) + data)
 
 
-def registers_of(answer: Answer, count: int) -> np.ndarray | None:
-    """The registers (count,) that an answer to READ carries; None if it carries anything else."""
+def registers_of(answer: Answer, function: int, count: int) -> np.ndarray | None:
+    """The registers (count,) that an answer to this function, READ or READ_BACK, carries; None if there is another."""
     size = 2 * count
-    if answer.function != READ or answer.refusal or len(answer.data) != 1 + size or answer.data[0] != size:
+    if answer.function != function or answer.refusal or len(answer.data) != 1 + size or answer.data[0] != size:
         return None
     return np.frombuffer(answer.data, ">u2", count, 1).astype(float)
 

@@ -1,7 +1,9 @@
 """Valve terminals on Modbus TCP (Festo CPX and the like).
 
 Holding registers 0…n−1 take set points, input registers 0…n−1 give measured values, both uint16 in millibar gauge.
-A terminal's own bus watchdog must be set to less than a second: it has to relax the valves when the host is gone.
+A terminal's own bus watchdog must be set to less than a second: it has to relax the valves when the host is gone. So
+nobody knows what a terminal holds that was just found, or was silent: its set points are read back before it is told
+any.
 
 One request is on its way at a time, a write and a read in turn. Nobody waits for a slow terminal: its answer is taken
 at a later tick.
@@ -19,6 +21,7 @@ from soft_twin.driving.valves.modbus_frames import (
     BUSY,
     EXCEPTIONS,
     READ,
+    READ_BACK,
     WRITE,
     Answer,
     AnswerDecoder,
@@ -39,7 +42,7 @@ PATIENCE = 0.004  # [s] in which a terminal that is quick has answered
 POLL = 0.001  # [s]
 ANSWER_TIME = 0.4  # [s] after which an answer is not waited for any more
 UNCONFIRMED = 0.5  # [s] after which a set point that is not confirmed is trouble
-SILENT = 0.3  # [s] without any answer, and what was measured before is not relied on any more
+SILENT = 0.3  # [s] without any answer, and what was measured before, or told, is not relied on any more
 LOST = 1.0  # [s] without any answer, and the terminal is gone
 
 DOING = {READ: "read", WRITE: "written"}
@@ -99,14 +102,20 @@ class ModbusValves(Valves):
         self._wanted = self._registers(pressures)
         if self._unconfirmed_since is None:
             self._unconfirmed_since = self._clock.monotonic()
-        if self._waiting is None and not self._is_silent():  # without power, perhaps: look first, then tell
+        self._take_answers()
+        if self._waiting is not None:
+            return
+        if self._last == WRITE or self._doubted or self._is_silent():  # without power, perhaps: look first, then tell
+            self._look()
+        else:
             self._ask(WRITE)
             self.told = np.array(pressures)
 
     def read(self) -> np.ndarray | None:
+        self._doubted = self._doubted or self._is_silent()
         self._take_answers()
-        if self._waiting is None and (self._last != READ or self._wanted is None or self._is_silent()):
-            self._ask(READ)
+        if self._waiting is None and (self._last != READ or self._wanted is None or self._doubted):
+            self._look()
         self._wait(PATIENCE)
         measured, self._measured = self._measured, None
         return measured
@@ -131,6 +140,10 @@ class ModbusValves(Valves):
         """(n,) [Pa] of registers (n,) uint16."""
         return MILLIBAR * registers
 
+    def _look(self) -> None:
+        """Ask what it measures, and where that is not known, in turn with what it holds."""
+        self._ask(READ_BACK if self._doubted and self._last != READ_BACK else READ)
+
     def _is_silent(self) -> bool:
         return self._clock.monotonic() - self._heard > SILENT
 
@@ -138,6 +151,7 @@ class ModbusValves(Valves):
         self._decoder = AnswerDecoder()
         self._waiting: _Request | None = None
         self._last = WRITE
+        self._doubted = True  # whether it may hold something else than it was told last
         self._measured: np.ndarray | None = None
         self._told_until = -np.inf  # when the newest write was sent that is confirmed [s]
         self._unconfirmed_since: float | None = None
@@ -147,10 +161,10 @@ class ModbusValves(Valves):
     def _ask(self, function: int) -> None:
         self._transaction = self._transaction % 0xFFFF + 1
         self._decoder.forget()  # nothing is on its way
-        if function == READ:
-            self._port.write(encode_read(self._transaction, self.count))
-        else:
+        if function == WRITE:
             self._port.write(encode_write(self._transaction, self._wanted))
+        else:
+            self._port.write(encode_read(self._transaction, self.count, function))
         self._waiting = _Request(self._transaction, function, self._clock.monotonic())
         self._last = function
 
@@ -181,21 +195,34 @@ class ModbusValves(Valves):
         if answer.refusal:
             self._take_refusal(request, answer)
             return
-        if request.function == READ:
-            registers = registers_of(answer, self.count)
-            self._measured = None if registers is None else self._pressures(registers)
-            fits = registers is not None
-        else:
+        if request.function == WRITE:
             fits = confirms(answer, self.count)
             if fits:
                 self._told_until, self._unconfirmed_since = request.sent, None
+        else:
+            registers = registers_of(answer, request.function, self.count)
+            fits = registers is not None
+            if fits:
+                self._take_pressures(request.function, self._pressures(registers))
         self._spoiled += not fits
         if fits:
             self._refusals.pop(request.function, None)
 
+    def _take_pressures(self, function: int, pressures: np.ndarray) -> None:
+        if function == READ:
+            self._measured = pressures
+        else:
+            self.told, self._doubted = pressures, False
+
     def _take_refusal(self, request: _Request, answer: Answer) -> None:
-        """A terminal that is busy is asked again; what else it says is for a person to know."""
+        """A terminal that is busy is asked again; what else it says is for a person to know.
+
+        But for its set points: where it does not say them, nothing above the lowest is certain.
+        """
         if answer.refusal in (BUSY, ACKNOWLEDGED):
+            return
+        if request.function == READ_BACK:
+            self._take_pressures(READ_BACK, np.full(self.count, self.range[0]))
             return
         why = EXCEPTIONS.get(answer.refusal, "unknown exception")
         self._refusals[request.function] = (

@@ -85,7 +85,7 @@ class OpenPneuValves(Valves):
 
     @property
     def pausing(self) -> bool:
-        return self._paused()
+        return self._rests()
 
     @property
     def trouble(self) -> str:

@@ -95,7 +95,8 @@ class ValveControl(ActuatorControl):
     time that was lost.
 
     Attributes:
-        told: (n,) what the valves were told last, NaN where nothing: a slow device lags behind the pressures [Pa].
+        told: (n,) what the valves were told last, or are known to hold, NaN where nothing: a slow device lags behind
+            the pressures, and one that was silent may have forgotten them [Pa].
         ready: whether to tell the valves anything yet.
         pressed: whether a chamber stays under pressure though nobody drives it.
     """
@@ -187,12 +188,13 @@ class ValveControl(ActuatorControl):
         return [text for text in (self._sensors.fault, self._trouble, self._astray) if text]
 
     def _begin_from(self, found: np.ndarray | None) -> None:
-        """Chambers that were left under pressure are vented from where they are."""
+        """Chambers that were left under pressure are vented from where they are, but from no more than valves hold."""
         if found is None:
             return
         vented, spare = self._limits.vented, self.parameters.spare
-        believed = np.abs(found - vented) > spare  # false for NaN
-        self._limiter.reset(np.where(believed, found, vented).clip(self._limits.lowest, self._limits.highest))
+        certain = np.fmin(found, np.maximum(self.told, vented))
+        believed = np.abs(certain - vented) > spare  # false for NaN
+        self._limiter.reset(np.where(believed, certain, vented).clip(self._limits.lowest, self._limits.highest))
         self.ready = True
         if self._stays:
             self._stay()
@@ -225,7 +227,7 @@ class ValveControl(ActuatorControl):
             limiter.reset(np.full(len(limiter.positions), limits.vented))
         elif self.enabled:
             self._fall_slowly(self._sensors.pressures + self._lead, step)
-            self._fall_back(self._sensors.agreed + self._lead)
+            self._fall_back(np.fmin(self._sensors.agreed, self.told) + self._lead)
             limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
         else:
             vented = np.full(len(limiter.positions), limits.vented)

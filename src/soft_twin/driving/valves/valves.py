@@ -42,7 +42,7 @@ class Valves(ABC):
         count: number of chambers.
         range: lowest and highest gauge pressure that the device can be told [Pa].
         garbage: how often the device said what cannot be understood.
-        told: (n,) gauge pressures that the device was told last, NaN where nothing yet [Pa].
+        told: (n,) gauge pressures that the device was told last, or says that it holds, NaN where neither yet [Pa].
         rests_after: a device that hears nothing for so long relaxes its chambers by itself [s]; inf: it does not.
     """
 

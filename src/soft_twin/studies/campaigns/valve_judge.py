@@ -177,8 +177,12 @@ class Judge:
             self.fail(kind, f"chamber {index} {_kpa(pressure)} though {self._cause}; it has {_kpa(truth)}")
 
     def _may_be_deceived(self, index: int) -> bool:
-        """Whether a chamber seems to be found under pressure: just opened, and its sensor lies."""
-        return index in self.lying and self.world.now < self._opened + FINDING
+        """Whether a chamber seems to be found under pressure: just opened, and its sensor lies.
+
+        By that the control of an OpenPneu goes, too, so nothing is filled. A terminal can be asked what it holds.
+        """
+        lies = index in self.lying and self.case.backend != "modbus"
+        return lies and self.world.now < self._opened + FINDING
 
     # What the person does and is told -------------------------------------------------------------------------------
 

@@ -41,8 +41,8 @@ hang                                  | a call takes for ever
 
 Not judged, since nothing on the wire shows it: what a line without a checksum (OpenPneu) makes of a changed digit,
 until it is told again; the device's set points on a line while it loses, changes or delays bytes; chambers while their
-sensor lies plausibly, while a valve is stuck, or that a device fills by itself; pressures that a device is found with
-by a sensor that lies plausibly.
+sensor lies plausibly, while a valve is stuck, or that a device fills by itself; pressures that an OpenPneu is found
+with by a sensor that lies plausibly, which its own control goes by.
 """
 
 import contextlib
