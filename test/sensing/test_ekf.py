@@ -262,6 +262,24 @@ def test_a_creep_that_gravity_shows_teaches_no_bias(axis):
     assert np.degrees(errors[crept:].max()) < 0.2
 
 
+@pytest.mark.parametrize("axis", [(1.0, 0.0, 0.0), (0.6, -0.8, 0.0)])
+def test_a_plate_that_is_brought_back_after_each_jolt_keeps_its_bias(axis):
+    """A payload tilts it by 0.4° at once, and its loop takes a second for the way back: between two motions, often."""
+    axis, rng, second = np.array(axis), np.random.default_rng(6), round(RATE)
+    turn, jolt = np.full(second // 2, 60.0), np.full(second // 10, -4.0)
+    back = 0.4 * np.exp(-np.arange(2.5 * second) / second)
+    motion = np.radians(np.concatenate([turn, np.zeros(5 * second // 2), jolt, back]))
+    speeds = np.concatenate([np.zeros(10 * second), *(4 * [motion, -motion])])
+    truth = Rotation.from_rotvec(np.cumsum(speeds / RATE)[:, None] * axis)
+    gyr = speeds[:, None] * axis + math.radians(0.1) + math.radians(0.1) * rng.standard_normal((len(speeds), 3))
+    acc = truth.inv().apply([0.0, 0.0, 9.81]) + 0.01 * rng.standard_normal((len(speeds), 3))
+    track = OrientationEkf().update_batch(gyr, acc, RATE)
+    moved = slice(10 * second, None)
+    assert np.degrees(np.abs(track.gyroscope_bias[moved] - math.radians(0.1))).max() < 0.02
+    errors = inclination_errors(track.quaternion_wxyz, np.roll(truth.as_quat(), 1, axis=1))
+    assert np.degrees(errors[moved].max()) < 0.1
+
+
 def test_covariance_is_honest_in_monte_carlo():
     squared = []
     parameters = EkfParameters(accelerometer_bias_std=0.0)

@@ -28,7 +28,8 @@ are near zero, v ~ N(0, σ_v²), p ~ N(0, σ_p²), with a correlation time τ_c;
 as the motion needs. σ_v and σ_p widen with the vigour of the motion (the low-passed NIS), n_g and n_a grow with rate
 and acceleration (scale and alignment errors). At rest (rate and force near their low-pass for 1.5 s, rate within the
 gate of the known bias) velocity is zero and the rate is the bias: zero-rate update, which stops heading from
-wandering. Not where the force turns: a board that creeps by 0.1 °/s, on a body that is corrected after a motion, would
+wandering. A board on a body that is held rests less than one on a table: it is brought back after each motion, by some
+0.1 °/s, and that is what the rate's zero is worth. Nor does it count where the force turns: a creep that lasts would
 teach a bias that tilts the next motion by half a degree. A lost tilt (a start in a shake) shows in innovations beyond
 all vigour, or at rest in a force that is not up: its covariance is opened, or it is found anew.
 
@@ -76,7 +77,7 @@ class EkfParameters:
         rest_low_pass: time constant for rest detection [s].
         rest_rate, rest_force: deviation from the low-pass that still is rest [rad/s], [m/s²].
         rest_time: how long there must be rest [s].
-        still_rate_std, still_velocity_std: of a base at rest [rad/s], [m/s].
+        still_rate_std, still_velocity_std: of a base at rest, or of a plate that is held [rad/s], [m/s].
         still_gate: standard deviations from the known bias within which a steady rate is bias, not a slow turn.
         still_turn: rate at which the force may turn while the rate is taken for bias [rad/s], and
         still_turn_time: over which that is seen [s].
@@ -106,9 +107,9 @@ class EkfParameters:
     rest_rate: float = math.radians(2.0)
     rest_force: float = 0.5
     rest_time: float = 1.5
-    still_rate_std: float = math.radians(0.02)
+    still_rate_std: float = math.radians(0.1)
     still_velocity_std: float = 0.005
-    still_gate: float = 4.0
+    still_gate: float = 2.0
     still_turn: float = math.radians(0.05)
     still_turn_time: float = 1.0
     tilt_std: float = 0.1
