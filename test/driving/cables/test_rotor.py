@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from soft_twin import load_robot
 from soft_twin.driving.cables.c610 import COUNTS_PER_TURN, Feedback
+from soft_twin.driving.cables.motors import MotorReadings
 from soft_twin.driving.cables.rotor import COUNTS_PER_RPM, SLACK, FeedbackPeriod, Rotor
+from soft_twin.driving.cables.winch import winch_of
 
 TICK = 0.004  # [s]
 FAST = 361_000.0  # [counts/s] of a cable at 0.05 m/s
@@ -147,6 +150,26 @@ def test_a_rotor_that_rests_elsewhere_after_a_loss_is_lost():
     line.angle += 3000.0
     line.run(0.1)
     assert sum(line.verdict) == 1
+
+
+def test_a_gap_is_judged_though_it_is_followed_by_another_silence():
+    line = Line(FAST)
+    line.run(0.2)
+    line.run(0.2, lose=True)
+    line.speed = 0.0
+    line.run(0.012)
+    line.run(0.02, lose=True)
+    assert line.verdict == (0, 1)
+
+
+def test_a_rotor_that_rested_in_a_gap_is_where_it_was_though_it_is_silent_again():
+    line = Line(0.0)
+    line.run(0.2)
+    for seconds in (0.05, 0.2):
+        line.run(seconds, lose=True)
+        line.run(0.012)
+    line.run(0.1)
+    assert line.verdict == (0, 0)
 
 
 def test_after_a_silence_of_a_missing_motor_nothing_is_believed():
@@ -370,3 +393,16 @@ def test_the_current_that_changed_the_speed_is_what_flowed_between_the_samples()
         rotor.update([Feedback(1, 0, 0.0, 0.1 * k)], 0.004, 0.004)
         seen.append(rotor.mean_current)
     np.testing.assert_allclose(seen[1:], 0.1 * np.arange(1, 20) - 0.05)
+
+
+def test_frames_that_a_line_doubles_do_not_make_the_period_of_motors_that_turn_shorter():
+    """Nothing is missing; a shorter period would have it that samples are."""
+    readings, angle = MotorReadings(range(1, 7), winch_of(load_robot("slender").winches), 8.8, SILENT_AFTER), 0
+    for tick in range(500):
+        samples = []
+        for _ in range(2):
+            angle += 100
+            samples += [Feedback(motor, angle % COUNTS_PER_TURN, 366, 0.0) for motor in range(1, 7)]
+        doubled = 200 < tick < 400
+        readings.update([sample for sample in samples for _ in range(1 + doubled)], TICK)
+        assert readings.owed.max() < 0.001

@@ -42,6 +42,28 @@ def test_looks_in_step_with_a_ripple_of_the_speed_are_no_slips(commands, phase):
     assert verdicts == [(0, 0)] * 3
 
 
+@pytest.mark.parametrize("slip", [0.0, -300.0])
+@pytest.mark.parametrize("looks", ["at odd times", "in step"])
+def test_slips_add_up_while_a_cable_goes_to_and_fro_however_late_its_samples_are_seen(slip, looks):
+    """At 100 mm/s and 4 m/s², until it rests. Nothing is lost, though samples are found after more than one period, or
+    are old when they are found."""
+    amplitude, circular, end = 18_000.0, 40.0, 2.0
+    rest = 20.5 * np.pi / circular
+
+    def angle(t):
+        moved = min(t, rest)
+        return amplitude * np.sin(circular * moved) + slip * max(np.floor((moved - 1.0013) / 0.02), 0.0)
+
+    times = {
+        "at odd times": np.cumsum(np.random.default_rng(0).choice([0.001, 0.002, 0.003, 0.004], 800)),
+        "in step": np.sort([*np.arange(0.0034, end, 0.004), *np.arange(0.1001, end, 0.1)]),
+    }[looks]
+    rotor = Rotor(ACCELERATION, SILENT_AFTER)
+    _hear(rotor, angle, np.arange(0.0, end, 0.004), times[times < end], 0.004)
+    assert (rotor.jumps > 0) == (slip < 0.0)
+    assert rotor.losses == 0
+
+
 @pytest.mark.parametrize(("elapsed", "counts"), [((0.0027, 0.0053), (1, 1)), ((0.004, 0.006, 0.002), (1, 2, 0))])
 def test_samples_stand_for_their_period_whenever_they_are_seen(elapsed, counts):
     time, total, waited = SampleTime(), 0.0, 0.0

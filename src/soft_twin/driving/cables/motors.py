@@ -106,10 +106,10 @@ class MotorReadings:
                 samples[self._cable[sample.motor_id]].append(sample)
             else:
                 self.foreign += 1
-        self._period.update(np.array([len(each) for each in samples], dtype=float), dt, bool(self.late.any()))
         pushes = np.abs(told - self.currents) * self._push_per_current
         for rotor, each, push in zip(self._rotors, samples, pushes.tolist(), strict=True):
             rotor.update(each, dt, self._period.seconds, push)
+        self._period.update(np.array([rotor.heard for rotor in self._rotors], dtype=float), dt, bool(self.late.any()))
         self._rested_for += self._rests.update(np.array([rotor.rests for rotor in self._rotors]), dt)
         self._gather()
 

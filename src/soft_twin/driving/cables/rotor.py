@@ -97,6 +97,7 @@ class Rotor:
         counts: turned since the first sample [counts].
         speed: [counts/s].
         current: [A].
+        heard: samples in the last update, without copies that the line has made.
         age: since the last sample [s].
         unheard: of that, what this host has listened in vain [s]. After a halt of its own it finds a part of the
             samples in its buffers, and the rest comes when those have room: it misses none before it has listened as
@@ -128,6 +129,7 @@ class Rotor:
         self.owed = 0.0
         self._rush = self._rushed_for = 0.0  # samples that came, more than time has passed, and for how long [s]
         self.late = False
+        self.heard = 0
         self._close()
 
     def update(self, samples: Iterable[Feedback], dt: float, period: float, push: float = 0.0) -> None:
@@ -145,7 +147,9 @@ class Rotor:
         silence, look, was_late = self.age + dt, min(dt, LONGEST_LOOK), self.late
         self.unheard += look
         self._slips.forget(dt)
-        fresh = self._without_wild_ones(self._without_copies(samples, period), period)
+        samples = self._without_copies(samples, period)
+        self.heard = len(samples)
+        fresh = self._without_wild_ones(samples, period)
         if period:
             owed = max(self.owed, self.age - period) + dt - (1.0 if self.late else MISCOUNT) * period * len(fresh)
             self.owed = max(owed, 0.0)
@@ -154,6 +158,7 @@ class Rotor:
         self.acceleration, self.acceleration_bounds, self.span = np.nan, UNKNOWN, 0.0
         if not fresh:
             self._pushed += push * dt
+            self._wait_on(look, period)
             return
         unheard, self.age, self.unheard = self.unheard, 0.0, 0.0
         before, start, was_open = self._last, self.counts, self._largest >= 0.0
@@ -163,7 +168,7 @@ class Rotor:
             self._slips.restart()
         else:
             speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]
-            self._slips.compare(self.counts - start, speeds, silence, period or SHORTEST_PERIOD)
+            self._slips.compare(self.counts - start, speeds, silence, look, period or SHORTEST_PERIOD)
         if period:
             self._measure(before, fresh, silence, period)
             self._judge(unheard, unheard if was_open else look, period)
@@ -179,7 +184,9 @@ class Rotor:
 
     def _begin(self, samples: Iterable[Feedback]) -> None:
         """The newest sample says where the rotor starts."""
+        self.heard = 0
         for sample in samples:
+            self.heard += 1
             self._last, self.age, self.unheard = sample, 0.0, 0.0
             self.speed, self.current = sample.speed_rpm * COUNTS_PER_RPM, sample.current
         self._close()
@@ -238,7 +245,16 @@ class Rotor:
             if self._rush < LOST * period or self._rushed_for >= LONGEST_RUSH:
                 self._open_for += waited
             if self._open_for > GRACE or unheard > self._silent_after:
-                self._settle(period)
+                self._settle(self.owed, period)
+
+    def _wait_on(self, look: float, period: float) -> None:
+        """In a silence after a gap, too, samples that are only late could come; what is silent now is judged later."""
+        gap = self.owed - self.age
+        if period and self._largest >= 0.0 and gap > 0.5 * period:
+            self._open_for += look
+            if self._open_for > GRACE:
+                self._settle(gap, period)
+                self.owed = self.age
 
     def _explained(self) -> bool:
         """Whether the excess, or a turn more or less, can be motion in the time that is owed."""
@@ -265,13 +281,14 @@ class Rotor:
             self._slips.restart()
         self._close()
 
-    def _settle(self, period: float) -> None:
-        """Samples were lost for good: how far the rotor has turned meanwhile, if that can be known."""
+    def _settle(self, gap: float, period: float) -> None:
+        """Samples of so long [s] were lost for good: how far the rotor has turned then, if that can be known."""
         before, now = self._ends
-        expected = 0.5 * (before + now) * self.owed
+        expected = 0.5 * (before + now) * gap
         deviation = wrap(round(self._excess - expected))
-        if self._is_certain(deviation, self.owed + period):
-            self._slips.excuse(abs(deviation))  # it may be motion in the gap
+        if self._is_certain(deviation, gap + period):
+            missing = abs(deviation)  # it may be motion in the gap, …
+            self._slips.excuse(missing if gap >= period else min(missing, abs(self._excess)))  # … if that is one
             self._add_turns(round((expected + deviation - self._excess) / COUNTS_PER_TURN))
         else:
             self.losses += 1

@@ -32,20 +32,26 @@ class SampleTime:
 
     A sample is seen within a period after it was taken, and what it takes on its way. Within these bounds each stands
     for a period, whenever it is seen; beyond, samples were lost, or the period is not quite what it is taken for.
+
+    Attributes:
+        lost: whether the newest samples come so late that some before them must have been lost.
     """
 
     def __init__(self) -> None:
         self._seen_after = 0.0  # how old the newest sample was when it was seen [s]
+        self.lost = False
 
-    def advance(self, elapsed: float, count: int, period: float) -> float:
+    def advance(self, elapsed: float, count: int, period: float, look: float = math.inf) -> float:
         """From the newest sample before to the newest of now [s].
 
         Args:
             elapsed: since samples were seen before [s].
             count: of the samples that are seen now.
             period: of the samples [s].
+            look: since the host has looked before [s]: the newest was not there then.
         """
         seen_after = self._seen_after + elapsed - count * period
+        self.lost = seen_after > min(look, period) + ON_ITS_WAY
         self._seen_after = min(max(seen_after, 0.0), period + ON_ITS_WAY)
         return count * period + seen_after - self._seen_after
 
@@ -75,24 +81,25 @@ class SlipSum:
         lately = math.exp(-dt / REACH_MEMORY)
         self._reach, self._unrest = lately * self._reach, lately * self._unrest
 
-    def compare(self, turned: int, speeds: Sequence[float], elapsed: float, period: float) -> None:
+    def compare(self, turned: int, speeds: Sequence[float], elapsed: float, look: float, period: float) -> None:
         """The rotor has turned by so many counts.
 
         Args:
             turned: [counts].
             speeds: of the sample before, and of those of now [counts/s].
             elapsed: since samples were seen before [s].
+            look: since the host has looked before [s].
             period: of the samples [s].
         """
         count = len(speeds) - 1
-        seconds = self._time.advance(elapsed, count, period)
+        seconds = self._time.advance(elapsed, count, period, look)
         way = (sum(speeds) - 0.5 * (speeds[0] + speeds[-1])) / count * seconds
         self._drift += turned - way
         self._way += way
         self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
         self._unrest = max(self._unrest, *(abs(after - before) for before, after in pairwise(speeds)))
-        gap = elapsed / count
-        if gap > LOST * period:  # or late; a rotor that has been quiet has not turned to and fro in it
+        if self._time.lost:  # a rotor that has been quiet has not turned to and fro meanwhile
+            gap = elapsed / count
             self._blur += count * 0.125 * min(self._acceleration, HASTE * self._unrest / period) * gap**2
 
     def excuse(self, counts: float) -> None:
