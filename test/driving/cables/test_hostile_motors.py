@@ -174,6 +174,32 @@ def test_a_motor_that_reverses_in_mid_move_is_named_before_it_is_far(way, after)
     assert abs(told[-1] - winches.motors.displacements[2]) < 1.2e-3
 
 
+@pytest.mark.parametrize("friction", [10.0, 16.0, 24.0])
+@pytest.mark.parametrize("begun", ["holding", "slack"])
+def test_a_stiff_bodys_motor_that_reverses_is_named_though_it_seems_to_be_pulled(friction, begun):
+    """Its current grows against it from little on; all of that looks like a cable that pulls, more and more."""
+    motor = replace(_viscous(friction), friction=0.1 * TORQUE_CONSTANT)
+    winches = SimulatedWinches(motor=motor, drive=load_robot("neck").winches)
+    winches.spring = 850.0
+    winches.run(0.6)
+    if begun == "holding":
+        winches.control.home()
+        winches.control.enable()
+        winches.run(0.5, np.full(3, 0.005))
+        winches.motors.wiring[2] = -1.0
+    else:
+        winches.slack = 0.005
+        winches.motors.wiring[2] = -1.0
+        winches.control.take_up_slack()
+    start = winches.motors.displacements[2]
+    for _ in range(60):
+        winches.tick(np.full(3, 0.005))
+        if winches.state.mode == "fault":
+            break
+    assert "motor 3 (cable_3) turns against its current" in winches.state.faults[0]
+    assert abs(winches.motors.displacements[2] - start) < 1e-3
+
+
 def test_a_limp_winch_that_is_unwound_reports_no_tension():
     winches = _active()
     winches.control.relax()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.descriptions.drives import CableLimits
+from soft_twin.driving.cables.stiff_friction import STEEPEST
 
 FASTEST = 1.3  # times the limit of its rate, a cable may overshoot that
 BLOW = 0.7  # share of the time of a fault that one look stands for at the most: the motion in it may be a single blow
@@ -80,14 +81,16 @@ class Supervision:
         self._limits = limits
         self._tension = limits.overload * of_cables.tension[1]
         self._fastest = FASTEST * of_cables.rate
+        self._pulls_growth = STEEPEST * self._fastest  # of a winch that is turned out, by its neighbours' doing [A/s]
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
-        self._excuse = np.zeros(count)  # pulls of before the motors seemed to turn against their currents [A]
+        self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
 
     def reset(self) -> None:
         """Forget the past."""
         self._overloaded[:] = 0.0
         self._lost[:] = 0.0
         self._contrary[:] = 0.0
+        self._excuse[:] = np.inf
 
     def check(self, motion: Motion, force_per_current: np.ndarray) -> list[tuple[int, str]]:
         """Cables at fault and what is wrong; a pull is `force_per_current` (c,) times a current [N/A]."""
@@ -121,7 +124,8 @@ class Supervision:
 
         The cable's own pull is no fault of the motor's. It only ever turns a winch outwards, and grows with the body's
         stiffness, not from one look to the next as a wrong torque does: what it was before the first suspicion excuses
-        as much, since a motor that turns against its current seems to pull by all of it.
+        as much, since a motor that turns against its current seems to pull by all of it. That grows from little on,
+        though a cable that is let out slackens, unless others pull at the body meanwhile.
 
         How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
         once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
@@ -131,7 +135,8 @@ class Supervision:
         along = sign * motion.rates
         resisted = np.where(along > 0.0, limits.friction, braking) * along
         torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
-        self._excuse = np.where(self._contrary > 0.0, self._excuse, motion.pulls)
+        most = np.where(motion.rates < 0.0, self._excuse + self._pulls_growth * motion.seconds, np.inf)
+        self._excuse = np.where(self._contrary > 0.0, self._excuse, np.minimum(motion.pulls, most))
         pulled = np.where(sign > 0.0, self._excuse, 0.0)
         weight = np.where(strength > limits.contrary_current, 1.0, limits.weak_weight)
         against = (strength > limits.weak_current) & (torque < -limits.contrary_share * strength - pulled)
