@@ -13,6 +13,8 @@ from soft_twin.emulation.plant import AIR, Plant, Plates
 from soft_twin.emulation.robot import EmulatedRobot
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
+from soft_twin.sensing.sample_check import SampleCheck
+from soft_twin.sensing.samples import ImuSample
 from soft_twin.solvers.equilibrium import equilibrium
 
 UPRIGHT = MovingBase(np.array([0.0, 0.0, -9.81]))
@@ -106,6 +108,34 @@ def test_a_board_on_a_plate_turns_by_what_its_gyroscope_says_whenever_the_body_i
         np.testing.assert_allclose(board @ force, [0.0, 0.0, 9.81], atol=1e-9)
     turned = Rotation.from_matrix(board @ finger.imus[1].mounting.T).as_rotvec()
     np.testing.assert_allclose(turned, turn[0], atol=1e-5)
+
+
+def test_a_board_on_a_plate_whose_body_is_computed_late_feels_no_jerk_and_no_push_that_lasts(finger):
+    """The body gives 60 ms of a turn at 2 rad/s every 60 to 250 ms, and time stands still now and then."""
+    motion, check, rng = (
+        FeltMotion(finger, inclinations([0.0], 1.0, 1.0), 0.01),
+        SampleCheck(),
+        np.random.default_rng(1),
+    )
+    board, speed, time = finger.imus[1].mounting, np.zeros(3), 0.0
+    for step in range(40):
+        moves = 5 <= step < 15
+        turned = Rotation.from_rotvec([[0.0, 0.12 * min(max(step - 4, 0), 10), 0.0]]).as_matrix()
+        velocity = np.array([[0.2 if moves else 0.0, 0.0, 0.0]])
+        plates = Plates(np.zeros((1, 3)), turned, velocity, velocity / 0.06, velocity)
+        for sample in range(rng.integers(6, 26)):
+            stands = sample in (2, 3, 4)
+            rate, force = (motion.at_rest if stands else motion.at)(-1.0, plates)[1]
+            time += 0.01
+            noisy = rng.normal(0.0, 1e-3, (2, 3)) + [rate, force]
+            assert not check.judge(ImuSample(time, *noisy, 25.0)).faults
+            board = board @ Rotation.from_rotvec(0.01 * rate).as_matrix()
+            speed = speed + 0.01 * (board @ force - [0.0, 0.0, 9.81])
+            if stands:
+                np.testing.assert_allclose(board @ force, [0.0, 0.0, 9.81], atol=1e-9)
+            np.testing.assert_array_less(np.abs(speed), 0.2 + 1e-9)
+    np.testing.assert_allclose(speed, 0.0, atol=1e-6)
+    np.testing.assert_allclose(board, turned[0] @ finger.imus[1].mounting, atol=1e-6)
 
 
 class Loop:

@@ -54,6 +54,12 @@ class BaseMotion(ABC):
         """The phases in which the base is held."""
         return ()
 
+    def weight(self, t: float) -> np.ndarray:
+        """(3,) specific force of a base at rest in its attitude, in base_link [m/s²]."""
+        w, x, y, z = self.attitude(t)
+        up = np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z])
+        return STANDARD_GRAVITY * up
+
 
 class InclinationProfile(BaseMotion):
     """From upright through inclinations to the ground and back: to each a smooth move, then a hold.
@@ -159,7 +165,7 @@ class RecordedMotion(BaseMotion):
         return self._mounting @ self._at(self._rate_derivative, t) if self._moves(t) else np.zeros(3)
 
     def specific_force(self, t: float) -> np.ndarray:
-        return self._mounting @ self._at(self._smooth, t)[3:] if self._moves(t) else self._weight(t)
+        return self._mounting @ self._at(self._smooth, t)[3:] if self._moves(t) else self.weight(t)
 
     def phase(self, t: float) -> str:
         return "recording" if self._moves(t) else "rest"
@@ -170,17 +176,11 @@ class RecordedMotion(BaseMotion):
             values = self._at(self._raw, t)
         else:
             values = self._noise(t)
-            values[3:] += self._mounting.T @ self._weight(t)
+            values[3:] += self._mounting.T @ self.weight(t)
         return values[:3], values[3:]
 
     def _moves(self, t: float) -> bool:
         return 0.0 <= t <= self.duration
-
-    def _weight(self, t: float) -> np.ndarray:
-        """(3,) specific force of a base at rest in its attitude, in base_link [m/s²]."""
-        w, x, y, z = self.attitude(t)
-        up = np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z])
-        return STANDARD_GRAVITY * up
 
     def _noise(self, t: float) -> np.ndarray:
         """(6,) rates and deviation of the specific force at rest, forwards and backwards through the same window."""

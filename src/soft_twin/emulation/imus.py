@@ -1,10 +1,11 @@
 """The IMUs of an emulated robot, in its base and on its plates, each on a board of its own.
 
-A body is computed less often than IMUs measure, and on a busy host it loses time. What the board on a plate feels
-follows the plate with a lag: it turns from one sample to the next by what its gyroscope says, whenever the body moves.
+A body is computed less often than IMUs measure, and on a busy host it loses time. The board on a plate follows it with
+a lag, of turn and of velocity, in two steps, so that nothing it feels jumps: from one sample to the next it turns by
+what its gyroscope says, and gains the speed that its accelerometer says, whenever the body is computed. The lag is no
+shorter than the time between two steps of the body: one that is late is seen to move slowly, not by jerks. Where time
+stands still nothing turns, and the boards feel their weight.
 """
-
-from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -16,7 +17,7 @@ from soft_twin.emulation.imu_board import EmulatedImuBoard
 from soft_twin.emulation.plant import Plates
 from soft_twin.robots.base import DrivenRobot
 
-PLATE_LAG = 0.03  # [s] with which a board on a plate follows the plate's turning
+PLATE_LAG = 0.03  # [s] with which a board on a plate follows the plate, at least
 
 
 class FeltMotion:
@@ -30,41 +31,63 @@ class FeltMotion:
         """`period`: between two samples [s]."""
         self.places = list(robot.imus)
         self._motion, self._period, self._plates = motion, period, robot.plate_names
-        self._turned: np.ndarray | None = None  # (p, 3, 3) how the plates are turned, as their boards feel it
+        self._newest: Plates | None = None
+        self._age, self._lag = 0, PLATE_LAG  # samples since the body's last step, and the lag since then [s]
+        self._turned = self._velocities = np.zeros(0)  # (2, p, …) half the way behind the plates, and as boards feel it
 
-    def at(self, t: float, plates: Plates, stands_still: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
+    def at(self, t: float, plates: Plates) -> list[tuple[np.ndarray, np.ndarray]]:
         """(3,) turning rate [rad/s] and specific force [m/s²] in the frame of each board at the next sample, t [s] on
         the motion's clock."""
         if any(place.plate is not None for place in self.places):
-            plates = self._followed(plates, 0.0 if stands_still else 1.0)
-        felt = [self._felt(place, t, plates) for place in self.places]
-        return [(np.zeros(3) if stands_still else rate, force) for rate, force in felt]
+            plates = self._followed(plates)
+        return [self._felt(place, t, plates) for place in self.places]
 
-    def _followed(self, plates: Plates, turning: float) -> Plates:
-        """The plates as their boards feel them; `turning` 0: time stands still."""
-        if self._turned is None:
-            self._turned = plates.rotations
-        share = -np.expm1(-self._period / PLATE_LAG) * turning
-        turns = share * Rotation.from_matrix(plates.rotations @ self._turned.swapaxes(1, 2)).as_rotvec()
-        self._turned = Rotation.from_rotvec(turns).as_matrix() @ self._turned
-        return replace(plates, rotations=self._turned, rates=turns / self._period)
+    def at_rest(self, t: float, plates: Plates) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same while time stands still at t: nothing turns or gains speed, and the boards feel their weight."""
+        weight = self._motion.weight(t)
+        return [(np.zeros(3), self._board(place, plates).T @ weight) for place in self.places]
+
+    def _followed(self, plates: Plates) -> Plates:
+        """The plates as their boards feel them."""
+        if self._newest is None:
+            self._turned, self._velocities = np.array([plates.rotations] * 2), np.zeros((2, *plates.velocities.shape))
+        elif plates is not self._newest:
+            self._age, self._lag = 0, max(PLATE_LAG, self._age * self._period)
+        self._newest, self._age = plates, self._age + 1
+        share = -np.expm1(-2.0 * self._period / self._lag)
+        turns = gained = np.zeros_like(plates.velocities)
+        aims = plates.rotations, plates.velocities
+        for i in range(2):
+            turns = share * Rotation.from_matrix(aims[0] @ self._turned[i].swapaxes(1, 2)).as_rotvec()
+            gained = share * (aims[1] - self._velocities[i])
+            self._turned[i] = Rotation.from_rotvec(turns).as_matrix() @ self._turned[i]
+            self._velocities[i] += gained
+            aims = self._turned[i], self._velocities[i]
+        return Plates(plates.centres, *aims, gained / self._period, turns / self._period)
+
+    def _board(self, place: ImuPlace, plates: Plates) -> np.ndarray:
+        """(3, 3) rotation from the frame of a board, as it has followed its plate, to base_link."""
+        if place.plate is None:
+            return place.mounting
+        turned = plates.rotations if self._newest is None else self._turned[1]
+        return turned[self._plates.index(place.plate)] @ place.mounting
 
     def _felt(self, place: ImuPlace, t: float, plates: Plates) -> tuple[np.ndarray, np.ndarray]:
         if place.plate is not None:
-            return self._on_plate(self._plates.index(place.plate), place.mounting, t, plates)
+            return self._on_plate(place, t, plates)
         if isinstance(self._motion, RecordedMotion):
             return self._motion.imu(t)
         motion = self._motion
         return place.mounting.T @ motion.angular_velocity(t), place.mounting.T @ motion.specific_force(t)
 
-    def _on_plate(self, index: int, mounting: np.ndarray, t: float, plates: Plates) -> tuple[np.ndarray, np.ndarray]:
+    def _on_plate(self, place: ImuPlace, t: float, plates: Plates) -> tuple[np.ndarray, np.ndarray]:
         """That of a board in the middle of a plate, which moves relative to the base."""
         rate, acceleration = self._motion.angular_velocity(t), self._motion.angular_acceleration(t)
+        index, board = self._plates.index(place.plate), self._board(place, plates)
         arm, velocity = plates.centres[index], plates.velocities[index]
         carried = np.cross(acceleration, arm) + np.cross(rate, np.cross(rate, arm) + 2.0 * velocity)
         force = self._motion.specific_force(t) + carried + plates.accelerations[index]
-        turned = (plates.rotations[index] @ mounting).T
-        return turned @ (rate + plates.rates[index]), turned @ force
+        return board.T @ (rate + plates.rates[index]), board.T @ force
 
 
 class RobotImus:
@@ -98,11 +121,11 @@ class RobotImus:
 
     def sample(self, now: float, t: float, plates: Plates) -> None:
         """Send the samples of `now` [s since the start], t on the motion's clock, with the plates as they are."""
-        self._sample(now, t, plates, False)
+        self._send(now, self._felt.at(t, plates))
 
     def stand_still(self, now: float, t: float, plates: Plates) -> None:
         """Send samples of time that stands still: nothing turns, while the boards' clocks go on."""
-        self._sample(now, t, plates, True)
+        self._send(now, self._felt.at_rest(t, plates))
         self._stood += 1
 
     def close(self) -> None:
@@ -110,9 +133,9 @@ class RobotImus:
         for board in self._boards:
             board.close()
 
-    def _sample(self, now: float, t: float, plates: Plates, stands_still: bool) -> None:
+    def _send(self, now: float, felt: list[tuple[np.ndarray, np.ndarray]]) -> None:
         board_time = now + self._stood * self._period
-        for (rate, force), board in zip(self._felt.at(t, plates, stands_still), self._boards, strict=True):
+        for (rate, force), board in zip(felt, self._boards, strict=True):
             board.step(board_time, rate, force, self._period)
 
     def _parameters(self, place: ImuPlace):
