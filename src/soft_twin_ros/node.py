@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, NoReturn
 
 import rclpy
@@ -223,7 +224,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     """
     prefer_this_process()
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
-    interruption = Interruption()
+    interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe
     node, status = None, 0
     try:

@@ -5,10 +5,10 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from soft_twin.errors import RunError, UsageError
 from soft_twin.private_folder import claim, private_folder
@@ -65,13 +65,17 @@ class Interruption:
     """Ctrl-C and its like (SIGINT, SIGTERM, SIGHUP), raised as KeyboardInterrupt once.
 
     Raised at once, wherever the program is; after `defer`, only where the program calls `check`. Code of others,
-    ROS's client library among them, does not survive an exception at any moment.
+    ROS's client library among them, does not survive an exception at any moment, or takes it for itself.
+
+    Args:
+        leave: called at once, in place of the exception.
     """
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def __init__(self):
+    def __init__(self, leave: Callable[[], NoReturn] | None = None):
         self.asked = False
+        self._leave = self.check if leave is None else leave
         self._deferred = False
         for number in self.NUMBERS:
             signal.signal(number, self._note)
@@ -88,7 +92,7 @@ class Interruption:
     def _note(self, *_: object) -> None:
         first, self.asked = not self.asked, True
         if first and not self._deferred:
-            raise KeyboardInterrupt
+            self._leave()
 
 
 class Outcome:
