@@ -256,6 +256,7 @@ def test_a_motor_that_answers_backwards_is_found_before_anything_moves(winches):
     assert winches.state.mode == "fault"
     assert "motor 2 (cable_2) answers backwards" in winches.state.faults[0]
     assert np.abs(path).max() < 4e-4
+    assert np.abs(path[:, 1]).max() < 1.8e-4
 
 
 @pytest.mark.parametrize("cable", [0, 5])

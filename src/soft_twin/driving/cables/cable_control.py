@@ -342,8 +342,11 @@ class CableControl(ActuatorControl):
     def _probe_currents(self, dt: float) -> np.ndarray:
         if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
             return np.zeros(len(self._names))
-        if self._probe.pushes(self._readings.currents, dt):
-            return np.full(len(self._names), DirectionProbe.current)
+        pushes = self._probe.pushes(self._readings.currents, dt)
+        if not self._probe.judged:
+            self._accuse_backwards()
+        if pushes:
+            return np.full(len(self._names), DirectionProbe.current * self.enabled)
         if not self._probe.judged:
             self._judge_probe()
         if self._probe.over or not self.enabled:
@@ -355,10 +358,13 @@ class CableControl(ActuatorControl):
         return np.zeros(len(self._names))
 
     def _judge_probe(self) -> None:
-        """Did the motors turn the way they should, and how easily?"""
+        """How easily did the motors turn?"""
         self._probe.judged = True
         impulses, ways = self._probe.push(self._readings.displacements)
         self._friction.learn_from_push(impulses, self._readings.rates, ways)
+
+    def _accuse_backwards(self) -> None:
+        """Do the motors turn the way they should? A cable that unwinds meanwhile goes far while that is asked."""
         for i in self._probe.backwards(self._readings.displacements):
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
 

@@ -14,12 +14,14 @@ class CurrentLimits:
         window: feedback is no older than this [s].
         clear: in this window it was always told at least so much, one way [A] …
         share: … and gave less than this share of the least of it.
-        patience: a motor that gives none for so long is at fault [s].
+        enough: a motor that gives this share of it, gives its current.
+        patience: a motor that gave none, and did not give enough for so long since, is at fault [s].
     """
 
     window: float = 0.03
     clear: float = 0.25
     share: float = 0.3
+    enough: float = 0.7
     patience: float = 0.1
 
 
@@ -27,7 +29,7 @@ class CurrentWatch:
     """Compares what the motors measure with what they were told lately.
 
     Attributes:
-        missing: (c,) for how long each has not given its current [s].
+        missing: (c,) for how long each has been told a clear current and not given it, since it last gave enough [s].
     """
 
     def __init__(self, limits: CurrentLimits, count: int):
@@ -54,14 +56,16 @@ class CurrentWatch:
         while self._told[0][0] < self._now - self._limits.window:
             self._told.popleft()
         if np.abs(told).max() <= self._limits.clear:
-            self.missing[:] = 0.0
-            return self.missing > 0.0
+            return np.zeros(len(told), dtype=bool)
         lately = np.array([currents for _, currents in self._told])
         least, most = lately.min(axis=0), lately.max(axis=0)
         floor = np.where(least > 0.0, least, np.where(most < 0.0, -most, 0.0))
         full = self._now - self._told[0][0] > 0.5 * self._limits.window
-        absent = full & (floor > self._limits.clear) & (np.sign(least) * measured < self._limits.share * floor)
-        self.missing = np.where(absent, self.missing + dt, 0.0)
+        clear, given = full & (floor > self._limits.clear), np.sign(least) * measured
+        absent = clear & (given < self._limits.share * floor)
+        lacking = absent | (clear & (self.missing > 0.0))
+        enough = clear & (given > self._limits.enough * floor)
+        self.missing = np.where(enough, 0.0, self.missing + dt * lacking)
         return absent
 
     def failed(self) -> np.ndarray:
