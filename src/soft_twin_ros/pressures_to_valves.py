@@ -16,8 +16,7 @@ from sensor_msgs.msg import JointState
 from soft_twin_msgs.msg import Pressures
 
 from soft_twin.descriptions.drives import ValveDrive
-from soft_twin.driving.valves.valve_driver import ValveDriver, open_valve_driver
-from soft_twin.errors import DescriptionError
+from soft_twin.driving.valves.valve_driver import ValveDriver, checked_limits, open_valve_driver
 from soft_twin_ros.conversions import efforts_in_order, joint_state, pressures_in_order, pressures_message
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.node import run
@@ -57,10 +56,11 @@ class PressuresToValves(HardwareNode):
         return self.robot.valves or drive_of(self.parameters)
 
     def open_driver(self) -> ValveDriver:
-        names = self._drive.names_by_channel
-        if len(set(names)) < len(names):
-            raise DescriptionError(f"chambers {names}: two of one name")
         return open_valve_driver(self._drive, address_of(self.parameters.device))
+
+    def check(self, parameters: Parameters) -> None:
+        super().check(parameters)
+        checked_limits(self._drive)
 
     def _publish_state(self) -> None:
         if self.session.driver is not None:

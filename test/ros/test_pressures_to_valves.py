@@ -139,3 +139,19 @@ def test_a_chambers_life(emulated, node, client):
     assert client.until(lambda: state() == State.PRIMARY_STATE_UNCONFIGURED)
     assert not client.call(SetBool, "enable", SetBool.Request(data=True)).success
     assert node.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"backend": "modbuss"}, "no valve backend 'modbuss': there are openpneu, dac_board, modbus"),
+        ({"chambers": ("left", "left")}, "chambers ['left', 'left']: two of one name"),
+        ({"lowest": 9e4}, "the lower is not below the upper"),
+    ],
+)
+def test_parameters_that_no_device_could_mend_end_the_node_at_its_start(parameters, message):
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
+    command = [sys.executable, "-m", "soft_twin_ros.pressures_to_valves", "--ros-args", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
+    (told,) = done.stderr.splitlines()
+    assert done.returncode == 2 and message in told

@@ -174,7 +174,7 @@ def test_too_many_chambers_are_refused(backend, device):
 
 
 def test_an_unknown_backend_is_named():
-    with pytest.raises(DeviceError, match="openpneu"):
+    with pytest.raises(DescriptionError, match="openpneu"):
         open_valves("bellows", "/dev/null", 1)
 
 

@@ -10,7 +10,7 @@ from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.states import State
 from soft_twin.driving.valves.pressures import ChamberLimits
 from soft_twin.driving.valves.valve_control import ChamberState, ValveControl, ValveParameters
-from soft_twin.driving.valves.valves import Valves, open_valves
+from soft_twin.driving.valves.valves import Valves, open_valves, require_backend
 from soft_twin.errors import DescriptionError, DeviceError
 
 VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
@@ -100,15 +100,27 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         return np.allclose(self.state().commanded, self._vented)
 
 
+def checked_limits(drive: ValveDrive) -> ChamberLimits:
+    """The limits of its chambers, in the order of their channels: what can be told before any device is opened.
+
+    Raises:
+        DescriptionError: there is no such backend, two chambers have one name, or the limits are not sane.
+    """
+    require_backend(drive.backend)
+    names = drive.names_by_channel
+    if len(set(names)) < len(names):
+        raise DescriptionError(f"chambers {names}: two of one name")
+    return ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
+
+
 def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     """A driver of these chambers, in the order of their channels, on a device of its own; see valves for devices.
 
     Raises:
-        DescriptionError: the limits are not sane, or lie outside the valves' range.
+        DescriptionError: see `checked_limits`, or the limits lie outside the valves' range.
         DeviceError: the device is not there, or does not answer.
     """
-    limits = ChamberLimits(drive.limits_by_channel, drive.rate, drive.vent_rate, drive.vented, drive.acceleration)
-    names = drive.names_by_channel
+    limits, names = checked_limits(drive), drive.names_by_channel
     valves = open_valves(drive.backend, device, len(names))
     try:
         return ValveDriver(names, limits, valves, ValveParameters.within(limits))

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from soft_twin.driving.clock import SYSTEM, Clock
-from soft_twin.errors import DeviceError
+from soft_twin.errors import DescriptionError, DeviceError
 
 BACKENDS = {
     "openpneu": "soft_twin.driving.valves.openpneu",
@@ -139,6 +139,16 @@ class Valves(ABC):
         return
 
 
+def require_backend(backend: str) -> None:
+    """See that there are valves of that kind.
+
+    Raises:
+        DescriptionError: there are none, with the kinds that there are.
+    """
+    if backend not in BACKENDS:
+        raise DescriptionError(f"no valve backend '{backend}': there are {', '.join(BACKENDS)}")
+
+
 def open_valves(backend: str, device: str, count: int, clock: Clock = SYSTEM) -> Valves:
     """Valves of that kind on that device.
 
@@ -149,8 +159,8 @@ def open_valves(backend: str, device: str, count: int, clock: Clock = SYSTEM) ->
         clock: by which the device is waited for.
 
     Raises:
-        DeviceError: no such backend or device, or it does not answer; with the remedy.
+        DescriptionError: see `require_backend`.
+        DeviceError: no such device, or it does not answer; with the remedy.
     """
-    if backend not in BACKENDS:
-        raise DeviceError(f"no valve backend '{backend}': there are {', '.join(BACKENDS)}")
+    require_backend(backend)
     return importlib.import_module(BACKENDS[backend]).open_device(device, count, clock)
