@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, ParameterException
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
@@ -235,7 +235,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         _spin(node, interruption)
     except KeyboardInterrupt:
         pass
-    except (SoftTwinError, InvalidParameterTypeException, InvalidParameterValueException, ParameterException) as error:
+    except (SoftTwinError, ParameterException) as error:
         print(f"{node_class.__name__}: {error}", file=sys.stderr)
         status = 2
     finally:

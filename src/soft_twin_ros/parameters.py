@@ -2,12 +2,14 @@
 
 import dataclasses
 import difflib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -50,12 +52,19 @@ def declare(node: Node, kind: type[P], adopt: Callable[[P, P], None] | None = No
             SoftTwinError of it refuses them.
 
     Raises:
-        rclpy.exceptions.InvalidParameterTypeException, InvalidParameterValueException: a value has the wrong type or
-            lies outside its range.
+        InputError: a value has the wrong type, or lies outside its range.
     """
     values = {}
     for field in dataclasses.fields(kind):
-        value = node.declare_parameter(field.name, field.default, _descriptor(field)).value
+        try:
+            value = node.declare_parameter(field.name, field.default, _descriptor(field)).value
+        except InvalidParameterTypeException as error:
+            wanted = f"{_TYPES[type(field.default)]}, such as {json.dumps(field.default)}"
+            raise InputError(f"{field.name}: expected {wanted} ({field.metadata['description']})") from error
+        except InvalidParameterValueException as error:
+            low, high = field.metadata["range"]
+            wanted = f"{low:g} to {high:g}"
+            raise InputError(f"{field.name}: expected {wanted} ({field.metadata['description']})") from error
         values[field.name] = tuple(value) if isinstance(field.default, tuple) else value
     node.add_on_set_parameters_callback(_Setting(kind(**values), adopt))
     return kind(**values)

@@ -1,11 +1,11 @@
+import math
 from dataclasses import dataclass
 
 import pytest
-from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from soft_twin.errors import DescriptionError
+from soft_twin.errors import DescriptionError, InputError
 from soft_twin_ros.parameters import declare, parameter, refuse_described, refuse_unknown, said_on_command_line
 
 
@@ -50,14 +50,14 @@ def test_a_description_has_unit_and_range(started):
     assert descriptor.additional_constraints == "read when the node starts"
 
 
-@pytest.mark.parametrize("value", [0.5, 501.0])
+@pytest.mark.parametrize("value", [0.5, 501.0, math.nan])
 def test_a_value_out_of_range_is_refused(started, value):
-    with pytest.raises(InvalidParameterValueException):
+    with pytest.raises(InputError, match=r"^rate: expected 1 to 500 \(of the state \[Hz\]\)$"):
         declare(started(rate=value), Parameters)
 
 
 def test_a_whole_number_for_a_float_is_a_type_error(started):
-    with pytest.raises(InvalidParameterTypeException):
+    with pytest.raises(InputError, match=r"^rate: expected a number with a point, such as 100.0 \(of the state"):
         declare(started(rate=100), Parameters)
 
 
