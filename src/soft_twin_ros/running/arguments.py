@@ -212,23 +212,30 @@ def _listed(text: str) -> list[dict[str, str]]:
         content = read_document(text, "list of robots") if os.path.isfile(text) else parse(text, "robots")
     except DescriptionError as error:
         raise UsageError(str(error)) from error
-    if isinstance(content, dict):
-        return [_values(entry) | {"namespace": name} for name, entry in content.items()]
+    if isinstance(content, str) and "," not in content and content.endswith((".yaml", ".yml")):
+        raise UsageError(f"robots:={one_line(content)}: there is no such file")
     names = [name.strip() for name in content.split(",")] if isinstance(content, str) else content
-    if not isinstance(names, list) or not names:
+    if not isinstance(names, dict | list) or not names:
         raise UsageError(
             f"robots:={shortened(text)}: expected such as '{{left: slender, right: slender}}', or a file with that"
         )
-    return [_values(entry) for entry in names]
+    if isinstance(names, dict):
+        return [_values(entry, f"'{name}'") | {"namespace": name} for name, entry in names.items()]
+    return [_values(entry, "an entry") for entry in names]
 
 
-def _values(entry: Any) -> dict[str, str]:
+def _values(entry: Any, who: str) -> dict[str, str]:
     """The arguments of a robot; of what is no plain value the text may be endless.
 
     Raises:
-        UsageError: there is such a value.
+        UsageError: there is such a value, or no robot.
     """
     values = entry if isinstance(entry, dict) else {"robot": entry}
+    if values.get("robot") is None:
+        raise UsageError(
+            f"robots: {one_line(who)} has no robot: expected such as '{{left: slender}}', with a blank after ':', "
+            "or '{left: {robot: slender, imu: …}}'"
+        )
     for key, value in values.items():
         if not isinstance(key, str) or not isinstance(value, (str, bool, int, float)):
             raise UsageError(
@@ -264,6 +271,8 @@ def refuse_unknown(arguments: Mapping[str, Argument], given: Iterable[str]) -> N
         if name in OF_A_ROBOT.keys() - {"robot"} and "robots" in arguments and name not in known:
             own = "x: slender" if name == "namespace" else f"left: {{robot: slender, {name}: …}}"
             raise UsageError(f"'{name}' is an argument of each robot: robots:='{{{own}}}'")
+        if name in SHARED and arguments is OF_A_ROBOT:
+            raise UsageError(f"'{name}' is an argument of all robots together: say {name}:=… beside robots:=…")
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(arguments)}"

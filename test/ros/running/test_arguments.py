@@ -70,6 +70,11 @@ ENDLESS = "a0: &a0 [x, x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" f
             "{left: {robot: slender, can: can0}, right: {robot: slender, can: can0}}",
             "the device 'can0' twice: two drivers cannot share it",
         ),
+        ("{}", "robots:='{}': expected such as '{left: slender, right: slender}'"),
+        ("{left:slender}", "robots: 'left:slender' has no robot: expected such as '{left: slender}', with a blank"),
+        ("{left: {imu: /dev/a, can: can0}}", "robots: 'left' has no robot: expected such as '{left: slender}', with"),
+        ("labb.yaml", "robots:=labb.yaml: there is no such file"),
+        ("{left: {robot: slender, rviz: true}}", "'rviz' is an argument of all robots together: say rviz:=… beside"),
         ("{left: {robot: slender, imuu: /dev/a}}", "there is no argument 'imuu': did you mean 'imu'?"),
         ("{left: [", "robots:2: not readable as YAML: while parsing"),
         (
