@@ -117,6 +117,18 @@ def test_a_recording_that_begins_takes_old_metadata_away(tmp_path):
         assert reader.message_count == 0
 
 
+@pytest.mark.parametrize("name", ["first", "first.mcap"])
+def test_a_recording_in_progress_is_not_overwritten(tmp_path, name):
+    first = open_recording(tmp_path / name)
+    first.describe("mine", {"kept": "yes"})
+    before = first.path.read_bytes()
+    with pytest.raises(RecordingError, match="is being recorded to: end that recording first, or give this one"):
+        open_recording(tmp_path / name)
+    assert first.path.read_bytes() == before
+    first.close()
+    open_recording(tmp_path / name).close()
+
+
 def test_of_what_was_cut_off_or_never_begun_nothing_is_told(tmp_path):
     data = (_bag(tmp_path / "bag") / "bag_0.mcap").read_bytes()
     (tmp_path / "bag" / "bag_0.mcap").write_bytes(data[: len(data) // 2])

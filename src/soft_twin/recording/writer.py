@@ -1,10 +1,12 @@
 """Recordings in: serialized ROS 2 messages to an MCAP file that rosbag2 and Foxglove open."""
 
+import fcntl
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from mcap.writer import CompressionType, Writer
 
@@ -54,13 +56,14 @@ class McapWriter:
         path: the file; folders on the way are made, an old file is replaced.
 
     Raises:
-        RecordingError: the path cannot be written, now or (disk full) at any later call.
+        RecordingError: the path cannot be written, now or (disk full) at any later call, or another one writes it.
     """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._claim = self._claimed()
             self._stream = self.path.open("wb")
         except OSError as error:
             raise self._unwritable(error) from error
@@ -139,6 +142,26 @@ class McapWriter:
             self._stream.close()
         except OSError as error:
             raise self._unwritable(error) from error
+        finally:
+            self._claim.close()
+
+    def _claimed(self) -> BinaryIO:
+        """The file with its lock; what stands in it is left alone.
+
+        Raises:
+            RecordingError: another writer has locked it.
+        """
+        file = self.path.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise RecordingError(
+                f"'{self.path}' is being recorded to: end that recording first, or give this one another name"
+            ) from error
+        except OSError:  # a file system without locks
+            pass
+        return file
 
     def _unwritable(self, error: OSError) -> RecordingError:
         return RecordingError(f"cannot write the recording '{self.path}': {error.strerror or error}")
