@@ -13,7 +13,7 @@ from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
 from soft_twin.mesh.generate.sweep import sweep_tube
-from soft_twin.twins.frames import NodesFrame, SectionFrame
+from soft_twin.twins.frames import NodesFrame, PointFrame, SectionFrame
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
 
@@ -296,7 +296,13 @@ def test_rates_for_another_number_of_actuators_are_refused(robot, twin, limit):
 
 def test_another_robots_twin_is_refused(twin):
     with pytest.raises(InputError, match="the twin has 6 actuators, not 3 .*: is it another robot's?"):
-        soft_twin.load_robot("finger").build_inverse(twin)
+        Inverse(twin, [], ["cable_1", "cable_2", "chamber"])
+
+
+def test_another_robots_twin_is_refused_with_as_many_actuators(robot):
+    other = dataclasses.replace(robot, name="longer").build_twin(backend="rod")
+    with pytest.raises(InputError, match="inverse of robot 'slender': the twin is of robot 'longer'"):
+        robot.build_inverse(other)
 
 
 def test_wanted_efforts_of_another_number_are_refused(inverse):
@@ -310,8 +316,41 @@ def test_a_place_in_millimetres_is_refused_among_goals_as_it_is_as_a_target(inve
         inverse.solve(SIDEWAYS, goals=goals)
 
 
-def test_a_frame_of_another_mesh_is_named(inverse):
-    rest = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 20)).nodes
+OTHER = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 20))
+COARSE = sweep_tube(0.0018, 0.0045, 0.1, (1, 6, 2))  # each of whose nodes' numbers the twin has, too
+
+
+@pytest.mark.parametrize("rest", [OTHER.nodes, COARSE.nodes])
+def test_a_frame_of_another_mesh_is_named(inverse, rest):
     frame = NodesFrame(np.flatnonzero(rest[:, 2] > 0.1 - 1e-9), rest)
     with pytest.raises(InputError, match="PositionGoal: its nodes are none of the twin's"):
         inverse.solve(SIDEWAYS, goals=[PositionGoal(frame, [0.0, 0.0, 0.095])])
+
+
+def test_a_point_of_another_mesh_is_named_and_one_of_its_own_is_not(robot, inverse, twin):
+    own = PointFrame(twin.body.mesh, [0.003, 0.0, 0.09])
+    assert inverse.solve(SIDEWAYS, goals=[PositionGoal(own, own.position(twin) - [0.0, 0.0, 0.002])]).reachable
+    other = PointFrame(robot.build_mesh((COARSE.nodes, COARSE.cells), "hex20r"), [0.003, 0.0, 0.09])
+    with pytest.raises(InputError, match="PositionGoal: its nodes are none of the twin's"):
+        inverse.solve(SIDEWAYS, goals=[PositionGoal(other, [0.003, 0.0, 0.088])])
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-4, np.nan, np.inf])
+def test_a_tolerance_that_is_none_is_refused(twin, tolerance):
+    with pytest.raises(InputError, match="tolerance of a goal .*: expected a positive, finite number"):
+        PositionGoal(twin.frames["tip"], [0.0, 0.0, 0.1], tolerance=tolerance)
+
+
+def test_who_takes_a_wider_tolerance_is_told_that_it_is_met(inverse, twin):
+    """Straight is a millimetre out of reach."""
+    for tolerance in (None, 2e-3):
+        twin.reset()
+        goal = PositionGoal(twin.frames["tip"], [0.0, 0.0, 0.1], tolerance=tolerance)
+        assert inverse.solve(SIDEWAYS, goals=[goal]).reachable == (tolerance is not None)
+
+
+@pytest.mark.parametrize("gravity", [[0.0, 0.0, -98.1], [0.6, 0.0, -0.8]], ids=["ten times", "a direction"])
+def test_gravity_in_another_unit_is_refused(inverse, twin, gravity):
+    for solve in (lambda: inverse.solve(gravity, [0.0, 0.0, 0.098]), lambda: twin.equilibrium(gravity)):
+        with pytest.raises(InputError, match=r"gravity: .* long, the earth's is 9.81: is it in m/s²\?"):
+            solve()

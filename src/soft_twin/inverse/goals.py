@@ -34,12 +34,30 @@ class Goal(ABC):
         priority: 1 comes first.
         tolerance: a miss smaller than this is called reached, in the unit of the residual.
         keeps_taut: whether cables keep their least tension; else those that are told less than it takes are slack.
+        frames: places of the body that it is about.
     """
 
-    weight: float = 1.0
-    priority: int = 1
     tolerance: float = REACHED
     keeps_taut: bool = True
+    frames: Sequence[Frame] = ()
+
+    def __init__(self, weight: float = 1.0, priority: int = 1, tolerance: float | None = None):
+        """`tolerance`: None for that of its kind, 0.1 mm or 0.001 rad.
+
+        Raises:
+            InputError: a weight that is negative or not finite, a tolerance that is not positive or not finite.
+        """
+        if not 0.0 <= weight < math.inf:
+            raise InputError(f"weight of a goal {weight!r}: expected a finite number, 0 or more")
+        if tolerance is not None and not 0.0 < tolerance < math.inf:
+            raise InputError(f"tolerance of a goal {tolerance!r}: expected a positive, finite number")
+        self.weight, self.priority = float(weight), priority
+        if tolerance is not None:
+            self.tolerance = float(tolerance)
+
+    def is_of(self, twin: Twin) -> bool:
+        """Whether the twin has the nodes that it is about."""
+        return all(frame.is_of(twin) for frame in self.frames)
 
     @abstractmethod
     def residual_and_jacobian(self, twin: Twin, step: Linearisation) -> tuple[np.ndarray, np.ndarray]:
@@ -53,9 +71,16 @@ class Goal(ABC):
 class PositionGoal(Goal):
     """A frame shall be at `target` (3,) in base_link [m]."""
 
-    def __init__(self, frame: Frame, target: Sequence[float], weight: float = 1.0, priority: int = 1):
-        self.frame, self.target = frame, checked_vector(target, 3, "target")
-        self.weight, self.priority = _checked_weight(weight), priority
+    def __init__(
+        self,
+        frame: Frame,
+        target: Sequence[float],
+        weight: float = 1.0,
+        priority: int = 1,
+        tolerance: float | None = None,
+    ):
+        super().__init__(weight, priority, tolerance)
+        self.frame, self.frames, self.target = frame, [frame], checked_vector(target, 3, "target")
 
     def residual_and_jacobian(self, twin, step):
         place = self.frame.position(twin) + self.frame.move(twin, step.free_step)
@@ -71,9 +96,11 @@ class OrientationGoal(Goal):
 
     tolerance = ALIGNED
 
-    def __init__(self, frame: Frame, target: np.ndarray, weight: float = 1.0, priority: int = 1):
-        self.frame, self.target = frame, np.asarray(target, dtype=float)
-        self.weight, self.priority = _checked_weight(weight), priority
+    def __init__(
+        self, frame: Frame, target: np.ndarray, weight: float = 1.0, priority: int = 1, tolerance: float | None = None
+    ):
+        super().__init__(weight, priority, tolerance)
+        self.frame, self.frames, self.target = frame, [frame], np.asarray(target, dtype=float)
         if self.target.shape != (3, 3) or not np.allclose(self.target @ self.target.T, np.eye(3), atol=1e-6):
             raise InputError("orientation: expected a rotation matrix (3, 3)")
         if np.linalg.det(self.target) < 0.0:
@@ -101,10 +128,16 @@ class DirectionGoal(Goal):
     tolerance = ALIGNED
 
     def __init__(
-        self, frame: Frame, axis: Sequence[float], target: Sequence[float], weight: float = 1.0, priority: int = 1
+        self,
+        frame: Frame,
+        axis: Sequence[float],
+        target: Sequence[float],
+        weight: float = 1.0,
+        priority: int = 1,
+        tolerance: float | None = None,
     ):
-        self.frame, self.axis, self.target = frame, _unit(axis, "axis"), _unit(target, "target")
-        self.weight, self.priority = _checked_weight(weight), priority
+        super().__init__(weight, priority, tolerance)
+        self.frame, self.frames, self.axis, self.target = frame, [frame], _unit(axis, "axis"), _unit(target, "target")
 
     def residual_and_jacobian(self, twin, step):
         now = self.frame.rotation(twin) @ self.axis
@@ -121,8 +154,16 @@ class DirectionGoal(Goal):
 class CurveGoal(Goal):
     """Frames shall lie on a curve through `points` (m, 3) in base_link [m], wherever along it."""
 
-    def __init__(self, frames: Sequence[Frame], points: np.ndarray, weight: float = 1.0, priority: int = 1):
-        self.frames, self.weight, self.priority = list(frames), _checked_weight(weight), priority
+    def __init__(
+        self,
+        frames: Sequence[Frame],
+        points: np.ndarray,
+        weight: float = 1.0,
+        priority: int = 1,
+        tolerance: float | None = None,
+    ):
+        super().__init__(weight, priority, tolerance)
+        self.frames = list(frames)
         points = np.asarray(points, dtype=float)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
             raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
@@ -157,9 +198,16 @@ class SurfaceGoal(Goal):
     tangent plane of the nearest point, as in point-to-plane registration (Chen and Medioni 1992)."""
 
     def __init__(
-        self, nodes: np.ndarray, points: np.ndarray, normals: np.ndarray, weight: float = 1.0, priority: int = 1
+        self,
+        nodes: np.ndarray,
+        points: np.ndarray,
+        normals: np.ndarray,
+        weight: float = 1.0,
+        priority: int = 1,
+        tolerance: float | None = None,
     ):
-        self.nodes, self.weight, self.priority = np.asarray(nodes), _checked_weight(weight), priority
+        super().__init__(weight, priority, tolerance)
+        self.nodes = np.asarray(nodes)
         self._points, self._normals = np.asarray(points, dtype=float), np.asarray(normals, dtype=float)
         if self._points.shape != self._normals.shape or self._points.ndim != 2 or not len(self._points):
             raise InputError(
@@ -169,6 +217,9 @@ class SurfaceGoal(Goal):
         if not (np.isfinite(self._points).all() and np.isfinite(self._normals).all()):
             raise InputError("surface: points and normals must be finite")
         self._tree = cKDTree(self._points)
+
+    def is_of(self, twin):
+        return bool(self.nodes.max() < len(twin.points))
 
     def residual_and_jacobian(self, twin, step):
         distances, normals = self._distances(twin)
@@ -193,8 +244,8 @@ class EffortGoal(Goal):
     called missed. `weight`: [1/N], small where it is weighed against a goal that cannot be reached."""
 
     def __init__(self, wanted: Sequence[float], weight: float = 3e-3, priority: int = 2):
+        super().__init__(weight, priority)
         self.wanted = checked_vector(wanted, len(wanted), "efforts")
-        self.weight, self.priority = _checked_weight(weight), priority
 
     def residual_and_jacobian(self, twin, step):
         if len(self.wanted) != twin.actuator_count:
@@ -220,7 +271,8 @@ class ActuationGoal(Goal):
 
     def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
         """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""
-        self.values, self.weight, self.priority = np.asarray(values, dtype=float), _checked_weight(weight), priority
+        super().__init__(weight, priority)
+        self.values = np.asarray(values, dtype=float)
 
     def residual_and_jacobian(self, twin, step):
         cables = told_by_coordinate(twin)
@@ -246,7 +298,8 @@ class StayGoal(Goal):
     """
 
     def __init__(self, scales: np.ndarray, weight: float, priority: int = 1):
-        self.scales, self.weight, self.priority = scales, _checked_weight(weight), priority
+        super().__init__(weight, priority)
+        self.scales = scales
 
     def residual_and_jacobian(self, twin, step):
         return -self.scales * twin.efforts, np.diag(self.scales)
@@ -293,12 +346,6 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
     chord = float(np.linalg.norm(tip)) * np.sin(fraction * half) / np.sin(half)
     sideways = np.array([tip[0], tip[1], 0.0]) / rho
     return chord * (np.sin(fraction * half) * sideways + np.array([0.0, 0.0, np.cos(fraction * half)]))
-
-
-def _checked_weight(weight: float) -> float:
-    if not 0.0 <= weight < math.inf:
-        raise InputError(f"weight of a goal {weight!r}: expected a finite number, 0 or more")
-    return float(weight)
 
 
 def _unit(vector: Sequence[float], what: str) -> np.ndarray:

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_gravity, checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
 from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, told_by_coordinate
@@ -203,8 +203,9 @@ class Inverse:
             max_iterations: linearisations after which it is given up; the solution then is not converged.
 
         Raises:
-            InputError: wrong sizes, not finite, a target further from the base than twice the body's length or behind
-                the base of a body on an arc, goals of another mesh, or not one of target and goals.
+            InputError: wrong sizes, not finite, gravity in another unit, a target further from the base than twice the
+                body's length or behind the base of a body on an arc, goals of another mesh, or not one of target and
+                goals.
             ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
@@ -213,7 +214,7 @@ class Inverse:
             raise InputError(
                 f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
             )
-        gravity = checked_vector(gravity, 3, "gravity")
+        gravity = checked_gravity(gravity)
         goals = self.goals(self.checked_tip(target)) if target is not None else self._checked_goals(goals)
         try:
             return self._solved(gravity, goals, settled, max_iterations)
@@ -397,13 +398,11 @@ class Inverse:
         for goal in goals:
             if isinstance(goal, PositionGoal):
                 self.checked_target(goal.target)
-            try:
-                goal.miss(self.twin)
-            except IndexError:
+            if not goal.is_of(self.twin):
                 raise InputError(
                     f"{type(goal).__name__}: its nodes are none of the twin's {len(self.twin.points)}: is its frame of "
                     "another mesh?"
-                ) from None
+                )
         return list(goals)
 
     def checked_target(self, target: Sequence[float]) -> np.ndarray:

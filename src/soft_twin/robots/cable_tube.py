@@ -52,11 +52,13 @@ class CableTube(FemRobot):
         if backend == "fem":
             return super().build_twin(**choices)
         if backend == "rod":
-            return self._build_rod(**choices)
+            return self._named(self._build_rod(**choices))
         if backend == "sofa":
             from soft_twin.robots.sofa import build_sofa_twin
 
-            return build_sofa_twin(self, self.build_mesh(mesh, element or "tet4"), material or "corotational")
+            return self._named(
+                build_sofa_twin(self, self.build_mesh(mesh, element or "tet4"), material or "corotational")
+            )
         raise UsageError(f"no twin '{backend}': there are fem, rod, sofa")
 
     def build_model(self, mesh=None, element=None, material=None) -> "Model":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, CableLimits, ImuPlace, Mismatch, ValveDrive, WoundCable
-from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.errors import DescriptionError, InputError, UsageError
 from soft_twin.robots.base import DrivenRobot, turned
 
 if TYPE_CHECKING:
@@ -193,13 +193,18 @@ class FemRobot(DrivenRobot):
         if backend == "sofa":
             from soft_twin.robots.sofa import build_sofa_twin
 
-            return build_sofa_twin(self, **choices)
+            return self._named(build_sofa_twin(self, **choices))
         if backend != "fem":
             raise UsageError(f"no twin '{backend}' of robot '{self.name}': there are fem, sofa")
         model = self.build_model(**choices)
         length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.touches else FemTwin
-        return kind(model, length, self.build_frames(model.body))
+        return self._named(kind(model, length, self.build_frames(model.body)))
+
+    def _named(self, twin: "Twin") -> "Twin":
+        """A twin of it, which knows whose it is."""
+        twin.robot = self.name
+        return twin
 
     def build_dynamic_twin(self, dt: float = 0.01, backend: str = "fem", **choices: Any) -> "MovingBody":
         """As DrivenRobot; `backend`: "fem", or "sofa" for one that SOFA moves.
@@ -245,12 +250,18 @@ class FemRobot(DrivenRobot):
 
     def build_inverse(self, twin: "Twin | None" = None) -> "Inverse":
         """The solver that finds what cables and chambers shall do for goals on `twin`, or on one of its own. On a SOFA
-        twin, places of the tip are SOFA's own inverse's, where it has one."""
+        twin, places of the tip are SOFA's own inverse's, where it has one.
+
+        Raises:
+            InputError: it is a twin of another robot.
+        """
         from soft_twin.inverse.inverse import Inverse, arc_posture
         from soft_twin.inverse.sofa import SofaInverse
         from soft_twin.twins.sofa.twin import SofaTwin
 
         twin = self.build_twin() if twin is None else twin
+        if twin.robot not in ("", self.name):
+            raise InputError(f"inverse of robot '{self.name}': the twin is of robot '{twin.robot}'")
         posture = arc_posture if self.description.posture == "arc" else None
         kind = SofaInverse if isinstance(twin, SofaTwin) else Inverse
         return kind(twin, self.limits(), self.actuator_names, posture)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_gravity, checked_vector
 from soft_twin.errors import InputError
 from soft_twin.solvers.chord import largest_movement, product
 from soft_twin.twins.frames import Frame, SectionFrame
@@ -101,16 +101,20 @@ class Twin(ABC):
 
     Attributes:
         points: (n, 3) current positions of the body's nodes in base_link [m].
+        rest: (n, 3) where they are in the undeformed body [m].
         efforts: (a,) current efforts of the actuators: cable tensions [N], chamber pressures [Pa].
         length: undeformed length [m].
+        robot: name of the robot that it is of; "" where it was made without one.
         least_effort: (a,) what an actuator can do at the least: 0 for cables, which never push.
         effort_units: (a,) "N" or "Pa".
         softness: (a,) coordinate that an effort takes up while the body stands still: the stretch of a cable [m/N].
     """
 
     points: np.ndarray
+    rest: np.ndarray
     efforts: np.ndarray
     length: float
+    robot: str = ""
     least_effort: np.ndarray
     effort_units: Sequence[str]
     softness: np.ndarray
@@ -172,11 +176,11 @@ class Twin(ABC):
             displacements, tensions: other names of the two, where all actuators are cables.
 
         Raises:
-            InputError: wrong sizes, an effort below the least, or not finite; efforts where no actuator is free, or one
-                thing by two names.
+            InputError: wrong sizes, an effort below the least, not finite, or gravity in another unit; efforts where no
+                actuator is free, or one thing by two names.
             ConvergenceError: no equilibrium was found.
         """
-        gravity = checked_vector(gravity, 3, "gravity")
+        gravity = checked_gravity(gravity)
         actuation = self._actuation(
             {"displacements": displacements, "coordinates": coordinates}, {"tensions": tensions, "efforts": efforts}
         )

@@ -1,6 +1,7 @@
 """Named places of a body that can be aimed at and observed: where they are, how they are turned, how they move."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from soft_twin.twins.base import Twin
 
 ROUNDING = 1e-9  # of a node's weight
+ASTRAY = 1e-6  # of a body's length: nodes that are further from where a frame has them are those of another mesh
 
 
 class Frame(ABC):
@@ -35,6 +37,10 @@ class Frame(ABC):
     def around(self, mesh: Mesh) -> np.ndarray:
         """Numbers of the nodes of a finite element body that it turns with: of a point, those around it."""
         return np.flatnonzero(self.weights(mesh))
+
+    def is_of(self, twin: "Twin") -> bool:
+        """Whether the twin has the nodes that it was made of."""
+        return True
 
     def rotation(self, twin: "Twin") -> np.ndarray:
         """(3, 3) from the undeformed body.
@@ -91,12 +97,15 @@ class PointFrame(Frame):
                 + ", ".join(f"{axis} {a:.4g}…{b:.4g}" for axis, a, b in zip("xyz", low, high, strict=True))
                 + " m"
             )
-        self._nodes = mesh.cells[cell[0]]
+        self._nodes, self._rest = mesh.cells[cell[0]], point[0]
         values = mesh.element.values(natural_coordinates(mesh, cell, point))[0]
         self._weights = np.where(np.abs(values) > ROUNDING, values, 0.0)
 
     def position(self, twin):
         return self._weights @ twin.points[self._nodes]
+
+    def is_of(self, twin):
+        return _has(twin, self._nodes, lambda own: self._weights @ own - self._rest)
 
     def move(self, twin, steps):
         return np.tensordot(self._weights, steps[self._nodes], axes=1)
@@ -121,12 +130,16 @@ class NodesFrame(Frame):
             InputError: fewer than three nodes, or all in a line.
         """
         self.nodes = np.asarray(nodes)
-        self._arms = rest[self.nodes] - rest[self.nodes].mean(axis=0)
+        self._rest = rest[self.nodes]
+        self._arms = self._rest - self._rest.mean(axis=0)
         if np.linalg.matrix_rank(self._arms, tol=1e-9) < 2:
             raise InputError(f"a frame of {len(self.nodes)} nodes in a line or a point has no orientation")
 
     def position(self, twin):
         return twin.points[self.nodes].mean(axis=0)
+
+    def is_of(self, twin):
+        return _has(twin, self.nodes, lambda own: own - self._rest)
 
     def move(self, twin, steps):
         return steps[self.nodes].mean(axis=0)
@@ -139,6 +152,11 @@ class NodesFrame(Frame):
 
     def turn(self, twin, steps):
         return fitted_turn(self._arms, twin.points[self.nodes], steps[self.nodes])
+
+
+def _has(twin: "Twin", nodes: np.ndarray, away: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether a twin has such nodes (k,), which undeformed (k, 3) are next to nothing away from where they were."""
+    return nodes.max() < len(twin.rest) and bool(np.abs(away(twin.rest[nodes])).max() <= ASTRAY * twin.length)
 
 
 def _spread(mesh: Mesh, nodes: np.ndarray, values: np.ndarray | float) -> np.ndarray:

@@ -23,6 +23,7 @@ class MeshTwin(Twin):
     def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
         """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place."""
         self.model, self.body, self.length = model, model.body, length
+        self.rest = self.body.mesh.nodes
         self._frames = {**super().frames, **(frames or {})}
         self.actuators = model.actuators
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort

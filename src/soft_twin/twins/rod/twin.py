@@ -107,6 +107,7 @@ class RodTwin(Twin):
         self.tip_force = np.zeros(3)
         self._ring = section.radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(RING)])
         self.reset()
+        self.rest = self.points
 
     @property
     def tip_force(self) -> np.ndarray:
