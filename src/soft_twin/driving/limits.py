@@ -100,8 +100,10 @@ class CommandLimiter:
         self.counters[self._quantity.one] += int((clipped != values).any())
         return clipped
 
-    def advance(self, target: np.ndarray, rate: float, acceleration: float, dt: float) -> None:
+    def advance(self, target: np.ndarray, rate: float | np.ndarray, acceleration: float, dt: float) -> None:
         """Move for `dt` seconds towards `target` (n,), no faster than `rate`, with no more than `acceleration`.
+
+        The rate may be one for all, or one for each (n,).
 
         From a rate v the motion goes on by v dt, and then needs v² / (2 a) to come to rest, in steps of any length:
         both together are no more than the distance. So a target that moves evenly is followed evenly, v² / (2 a)

@@ -131,6 +131,36 @@ def test_plausible_friction_is_no_blocked_robot(friction):
     np.testing.assert_allclose(path[-1], 0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("rate", [0.02, 0.05])
+def test_a_winch_that_dry_friction_slows_down_on_top_is_waited_for(rate):
+    """No current counts on so much friction: it could be a robot that is caught."""
+    drive = load_robot("slender").winches
+    drive = replace(drive, cable_limits=replace(drive.cable_limits, rate=rate, tension=(0.0, 5.0)))
+    winches = _active(drive=drive, motor=replace(_viscous(30.0), friction=0.17 * TORQUE_CONSTANT))
+    for target in (0.011, -0.001, 0.011, 0.0):
+        path = winches.run(0.012 / rate * 1.2 + 0.4, np.full(6, target))
+        assert winches.state.mode == "active", winches.state.faults
+        assert np.abs(_rates(path)).max() < 1.3 * rate
+        np.testing.assert_allclose(path[-1], target, atol=0.2e-3)
+
+
+@pytest.mark.parametrize("rate", [-0.16, -0.18])
+def test_a_cable_that_unwinds_when_it_is_enabled_again_is_caught_and_not_accused(rate):
+    """It is 2 mm away by then, and comes back as fast as it may."""
+    winches = _active(motor=_viscous(4.0), drive=load_robot("neck").winches)
+    winches.spring = 1000.0
+    winches.run(1.0, np.full(3, 0.03))
+    winches.control.relax()
+    for share in np.linspace(0.0, 1.0, 10):
+        winches.motors.rates[:] = share * rate
+        winches.tick()
+    winches.control.enable()
+    for _ in range(200):
+        winches.tick(np.full(3, 0.03))
+        assert winches.state.mode == "active", winches.state.faults
+    np.testing.assert_allclose(winches.motors.displacements, 0.03, atol=0.2e-3)
+
+
 @pytest.mark.parametrize("friction", [3.0, 8.0, 22.0, 30.0])
 @pytest.mark.parametrize("spring", [20.0, 300.0])  # [N/m]
 def test_plausible_friction_is_no_pull_of_a_stiff_body(friction, spring):

@@ -35,6 +35,8 @@ HABIT = 3.0  # times as long as late feedback was apart, it is expected to come 
 LONGEST_DELAY = 0.1  # [s] that the control can live with
 TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
 UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
+LEAD, FULL_LEAD = 0.8e-3, 1.3e-3  # [m] that a motion may have on its cable, before and until it waits for it …
+WAITING = 0.6  # … at this share of the limit of its rate
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class CableControl(ActuatorControl):
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
         self._coasted = np.zeros(len(self._names), dtype=bool)
+        self._leads = np.zeros(len(self._names))  # of the motions on their cables, when the feedback was measured [m]
         self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
         self._counters.update(current=0, coasting=0, powerless=0)
         self._target = self._origin = np.zeros(len(self._names))
@@ -282,16 +285,16 @@ class CableControl(ActuatorControl):
         self._coasted = stale
         if self.condition is State.HOMING:
             self._find_taut(dt)
-        rate = self._rate_share() * self._limits.rate
-        self._limiter.advance(self._between(), rate, self._limits.acceleration, dt)
+        rates = self._rate_share() * self._limits.rate * self._waiting_shares()
+        self._limiter.advance(self._between(), rates, self._limits.acceleration, dt)
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
         readings = self._readings
         currents = self._control.update(wanted, readings.displacements, readings.rates, self._forecast.rates, dt)
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
-        errors = np.where(stale, 0.0, wanted.displacements_then - self._readings.displacements)
-        self._told = np.zeros(len(self._names)) if self._supervise(errors, dt) else currents
+        self._leads = np.where(stale, 0.0, wanted.displacements_then - readings.displacements)
+        self._told = np.zeros(len(self._names)) if self._supervise(self._leads, dt) else currents
         return self._told
 
     def _foresee(self, dt: float) -> None:
@@ -302,6 +305,7 @@ class CableControl(ActuatorControl):
     def _interrupt(self, where: np.ndarray) -> None:
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
         self._limiter.restart(where, self._readings.displacements)
+        self._leads = np.where(where, 0.0, self._leads)
         self._memory.restart(where, self._readings.displacements)
         self._changes.restart(where)
         self._control.restart(where)
@@ -316,6 +320,14 @@ class CableControl(ActuatorControl):
             return min(1.0, self._homing_share)
         delay = float(self._delays.max())
         return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
+
+    def _waiting_shares(self) -> np.ndarray:
+        """(c,) shares of the rates at which motions go on that cables cannot follow: much friction makes them slower.
+
+        A motion that is over would brake a cable that is still under way.
+        """
+        leads = np.sign(self._limiter.rates) * self._leads
+        return np.interp(leads, (LEAD, FULL_LEAD), (1.0, WAITING))
 
     def _wanted(self, accelerations: np.ndarray) -> Wanted:
         """What the motion wants now, by these accelerations (c,) [m/s²], and when the newest feedback was measured."""
@@ -436,6 +448,7 @@ class CableControl(ActuatorControl):
     def _begin(self) -> None:
         """Be at rest where the cables are."""
         self._limiter.reset(self._readings.displacements)
+        self._leads[:] = 0.0
         everywhere = np.ones(len(self._names), dtype=bool)
         self._memory.restart(everywhere, self._readings.displacements)
         self._changes.restart(everywhere)

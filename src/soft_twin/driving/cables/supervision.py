@@ -17,7 +17,8 @@ class SupervisionLimits:
 
     Attributes:
         following_error: distance between where a cable should be and where it is [m].
-        following_time: for so long [s].
+        following_time: for so long [s], unless …
+        catching_up: … it runs there by this share of the limit of its rate.
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
         contrary_current: … while that is more than this [A] …
         contrary_time: … for so long [s], turns against its current.
@@ -37,6 +38,7 @@ class SupervisionLimits:
 
     following_error: float = 0.0015
     following_time: float = 0.03
+    catching_up: float = 0.6
     contrary_share: float = 0.3
     contrary_current: float = 0.25
     contrary_time: float = 0.007
@@ -80,6 +82,7 @@ class Supervision:
     def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int):
         self._limits = limits
         self._tension = limits.overload * of_cables.tension[1]
+        self._catching_up = limits.catching_up * of_cables.rate
         self._fastest = FASTEST * of_cables.rate
         self._pulls_growth = STEEPEST * self._fastest  # of a winch that is turned out, by its neighbours' doing [A/s]
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -97,7 +100,9 @@ class Supervision:
         dt, limits = motion.seconds, self._limits
         pulls = force_per_current * self._least_pulling(motion)
         self._overloaded = np.where(pulls > self._tension, self._overloaded + dt, 0.0)
-        self._lost = np.where(np.abs(motion.errors) > limits.following_error, self._lost + dt, 0.0)
+        astray = np.abs(motion.errors) > limits.following_error
+        astray &= np.sign(motion.errors) * motion.rates < self._catching_up
+        self._lost = np.where(astray, self._lost + dt, 0.0)
         self._count_contrary(motion)
         lost = self._lost > limits.following_time
         contrary = self._contrary > limits.contrary_time
