@@ -144,6 +144,17 @@ def test_a_winch_that_dry_friction_slows_down_on_top_is_waited_for(rate):
         np.testing.assert_allclose(path[-1], target, atol=0.2e-3)
 
 
+@pytest.mark.parametrize("ticks", [3, 4])
+def test_a_light_winch_that_is_turned_back_is_not_too_fast(ticks):
+    """Of less inertia and friction than expected; the feedback has it still go the other way."""
+    inertia = 0.75 * INERTIA
+    lag = inertia / (3.0 * DRUM * TORQUE_CONSTANT)
+    winches = _active(0.0, motor=MotorParameters(inertia=inertia, lag=lag, friction=0.05 * TORQUE_CONSTANT))
+    path = np.vstack([winches.run(ticks * DT, np.full(6, -0.002)), winches.run(0.3, np.full(6, 0.01))])
+    assert winches.state.mode == "active"
+    assert np.abs(_rates(path)).max() < 1.5 * RATE
+
+
 @pytest.mark.parametrize("rate", [-0.16, -0.18])
 def test_a_cable_that_unwinds_when_it_is_enabled_again_is_caught_and_not_accused(rate):
     """It is 2 mm away by then, and comes back as fast as it may."""

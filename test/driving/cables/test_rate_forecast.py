@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from soft_twin.driving.cables.rate_forecast import RateForecast
+from soft_twin.driving.cables.rate_forecast import UNSEEN, RateForecast
 
 INERTIA, DT = 0.342, 0.004
 HEARD, SILENT = np.array([True]), np.array([False])
@@ -27,3 +27,22 @@ def test_a_winch_that_is_not_heard_follows_its_equation(friction, current):
 
 def test_a_winch_that_is_heard_has_the_rate_that_it_says():
     assert _after(0, 0.02, -3.0, 5.0) == 0.02
+
+
+@pytest.mark.parametrize("ticks", [[0.004] * 5, [0.001] * 20, [0.0003, 0.0037] * 4, [0.03, 0.001]])
+def test_what_the_currents_of_the_last_milliseconds_will_have_done_is_foreseen(ticks):
+    """At 0.02 m/s as it was measured, and 2 A for longer than feedback takes; currents before that are in it."""
+    forecast, friction, current = RateForecast(1, INERTIA), 10.0, 2.0
+    for k, dt in enumerate([0.01, *ticks]):
+        forecast.update(np.array([0.02]), HEARD, np.array([current if k else -9.0]), np.array([friction]), dt)
+    final = current / friction
+    exact = final + (0.02 - final) * np.exp(-friction * UNSEEN / INERTIA)
+    assert forecast.soon[0] == pytest.approx(exact, abs=0.003)
+
+
+def test_a_current_that_is_over_has_done_its_part():
+    forecast = RateForecast(1, INERTIA)
+    for k in range(6):
+        current = np.array([3.0 if k < 3 else 0.0])
+        forecast.update(np.array([0.05]), HEARD, current, np.array([0.0]), 0.004)
+    assert forecast.soon[0] == pytest.approx(0.05)

@@ -20,7 +20,7 @@ def _current(rate, motion_rate, acceleration, behind, learned=GAINS.friction):
         friction=np.array([learned]),
         trust=np.ones(1),
     )
-    return float(control.update(wanted, np.zeros(1), np.array([rate]), np.array([rate]), 0.004)[0])
+    return float(control.update(wanted, np.zeros(1), np.array([rate]), np.full((2, 1), rate), 0.004)[0])
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -48,8 +48,8 @@ def test_a_cable_that_is_where_its_motion_is_gets_all_that_the_motion_asks_for(r
     control = WinchControl(1, 4.4, RATE, GAINS)
     wanted = Wanted(*(np.array([value]) for value in (rate, 4.0 * (rate < RATE), 0.0, seen, GAINS.friction, 1.0)))
     asked = GAINS.friction * rate + GAINS.inertia * 4.0 * (rate < RATE)
-    rates = np.array([seen])
-    assert control.update(wanted, np.zeros(1), rates, rates, 0.004)[0] == pytest.approx(asked, abs=0.01)
+    expected = np.array([[seen], [rate]])
+    assert control.update(wanted, np.zeros(1), np.array([seen]), expected, 0.004)[0] == pytest.approx(asked, abs=0.01)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -58,6 +58,18 @@ def test_a_cable_whose_feedback_stays_away_is_bounded_by_what_its_rate_must_be_b
     control, friction = WinchControl(1, 4.4, RATE, GAINS), 12.0
     wanted = Wanted(*(sign * np.array([value]) for value in (-RATE, 0.0, 0.0, -RATE)), np.full(1, friction), np.ones(1))
     rates = sign * np.array([0.017]), sign * np.array([-RATE])
-    current = float(control.update(wanted, np.zeros(1), *rates, 0.004)[0])
+    expected = np.array([rates[1], rates[0]])
+    current = float(control.update(wanted, np.zeros(1), rates[0], expected, 0.004)[0])
     later = current / friction + (rates[1][0] - current / friction) * np.exp(-friction / GAINS.inertia * 0.01)
     assert abs(later) <= 1.4 * RATE
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("soon", [0.02, 0.065, 0.08])
+def test_what_the_newest_currents_have_yet_to_do_counts_before_any_feedback_shows_it(sign, soon):
+    """It was turned back a moment ago: the feedback has it at rest."""
+    control, friction = WinchControl(1, 4.4, RATE, GAINS), 5.0
+    wanted = Wanted(*(sign * np.array([value]) for value in (RATE, 4.0, 0.001, RATE)), np.full(1, 17.1), np.ones(1))
+    current = float(control.update(wanted, np.zeros(1), np.zeros(1), sign * np.array([[0.0], [soon]]), 0.004)[0])
+    later = current / friction + (sign * soon - current / friction) * np.exp(-friction / GAINS.inertia * 0.006)
+    assert abs(later) <= 1.75 * RATE

@@ -290,7 +290,8 @@ class CableControl(ActuatorControl):
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
         readings = self._readings
-        currents = self._control.update(wanted, readings.displacements, readings.rates, self._forecast.rates, dt)
+        expected = np.array([self._forecast.rates, self._forecast.soon])
+        currents = self._control.update(wanted, readings.displacements, readings.rates, expected, dt)
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
         self._leads = np.where(stale, 0.0, wanted.displacements_then - readings.displacements)

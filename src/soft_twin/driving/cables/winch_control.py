@@ -7,7 +7,9 @@ import numpy as np
 RATE_MARGIN = 0.05  # beyond the rate limit, so that a cable at the limit can be led from both sides
 LARGEST_INTEGRAL = 1.0  # [A] of what friction alone may ask for
 OVERSHOOT = 1.3  # times the limit of the rate, to which currents may drive a cable …
-REACTION = 0.01  # [s] … before they can be taken back: the feedback's age, and the motor's lag
+REACTION = 0.01  # [s] … before they can be taken back: the feedback's age, and the motor's lag; or …
+NEXT_TICK = 0.006  # [s] … until the next ones act, where it is foreseen what those told before will have done
+TIMES = np.array([[REACTION], [REACTION], [NEXT_TICK]])
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class WinchControl:
     which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a
     robot that is caught its pull is taken for some; but for a stiff body, whose pull is told from friction. What it
     pulls by comes on top of the highest one.
-    While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both.
+    While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both. Nor
+    does feedback that is on time show what the newest currents do: the bound holds for the rate to come, too, which can
+    be taken back by the next tick.
 
     Attributes:
         limited: (c,) whether the current limit binds.
@@ -102,14 +106,15 @@ class WinchControl:
         self._integral[where] = 0.0
 
     def update(
-        self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, rates_now: np.ndarray, dt: float
+        self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, expected: np.ndarray, dt: float
     ) -> np.ndarray:
         """(c,) currents [A] after `dt` more seconds.
 
         Args:
             wanted: by the motion.
             displacements, rates: (c,) as they were measured [m, m/s].
-            rates_now: (c,) what the rates are by now, if the feedback is older than usual [m/s].
+            expected: (2, c) what the rates are by now, if the feedback is older than usual, and what they will be once
+                the currents that were told before have acted [m/s].
             dt: [s].
         """
         g, trust = self._gains, wanted.trust
@@ -119,7 +124,7 @@ class WinchControl:
         asked = forward + trust * g.rate * error + self._integral
         kept = asked.clip(-self._limit, self._limit)
         self.limited = kept != asked
-        currents = kept.clip(*self._harmless(np.array([rates, rates_now]), wanted))
+        currents = kept.clip(*self._harmless(np.vstack([rates, expected]), wanted))
         self._integral += np.where(currents != asked, 0.0, trust**2 * g.integral * dt * error)
         self._integral = self._integral.clip(-self._largest_integral, self._largest_integral)
         return currents
@@ -127,9 +132,9 @@ class WinchControl:
     def _harmless(self, rates: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
         """(c,) lowest and highest currents [A] that drive no cable too fast before they can be taken back.
 
-        `rates` (k, c) may be any of these [m/s].
+        `rates` (3, c) may be any of these [m/s]: measured, by now, soon.
         """
-        steady, most = np.minimum(wanted.friction, self._most_friction) * rates, self._gains.inertia / REACTION
+        steady, most = np.minimum(wanted.friction, self._most_friction) * rates, self._gains.inertia / TIMES
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
         high = high + wanted.pulls
         return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)
