@@ -231,6 +231,15 @@ def test_the_only_namespace_is_found(tmp_path, robot):
     assert evaluate(_robots(tmp_path / "own.mcap", "slender", "left"), robot).solves == 1
 
 
+def test_a_robots_topics_may_have_names_within_its_namespace(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap", "lab/left")
+    recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 1.0, solver_status(0.004))
+    for topic in ("gravity", "plate/gravity", "truth/gravity"):
+        recorder.add(topic, "geometry_msgs/msg/Vector3Stamped", 1.0, {"vector": xyz([0.0, 0.0, -9.81])})
+    recorder.close()
+    assert evaluate(tmp_path / "run.mcap", robot).solves == 1
+
+
 def test_of_two_robots_one_is_to_be_named(tmp_path, robot):
     path = _robots(tmp_path / "run.mcap", "left", "right")
     with pytest.raises(RecordingError, match="several robots in it, say which by --namespace: 'left', 'right'"):
@@ -271,7 +280,7 @@ def _urdf(robot):
 def test_nodes_tell_of_which_robot_a_namespace_is(tmp_path, told):
     path = _of_others(tmp_path / "run.mcap", "lab/right", told)
     assert recorded_robot(path).name == recorded_robot(path, namespace="lab/right").name == "finger"
-    with pytest.raises(RecordingError, match="no topic of 'left' in it: it has 'lab': say --namespace"):
+    with pytest.raises(RecordingError, match="no topic of 'left' in it: it has 'lab/right': say --namespace"):
         recorded_robot(path, namespace="left")
 
 

@@ -95,8 +95,9 @@ def prefix(namespace: str) -> str:
 
 
 def _of_robots(topics: Iterable[str]) -> list[str]:
-    """Namespaces that have topics of robots."""
-    return sorted({topic[: -len(name)].strip("/") for topic in topics for name in TOPICS if topic.endswith(f"/{name}")})
+    """Namespaces that have topics of robots; one within another, such as left/truth or left/plate, is that one's."""
+    spaces = {topic[: -len(name)].strip("/") for topic in topics for name in TOPICS if topic.endswith(f"/{name}")}
+    return sorted(space for space in spaces if not any(space.startswith(f"{other}/") for other in spaces))
 
 
 def _outermost(topics: Iterable[str]) -> list[str]:
@@ -163,7 +164,7 @@ def told_robots(path: str | Path, spaces: Iterable[str]) -> dict[str, str]:
 
 def _remedy(topics: Iterable[str]) -> str:
     """What to do where a robot's topics are not found among these."""
+    if spaces := _of_robots(topics):
+        return f"it has {', '.join(map(shortened, spaces))}: say --namespace, or --robot where it is another"
     there = ", ".join(map(shortened, _outermost(topics))) or "none that is known"
-    if _of_robots(topics):
-        return f"it has {there}: say --namespace, or --robot where it is another"
     return f"it has {there}: record the robot's topics, by recording:= of its launch or `ros2 bag record -a`"
