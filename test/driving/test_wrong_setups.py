@@ -11,6 +11,7 @@ from soft_twin.driving.valves.valve_control import ValveControl
 from soft_twin.driving.valves.valves import open_valves
 from soft_twin.emulation.dac_board import EmulatedDacBoard
 from soft_twin.errors import DeviceError
+from soft_twin.sensing.imu_board import ImuBoard
 
 from .simulated import DT, SimulatedWinches
 
@@ -23,12 +24,18 @@ LIMITS = ChamberLimits((0.1e6, 0.3e6), rate=1e6, vent_rate=1e6, vented=0.1e6)
         lambda path: open_bus("slcan", path),
         lambda path: open_valves("openpneu", path, 1),
         lambda path: open_valves("dac_board", path, 1),
+        ImuBoard,
     ],
 )
 def test_no_permission_says_which_group_is_missing(port, monkeypatch, open_device):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(DeviceError, match="no permission.*usermod -aG dialout"):
         open_device(port.path)
+
+
+def test_a_network_interface_for_a_serial_adapter_is_told_what_it_wants():
+    with pytest.raises(DeviceError, match="'lo' is a network interface, no serial adapter: set interface: socketcan"):
+        open_bus("slcan", "lo")
 
 
 def test_an_openpneu_at_a_wrong_baud_rate_is_not_taken_for_one(port):

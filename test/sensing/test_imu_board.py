@@ -56,9 +56,12 @@ def test_the_heater_hears_its_duty(port, board):
         board.set_heater(2.0)
 
 
-def test_a_missing_device_is_named():
-    with pytest.raises(DeviceError, match="'/dev/no_such_imu' cannot be opened"):
+def test_a_missing_device_is_named(tmp_path):
+    with pytest.raises(DeviceError, match="no IMU board at '/dev/no_such_imu': plug it in, or give another path"):
         ImuBoard("/dev/no_such_imu")
+    (tmp_path / "imu").touch()
+    with pytest.raises(DeviceError, match="no IMU board at '.*/imu', which is no device: give another path"):
+        ImuBoard(str(tmp_path / "imu"))
 
 
 def test_an_unplugged_device_is_an_error(port, board):

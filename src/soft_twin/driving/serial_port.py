@@ -1,12 +1,10 @@
 """A serial port whose every failure is a DeviceError that says what to do."""
 
-import os
-from glob import glob
-
 import serial
 
 from soft_twin.errors import DeviceError
 from soft_twin.one_driver import in_use, is_taken
+from soft_twin.serial_devices import require_serial_device
 from soft_twin.serial_output import write_bytes
 
 
@@ -23,7 +21,7 @@ class SerialPort:
     """
 
     def __init__(self, device: str, baud_rate: int, patience: float = 0.1):
-        check_device(device)
+        require_serial_device(device)
         self._device, self._patience = device, patience
         try:
             self._port = serial.Serial(device, baud_rate, timeout=0.0, exclusive=True)
@@ -56,12 +54,3 @@ class SerialPort:
 
     def close(self) -> None:
         self._port.close()
-
-
-def check_device(device: str) -> None:
-    """Raise a DeviceError with the remedy if there is no such serial device or no permission to use it."""
-    if not os.path.exists(device):
-        there = ", ".join(sorted(glob("/dev/serial/by-id/*") + glob("/dev/ttyACM*") + glob("/dev/ttyUSB*"))) or "none"
-        raise DeviceError(f"no device at '{device}': plug it in, or give another path (serial devices: {there})")
-    if not os.access(device, os.R_OK | os.W_OK):
-        raise DeviceError(f"no permission to use '{device}': `sudo usermod -aG dialout $USER`, then log in again")

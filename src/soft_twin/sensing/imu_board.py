@@ -9,6 +9,7 @@ from soft_twin.one_driver import in_use, is_taken
 from soft_twin.sensing.imu_frames import FrameErrors, encode_heater
 from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
+from soft_twin.serial_devices import require_serial_device
 from soft_twin.serial_output import write_bytes
 
 _BAUD_RATE = 460_800
@@ -25,6 +26,7 @@ class ImuBoard:
     def __init__(self, device: str):
         self._device = device
         self._receiver = ImuReceiver()
+        require_serial_device(device, "IMU board")
         try:
             self._port = serial.Serial(device, _BAUD_RATE, timeout=0, exclusive=True)
             self._port.reset_input_buffer()

@@ -11,7 +11,7 @@ import os
 import select
 import termios
 import time
-from glob import glob
+from pathlib import Path
 
 import can
 from can.exceptions import error_check
@@ -21,6 +21,7 @@ from can.interfaces.socketcan import SocketcanBus
 from soft_twin.driving.cables.c610 import BIT_RATE
 from soft_twin.errors import DeviceError
 from soft_twin.one_driver import claim_device, in_use, is_taken
+from soft_twin.serial_devices import require_serial_device
 from soft_twin.serial_output import write_bytes
 
 LINE_END = b"\r"
@@ -29,6 +30,7 @@ ANSWERS = (b"V", b"N", b"z", b"Z", b"T", b"r", b"R", b"F")  # and frames of kind
 LONGEST_LINE = 64  # [bytes]
 READ_SIZE = 65536  # [bytes]
 OPENING_PATIENCE = 1.0  # [s] for an adapter to take what opens its channel
+NETWORK = "/sys/class/net"  # where Linux has its network interfaces
 
 
 class SlcanBus(slcanBus):
@@ -211,7 +213,12 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
     if interface not in can.VALID_INTERFACES:
         raise DeviceError(f"no CAN interface '{interface}': python-can has {', '.join(sorted(can.VALID_INTERFACES))}")
     if interface == "slcan":
-        _check_serial(channel)
+        if "/" not in channel and Path(NETWORK, channel).exists():
+            raise DeviceError(
+                f"'{channel}' is a network interface, no serial adapter: set interface: socketcan of cables_to_motors "
+                "in `nodes` of the robot's description"
+            )
+        require_serial_device(channel.split("@")[0], "CAN adapter")
     try:
         if interface == "slcan":
             return SlcanBus(channel, bitrate, **options)
@@ -220,15 +227,6 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
         return can.Bus(interface=interface, channel=channel, bitrate=bitrate, **options)
     except (can.CanError, OSError, ValueError, ImportError) as error:
         raise DeviceError(f"CAN bus {interface} '{channel}' cannot be opened: {error}; {_remedy(interface)}") from error
-
-
-def _check_serial(channel: str) -> None:
-    device = channel.split("@")[0]
-    if not os.path.exists(device):
-        there = ", ".join(sorted(glob("/dev/serial/by-id/*") + glob("/dev/ttyACM*") + glob("/dev/ttyUSB*"))) or "none"
-        raise DeviceError(f"no CAN adapter at '{device}': plug it in, or give another path (serial devices: {there})")
-    if not os.access(device, os.R_OK | os.W_OK):
-        raise DeviceError(f"no permission to use '{device}': `sudo usermod -aG dialout $USER`, then log in again")
 
 
 def _remedy(interface: str) -> str:

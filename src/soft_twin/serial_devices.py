@@ -1,0 +1,28 @@
+"""Serial devices: is one there, and may it be used?"""
+
+import os
+import stat
+from glob import glob
+
+from soft_twin.errors import DeviceError
+
+USUAL = ("/dev/serial/by-id/*", "/dev/ttyACM*", "/dev/ttyUSB*")
+
+
+def require_serial_device(device: str, what: str = "device") -> None:
+    """See that there is such a serial device, and that this user may use it, before it is opened.
+
+    Args:
+        device: its path.
+        what: is expected there, for the message.
+
+    Raises:
+        DeviceError: otherwise, with the remedy.
+    """
+    there = ", ".join(sorted(path for pattern in USUAL for path in glob(pattern))) or "none"
+    if not os.path.exists(device):
+        raise DeviceError(f"no {what} at '{device}': plug it in, or give another path (serial devices: {there})")
+    if not stat.S_ISCHR(os.stat(device).st_mode):
+        raise DeviceError(f"no {what} at '{device}', which is no device: give another path (serial devices: {there})")
+    if not os.access(device, os.R_OK | os.W_OK):
+        raise DeviceError(f"no permission to use '{device}': `sudo usermod -aG dialout $USER`, then log in again")
