@@ -58,8 +58,15 @@ class GravitySamples:
         except InputError as error:
             self.refuse("unusable", str(error))
             return
-        age = self._node.now() - stamp
-        if abs(age) > stale_after:
+        now = self._node.now()
+        age = now - stamp
+        if now == 0.0:
+            self.refuse(
+                "stale", "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
+            )
+        elif age < -stale_after:
+            self.refuse("stale", f"gravity stamped {-age:.2f} s ahead of the clock: set the clocks in step")
+        elif age > stale_after:
             self.refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {stale_after:g} s")
         elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
             self.refuse("reordered", "gravity older than the one before it")
