@@ -79,6 +79,15 @@ def test_what_cannot_be_aimed_at_is_said_in_one_line(controller, frame, position
     assert "\n" not in str(error.value)
 
 
+def test_what_was_told_last_is_what_the_last_tick_said(controller):
+    """Also of a body that is on its way after gravity has jumped, which is told what it is not sure of yet."""
+    settled(controller, DOWN)
+    for _ in range(3):
+        tick = controller.update(SIDEWAYS)
+        assert not tick.holding
+        np.testing.assert_array_equal(controller.told, tick.coordinates)
+
+
 def break_down(monkeypatch, controller, times):
     """Let the next linearisations fail, as those of a torn body do."""
     left, linearise = [times], controller.twin.linearise

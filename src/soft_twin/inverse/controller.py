@@ -90,6 +90,7 @@ class Controller:
         self.compensating = False
         self.stations = np.linspace(*self.twin.span, STATIONS)
         self._safe: Tick | None = None
+        self._newest: Tick | None = None
         self._lost = ""
 
     @property
@@ -105,10 +106,10 @@ class Controller:
     @property
     def told(self) -> np.ndarray:
         """(a,) what the actuators have been told last: coordinates of cables [m], efforts of others [Pa]."""
-        cables, twin = told_by_coordinate(self.twin), self.twin
-        safe = self._safe
-        coordinates, efforts = (twin.coordinates(), twin.efforts) if safe is None else (safe.coordinates, safe.efforts)
-        return np.where(cables, coordinates, efforts)
+        cables, newest = told_by_coordinate(self.twin), self._newest
+        if newest is None:
+            return np.where(cables, self.twin.coordinates(), self.twin.efforts)
+        return np.where(cables, newest.coordinates, newest.efforts)
 
     def set_target(self, tip: Sequence[float]) -> None:
         """A new tip target (3,) in base_link [m].
@@ -147,7 +148,7 @@ class Controller:
         """Back to the undeformed body."""
         self.twin.reset()
         self.inverse.reset()
-        self._safe, self._lost = None, ""
+        self._safe, self._newest, self._lost = None, None, ""
 
     def update(self, gravity: Sequence[float]) -> Tick:
         """One tick under gravity (3,) in base_link [m/s²].
@@ -165,7 +166,8 @@ class Controller:
             if self._safe is None:
                 raise
             tick = replace(self._held(self._safe), residual=float("nan"))
-        return replace(tick, duration=time.perf_counter() - start)
+        self._newest = replace(tick, duration=time.perf_counter() - start)
+        return self._newest
 
     def _solve_again(self, gravity: np.ndarray) -> Solution:
         """A step, if need be from the undeformed body."""

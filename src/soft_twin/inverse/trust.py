@@ -115,9 +115,9 @@ class Trust:
         self._gravity = gravity
         self._resting = definite and correction <= allowed * self._size
         self._soft = 0 if definite else self._soft + 1
-        near = self._resting if self.careful else definite and correction <= NEARLY * self._size
+        near = self._resting or (not self.careful and definite and correction <= NEARLY * self._size)
         self._waiting = 0 if near else self._waiting + 1
-        self._far = 0 if correction <= WILD * self._size else self._far + 1
+        self._far = 0 if self._resting or correction <= WILD * self._size else self._far + 1
         if self._resting:
             self._rest_in(Rest(state, gravity))
         return math.isfinite(correction) and self._soft <= self._softness and self._waiting <= self._patience
