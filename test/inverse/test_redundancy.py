@@ -53,14 +53,23 @@ def test_of_all_pressures_that_hold_a_tip_the_least_are_taken(inverse):
     assert least.error < 1e-7
 
 
-def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_nearest_place_on_the_way(inverse):
-    """With one chamber's lowest pressure in the way, the tip rests 0.17 mm beside it: more pressure in any chamber that
-    has none would lead away from it at first."""
-    gravity, pressures = np.array([4.4228, 6.0958, 6.2862]), [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]
+@pytest.mark.parametrize(
+    "gravity, pressures",
+    [
+        ([4.4228, 6.0958, 6.2862], [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]),
+        ([3.2237, -0.367, -9.2579], [0.0, 3052.0, 0.0, 0.0, 0.0, 30309.0]),
+        ([-4.9365, -7.8477, 3.2062], [11972.5, 0.0, 3998.1, 27992.3, 0.0, 0.0]),
+    ],
+)
+def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_nearest_place_on_the_way(
+    inverse, gravity, pressures
+):
+    """With one chamber's lowest pressure in the way, the tip rests 0.16 to 0.23 mm beside it: more pressure in any
+    chamber that has none would lead away from it at first."""
     target = inverse.twin.equilibrium(gravity, efforts=pressures).tip
     inverse.twin.reset()
     found = inverse.solve(gravity, target)
-    assert found.converged and found.reachable
+    assert found.converged and found.reachable and found.iterations < 120
     np.testing.assert_allclose(found.efforts, pressures, atol=APART)
     np.testing.assert_allclose(inverse.twin.tip, target, atol=1e-6)
 

@@ -37,7 +37,7 @@ NEAREST = 0.01  # least share of the weight of staying, of a whole solve that ha
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
-INNER = 0.3  # of the efforts' range: where a search for a nearer tip sets out from
+INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out from
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
@@ -252,10 +252,10 @@ class Inverse:
         here, iterations = self.twin.state(), found.iterations
         self.twin.reset()
         try:
-            for self._inner, most in ((INNER, left // 2), (0.0, left)):
+            for self._inner, enough, most in ((INNER, max(settled, STEADY), left // 2), (0.0, settled, left)):
                 self.reset()
                 self._damping.weight, self._strict = FAR * self._stay, True
-                step, moved, more = self._settle(gravity, goals, settled, most - (iterations - found.iterations))
+                step, moved, more = self._settle(gravity, goals, enough, most - (iterations - found.iterations))
                 iterations += more
             nearer = self.solution(goals, step, moved, iterations, settled)
         except ConvergenceError:
