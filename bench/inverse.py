@@ -2,15 +2,16 @@
 
 A target is where the tip of an equilibrium is, under gravity in any direction and random efforts within their limits,
 with half of the actuators idle. None of them may be called unreachable. The loop, settled at such a target, is given
-another gravity at once: it may not go to and fro. Also the cold equilibrium of a body with a rigid plate and three
-cables outside it, as a neck has, and steps in time that are not solved to their end.
+another gravity at once: it may not go to and fro; or another target that feasible efforts make 10 mm away. Also the
+cold equilibrium of a body with a rigid plate and three cables outside it, as a neck has, and steps in time that are not
+solved to their end.
 """
 
 import argparse
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
@@ -39,6 +40,8 @@ SHARE = 0.6  # of the highest effort, at the most
 IDLE = 0.5  # of the actuators
 TICKS = 60
 SETTLING, JUDGED, AT_REST = 100, 20, 2e-5  # ticks for a jump, of which so many at the end count; [m] a tick
+AWAY, NEAR = 0.01, 5e-4  # [m] of another target, and how near the tip has to come to it
+RESTED, FOLLOWED = 60, 60  # ticks at a target, and for the next one
 ATTITUDES = (135.0, 90.0, 45.0, 0.0, -45.0)  # [°] of the base, see the paper's Figure 11
 LENGTH, WIDTH, ARM = 0.1, 0.03, 0.05  # [m] of the neck-like body, and from its axis to its cables
 
@@ -67,6 +70,7 @@ def measure(targets: int = 20, jumps: int | None = None, bodies: str = ",".join(
     robots = {name: each for name, each in inverses.items() if name != "rod"}
     count = targets if jumps is None else jumps
     figures += [figure for name, each in robots.items() if count for figure in _jumps(name, each, count, seed)]
+    figures += [figure for name, each in robots.items() if count for figure in _warm_starts(name, each, count, seed)]
     figures += [figure for name in robots if name in TICKED for figure in _ticks(name, inverses[name].twin)]
     if set(names) != set(BODIES):
         return figures
@@ -84,7 +88,7 @@ def _reached(name: str, inverse: Inverse, targets: int, seed: int) -> list[Figur
     """How many feasible targets are not reached, and how far the worst of them is."""
     solutions, start = [], time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):  # what is done counts
-        for gravity, target in _feasible(inverse, targets, seed):
+        for gravity, target, _ in _feasible(inverse, targets, seed):
             inverse.twin.reset()
             solutions.append(inverse.solve(gravity, target))
             _progress(name, len(solutions), targets, time.monotonic() - start)
@@ -106,7 +110,7 @@ def _jumps(name: str, inverse: Inverse, count: int, seed: int) -> list[Figure]:
     controller.enable(True)
     upright = np.array(controller.target)
     with contextlib.suppress(KeyboardInterrupt):
-        for i, (gravity, target) in enumerate(_feasible(inverse, count, seed)):
+        for i, (gravity, target, _) in enumerate(_feasible(inverse, count, seed)):
             controller.reset()
             controller.reuse = i % 2 == 0
             controller.set_target(target if i % 4 < 2 else upright)
@@ -125,22 +129,75 @@ def _jumps(name: str, inverse: Inverse, count: int, seed: int) -> list[Figure]:
     ]
 
 
-def _feasible(inverse: Inverse, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Gravity (3,) [m/s²] and tips (3,) [m] of equilibria that keep to the limits."""
+def _warm_starts(name: str, inverse: Inverse, count: int, seed: int) -> list[Figure]:
+    """How many ticks the loop, which has rested at a target, needs to one 10 mm away; with reuse every other time."""
+    controller, ticks, start = load_robot(name).build_controller(inverse.twin), [], time.monotonic()
+    controller.enable(True)
+    with contextlib.suppress(KeyboardInterrupt):
+        for i, (gravity, target, other) in enumerate(_feasible(inverse, count, seed, AWAY)):
+            controller.reset()
+            controller.reuse = i % 2 == 0
+            controller.set_target(target)
+            for _ in range(RESTED):
+                controller.update(gravity)
+            controller.set_target(other)
+            late = np.flatnonzero([controller.update(gravity).error > NEAR for _ in range(FOLLOWED)])
+            ticks.append(int(late[-1]) + 2 if len(late) else 1)
+            _progress(f"{name}, warm starts", len(ticks), count, time.monotonic() - start)
+    return [
+        Figure(f"{name}.warm_starts", f"{name}: targets 10 mm from where it rests", len(ticks)),
+        Figure(f"{name}.warm_ticks", "  ticks to 0.5 mm: median", float(np.median(ticks or [np.nan])), "", "<= 4"),
+        Figure(f"{name}.warm_worst", "  at most", max(ticks, default=np.nan)),
+    ]
+
+
+def _feasible(
+    inverse: Inverse, count: int, seed: int, away: float = 0.0
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Gravity (3,) [m/s²], tips (3,) [m] of equilibria that keep to the limits, and others so far `away` [m]."""
     rng, twin = np.random.default_rng(seed), inverse.twin
     (low, high), (lowest, highest) = inverse.limits[0].efforts(twin), inverse.limits[1].coordinates(twin)
-    while count:
-        gravity = rng.normal(size=3)
-        gravity *= GRAVITY / np.linalg.norm(gravity)
-        works = rng.random(len(low)) > IDLE
-        efforts = low + SHARE * (high - low) * rng.random(len(low)) * works
+
+    def tip(efforts: np.ndarray) -> np.ndarray | None:
+        """(3,) None where it is not feasible."""
         try:
             found = twin.equilibrium(gravity, efforts=efforts)
         except ConvergenceError:  # such as a body that balloons
+            return None
+        return found.tip if (found.coordinates > lowest).all() and (found.coordinates < highest).all() else None
+
+    def random() -> np.ndarray:
+        works = rng.random(len(low)) > IDLE
+        return low + SHARE * (high - low) * rng.random(len(low)) * works
+
+    while count:
+        gravity = rng.normal(size=3)
+        gravity *= GRAVITY / np.linalg.norm(gravity)
+        efforts = random()
+        if (target := tip(efforts)) is None:
             continue
-        if (found.coordinates > lowest).all() and (found.coordinates < highest).all():
+        other = target if away == 0.0 else _tip_at(tip, efforts, random(), away)
+        if other is not None:
             count -= 1
-            yield gravity, found.tip
+            yield gravity, target, other
+
+
+def _tip_at(
+    tip: Callable[[np.ndarray], np.ndarray | None], start: np.ndarray, end: np.ndarray, away: float
+) -> np.ndarray | None:
+    """(3,) a tip so far away [m], to a twentieth, from that of efforts `start` (a,), on the way to those of `end`."""
+    here, share = tip(start), 1.0
+    for _ in range(6):
+        there = tip(start + share * (end - start))
+        if there is None:
+            return None
+        distance = np.linalg.norm(there - here)
+        if abs(distance - away) < 0.05 * away:
+            return there
+        share *= away / max(distance, 1e-9)
+        if share > 1.0:
+            return None
+    return None
 
 
 def _median_iterations(solutions: list[Solution]) -> float:
