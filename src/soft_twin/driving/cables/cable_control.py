@@ -290,7 +290,7 @@ class CableControl(ActuatorControl):
         self._memory.advance(self._limiter.positions, self._limiter.rates, dt)
         wanted = self._wanted(self._changes.update(self._limiter.accelerations, dt))
         readings = self._readings
-        expected = np.array([self._forecast.rates, self._forecast.soon])
+        expected = self._forecast.rates, self._forecast.soon
         currents = self._control.update(wanted, readings.displacements, readings.rates, expected, dt)
         self._counters["current"] += int(self._control.limited.any())
         currents = np.where(stale, 0.0, currents)
@@ -322,11 +322,14 @@ class CableControl(ActuatorControl):
         delay = float(self._delays.max())
         return 1.0 if delay <= UNMINDED_DELAY else self.parameters.gains.delay / delay
 
-    def _waiting_shares(self) -> np.ndarray:
-        """(c,) shares of the rates at which motions go on that cables cannot follow: much friction makes them slower.
+    def _waiting_shares(self) -> np.ndarray | float:
+        """(c,) shares, or one for all, of the rates at which motions go on.
 
-        A motion that is over would brake a cable that is still under way.
+        Much friction makes cables slower than their motions, and one that is over would brake a cable that is still
+        under way.
         """
+        if np.abs(self._leads).max() <= LEAD:
+            return 1.0
         leads = np.sign(self._limiter.rates) * self._leads
         return np.interp(leads, (LEAD, FULL_LEAD), (1.0, WAITING))
 

@@ -19,8 +19,8 @@ class RateForecast:
         """For so many winches of the inertia m [A s²/m]."""
         self.rates = self.soon = np.zeros(count)
         self._inertia = inertia
-        self._told: deque[tuple[float, np.ndarray]] = deque()  # for so long [s], and ∫ i dt [A s]
-        self._told_for, self._impulses = 0.0, np.zeros(count)  # sums of these
+        self._gains: deque[tuple[float, np.ndarray]] = deque()  # told for so long [s]: ∫ i dt / m [m/s]
+        self._seconds, self._gained = 0.0, np.zeros(count)  # sums of these
 
     def update(
         self, measured: np.ndarray, heard: np.ndarray, told: np.ndarray, friction: np.ndarray, dt: float
@@ -34,21 +34,22 @@ class RateForecast:
             friction: (c,) b [A s/m].
             dt: [s].
         """
-        expected = (self.rates + dt / self._inertia * told) / (1.0 + dt / self._inertia * friction)
+        gained = dt / self._inertia * told
+        expected = (self.rates + gained) / (1.0 + dt / self._inertia * friction)
         self.rates = np.where(heard, measured, expected)
-        self._remember(told, dt)
-        self.soon = (measured + self._lately() / self._inertia) / (1.0 + UNSEEN / self._inertia * friction)
+        self._remember(gained, dt)
+        self.soon = (measured + self._lately()) / (1.0 + UNSEEN / self._inertia * friction)
 
-    def _remember(self, told: np.ndarray, dt: float) -> None:
-        self._told.append((dt, dt * told))
-        self._told_for += dt
-        self._impulses = self._impulses + dt * told
-        while self._told_for - self._told[0][0] >= UNSEEN:
-            seconds, impulses = self._told.popleft()
-            self._told_for -= seconds
-            self._impulses = self._impulses - impulses
+    def _remember(self, gained: np.ndarray, dt: float) -> None:
+        self._gains.append((dt, gained))
+        self._seconds += dt
+        self._gained = self._gained + gained
+        while self._seconds - self._gains[0][0] >= UNSEEN:
+            seconds, gained = self._gains.popleft()
+            self._seconds -= seconds
+            self._gained = self._gained - gained
 
     def _lately(self) -> np.ndarray:
-        """(c,) ∫ i dt of the last UNSEEN seconds [A s]: of the first current that is remembered, a part."""
-        seconds, impulses = self._told[0]
-        return self._impulses - max(self._told_for - UNSEEN, 0.0) / max(seconds, 1e-9) * impulses
+        """(c,) ∫ i dt / m of the last UNSEEN seconds [m/s]: of the first current that is remembered, a part."""
+        seconds, gained = self._gains[0]
+        return self._gained - max(self._seconds - UNSEEN, 0.0) / max(seconds, 1e-9) * gained

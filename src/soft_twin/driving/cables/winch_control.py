@@ -1,5 +1,6 @@
 """Cascaded control of cable displacement: position → rate → motor current."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,15 +107,20 @@ class WinchControl:
         self._integral[where] = 0.0
 
     def update(
-        self, wanted: Wanted, displacements: np.ndarray, rates: np.ndarray, expected: np.ndarray, dt: float
+        self,
+        wanted: Wanted,
+        displacements: np.ndarray,
+        rates: np.ndarray,
+        expected: Sequence[np.ndarray],
+        dt: float,
     ) -> np.ndarray:
         """(c,) currents [A] after `dt` more seconds.
 
         Args:
             wanted: by the motion.
             displacements, rates: (c,) as they were measured [m, m/s].
-            expected: (2, c) what the rates are by now, if the feedback is older than usual, and what they will be once
-                the currents that were told before have acted [m/s].
+            expected: two of (c,), what the rates are by now, if the feedback is older than usual, and what they will be
+                once the currents that were told before have acted [m/s].
             dt: [s].
         """
         g, trust = self._gains, wanted.trust
@@ -124,7 +130,7 @@ class WinchControl:
         asked = forward + trust * g.rate * error + self._integral
         kept = asked.clip(-self._limit, self._limit)
         self.limited = kept != asked
-        currents = kept.clip(*self._harmless(np.vstack([rates, expected]), wanted))
+        currents = kept.clip(*self._harmless(np.array([rates, *expected]), wanted))
         self._integral += np.where(currents != asked, 0.0, trust**2 * g.integral * dt * error)
         self._integral = self._integral.clip(-self._largest_integral, self._largest_integral)
         return currents
