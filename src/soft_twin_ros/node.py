@@ -23,6 +23,7 @@ from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
 from soft_twin.priority import prefer_all_threads, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
+from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import executor_of, hear_all
 from soft_twin_ros.only_one import claim_name
 from soft_twin_ros.parameters import (
@@ -225,9 +226,10 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     prefer_this_process()
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context before the node is safe
     node, status = None, 0
     try:
+        ros_domain()
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
         node = node_class()
         if urgent:
             prefer_all_threads()

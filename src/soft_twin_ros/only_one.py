@@ -6,6 +6,7 @@ from typing import IO
 
 from soft_twin.errors import UsageError
 from soft_twin.private_folder import claim, private_folder
+from soft_twin_ros.domain import ros_domain
 
 PATIENCE = 3.0  # [s] for one that is just ending
 LOOK_PERIOD = 0.1  # [s]
@@ -15,9 +16,9 @@ def claim_name(name: str) -> IO[bytes]:
     """A node's fully qualified name, for this ROS domain on this machine, until the file is closed or the process ends.
 
     Raises:
-        UsageError: a node of that name runs.
+        UsageError: a node of that name runs, or see `ros_domain`.
     """
-    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    domain = ros_domain()
     path = private_folder() / f"domain-{domain}{name.replace('/', '.')}.lock"
     deadline = time.monotonic() + PATIENCE
     while (lock := claim(path)) is None:

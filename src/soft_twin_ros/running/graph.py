@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
+from soft_twin_ros.domain import ros_domain
 
 POSE = "pose_to_cables"
 SHAPE = "shape_to_pressures"
@@ -99,10 +99,9 @@ def own_folder(robot_name: str, namespace: str) -> Path:
     when nothing else is said.
 
     Raises:
-        UsageError: see `private_folder`.
+        UsageError: see `private_folder` and `ros_domain`.
     """
-    domain = os.environ.get("ROS_DOMAIN_ID", "0")
-    return private_folder() / f"domain-{domain}" / namespace.strip("/") / robot_name
+    return private_folder() / f"domain-{ros_domain()}" / namespace.strip("/") / robot_name
 
 
 def graph(

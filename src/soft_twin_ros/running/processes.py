@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from soft_twin.errors import RunError, UsageError
 from soft_twin.private_folder import claim, private_folder
 from soft_twin.resources import folder
+from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.parent import ENDS_WITH
 from soft_twin_ros.running.graph import NodeSpec
 
@@ -28,10 +29,12 @@ def environment(logs: Path) -> dict[str, str]:
 
     Args:
         logs: folder for ROS's own logs.
+
+    Raises:
+        UsageError: see `ros_domain` and `claim_domain`.
     """
     own = {"ROS_LOG_DIR": str(logs), "RCUTILS_COLORIZED_OUTPUT": "0", "PYTHONUNBUFFERED": "1"}
-    if "ROS_DOMAIN_ID" not in os.environ:
-        own["ROS_DOMAIN_ID"] = str(claim_domain())
+    own["ROS_DOMAIN_ID"] = str(ros_domain() if "ROS_DOMAIN_ID" in os.environ else claim_domain())
     return own | SINGLE_THREAD | on_this_machine() | outliving_each_other() | os.environ
 
 
