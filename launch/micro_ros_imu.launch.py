@@ -17,7 +17,7 @@ REMEDY = (
 )
 
 
-def actions(value):
+def actions(value, _within):
     """The agent."""
     words = ["serial", "--dev", value["imu"], "-b", value["baud_rate"]]
     namespace = checked_namespace(value["namespace"])

@@ -4,7 +4,7 @@ Chambers and limits are the node's parameters; `soft-twin emulate openpneu` is a
 """
 
 from soft_twin_ros.launching import launched, lone_node
-from soft_twin_ros.running.arguments import SHARED, Argument, Shared, checked_namespace, number
+from soft_twin_ros.running.arguments import SHARED, Argument, Shared, full_namespace, number
 from soft_twin_ros.running.graph import NodeSpec
 
 ARGUMENTS = {
@@ -16,7 +16,7 @@ ARGUMENTS = {
 }
 
 
-def actions(value):
+def actions(value, within):
     """The node with its parameters."""
     parameters = {
         "backend": value["backend"],
@@ -24,7 +24,7 @@ def actions(value):
         "chambers": value["chambers"].split(","),
         "highest": number("highest", value["highest"], "Pa"),
     }
-    namespace = checked_namespace(value["namespace"])
+    namespace = full_namespace(value["namespace"], within)
     spec = NodeSpec("pressures_to_valves", "pressures_to_valves", namespace, parameters)
     return lone_node(spec, Shared.of(value))
 

@@ -36,12 +36,16 @@ from soft_twin_ros.running.processes import SINGLE_THREAD, on_this_machine, outl
 from soft_twin_ros.running.rviz_view import write_view
 
 PACKAGE = "soft_twin"
+PUSHED_NAMESPACE = "ros_namespace"  # where launch_ros keeps what PushRosNamespace says
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
 
 
-def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str]], list[Action]]) -> LaunchDescription:
-    """A launch description with these arguments, and the actions that their values ask for.
+def launched(
+    arguments: Mapping[str, Argument], actions: Callable[[dict[str, str], str], list[Action]]
+) -> LaunchDescription:
+    """A launch description with these arguments, and the actions that their values ask for, within the namespace that
+    launch files which include it have pushed.
 
     What the user has typed and is no argument is refused. Launch files that include this one have arguments of their
     own, which it is also given: then nothing can be told from nothing.
@@ -52,7 +56,8 @@ def launched(arguments: Mapping[str, Argument], actions: Callable[[dict[str, str
             refuse_unknown(arguments, (word.partition(":=")[0] for word in context.argv if ":=" in word))
         names = {name for key, argument in arguments.items() for name in (key, *argument.aliases)}
         given = context.launch_configurations
-        return actions(complete(arguments, {name: given[name] for name in names & given.keys()}))
+        values = complete(arguments, {name: given[name] for name in names & given.keys()})
+        return actions(values, given.get(PUSHED_NAMESPACE, ""))
 
     declared = [
         DeclareLaunchArgument(name, default_value=argument.default, description=argument.description)
@@ -76,7 +81,7 @@ def robot_launch(robot: str) -> LaunchDescription:
     default = Argument(robot, OF_A_ROBOT["robot"].description)
     return launched(
         OF_A_ROBOT | {"robot": default} | SHARED,
-        lambda values: actions_of([RobotRequest.of(values)], Shared.of(values)),
+        lambda values, within: actions_of([RobotRequest.of(values, within)], Shared.of(values)),
     )
 
 
@@ -84,9 +89,9 @@ def robots_launch() -> LaunchDescription:
     """The launch description of several robots."""
     robots = Argument("", "a list of robots, or {namespace: robot, …}, or a YAML file with either")
 
-    def actions(values: dict[str, str]) -> list[Action]:
+    def actions(values: dict[str, str], within: str) -> list[Action]:
         of_each = {name: values[name] for name in OF_EACH_ROBOT}
-        return actions_of(robots_of(values["robots"], of_each), Shared.of(values))
+        return actions_of(robots_of(values["robots"], of_each, within), Shared.of(values))
 
     return launched({"robots": robots} | OF_EACH_ROBOT | SHARED, actions)
 
@@ -129,7 +134,7 @@ def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
         package=PACKAGE,
         executable=spec.executable,
         name=spec.name,
-        namespace=spec.namespace,
+        namespace=f"/{spec.namespace}",
         parameters=[{**spec.parameters, **_time(shared)}, *([shared.params_file] if shared.params_file else [])],
         additional_env={name: value for name, value in environment.items() if name not in os.environ} | _with_this(),
         output="screen",

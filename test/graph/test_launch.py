@@ -45,7 +45,7 @@ from pathlib import Path
 import soft_twin_ros
 name = Path(sys.argv[0]).name
 words = " ".join(sys.argv[1:])
-file = Path({folder!r}) / (name + "." + words.split("__ns:=/")[1].split()[0])
+file = Path({folder!r}) / (name + "." + words.split("__ns:=/")[1].split()[0].replace("/", "."))
 file.write_text("\\n".join([str(os.getpid()), os.environ.get("OPENBLAS_NUM_THREADS", ""), words]))
 while not (dies := Path({folder!r}, name + ".dies")).exists():
     time.sleep(0.05)
@@ -272,6 +272,29 @@ def test_a_laboratorys_own_launch_file_may_have_the_name_of_ours_and_arguments_o
     launch(own, "camera:=front", "namespace:=left")
     nodes_of(launch, 4)
     assert {file.name.rsplit(".", 1)[1] for file in launch.told.iterdir()} == {"left"}
+
+
+PUSHED = """
+from launch import LaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import AnyLaunchDescriptionSource
+from launch_ros.actions import PushRosNamespace
+
+
+def generate_launch_description():
+    ours = IncludeLaunchDescription(AnyLaunchDescriptionSource({file!r}), launch_arguments=[("params_file", {mine!r})])
+    return LaunchDescription([GroupAction([PushRosNamespace("cell"), ours])])
+"""
+
+
+def test_a_laboratory_may_push_a_namespace_around_ours(launch, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("/cell/slender/cables_to_motors: {ros__parameters: {hold_after: 0.3}}")
+    own = tmp_path / "lab.launch.py"
+    own.write_text(PUSHED.format(file=str(folder("launch") / "slender.launch.py"), mine=str(mine)))
+    launch(own)
+    nodes_of(launch, 4)
+    assert {file.name.split(".", 1)[1] for file in launch.told.iterdir()} == {"cell.slender"}
 
 
 def test_what_is_said_of_several_robots_holds_for_each(launch):

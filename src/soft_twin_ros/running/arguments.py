@@ -106,15 +106,19 @@ class RobotRequest:
     emulated: bool
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "RobotRequest":
+    def of(cls, values: Mapping[str, str], within: str = "") -> "RobotRequest":
         """From the values of the arguments OF_A_ROBOT.
+
+        Args:
+            values: by name.
+            within: see `full_namespace`.
 
         Raises:
             UsageError: a value that cannot be, or values that contradict each other.
             DescriptionError: the description is wrong.
         """
         robot = load_robot(values["robot"])
-        namespace = checked_namespace(values["namespace"]) or robot.name
+        namespace = full_namespace(values["namespace"] or robot.name, within)
         devices = _devices(values, robot)
         emulation = {"device_folder": values["device_folder"]} if values["device_folder"] else {}
         managed, scanner = (flag(name, values[name]) for name in ("managed", "scanner"))
@@ -136,6 +140,20 @@ def checked_namespace(text: str) -> str:
             "with a digit"
         )
     return namespace
+
+
+def full_namespace(text: str, within: str) -> str:
+    """A namespace without slashes at its ends, as ROS makes it of one that is said.
+
+    Args:
+        text: what is said; where it begins with a slash, it is all of it.
+        within: what a launch file that includes ours has put its nodes into (PushRosNamespace); empty: nothing.
+
+    Raises:
+        UsageError: it is none.
+    """
+    outer = "" if text.startswith("/") else within.strip("/")
+    return "/".join(part for part in (outer, checked_namespace(text)) if part)
 
 
 def _devices(values: Mapping[str, str], robot: Robot) -> Devices | None:
@@ -173,7 +191,7 @@ def _check_devices(named: Mapping[str, str], robot: Robot) -> None:
             )
 
 
-def robots_of(text: str, of_each: Mapping[str, str] | None = None) -> list[RobotRequest]:
+def robots_of(text: str, of_each: Mapping[str, str] | None = None, within: str = "") -> list[RobotRequest]:
     """Robots from the argument `robots`.
 
     Args:
@@ -181,12 +199,13 @@ def robots_of(text: str, of_each: Mapping[str, str] | None = None) -> list[Robot
             a robot each, or with a mapping of the arguments OF_A_ROBOT.
         of_each: values of OF_EACH_ROBOT for those that do not say their own. A recording is one of each robot, with its
             namespace behind the name.
+        within: see `full_namespace`.
 
     Raises:
         UsageError: not like that, or two robots have one namespace, one device or one recording.
         DescriptionError: a description is wrong.
     """
-    requests = [_request(values, of_each or {}) for values in _listed(text)]
+    requests = [_request(values, of_each or {}, within) for values in _listed(text)]
     remedy = "give each its own, such as robots:='{left: slender, right: slender}'"
     _refuse_twice("namespace", [request.namespace for request in requests], remedy)
     parameters = [spec.parameters for request in requests for spec in request.specs]
@@ -197,13 +216,13 @@ def robots_of(text: str, of_each: Mapping[str, str] | None = None) -> list[Robot
     return requests
 
 
-def _request(own: dict[str, str], of_each: Mapping[str, str]) -> RobotRequest:
+def _request(own: dict[str, str], of_each: Mapping[str, str], within: str) -> RobotRequest:
     """A robot's, with what is said for all of them where it says nothing itself."""
     said = {name: value for name, value in of_each.items() if value and name not in own}
     if "recording" in said:
         path, namespace = Path(said["recording"]), own.get("namespace") or load_robot(own.get("robot", "")).name
         said["recording"] = str(path.with_name(f"{path.stem}_{namespace.strip('/').replace('/', '_')}{path.suffix}"))
-    return RobotRequest.of(complete(OF_A_ROBOT, said | own))
+    return RobotRequest.of(complete(OF_A_ROBOT, said | own), within)
 
 
 def _listed(text: str) -> list[dict[str, str]]:

@@ -42,6 +42,31 @@ def test_two_robots_share_nothing_but_their_description():
     assert len(set(folders)) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "within", "full"),
+    [
+        ("", "/cell", "cell/tm40"),
+        ("left/", "a/b", "a/b/left"),
+        ("/left", "/cell", "left"),
+        ("a/b", "", "a/b"),
+    ],
+)
+def test_a_robot_is_in_the_namespace_of_who_includes_its_launch_file(said, within, full):
+    request = RobotRequest.of(complete(OF_A_ROBOT, {"robot": "tm40", "namespace": said}), within)
+    assert request.namespace == full and {spec.namespace for spec in request.specs} == {full}
+
+
+def test_two_robots_within_a_namespace_have_device_folders_of_their_own():
+    folders = {
+        spec.parameters["device_folder"]
+        for within in ("cell_a", "cell_b")
+        for request in robots_of("{left: slender, right: slender}", within=within)
+        for spec in request.specs
+        if spec.name == "emulated_robot"
+    }
+    assert len(folders) == 4
+
+
 def test_robots_come_from_a_list_a_file_or_with_arguments_of_their_own(tmp_path):
     assert [request.namespace for request in robots_of("slender, tm40")] == ["slender", "tm40"]
     assert [request.namespace for request in robots_of("[slender]")] == ["slender"]
