@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import yaml
-from small_membrane import content
+from small_membrane import content, small_sizes
 
 import soft_twin.learning
 from soft_twin.app.cli import main
@@ -26,17 +26,17 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     path.write_text(yaml.safe_dump(content()), encoding="utf-8")
     robot, learning = learnable(path)
     reality, random = SurfaceReality(robot, learning), np.random.default_rng(0)
-    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [1000.0, 1600.0]])
-    monkeypatch.setattr(course, "LEAST_FRAMES", 3)
-    monkeypatch.setattr(course, "LEFT_OUT", 3)
+    pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [1000.0, 1600.0], [2500.0, 400.0], [700.0, 2700.0]])
+    monkeypatch.setattr(course, "LEAST_FRAMES", 5)
     scans = [Scan(*scan(reality.shape(each), reality.triangles, learning.scanner, random)) for each in pressures]
     write_recording(tmp_path / "scans", pressures, robot.chamber_names, scans)
     out = tmp_path / "two_rooms.safetensors"
     words = ["train", str(path), "--data", str(tmp_path / "scans"), "--out", str(out), "--workers", "1"]
-    assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "12", "--epochs", "40"]) == 0
+    with small_sizes():
+        assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "12", "--epochs", "40"]) == 0
     told = capsys.readouterr().out
     assert re.search(r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
-    assert re.search(r"3 scans of \d+…\d+ points", told) and "networks are trained on" in told
+    assert re.search(r"5 scans of \d+…\d+ points", told) and "networks are trained on" in told
     left_out = re.search(r"1 frames left out, .* (\d\.\d\d) \(.*\) before, .*(\d\.\d\d) \(.*\) after", told)
     assert 0.0 < float(left_out[2]) < float(left_out[1]) < 5.0  # mm
     assert re.search(r"all frames, by all .* before, .* after", told)
@@ -51,8 +51,9 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     markers = [capture(reality.shape(p), reality.triangles, places, learning.markers, random) for p in pressures]
     write_markers(tmp_path / "markers", pressures, robot.chamber_names, np.array(markers), places.at(at_rest))
     again = ["train", str(path), "--data", str(tmp_path / "markers"), *words[4:], "--store", str(tmp_path / "store")]
-    assert main([*again, "--simulations", "6", "--epochs", "2"]) == 0
-    assert "3 frames of 12 markers, " in capsys.readouterr().out
+    with small_sizes():
+        assert main([*again, "--simulations", "6", "--epochs", "2"]) == 0
+    assert "5 frames of 12 markers, " in capsys.readouterr().out
     assert soft_twin.learning.load(out).data != correction.data
     assert main([*words, "--epochs", "0"]) == 2
     assert main(["train", "finger", *words[2:]]) == 2

@@ -1,5 +1,9 @@
-"""A membrane of two chambers whose shape is found in milliseconds."""
+"""A membrane of two chambers whose shape is found in milliseconds, and sizes of what is learned that are enough for
+it."""
 
+from contextlib import contextmanager
+
+import pytest
 import yaml
 
 import soft_twin
@@ -57,3 +61,15 @@ def two_rooms(folder, **options):
     path = folder / "two_rooms.yaml"
     path.write_text(yaml.safe_dump(content(**options)), encoding="utf-8")
     return soft_twin.load_robot(path)
+
+
+@contextmanager
+def small_sizes():
+    """Surfaces of fewer control points than a real body's, compared with scans at fewer points."""
+    from soft_twin.learning import correction, teaching
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teaching, "CONTROL_POINTS", (12, 12))
+        for module in (correction, teaching):
+            patch.setattr(module, "COMPARED", 225)
+        yield

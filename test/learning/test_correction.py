@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import identity
-from small_membrane import two_rooms
+from small_membrane import small_sizes, two_rooms
 from test_flattening import sheet
 
 from soft_twin.errors import InputError, RecordingError, UsageError
@@ -46,12 +46,18 @@ def shape(pressures, gain=1.0):
 
 
 @pytest.fixture(scope="module")
+def sizes():
+    with small_sizes():
+        yield
+
+
+@pytest.fixture(scope="module")
 def robot(tmp_path_factory):
     return two_rooms(tmp_path_factory.mktemp("robot"))
 
 
 @pytest.fixture(scope="module")
-def learned(robot):
+def learned(robot, sizes):
     pressures = INFLATION.pressures_of(inflation_shares(2, 120))
     points = np.array([shape(each) for each in pressures])
     simulations = Simulations(pressures, points, np.zeros(120, bool), {})
@@ -225,7 +231,7 @@ def test_knots_are_placed_by_simulations_and_stored(learned, tmp_path):
         np.testing.assert_array_equal(own, other)
     pressures = np.array([1500.0, 300.0])
     assert np.abs(loaded(pressures) - learned[1](pressures)).max() > 1e-5
-    with pytest.raises(InputError, match="knots of \\(8, 8\\) control points for a surface of \\(30, 30\\)"):
+    with pytest.raises(InputError, match="knots of \\(8, 8\\) control points for a surface of \\(12, 12\\)"):
         replace(shapes, knots=Knots.uniform((8, 8)))
 
 
@@ -355,7 +361,7 @@ def test_arrays_that_are_missing_are_told(stored, tmp_path):
     for key in ("mean", "shape.weight.0", "warp.bias.1", "knots.u", "inputs.degrees", "kernels"):
         refused(tmp_path / "mine.safetensors", {k: v for k, v in arrays.items() if k != key}, words, key)
     rest = {k: v for k, v in arrays.items() if k not in ("shape.weight.2", "shape.bias.2")}
-    refused(tmp_path / "mine.safetensors", rest, words, "network 'shape' has 128 outputs, expected 2700")
+    refused(tmp_path / "mine.safetensors", rest, words, "network 'shape' has 128 outputs, expected 432")
 
 
 def test_files_that_are_no_weights_are_told(tmp_path):

@@ -89,11 +89,8 @@ class ShapeModel:
         return self.control_of(self.inputs(pressures))
 
     def control_of(self, inputs: jax.Array) -> jax.Array:
-        """(Mu, Mv, 3) [mm] of shares of inflation (a,). Beyond −1…1, where nothing was simulated and a softer robot
-        still goes, the network is continued along its tangent at the nearest share that it knows."""
-        known = jnp.clip(inputs, -1.0, 1.0)
-        offsets, further = jax.jvp(self.network, (known,), (inputs - known,))
-        return self.mean + self.spread * (offsets + further).reshape(self.mean.shape)
+        """(Mu, Mv, 3) [mm] of shares of inflation (a,), see the function of this name."""
+        return control_of(self.network, self.mean, self.spread, inputs)
 
     def surface(self, uv: np.ndarray) -> Surface:
         """Shares of inflation (a,), −1…1 → points (p, 3) [mm] at parameters (p, 2); differentiable."""
@@ -116,6 +113,15 @@ class ShapeModel:
     def normalised(self, control: jax.Array) -> jax.Array:
         """(Mu Mv 3,) what N_rbf and N_conf are given."""
         return ((control - self.mean) / self.spread).reshape(-1)
+
+
+def control_of(network: Folded, mean: np.ndarray, spread: float, inputs: jax.Array) -> jax.Array:
+    """(Mu, Mv, 3) control points [mm] of shares of inflation (a,), see `ShapeModel`. Beyond −1…1, where nothing was
+    simulated and a softer robot still goes, the network is continued along its tangent at the nearest share that it
+    knows."""
+    known = jnp.clip(inputs, -1.0, 1.0)
+    offsets, further = jax.jvp(network, (known,), (inputs - known,))
+    return mean + spread * (offsets + further).reshape(mean.shape)
 
 
 @dataclass(frozen=True)

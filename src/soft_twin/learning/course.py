@@ -30,8 +30,8 @@ from soft_twin.learning.simulations import (
     simulated,
 )
 from soft_twin.learning.teaching import learn_shapes, learn_warp
-from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, Say, WarpTraining
-from soft_twin.parallel import Workers
+from soft_twin.learning.training import EPOCHS, SHAPE_EPOCHS, WarpTraining
+from soft_twin.parallel import Say, Workers
 from soft_twin.robots.fem_robot import FemRobot
 
 if TYPE_CHECKING:

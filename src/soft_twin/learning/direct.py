@@ -7,6 +7,7 @@ not say from where the points begin: here from the mean surface, which is more t
 
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,12 +15,14 @@ import optax
 from scipy.interpolate import RBFInterpolator
 
 from soft_twin.learning.correction import MM, ShapeModel
+from soft_twin.learning.descent import RATE, Descent
 from soft_twin.learning.frames import Recording
 from soft_twin.learning.layer import SurfaceLayer, lattice
 from soft_twin.learning.losses import Cloud, nearest
 from soft_twin.learning.networks import Folded, Perceptron
 from soft_twin.learning.teaching import clouds_of
-from soft_twin.learning.training import FRAMES_IN_BATCH, RATE, Say, descend
+from soft_twin.learning.training import FRAMES_IN_BATCH
+from soft_twin.parallel import Say
 
 POINTS, NEURONS, LAYERS = 200, 128, 2
 CHAMFER = 5.0  # weight of the Chamfer distance beside Hausdorff's
@@ -74,8 +77,8 @@ def learn_directly(
     batch = min(FRAMES_IN_BATCH, count)
     epochs = max(1, steps * batch // count)
     rate = optax.cosine_decay_schedule(RATE, epochs * (count // batch))
-    network = descend(network, loss, count, batch, epochs, random, "points", say, rate)
-    return DirectSurface(shapes, uv, network.folded(inputs))
+    network = Descent(loss, count, batch, "points", rate).trained(network, epochs, random, say)
+    return DirectSurface(shapes, uv, eqx.filter_jit(Perceptron.folded)(network, inputs))
 
 
 def direct_loss(points: jax.Array, cloud: Cloud) -> jax.Array:

@@ -20,6 +20,7 @@ import numpy as np
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.input_map import InputMap, logarithmic, terms
 from soft_twin.learning.matching import Match, Surface
+from soft_twin.parallel import Say
 
 OWN = 2  # degree of what each chamber has for itself
 RIDGE = 0.01  # [mm²] by which a share of 1 costs
@@ -30,7 +31,6 @@ HALVINGS = 4
 TAKEN = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of what few frames find
 FOLDS, LEAST_FRAMES = 5, 10
 MOST, PATIENCE = 24, 4  # terms; so many that do not help, one after the other, are enough
-Say = Callable[[str], None]
 
 
 class Part(NamedTuple):
@@ -64,7 +64,7 @@ def fit_inputs(
     reference = _reference(held)
     degrees = _degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
-    values = np.asarray(jax.vmap(lambda x, t: terms(degrees, x, t))(jnp.asarray(inputs), jnp.asarray(times)), float)
+    values = np.asarray(jax.jit(jax.vmap(lambda x, t: terms(degrees, x, t)))(inputs, times), float)
     linearised, others = match.linearised(surface), _others(degrees, symmetries)
 
     def search_of(own: list[Part]) -> _Search:
@@ -155,8 +155,8 @@ class _Search:
 
     def distances(self, chosen: list[int], weights: np.ndarray) -> np.ndarray:
         """(f,) of all frames [mm²], with these coefficients of the parts that are there."""
-        shares = jnp.asarray(self.inputs + self._design[:, :, chosen] @ weights, jnp.float32)
-        return np.asarray(self._linearised(shares)[2], float)
+        shares = self.inputs + self._design[:, :, chosen] @ weights
+        return np.asarray(self._linearised(shares.astype(np.float32))[2], float)
 
     def _settled(self, chosen: list[int], weights: np.ndarray, inside: np.ndarray, steps: int):
         """Coefficients after so many steps at the most, and what is linear about them."""
@@ -181,7 +181,7 @@ class _Search:
 
     def _around(self, design: np.ndarray, weights: np.ndarray, inside: np.ndarray):
         """What is linear about coefficients, and what they cost [mm²]."""
-        shares = jnp.asarray(self.inputs + design @ weights, jnp.float32)
+        shares = (self.inputs + design @ weights).astype(np.float32)
         around = tuple(np.asarray(each, float) for each in self._linearised(shares))
         if not np.isfinite(around[2]).all():
             frame = int(np.argmin(np.isfinite(around[2])))

@@ -20,7 +20,8 @@ from soft_twin.learning.losses import Cloud
 from soft_twin.learning.matching import MarkerMatch
 from soft_twin.learning.surfaces import bases
 from soft_twin.learning.teaching import Lesson, Seen
-from soft_twin.learning.training import Say, WarpTraining, Weights
+from soft_twin.learning.training import WarpTraining, Weights
+from soft_twin.parallel import Say
 
 TRIED = 10_000  # points of the surface where the search for the nearest begins
 OFF = 0.1  # of the surface's size: a marker that is further away from it sits on something else

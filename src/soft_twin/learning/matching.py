@@ -3,10 +3,10 @@
 Lengths are in millimetres.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -18,8 +18,7 @@ Surface = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 Linearised = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
 
-@dataclass(frozen=True)
-class Match(ABC):
+class Match(eqx.Module):
     """What was seen, in f frames.
 
     Attributes:
@@ -42,23 +41,29 @@ class Match(ABC):
         them, and the distances (f,) themselves.
 
         Args:
-            surface: shares (a,) → points and normals (p, 3).
+            surface: shares (a,) → points and normals (p, 3); one that is compiled already where it is the same
+                function, or the same module with other arrays.
         """
-
-        def one(own: tuple[jax.Array, Cloud]) -> tuple[jax.Array, jax.Array, jax.Array]:
-            shares, cloud = own
-
-            def residuals(shares: jax.Array) -> tuple[jax.Array, jax.Array]:
-                found = self.residuals(*surface(shares), cloud)
-                return found, found
-
-            slopes, found = jax.jacfwd(residuals, has_aux=True)(shares)
-            return slopes.T @ slopes, slopes.T @ found, (found**2).sum()
-
-        return jax.jit(lambda shares: jax.lax.map(one, (shares, self.clouds)))
+        return lambda shares: _linearised(surface, self, shares)
 
 
-@dataclass(frozen=True)
+@eqx.filter_jit
+def _linearised(surface: Surface, match: Match, shares: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """See `Match.linearised`."""
+
+    def one(own: tuple[jax.Array, Cloud]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        shares, cloud = own
+
+        def residuals(shares: jax.Array) -> tuple[jax.Array, jax.Array]:
+            found = match.residuals(*surface(shares), cloud)
+            return found, found
+
+        slopes, found = jax.jacfwd(residuals, has_aux=True)(shares)
+        return slopes.T @ slopes, slopes.T @ found, (found**2).sum()
+
+    return jax.lax.map(one, (shares, match.clouds))
+
+
 class ScanMatch(Match):
     """Scans without correspondences.
 
@@ -69,7 +74,7 @@ class ScanMatch(Match):
         patch: radius [mm] of what a sample stands for.
     """
 
-    patch: float
+    patch: float = eqx.field(static=True)
 
     def residuals(self, points: jax.Array, normals: jax.Array, cloud: Cloud) -> jax.Array:
         """See Match."""
@@ -89,7 +94,6 @@ class ScanMatch(Match):
         return jnp.stack([off, jnp.maximum(aside - self.patch, 0.0)])
 
 
-@dataclass(frozen=True)
 class MarkerMatch(Match):
     """Markers in the order of a surface's points, some of them not seen."""
 

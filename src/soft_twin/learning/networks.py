@@ -24,7 +24,7 @@ class Normalisation(eqx.Module):
     shift: jax.Array
 
     def __init__(self, size: int):
-        self.scale, self.shift = jnp.ones(size), jnp.zeros(size)
+        self.scale, self.shift = (jnp.asarray(fill(size, np.float32)) for fill in (np.ones, np.zeros))
 
     def __call__(self, values: jax.Array, mean: jax.Array, variance: jax.Array) -> jax.Array:
         """Values (…, n), normalised by their mean and variance (n,)."""
@@ -55,10 +55,13 @@ class Perceptron(eqx.Module):
         random = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         shapes = list(zip(sizes[1:], sizes[:-1], strict=True))
         # He's uniform initialisation, as in torch's Linear
-        self.weights = [jnp.asarray(random.uniform(-1, 1, s) / np.sqrt(s[1]), jnp.float32) for s in shapes]
-        self.biases = [jnp.asarray(random.uniform(-1, 1, s[0]) / np.sqrt(s[1]), jnp.float32) for s in shapes]
+        weights = [random.uniform(-1, 1, s) / np.sqrt(s[1]) for s in shapes]
+        biases = [random.uniform(-1, 1, s[0]) / np.sqrt(s[1]) for s in shapes]
         if quiet:
-            self.weights[-1], self.biases[-1] = 0.0 * self.weights[-1], 0.0 * self.biases[-1]
+            weights[-1], biases[-1] = 0.0 * weights[-1], 0.0 * biases[-1]
+        self.weights, self.biases = (
+            [jnp.asarray(each.astype(np.float32)) for each in own] for own in (weights, biases)
+        )
         self.normalisations = [] if smooth else [Normalisation(size) for size in sizes[1:-1]]
         self.smooth = smooth
 

@@ -30,7 +30,8 @@ from soft_twin.learning.losses import Cloud
 from soft_twin.learning.matching import MarkerMatch
 from soft_twin.learning.surfaces import design, differences
 from soft_twin.learning.teaching import Lesson, Seen
-from soft_twin.learning.training import Say, WarpTraining, Weights
+from soft_twin.learning.training import WarpTraining, Weights
+from soft_twin.parallel import Say
 
 ROUNDS = 30
 STIFFNESS = 0.01  # k, against the mean of the points

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel
+from soft_twin.learning.correction import COMPARED, MM, Correction, ShapeModel, control_of
 from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_fit import fit_inputs
@@ -17,19 +18,19 @@ from soft_twin.learning.matching import MarkerMatch, Match, ScanMatch
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import Simulations, SurfaceMesh
-from soft_twin.learning.surfaces import SurfaceFit
+from soft_twin.learning.surfaces import CONTROL_POINTS, SurfaceFit
 from soft_twin.learning.symmetry import symmetries
 from soft_twin.learning.training import (
     SHAPE_EPOCHS,
     SHAPE_NEURONS,
     Frames,
-    Say,
     WarpTraining,
     Weights,
     parted,
     train_shapes,
     train_warp,
 )
+from soft_twin.parallel import Say
 
 SHAPES_FOR_KNOTS = 64
 MOST_POINTS = 1000  # of a scan, beyond which nothing is gained (the paper's Figure 13)
@@ -52,7 +53,8 @@ def learn_shapes(
         ConvergenceError: training diverges.
     """
     trained, _ = parted(len(simulations.points), np.random.default_rng(seed))
-    fit = SurfaceFit.at_rest(surface.points, surface.triangles).adapted(simulations.points[trained[:SHAPES_FOR_KNOTS]])
+    fit = SurfaceFit.at_rest(surface.points, surface.triangles, CONTROL_POINTS)
+    fit = fit.adapted(simulations.points[trained[:SHAPES_FOR_KNOTS]])
     control = MM * fit.fit(simulations.points)
     mean = control.mean(axis=0).astype(np.float32)
     offsets = (control - mean).reshape(len(control), -1)
@@ -65,7 +67,7 @@ def learn_shapes(
         for each in alike
     ]
     network, unseen = train_shapes(inputs, offsets / spread, layers, seed, epochs, say, turned, neurons)
-    found = mean + spread * np.asarray(network(inputs[unseen])).reshape(len(unseen), *mean.shape)
+    found = mean + spread * np.asarray(eqx.filter_jit(network)(inputs[unseen])).reshape(len(unseen), *mean.shape)
     errors = fit.at_points(found) - MM * simulations.points[unseen][:, fit.disc.source]
     exchanges = tuple(sorted({tuple(each.chambers.tolist()) for each in alike}))
     return replace(draft, network=network, symmetries=exchanges), float(np.linalg.norm(errors, axis=-1).mean())
@@ -139,20 +141,32 @@ class Lesson:
         knots, centres, seen = shapes.knots, grid(training.kernels), self.seen
         layer, shares = SurfaceLayer(self.uv, knots), shapes.inputs_of(seen.pressures)
         if inputs is None:
-            surface = lambda own: layer.points_and_normals(shapes.control_of(own))  # noqa: E731
+            surface = _Surface(layer, shapes.network, shapes.mean, shapes.spread)
             inputs = fit_inputs(surface, shares, self.match, seen.held, shapes.symmetries, say)
-        control = jax.jit(jax.vmap(lambda own, held: shapes.control_of(inputs(own, held))))(shares, seen.held)
-        frames = Frames(
-            jax.vmap(shapes.normalised)(control),
-            control,
-            jax.vmap(SurfaceLayer(centres, knots).points)(control),
-            seen.clouds,
-            isinstance(self.match, MarkerMatch),
-        )
+        kernels = SurfaceLayer(centres, knots)
+
+        def simulated(own: jax.Array, held: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array]:
+            control = shapes.control_of(inputs(own, held))
+            return shapes.normalised(control), control, kernels.points(control)
+
+        simulations = jax.jit(jax.vmap(simulated))(shares, seen.held)
+        frames = Frames(*simulations, seen.clouds, isinstance(self.match, MarkerMatch))
         warp, confidence = train_warp(frames, layer, shapes.size, training, say)
         name, description = ("", "") if robot is None else (robot.name, description_hash(robot))
         data = seen.digest
         return Correction(name, shapes, inputs, warp, centres, training.width, description, data, confidence)
+
+
+class _Surface(eqx.Module):
+    """Shares of inflation (a,) → points and normals (p, 3) of N_fk's surface [mm]; of one size, it is compiled once."""
+
+    layer: SurfaceLayer
+    network: Folded
+    mean: np.ndarray
+    spread: float = eqx.field(converter=np.float32)
+
+    def __call__(self, inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return self.layer.points_and_normals(control_of(self.network, self.mean, self.spread, inputs))
 
 
 def clouds_of(recording: Recording) -> Cloud:

@@ -1,11 +1,12 @@
 """Training: first the network that stands for the simulations, then the warp and the confidence together (Sec. V-B).
 
 Lengths are in millimetres. The warp: Adam with the rate 1e-3, at most 150 epochs; the simulations: from 1e-2 down to
-nothing along a cosine, 1000 epochs. An epoch is one compiled loop over its batches.
+nothing along a cosine, 1000 epochs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
@@ -15,8 +16,8 @@ import numpy as np
 import optax
 from scipy.spatial import cKDTree
 
-from soft_twin.errors import ConvergenceError
 from soft_twin.learning.confidence import Confidence, ConfidenceMap
+from soft_twin.learning.descent import Descent
 from soft_twin.learning.layer import SurfaceLayer
 from soft_twin.learning.left_out import simplest_alike
 from soft_twin.learning.losses import (
@@ -33,11 +34,12 @@ from soft_twin.learning.matching import MarkerMatch, ScanMatch
 from soft_twin.learning.networks import Folded, Perceptron
 from soft_twin.learning.symmetry import SAME_INPUT
 from soft_twin.learning.warp import WIDTH, incompatibility, warped
+from soft_twin.parallel import Say
 
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning
 
-RATE, SHAPE_RATE = 1e-3, 1e-2
+SHAPE_RATE = 1e-2
 EPOCHS, SHAPE_EPOCHS = 150, 1000
 SHAPES_IN_BATCH, FRAMES_IN_BATCH = 32, 4
 LEFT_OUT, LEAST_FRAMES = 4, 8  # one of so many frames is left out and watched; fewer than so many teach no warp
@@ -45,7 +47,6 @@ WATCHED, PATIENCE = 10, 5  # epochs between looks at them; so many without gain,
 TRAINED = 0.7  # share of the simulations
 SHAPE_NEURONS = 128
 SURE_STEPS = 600  # of the confidence where there is no warp
-Say = Callable[[str], None]
 
 
 class Warper(eqx.Module):
@@ -166,7 +167,7 @@ def train_shapes(
 
     batch = min(SHAPES_IN_BATCH, len(x))
     rate = optax.cosine_decay_schedule(SHAPE_RATE, epochs * (len(x) // batch))
-    network = descend(network, loss, len(x), batch, epochs, random, "shapes", say, rate)
+    network = Descent(loss, len(x), batch, "shapes", rate).trained(network, epochs, random, say)
     return eqx.filter_jit(lambda network: network.folded(x))(network), np.sort(_unknown(inputs, unseen, np.asarray(x)))
 
 
@@ -202,107 +203,138 @@ def train_warp(
         ConvergenceError: it diverges.
     """
     weights = training.weights or Weights()
-    training, steps = replace(training, weights=weights), SURE_STEPS * (training.epochs or EPOCHS) // EPOCHS
+    training = replace(training, weights=weights)
+    lesson, epochs = _Lesson(frames, layer, size, training, say), training.epochs
     if weights.watched is not None:
-        few = len(frames.shapes) < LEAST_FRAMES
-        training = replace(training, epochs=0 if few else _best_epochs(frames, layer, size, training, say))
-    warper = _trained(frames, layer, size, training, say)
-    coefficients = warper.coefficients.folded(frames.shapes)
+        epochs = 0 if len(frames.shapes) < LEAST_FRAMES else lesson.best_epochs()
+    warper = lesson.trained(epochs)
+    coefficients = lesson.folded(warper)
     if frames.markers or weights.confidence is None:
         return TrainedWarp(coefficients, None)
-    points, confidence = _normalised_points(frames, layer, size), warper.confidence
-    if training.epochs == 0:
-        bent, _ = _bent(frames, layer, size, training.width, coefficients(frames.shapes))
-        confidence = _sure(confidence, frames, points, bent, training, steps, say)
-    return TrainedWarp(coefficients, confidence.folded(points, frames.shapes))
+    confidence = warper.confidence
+    if epochs == 0:
+        confidence = lesson.sure(confidence, coefficients, SURE_STEPS * (training.epochs or EPOCHS) // EPOCHS)
+    return TrainedWarp(coefficients, eqx.filter_jit(Confidence.folded)(confidence, lesson.points, frames.shapes))
 
 
-def _best_epochs(frames: Frames, layer, size: float, training: WarpTraining, say) -> int:
-    """After how many epochs on the other frames those that are left out are met best, see `simplest_alike`."""
-    left_out = np.arange(len(frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
-    own, other = frames.chosen(~left_out), frames.chosen(left_out)
-    match = MarkerMatch(other.clouds) if frames.markers else ScanMatch(other.clouds, training.weights.watched)
+class _Lesson:
+    """What a warp and its confidence are trained on, and how; compiled once for some of the frames and for all.
 
-    @jax.jit
-    def distances(coefficients: Folded) -> jax.Array:
-        points, normals = _bent(other, layer, size, training.width, coefficients(other.shapes))
-        return match.distances(points, normals)
+    Args:
+        frames, layer, size, training, say: see `train_warp`; of `training`, the weights are given.
 
-    untrained = _trained(own, layer, size, replace(training, epochs=0), say)
-    found = {0: np.asarray(distances(untrained.coefficients.folded(own.shapes)))}
-
-    def best() -> int:
-        return min(found, key=lambda epoch: found[epoch].mean())
-
-    def watch(epoch: int, network: Folded) -> bool:
-        found[epoch] = np.asarray(distances(network))
-        return epoch - best() >= PATIENCE * WATCHED
-
-    _trained(own, layer, size, training, say, watch)
-    return simplest_alike(found)
-
-
-def _sure(confidence: Confidence, frames: Frames, points, bent, training: WarpTraining, steps: int, say):
-    """The confidence of surfaces (f, p, 3) that stay as they are, trained by itself.
-
-    Of a point that stays d away, w_c d² + ω (1 − w_c)² is least at w_c = 1 − d²/2ω, or 0 beyond; that is what the
-    network is taught. The loss itself has slopes as large as d² is opposite holes, and few steps are left for the rest.
+    Attributes:
+        points: (f, p, 3) of simulated surfaces as N_conf is given them.
     """
-    weights, count = training.weights, len(points)
 
-    def wanted(bent: jax.Array, cloud: Cloud) -> jax.Array:
-        seen = nearest(bent, cloud.points, cloud.there)
-        off = squared_distances(bent, cloud.points[seen], cloud.normals[seen], weights.patch)
-        return jnp.maximum(1.0 - 0.5 * off / weights.confidence, 0.0)
+    def __init__(self, frames: Frames, layer: SurfaceLayer, size: float, training: WarpTraining, say: Say | None):
+        self._frames, self._training, self._say = frames, training, say
+        self._bent = partial(_bent, layer=layer, size=size, width=training.width)
+        self.points = jax.jit(jax.vmap(lambda control: 2.0 * layer.points(control) / size))(frames.control)
+        self._batch = min(FRAMES_IN_BATCH, len(frames.shapes))
+        self._descent = Descent(self._loss, len(frames.shapes), self._batch, "warp")
+        self._folded = eqx.filter_jit(lambda network, shapes: network.folded(shapes))
 
-    sure = jax.lax.map(lambda own: wanted(*own), (bent, frames.clouds))
+    def trained(self, epochs: int, rows: np.ndarray | None = None, watch=None) -> Warper:
+        """The networks after so many epochs on the frames of these numbers, by default all; every few `watch` is told
+        the epoch and N_rbf, until it says enough.
 
-    def loss(confidence: Confidence, batch: jax.Array) -> jax.Array:
-        return ((confidence(points[batch], frames.shapes[batch]) - sure[batch]) ** 2).mean()
+        Raises:
+            ConvergenceError: training diverges.
+        """
+        training, (count, shape_size) = self._training, self._frames.shapes.shape
+        one, other = jax.random.split(jax.random.key(training.seed))
+        outputs = 3 * (self._frames.kernels.shape[1] + 4)
+        sizes = [shape_size, *[training.neurons] * training.layers, outputs]
+        warper = Warper(Perceptron(sizes, one, quiet=True), Confidence(shape_size, other))
+        rows = np.arange(count) if rows is None else rows
 
-    batch, random = min(FRAMES_IN_BATCH, count), np.random.default_rng(training.seed)
-    return descend(confidence, loss, count, batch, max(1, steps * batch // count), random, "confidence", say)
+        def look(epoch: int, warper: Warper) -> bool:
+            if watch is None or (epoch % WATCHED and epoch < epochs):
+                return False
+            return watch(epoch, self.folded(warper, rows))
 
+        random = np.random.default_rng(training.seed)
+        return self._descent.trained(warper, epochs, random, self._say, look, rows)
 
-def _normalised_points(frames: Frames, layer: SurfaceLayer, size: float) -> jax.Array:
-    """(f, p, 3) points of simulated surfaces as N_conf is given them."""
-    return 2.0 * jax.vmap(layer.points)(frames.control) / size
+    def folded(self, warper: Warper, rows: np.ndarray | slice = slice(None)) -> Folded:
+        """N_rbf as it is used, by the frames that it was trained on."""
+        return self._folded(warper.coefficients, self._frames.shapes[rows])
 
+    def best_epochs(self) -> int:
+        """After how many epochs on the other frames those that are left out are met best, see `simplest_alike`.
 
-def _trained(frames: Frames, layer, size: float, training: WarpTraining, say, watch=None) -> Warper:
-    """The networks after so many epochs; every few `watch` is told the epoch and N_rbf, until it says enough."""
-    weights, width, epochs, seed = training.weights, training.width, training.epochs, training.seed
-    count, shape_size = frames.shapes.shape
-    one, other = jax.random.split(jax.random.key(seed))
-    outputs = 3 * (frames.kernels.shape[1] + 4)
-    sizes = [shape_size, *[training.neurons] * training.layers, outputs]
-    warper = Warper(Perceptron(sizes, one, quiet=True), Confidence(shape_size, other))
+        Raises:
+            ConvergenceError: training diverges.
+        """
+        left_out = np.arange(len(self._frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
+        own, other = np.flatnonzero(~left_out), self._frames.chosen(np.flatnonzero(left_out))
+        clouds, watched = other.clouds, self._training.weights.watched
+        match = MarkerMatch(clouds) if other.markers else ScanMatch(clouds, watched)
 
-    def loss(warper: Warper, batch: jax.Array) -> jax.Array:
-        part = frames.chosen(batch)
+        @jax.jit
+        def distances(coefficients: Folded) -> jax.Array:
+            return match.distances(*self._bent(other, coefficients(other.shapes)))
+
+        found = {0: np.asarray(distances(self.folded(self.trained(0), own)))}
+
+        def best() -> int:
+            return min(found, key=lambda epoch: found[epoch].mean())
+
+        def watch(epoch: int, network: Folded) -> bool:
+            found[epoch] = np.asarray(distances(network))
+            return epoch - best() >= PATIENCE * WATCHED
+
+        self.trained(self._training.epochs, own, watch)
+        return simplest_alike(found)
+
+    def sure(self, confidence: Confidence, coefficients: Folded, steps: int) -> Confidence:
+        """The confidence of surfaces that stay as they are, trained by itself in so many steps.
+
+        Of a point that stays d away, w_c d² + ω (1 − w_c)² is least at w_c = 1 − d²/2ω, or 0 beyond; that is what the
+        network is taught. The loss itself has slopes as large as d² is opposite holes, and few steps are left for the
+        rest.
+
+        Raises:
+            ConvergenceError: training diverges.
+        """
+        frames, weights, count = self._frames, self._training.weights, len(self.points)
+
+        def wanted(bent: jax.Array, cloud: Cloud) -> jax.Array:
+            seen = nearest(bent, cloud.points, cloud.there)
+            off = squared_distances(bent, cloud.points[seen], cloud.normals[seen], weights.patch)
+            return jnp.maximum(1.0 - 0.5 * off / weights.confidence, 0.0)
+
+        @jax.jit
+        def wanted_of(coefficients: Folded) -> jax.Array:
+            bent, _ = self._bent(frames, coefficients(frames.shapes))
+            return jax.lax.map(lambda own: wanted(*own), (bent, frames.clouds))
+
+        sure = wanted_of(coefficients)
+
+        def loss(confidence: Confidence, batch: jax.Array) -> jax.Array:
+            return ((confidence(self.points[batch], frames.shapes[batch]) - sure[batch]) ** 2).mean()
+
+        random, epochs = np.random.default_rng(self._training.seed), max(1, steps * self._batch // count)
+        return Descent(loss, count, self._batch, "confidence").trained(confidence, epochs, random, self._say)
+
+    def _loss(self, warper: Warper, batch: jax.Array) -> jax.Array:
+        part, weights = self._frames.chosen(batch), self._training.weights
         coefficients, clouds = warper.coefficients(part.shapes).reshape(len(batch), -1, 3), part.clouds
-        bent, normals = _bent(part, layer, size, width, coefficients)
+        bent, normals = self._bent(part, coefficients)
         regular = weights.geometry * jax.vmap(incompatibility)(part.kernels, coefficients).mean()
-        if frames.markers:
+        if part.markers:
             return jax.vmap(marker_loss)(bent, clouds.points, clouds.there).mean() + regular
         believed = jnp.ones(bent.shape[:2])
         if weights.confidence is not None:
-            believed = warper.confidence(_normalised_points(part, layer, size), part.shapes)
+            believed = warper.confidence(self.points[batch], part.shapes)
         near, sure, along = jax.vmap(lambda *each: cloud_loss(*each, weights.patch))(bent, normals, believed, clouds)
         return near.mean() + (weights.confidence or 0.0) * sure.mean() + weights.normals * along.mean() + regular
 
-    batch = min(FRAMES_IN_BATCH, count)
-    folded = eqx.filter_jit(lambda warper: warper.coefficients.folded(frames.shapes))
 
-    def look(epoch: int, warper: Warper) -> bool:
-        if watch is None or (epoch % WATCHED and epoch < epochs):
-            return False
-        return watch(epoch, folded(warper))
-
-    return descend(warper, loss, count, batch, epochs, np.random.default_rng(seed), "warp", say, look=look)
-
-
-def _bent(frames: Frames, layer, size: float, width: float, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _bent(
+    frames: Frames, coefficients: jax.Array, layer: SurfaceLayer, size: float, width: float
+) -> tuple[jax.Array, jax.Array]:
     """Points and normals (f, p, 3) of warped surfaces."""
     coefficients = coefficients.reshape(len(frames.shapes), -1, 3)
     points = jax.vmap(layer.points)(frames.control)
@@ -321,40 +353,3 @@ def _bent_normals(layer: SurfaceLayer, control, kernels, coefficients, width: fl
     turned = [jax.jvp(bend, (points,), (tangent,))[1] for tangent in tangents]
     across = jnp.cross(*turned)
     return across / jnp.sqrt(jnp.maximum((across**2).sum(axis=-1, keepdims=True), 1e-12))
-
-
-def descend(
-    network, loss, count: int, batch: int, epochs: int, random, name: str, say: Say | None, rate=RATE, look=None
-):
-    """A network after so many epochs of Adam over `count` rows in batches, or fewer, if `look` has seen enough.
-
-    Raises:
-        ConvergenceError: its loss is not finite.
-    """
-    optimiser = optax.adam(rate)
-    state = optimiser.init(eqx.filter(network, eqx.is_array))
-    parts, static = eqx.partition(network, eqx.is_array)
-
-    @jax.jit
-    def epoch(parts, state, batches):
-        def step(carry, chosen):
-            parts, state = carry
-            value, slope = jax.value_and_grad(lambda p: loss(eqx.combine(p, static), chosen))(parts)
-            updates, state = optimiser.update(slope, state)
-            return (optax.apply_updates(parts, updates), state), value
-
-        (parts, state), values = jax.lax.scan(step, (parts, state), batches)
-        return parts, state, values.mean()
-
-    for number in range(1, epochs + 1):
-        rows = random.permutation(count)[: count // batch * batch].reshape(-1, batch)
-        parts, state, value = epoch(parts, state, jnp.asarray(rows))
-        if not np.isfinite(float(value)):
-            raise ConvergenceError(
-                f"training of the {name} diverged in epoch {number} of {epochs}: the loss is {value}"
-            )
-        if say is not None:
-            say(f"training the {name}: epoch {number} of {epochs}, loss {float(value):.4g}")
-        if look is not None and look(number, eqx.combine(parts, static)):
-            break
-    return eqx.combine(parts, static)
