@@ -1,7 +1,8 @@
 """Finds what a robot makes of its pressures (`InputMap`) by what was seen of it.
 
-Every chamber has a parabola of its own. Of fewer than ten frames, those that are left out say whether a line, a
-constant or nothing does better, and what share of it: of two frames, what one says of the other. More terms are added
+Every chamber has a parabola of its own. Of fewer than ten frames, those that are left out say whether a line or a
+constant does better, and what share of it: of two frames, what one says of the other; and there is none of it unless
+they are surely nearer, since so few may agree by chance, and what is wrong goes far beyond them. More terms are added
 one by one, each the one that promises to bring surfaces nearer than any other (orthogonal matching pursuit): cubics,
 what another chamber does, products of two, and whatever of the time under pressure. Where the twin looks the same with
 chambers exchanged, so does what is wrong with it, but for what was made unevenly: such terms share a coefficient. How
@@ -19,6 +20,7 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.input_map import InputMap, logarithmic, terms
+from soft_twin.learning.left_out import surely_nearer
 from soft_twin.learning.matching import Match, Surface
 from soft_twin.parallel import Say
 
@@ -97,7 +99,8 @@ def _reference(held: np.ndarray | None) -> float | None:
 
 def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> tuple[int, float]:
     """Degree of each chamber's own polynomial, and the share of it that is taken: of few frames those that meet best
-    what is left out, by the mean of its distances [mm]. One frame has no others: the constant it asks for is taken.
+    what is left out, by the mean of its distances [mm], if that is surely nearer than without. One frame has no others:
+    the constant it asks for is taken.
     """
     if frames >= LEAST_FRAMES:
         return OWN, 1.0
@@ -110,8 +113,9 @@ def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part
             chosen, weights, _ = next(search.path(folds != fold))
             values = np.array([search.distances(chosen, taken * weights) for taken in TAKEN])
             left_out[:, folds == fold] = values[:, folds == fold]
-        errors |= {(degree, taken): np.sqrt(own).mean() for taken, own in zip(TAKEN, left_out, strict=True)}
-    return min(errors, key=errors.__getitem__)
+        errors |= {(degree, taken): np.sqrt(own) for taken, own in zip(TAKEN, left_out, strict=True)}
+    best, without = min(errors, key=lambda choice: errors[choice].mean()), (0, 0.0)
+    return best if surely_nearer(errors[best], errors[without]) else without
 
 
 def _best_count(search: "_Search", say: Say | None) -> int | None:

@@ -4,7 +4,9 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 import numpy as np
+from scipy.special import stdtrit
 
+SURE = 0.95
 Choice = TypeVar("Choice", bound=Hashable)
 
 
@@ -20,3 +22,10 @@ def simplest_alike(errors: Mapping[Choice, np.ndarray]) -> Choice:
         return (own - best).mean() <= (own - best).std(ddof=1) / np.sqrt(len(own))
 
     return next(choice for choice, own in errors.items() if alike(own))
+
+
+def surely_nearer(own: np.ndarray, others: np.ndarray) -> bool:
+    """Whether frames are nearer by one choice than by another, in the mean of distances (f,), two or more, in pairs:
+    Student's test, one-sided, at 95 %."""
+    gains = others - own
+    return bool(gains.mean() > stdtrit(len(gains) - 1, SURE) * gains.std(ddof=1) / np.sqrt(len(gains)))
