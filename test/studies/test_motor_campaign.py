@@ -318,7 +318,8 @@ def test_a_homing_that_begins_after_a_halt_of_the_host_has_not_sat_there_meanwhi
 def test_the_drivers_survive_random_cases():
     campaign = MotorCampaign()
     once = (70017, 235106, 235198, 245038, 245443, 245502, 270160, 270193, 270254)
-    once += (400313, 400651, 400746, 520174, 521226, 7300057, 7300213, 7400068)  # seeds that broke a rule once
+    once += (400313, 400651, 400746, 520174, 521226, 7300057, 7300213, 7400068)
+    once += (7700672, 7700707, 7700844, 7701160, 7701319, 7701371, 7702005)  # seeds that broke a rule once
     assert {seed: found for seed in (*range(4), *once) if (found := campaign.run_case(seed))} == {}
 
 

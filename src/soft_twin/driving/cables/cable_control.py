@@ -126,6 +126,7 @@ class CableControl(ActuatorControl):
         self._winch = winch_of(drive)
         highest = drive.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
+        self._response = self._readings.response()
         self._limits = drive.cable_limits
         self._offsets = np.array([cable.offset for cable in drive.cables])
         self._period = 1.0 / self.parameters.rate
@@ -213,6 +214,7 @@ class CableControl(ActuatorControl):
         self._command_age += dt
         gaps = self._readings.ages + dt
         self._readings.update(feedback, dt, self._told)
+        self._response = self._readings.response()
         self._estimate_pulls()
         self._estimate_delays(dt, gaps)
         self._foresee(dt)
@@ -418,7 +420,7 @@ class CableControl(ActuatorControl):
 
     def _supervise(self, errors: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
-        currents, rates, accelerations = self._readings.response()
+        currents, rates, accelerations = self._response
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
             self._friction.update(currents, rates, accelerations, self._readings.spans)
         force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
@@ -528,7 +530,7 @@ class CableControl(ActuatorControl):
         A motor that is not driven pulls by its current alone: what turns it is the cable, or nothing.
         """
         readings = self._readings
-        currents, rates, accelerations = readings.response()
+        currents, rates, accelerations = self._response
         if self.enabled:
             most = np.inf if self._feels_pulls else self.parameters.gains.friction  # else weak pulls are taken for some
             friction = np.minimum(self._friction.values, most)

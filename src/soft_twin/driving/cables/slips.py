@@ -97,7 +97,8 @@ class SlipSum:
         self._drift += turned - way
         self._way += way
         self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
-        self._unrest = max(self._unrest, *(abs(after - before) for before, after in pairwise(speeds)))
+        for before, after in pairwise(speeds):
+            self._unrest = max(self._unrest, abs(after - before))
         if self._time.lost:  # a rotor that has been quiet has not turned to and fro meanwhile
             gap = elapsed / count
             self._blur += count * 0.125 * min(self._acceleration, HASTE * self._unrest / period) * gap**2
