@@ -13,7 +13,9 @@ a Kalman filter's measurement, with s and μ constant and m a random walk. θ is
 and σ says which way it slid last, −1…1, 1 where it was wound in (Dahl's friction, as of CableActuators). Where the
 base stands upright a softer body and a heavier payload tilt the plate alike; `tare` tells which of them it is, with
 nothing on the plate, and in several poses what is friction of both. A plate that stands straight above its base says
-nothing of either, and the deviation of m grows.
+nothing of either, and the deviation of m grows. The noise is that of the bend as it is seen, and of the bend that
+errors of the tensions make: little where a body is stiff, most of it where it is so soft that its weight nearly bends
+it. One that only the lengths of its cables hold up says nothing.
 """
 
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from soft_twin.twins.plate_orientation import axis_at
 FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where the plate is
 MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update
 PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
+PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_STIFFNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 PRESLIDING = 5e-5  # [m] of cable that turns its friction around
 LONGEST = 1.0  # [s] that one update stands for at most
@@ -41,8 +44,9 @@ class PayloadParameters:
     """Of the filter.
 
     Attributes:
-        tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad], and
-        tilt_memory: for how long that stays the same [s]: a pose that is looked at twice says little more.
+        tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad],
+        tension_noise: of the tension that is told of each cable [N], and
+        tilt_memory: for how long both stay the same [s]: a pose that is looked at twice says little more.
         stiffness_spread: standard deviation of s before anything is known.
         friction_spread: likewise of μ.
         change: random walk of the payload [kg/√s].
@@ -55,6 +59,7 @@ class PayloadParameters:
     """
 
     tilt_noise: float = 0.002
+    tension_noise: float = 0.05
     tilt_memory: float = 5.0
     stiffness_spread: float = 0.15
     friction_spread: float = 0.05
@@ -75,7 +80,8 @@ class Payload:
         mass: [kg], 0 or more; NaN: not known, nothing has told it from the body's stiffness yet.
         deviation: its standard deviation [kg].
         stiffness: s, of the body relative to its model.
-        steady: whether this update learnt anything; else the plate turned, or the twin had to follow it first.
+        steady: whether this update learnt anything; else the plate turned, the twin had to follow it first, or it
+            would not stand under the tensions.
         friction: μ, of the cables.
     """
 
@@ -153,11 +159,13 @@ class PayloadObserver:
         if steady and self._taring > 0.0:
             self._taring -= since
             self._measure(np.array([[0.0, 1.0, 0.0]]), -self._state[1:2], np.array([[p.tare_deviation**2]]))
-        if steady:
-            self._learn(sight, *self._predict(gravity, tensions), since)
+        predicted = self._predict(gravity, tensions) if steady else None
+        if predicted is not None:
+            self._learn(sight, *predicted, since)
         stiffness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
-        return Payload(mass if deviation <= p.known else float("nan"), deviation, stiffness, steady, friction)
+        told = mass if deviation <= p.known else float("nan")
+        return Payload(told, deviation, stiffness, predicted is not None, friction)
 
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
@@ -170,14 +178,17 @@ class PayloadObserver:
             moved, steps = self.plate.inverse.step(self.plate.gravity, goals)[1], steps + 1
         return moved
 
-    def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bend (2,) of the twin under these tensions near that bend, and its slopes (2, 3) by s, m and μ."""
-        angles = self._angles()
-        now, *there = (
-            self._bend_under(*self._loads(gravity, tensions, self._state + change, angles))
-            for change in np.vstack([np.zeros(3), np.diag(PROBES)])
-        )
-        return now, (np.column_stack(there) - now[:, None]) / PROBES
+    def _predict(self, gravity: np.ndarray, tensions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Bend (2,) of the twin under these tensions near that bend, and its slopes by s, m and μ (2, 3) and by the
+        tensions (2, c); None where the lengths of its cables hold it, and no tensions would."""
+        angles, found = self._angles(), []
+        for change in np.vstack([np.zeros(3), np.diag(PROBES)]):
+            found.append(self._bend_under(*self._loads(gravity, tensions, self._state + change, angles)))
+            if found[-1] is None:
+                return None
+        (now, by_tension), *there = found
+        slopes = (np.column_stack([bend for bend, _ in there]) - now[:, None]) / PROBES
+        return now, slopes, by_tension / self._state[0]
 
     def _loads(
         self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray, angles: np.ndarray
@@ -193,20 +204,31 @@ class PayloadObserver:
         twin = self.plate.twin
         return np.concatenate([part.cables.first_turns(twin.points) for part in twin.actuators.parts])
 
-    def _bend_under(self, gravity: np.ndarray, mass: float, tensions: np.ndarray) -> np.ndarray:
-        """(2,) bend after one linearised step, which is not taken."""
+    def _bend_under(
+        self, gravity: np.ndarray, mass: float, tensions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """(2,) bend after one linearised step, which is not taken, and its slopes (2, c) by the tensions; None where
+        the twin would not stand under them."""
         twin, frame = self.plate.twin, self.plate.frame
         self.plate.bear(gravity, mass)
         step = twin.linearise(gravity)
+        if not step.definite:
+            return None
         axis = frame.rotation(twin)[:, 2]
-        turn = frame.turn(twin, step.free_step + step.step_per_effort @ tensions)
-        return np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis))))
+        pulled = np.vstack([tensions, tensions + PROBED * np.eye(len(tensions))])
+        turns = [frame.turn(twin, step.free_step + step.step_per_effort @ each) for each in pulled]
+        now, *there = (np.array(bend_of(*pitch_roll_of(axis + np.cross(turn, axis)))) for turn in turns)
+        return now, (np.column_stack(there) - now[:, None]) / PROBED
 
-    def _learn(self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray, since: float) -> None:
+    def _learn(
+        self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray, by_tension: np.ndarray, since: float
+    ) -> None:
         """The filter's measurement, of what is seen of the bend, `since` [s] the last one."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         innovation, h = shown @ (sight.bend - predicted), shown @ slopes
-        p, noise = self.parameters, self.parameters.tilt_noise**2 * shown @ sight.spread @ shown.T
+        p = self.parameters
+        errs = p.tilt_noise**2 * sight.spread + p.tension_noise**2 * by_tension @ by_tension.T
+        noise = shown @ errs @ shown.T
         spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
         if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
             self._lighten(self._state[1])
