@@ -8,7 +8,7 @@ from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import released_twin
 from soft_twin.calibration.tune import tune
-from soft_twin.errors import RecordingError
+from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.studies.slender.shared import variant
 
@@ -58,6 +58,15 @@ def test_with_slack_cables_it_is_a_release_and_friction_is_not_seen(robot):
     by_logarithms = np.array(list(TRUTH.values()))
     np.testing.assert_allclose(slopes * by_logarithms, exact_slopes * by_logarithms, atol=2e-5)
     assert np.abs(exact_slopes[..., :4] * by_logarithms[:4]).max() > 1e-3 and np.abs(slopes[..., 4]).max() < 1e-9
+
+
+def test_steps_that_are_too_long_for_fast_winches_are_refused(robot):
+    """A step that is not solved ends where the search came: that takes energy away, which friction would be blamed
+    for."""
+    wound = np.full((6, 6), -0.002)
+    wound[1::2, 3], wound[::2, 0] = 0.02, 0.018
+    with pytest.raises(ConvergenceError, match="of 5 steps of 0.05 s ended before they were solved: .* shorter"):
+        moved_twin(robot.path, release(robot, wound), DT).positions()
 
 
 def test_slopes_by_friction_are_those_of_differences_of_fourth_order(robot, moved):

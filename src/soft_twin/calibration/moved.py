@@ -12,7 +12,7 @@ import numpy as np
 from soft_twin.calibration.experiments import Experiment
 from soft_twin.calibration.release import Release
 from soft_twin.calibration.released import tip_of
-from soft_twin.errors import UsageError
+from soft_twin.errors import ConvergenceError, UsageError
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.robots import load_robot
@@ -43,12 +43,18 @@ class Moved(Experiment):
     def positions(self) -> np.ndarray:
         self.simulations += 1
         integrator, rest, result = self._integrator, self.model.rest, []
+        before = integrator.damped_steps
         integrator.restart(rest, np.zeros_like(rest.points), 0.0)
         integrator.base = self._base
         for wound in self._wound:
             integrator.drive(wound)
             integrator.step()
             result.append(self.markers.at(integrator.pose.points))
+        if ended := integrator.damped_steps - before:
+            raise ConvergenceError(
+                f"{ended} parts of {len(result)} steps of {integrator.dt:g} s ended before they were solved: winches "
+                "move too far in a step, take shorter ones"
+            )
         return np.array(result)
 
     def loss_and_gradient(self, names):
