@@ -263,6 +263,9 @@ def test_limits_that_contradict_each_other_are_named(robot, twin):
     [
         (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], weight=float("nan")), "weight of a goal nan"),
         (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], weight=-1.0), "weight of a goal -1"),
+        (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], weight=0.0), "weight of a goal 0.0: expected a positive"),
+        (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], priority=1.5), "priority of a goal 1.5: expected a whole"),
+        (lambda frame: PositionGoal(frame, [0.0, 0.0, 0.1], priority=float("nan")), "priority of a goal nan"),
         (lambda frame: OrientationGoal(frame, np.diag([1.0, 1.0, -1.0])), "a reflection"),
         (lambda frame: SurfaceGoal(np.arange(3), np.full((4, 3), np.nan), np.ones((4, 3))), "must be finite"),
     ],

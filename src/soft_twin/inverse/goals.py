@@ -45,12 +45,13 @@ class Goal(ABC):
         """`tolerance`: None for that of its kind, 0.1 mm or 0.001 rad.
 
         Raises:
-            InputError: a weight that is negative or not finite, a tolerance that is not positive or not finite.
+            InputError: a weight or a tolerance that is not positive and finite, or a priority that is no whole number.
         """
-        if not 0.0 <= weight < math.inf:
-            raise InputError(f"weight of a goal {weight!r}: expected a finite number, 0 or more")
-        if tolerance is not None and not 0.0 < tolerance < math.inf:
-            raise InputError(f"tolerance of a goal {tolerance!r}: expected a positive, finite number")
+        for word, value in (("weight", weight), ("tolerance", tolerance)):
+            if value is not None and not 0.0 < value < math.inf:
+                raise InputError(f"{word} of a goal {value!r}: expected a positive, finite number")
+        if priority % 1 != 0:
+            raise InputError(f"priority of a goal {priority!r}: expected a whole number, 1 comes first")
         self.weight, self.priority = float(weight), priority
         if tolerance is not None:
             self.tolerance = float(tolerance)
