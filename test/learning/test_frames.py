@@ -60,6 +60,10 @@ def test_scans_in_millimetres_and_of_something_else_are_told(folder):
     write_scan(folder / "frame_0000.ply", Scan(1e3 * scan.points, scan.normals))
     with pytest.raises(RecordingError, match=r"frame_0000.ply: its points lie .* is the scan in millimetres\? Metres"):
         read(folder)
+    for scale in (100.0, 39.4):
+        write_scan(folder / "frame_0000.ply", Scan(scale * scan.points, scan.normals))
+        with pytest.raises(RecordingError, match=r"is the scan in centimetres or inches\? Metres"):
+            read(folder)
     write_scan(folder / "frame_0000.ply", Scan(scan.points + 1e4, scan.normals))
     with pytest.raises(RecordingError, match="in another frame"):
         read(folder)

@@ -202,7 +202,13 @@ def test_what_is_no_target_is_told(points, told):
 @pytest.mark.parametrize("pose", [FREE, FIXED])
 @pytest.mark.parametrize(
     ("scale", "told"),
-    [(1e3, "is it in millimetres"), (0.1, "is it of something else"), (20.0, "is it of something else")],
+    [
+        (1e3, r"is it in millimetres\?"),
+        (100.0, r"is it in centimetres\?"),
+        (39.4, r"is it in inches\?"),
+        (0.1, "is it of something else"),
+        (8.0, "is it of something else"),
+    ],
 )
 def test_a_target_of_another_size_is_told_whatever_its_pose(control, pose, scale, told):
     """In millimetres it is centred and matched as well as any other: the body knows its size."""

@@ -208,7 +208,7 @@ def _corners(points: np.ndarray) -> np.ndarray:
     """(4,) places of the sharpest turns of a loop, or of quarters of its length."""
     ahead = np.roll(points, -1, axis=0) - points
     length = np.linalg.norm(ahead, axis=1)
-    along = ahead / length[:, None]
+    along = ahead / np.maximum(length, np.finfo(float).tiny)[:, None]
     turns = np.arccos(np.clip((along * np.roll(along, 1, axis=0)).sum(axis=1), -1.0, 1.0))
     sharpest = np.sort(np.argsort(turns)[-4:])
     if turns[sharpest].min() > CORNER:

@@ -16,6 +16,7 @@ import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
 from soft_twin.files import checked_file, one_line
+from soft_twin.learning.units import units_of
 from soft_twin.mesh.triangles import vertex_normals
 from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_marker_set
 from soft_twin.recording.ply_files import read_ply, write_ply
@@ -26,7 +27,7 @@ HELD = "held"  # column of the seconds
 MARKERS = ".c3d"  # suffix of a file of markers
 LEAST = 30  # points of a scan
 SMALL = 0.02  # of the highest pressure that chambers may have: frames of no higher ones are in another unit
-FAR = 3.0  # of a surface's size: a scan whose middle is further away is of something else
+NEAR, FAR = 0.1, 3.0  # of a surface's size: a scan that lies further away is of something else, or in another unit
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ def check_place(points: np.ndarray, size: float, name: str) -> None:
     reach = float(np.median(np.linalg.norm(points, axis=1)))
     if reach <= FAR * size:
         return
-    unit = "millimetres" if reach / 1000.0 <= FAR * size else "another frame"
+    unit = units_of(reach, NEAR * size, FAR * size) or "another frame"
     raise RecordingError(
         f"{name}: its points lie {reach:.4g} m from the base, the surface is {size:.3g} m large: is the scan in "
         f"{unit}? Metres in base_link are expected"

@@ -12,11 +12,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from soft_twin.errors import InputError
+from soft_twin.learning.units import units_of
 
 LEAST = 30  # points
 AROUND = 12  # points around one that its normal is of
 DISC = 0.75  # of the distance of the points, as a disc's radius: a square grid's discs leave no gap
 LARGEST = 5.0  # times the body's size: a target that is larger is in another unit
+ALIKE = 2.0  # times the body's size: what a target is in the unit that it may be in
 
 
 class Feet(NamedTuple):
@@ -100,9 +102,10 @@ def check_size(extent: float, size: float) -> None:
     """
     if size / LARGEST <= extent <= LARGEST * size:
         return
-    unit = "in millimetres" if size / LARGEST <= 1e-3 * extent <= LARGEST * size else "of something else"
+    units = units_of(extent, size / ALIKE, ALIKE * size)
     raise InputError(
-        f"target: it is {1e-3 * extent:.4g} m large, the body {1e-3 * size:.3g} m: is it {unit}? Metres are expected"
+        f"target: it is {1e-3 * extent:.4g} m large, the body {1e-3 * size:.3g} m: is it "
+        f"{f'in {units}' if units else 'of something else'}? Metres are expected"
     )
 
 
