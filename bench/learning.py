@@ -121,7 +121,15 @@ def stored(folder: Path) -> list[Figure]:
     Raises:
         RecordingError: a table is broken.
     """
-    readers = {**dict.fromkeys(ROBOTS, _predicted), "direct": _direct, "missing": _missing, "real_tips": _real_tips}
+    readers = {
+        **dict.fromkeys(ROBOTS, _predicted),
+        "direct": _direct,
+        "missing": _missing,
+        "shape": _shape,
+        "planning": _planning,
+        "real_tips": _real_tips,
+        "real_surfaces": _real_surfaces,
+    }
     found = []
     for name, figures in readers.items():
         path = folder / name / "table.json"
@@ -164,6 +172,36 @@ def _missing(name: str, table: dict) -> list[Figure]:
         words = f"{1e2 * share:.0f} % of {what} missing: mean error"
         found.append(Figure(f"missing.{what}", words, 1e2 * (less / whole - 1.0), "%", "<= 10"))
     return found
+
+
+def _shape(name: str, table: dict) -> list[Figure]:
+    plain, own = (table["rows"][key]["mean_mm"] for key in ("simulated (N_fk)", "corrected"))
+    words = "shapes taken by the emulated reality, mean error beside without correction"
+    return [
+        Figure("shape.change", words, 1e2 * (own / plain - 1.0), "%"),
+        Figure("shape.mm", "  mean error", own, "mm"),
+    ]
+
+
+def _planning(name: str, table: dict) -> list[Figure]:
+    plain, own = table["rows"]["simulated (N_fk)"], table["rows"]["corrected"]
+    return [
+        Figure(
+            "planning.hits", f"plans of {len(own['executed_mm'])} that hit a stick, corrected", own["hits"], "", "0"
+        ),
+        Figure("planning.least_mm", "  nearest to a stick", min(own["executed_mm"]), "mm"),
+        Figure("planning.plain_hits", "  that hit one, not corrected", plain["hits"]),
+        Figure("planning.plan_s", "  a plan: median", float(np.median(own["seconds"])), "s"),
+    ]
+
+
+def _real_surfaces(name: str, table: list) -> list[Figure]:
+    changes = [row["after"] / row["before"] - 1.0 for row in table]
+    worse = sum(change > 0.0 for change in changes)
+    return [
+        Figure("real.surfaces", f"real recordings of {len(table)} where a correction is worse than its twin", worse),
+        Figure("real.surfaces_change", "  change of the mean error: median", 1e2 * float(np.median(changes)), "%"),
+    ]
 
 
 def _real_tips(name: str, table: dict) -> list[Figure]:

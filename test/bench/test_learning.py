@@ -33,12 +33,21 @@ def test_what_was_run_has_rows_and_what_was_not_has_none(stored, tmp_path):
     trunk = {"a": {"mm": {"linear": 40.0, "quadratic": 60.0, "arcs": 30.0}}}
     trunk["b"] = {"mm": {"linear": 50.0, "quadratic": 40.0, "arcs": 20.0}}
     write(tmp_path, "real_tips", {"tensegrity_arm": {"mm": {"regression": 56.0}}, "trunk": trunk})
+    shapes = {"half inflated": 3.0, "simulated (N_fk)": 0.8, "corrected": 0.2}
+    write(tmp_path, "shape", {"rows": {key: {"mean_mm": mm} for key, mm in shapes.items()}})
+    plans = {"simulated (N_fk)": ([-0.5, 2.0], 1, [1.0, 2.0]), "corrected": ([7.0, 9.0], 0, [0.5, 0.7])}
+    keys = ("executed_mm", "hits", "seconds")
+    rows = {name: dict(zip(keys, values, strict=True)) for name, values in plans.items()}
+    write(tmp_path, "planning", {"rows": rows})
+    write(tmp_path, "real_surfaces", [{"before": 4.0, "after": own} for own in (2.0, 3.0, 6.0)])
     figures = {each.key: each for each in stored(tmp_path)}
     assert {key: each.value for key, each in figures.items()} == pytest.approx(
         {
             "membrane.change": -75.0, "membrane.largest_change": -60.0, "membrane.mm": 0.2, "membrane.spread_mm": 0.01,
             "membrane.simulation_s": 0.5, "membrane.training_min": 3.5, "direct.ratio": 0.2, "missing.scans": 20.0,
-            "missing.markers": -5.0, "real.tensegrity_mm": 56.0, "real.trunk_mm": 25.0,
+            "missing.markers": -5.0, "real.tensegrity_mm": 56.0, "real.trunk_mm": 25.0, "shape.change": -75.0,
+            "shape.mm": 0.2, "planning.hits": 0, "planning.least_mm": 7.0, "planning.plain_hits": 1,
+            "planning.plan_s": 0.6, "real.surfaces": 1, "real.surfaces_change": -25.0,
         }
     )  # fmt: skip
     assert figures["real.trunk_mm"].reach == "<= 22"
