@@ -68,6 +68,8 @@ def recorded(tmp_path):
 def test_pressures_stand_until_one_leaves_its_slack():
     pressures = np.array([[0.0, 0.0], [0.4, 0.9], [0.0, 1.1], [0.9, 1.9], [0.9, 2.2]])
     assert standing(pressures, np.array([1.0, 1.0])).tolist() == [0, 0, 2, 2, 4]
+    pressures[[0, 3], [0, 1]] = np.nan
+    assert standing(pressures, np.array([1.0, 1.0])).tolist() == [0, 1, 1, 3, 4]
 
 
 def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, tmp_path):
@@ -78,6 +80,22 @@ def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, t
     for scan, stamp in zip(found.scans, (9.55, 24.55, 39.55), strict=True):
         np.testing.assert_allclose(scan.points[:, 2], 1e-3 * stamp, atol=1e-7)
         np.testing.assert_allclose(scan.normals, np.tile([0.0, 0.0, 1.0], (100, 1)), atol=1e-6)
+
+
+def test_pressures_that_nobody_knew_have_not_stood(recorded, tmp_path):
+    """As a driver tells them before its first answer, and when its device was away."""
+    away = (
+        (0.0, (np.nan, np.nan)),
+        (5.0, (500.0, 0.0)),
+        (20.0, (np.nan, 0.0)),
+        (20.3, (500.0, 0.0)),
+        (38.5, (np.nan, 0.0)),
+    )
+    assert write_frames(recorded(steps=away), tmp_path / "frames", NAMES, LIMITS).frames == 2
+    found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
+    np.testing.assert_allclose(found.held, [19.55 - 5.0, 37.55 - 20.3], atol=0.11)  # a state every 0.1 s
+    with pytest.raises(RecordingError, match="all pressures are NaN"):
+        write_frames(recorded(steps=away[:1]), tmp_path / "others", NAMES, LIMITS)
 
 
 def test_what_a_recording_lacks_is_told(recorded, tmp_path):

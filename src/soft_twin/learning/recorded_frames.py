@@ -94,7 +94,8 @@ class _Stands:
         for message in read_messages(self.recording, [topic]):
             stamp = NS * (message.data.header.stamp.sec * 10**9 + message.data.header.stamp.nanosec)
             row = int(np.searchsorted(self._stamps, stamp, side="right")) - 1
-            if row >= 0 and stamp - self._stamps[self._starts[row]] >= SETTLED:
+            known = row >= 0 and np.isfinite(self._pressures[row]).all()
+            if known and stamp - self._stamps[self._starts[row]] >= SETTLED:
                 nothing = False
                 yield int(self._starts[row]), stamp, message
         if nothing:
@@ -159,10 +160,11 @@ def _seen_mean(places: list[np.ndarray]) -> np.ndarray:
 
 
 def standing(pressures: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """(n,) the row from which on pressures (n, a) have stood, each within a slack (a,) of where it was then."""
+    """(n,) the row from which on pressures (n, a) have stood, each within a slack (a,) of where it was then; what is
+    NaN, as drivers tell what they do not know yet, has not stood."""
     starts, start = np.zeros(len(pressures), int), 0
     for row, own in enumerate(pressures):
-        if (np.abs(own - pressures[start]) > slack).any():
+        if not (np.abs(own - pressures[start]) <= slack).all():
             start = row
         starts[row] = start
     return starts
@@ -185,8 +187,8 @@ def _pressures(recording: Path, series: Series, names: list[str]) -> tuple[np.nd
         )
     stamps, order = np.unique(NS * series.stamp, return_index=True)
     values = series["pressures"][order][:, [series.names.index(name) for name in names]]
-    if not np.isfinite(values).all():
-        raise RecordingError(f"{recording}: pressures that are no finite numbers")
+    if not np.isfinite(values).all(axis=1).any():
+        raise RecordingError(f"{recording}: all pressures are NaN: nobody knew them")
     return stamps, values
 
 
