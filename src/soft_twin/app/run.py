@@ -59,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pose", choices=("fixed", "free"), help="of a --target: in base_link (default), or moved to where it fits"
     )
+    parser.add_argument(
+        "--scanner", action="store_true", help="an emulated scanner, and motion capture, see a surface that is learned"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go; default out/ROBOT")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer attitudes, less time at each")
 
@@ -76,10 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check_ros()
     from soft_twin_ros.running.graph import graph
 
-    graph(robot)
+    graph(robot, scanner=arguments.scanner)
     sequence = make(robot, arguments)
     folder = _writable(arguments.out or Path("out") / robot.name)
-    path = _recorded_run(robot, sequence, folder)
+    path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
     return 0
@@ -95,7 +98,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
     _check_ros()
     from soft_twin_ros.running.graph import graph
 
-    graph(robot, weights=arguments.weights)
+    graph(robot, weights=arguments.weights, scanner=arguments.scanner)
     correction = shape_run.weights_of(robot, arguments.weights)
     if arguments.target is not None:
         goal = shape_run.goal_from_file(correction, robot, arguments.target, arguments.pose or "fixed")
@@ -104,13 +107,13 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
         goal = shape_run.goal_by_pressures(correction, pressures)
     folder = _writable(arguments.out or Path("out") / f"{robot.name}_shape")
     sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
-    path = _recorded_run(robot, sequence, folder)
+    path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = shape_run.write_shape_report(path, folder, robot, correction, goal)
     print(f"\n{shape_run.shape_table(report)}\n\n{folder}: run.mcap, report.json, target.csv")
     return 0
 
 
-def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path) -> Path:
+def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: bool) -> Path:
     """Run a sequence; where it was recorded.
 
     Raises:
@@ -124,7 +127,7 @@ def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path) -> Path:
     path = folder / "run.mcap"
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
-        run_robot(robot, sequence, path, variables)
+        run_robot(robot, sequence, path, variables, scanner)
     except RunError as error:
         raise RunError(f"{error}; recorded until then: {path}") from error
     except KeyboardInterrupt:

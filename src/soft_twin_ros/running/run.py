@@ -19,7 +19,9 @@ from soft_twin_ros.running.sequence import RunSequence
 LOOK_PERIOD = 0.05  # [s]
 
 
-def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mapping[str, str]) -> None:
+def run(
+    robot: Robot, sequence: RunSequence, recording: Path, environment: Mapping[str, str], scanner: bool = False
+) -> None:
     """Run a robot's nodes on an emulated robot and record them.
 
     Args:
@@ -27,6 +29,7 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
         sequence: how the run goes.
         recording: the MCAP file; the nodes' logs go to the folder `log` beside it.
         environment: of the nodes' processes.
+        scanner: an emulated one looks at the robot's surface, see `graph`.
 
     Raises:
         UsageError: packages of ROS are missing.
@@ -40,7 +43,7 @@ def run(robot: Robot, sequence: RunSequence, recording: Path, environment: Mappi
     devices = tempfile.mkdtemp(prefix="soft_twin-")
     try:
         emulation = {**sequence.emulation, "device_folder": devices}
-        nodes = graph(robot, emulation=emulation, recording=recording, solver=sequence.driven_by)
+        nodes = graph(robot, emulation=emulation, recording=recording, solver=sequence.driven_by, scanner=scanner)
         own = sequence.parameters
         nodes = [replace(node, parameters={**node.parameters, **own.get(node.name, {})}) for node in nodes]
         for node in nodes:
