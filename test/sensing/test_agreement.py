@@ -2,11 +2,41 @@
 
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.sensing import agreement_kernel as kernel
-from soft_twin.sensing.agreement import AgreementParameters
+from soft_twin.sensing.agreement import Agreement, AgreementParameters
+
+
+def swinging(agreement, start, end, across):
+    """(n,) whether the answer is believed on a base that swings about y, accelerated across "up" [m/s²]."""
+    believed = []
+    for time in np.arange(start, end, 0.01):
+        angle, rate = 0.5 * np.sin(3.0 * time), 1.5 * np.cos(3.0 * time)
+        up = np.array([-np.sin(angle), 0.0, np.cos(angle)])
+        force = STANDARD_GRAVITY * up + np.array([0.0, across, 0.0])
+        believed.append(agreement.update(0.01, np.array([0.0, rate, 0.0]), force, up, 0.0))
+    return believed
+
+
+def test_an_answer_that_a_shove_withdrew_is_back_before_the_motion_ends():
+    agreement = Agreement()
+    assert all(swinging(agreement, 0.0, 3.0, 0.0))
+    assert not swinging(agreement, 3.0, 3.3, 6.0)[-1]
+    believed = swinging(agreement, 3.3, 4.3, 0.6)  # 3.5°: more than what agrees, less than what is odd
+    assert not any(believed[:30])
+    assert all(believed[60:])
+
+
+def test_an_answer_after_lost_time_waits_until_both_agree():
+    agreement = Agreement()
+    swinging(agreement, 0.0, 3.0, 0.0)
+    agreement.withdraw()
+    assert not any(swinging(agreement, 3.0, 4.0, 0.6))
+    assert swinging(agreement, 4.0, 5.2, 0.0)[-1]
 
 
 def test_every_place_of_the_kernel_is_one_parameter_s():

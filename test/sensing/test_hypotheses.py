@@ -69,6 +69,21 @@ def test_a_jump_of_the_rate_makes_a_fault_likelier():
     assert 0.01 < found[1] < 0.2
 
 
+def test_a_gyroscope_that_goes_on_to_tell_of_turns_has_not_fallen_silent():
+    """The rate jumps to another one, or to nothing."""
+    unseen = []
+    for after in (0.4, 0.0):
+        bank = Hypotheses()
+        for i in range(200):
+            rates = np.array([0.0, 0.8 if i < 150 else after, 0.0])
+            turned = np.array([-np.sin(0.008 * i), 0.0, np.cos(0.008 * i)])
+            bank.update(DT, rates, STANDARD_GRAVITY * turned, turned, 0.0)
+            if i == 150:
+                unseen.append(bank.probabilities["unseen"])
+    assert unseen[0] < 0.001
+    assert unseen[1] > 0.03
+
+
 def test_a_knock_that_both_sensors_feel_is_no_fault_that_begins():
     bank, up = Hypotheses(), np.array([0.0, 0.0, 1.0])
     for i in range(200):

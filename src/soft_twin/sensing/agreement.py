@@ -13,7 +13,8 @@ the accelerometer sees. Two witnesses:
   the accelerometer has not confirmed count as doubt: a healthy gyroscope that has not turned yet is believed.
 
 Acceleration shows along "up" as well as across it, while a wrong answer seems to accelerate only across. What is
-across by many times what has been along within the last second is not valid, whatever the odds.
+across by many times what has been along within the last second is not valid, whatever the odds. Where that is over, no
+time was lost and the gyroscope is trusted, the answer counts again soon: it need not wait for a calm moment.
 
 A rate that jumps as no base can, and a short turn that the accelerometer does not see, raise the odds to one in two.
 If they speak clearly for "wrong", or calm moments disagree for some time, one of the two sensors is wrong: nothing is
@@ -37,8 +38,9 @@ class AgreementParameters:
     Attributes:
         fast, mean, slow: time constants of three averages of the force [s].
         calm: by which the force's length may differ from g in a calm moment [m/s²].
-        agree: largest angle within which force and answer agree, where motion is rough [rad].
+        agree: angle within which force and answer agree [rad].
         hold: for which they must agree at rest before gravity is valid again [s]; in motion four times as long.
+        back: for which nothing contradicts a trusted answer before it is valid again, where no time was lost [s].
         doubt: of axes that are not proven, that gravity stays valid with [rad].
         fade: time constant with which doubt is forgotten [s].
         interval: between two lessons on the axes' errors [s].
@@ -55,7 +57,6 @@ class AgreementParameters:
         jump_factor: how many times the usual one a jump is.
         reproof: information after which a contradiction is forgiven.
         proven: relative error that a proven axis may have.
-        close: angle within which force and answer agree, where motion is calm [rad].
         lean: angle between the mean force and the answer that is a contradiction in a calm moment [rad].
         odd_length: relative difference from g that the slow average's length may have.
         slow_rate, rest_rate: rates below which the base turns slowly, and rests [rad/s].
@@ -81,8 +82,9 @@ class AgreementParameters:
     mean: float = 0.7
     slow: float = 3.0
     calm: float = 0.5
-    agree: float = math.radians(4.0)
+    agree: float = math.radians(2.0)
     hold: float = 0.25
+    back: float = 0.3
     doubt: float = math.radians(1.9)
     fade: float = 2.5
     interval: float = 0.2
@@ -99,7 +101,6 @@ class AgreementParameters:
     jump_factor: float = 12.0
     reproof: float = 100.0
     proven: float = 0.25
-    close: float = math.radians(1.8)
     lean: float = math.radians(4.5)
     odd_length: float = 0.07
     slow_rate: float = math.radians(20.0)

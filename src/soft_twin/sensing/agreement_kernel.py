@@ -47,8 +47,9 @@ COVARIANCE, ERROR = 285, 321  # their solution for the errors: (6, 6) and (6,)
     SILENCE,
     UNEXPLAINED,
     RUNNING,
-) = range(327, 353)
-STATE = 353
+    SOUND,
+) = range(327, 354)
+STATE = 354
 # Coefficients
 (
     C_GRAVITY,
@@ -74,7 +75,6 @@ STATE = 353
     C_JUMP_FACTOR,
     C_REPROOF,
     C_PROVEN,
-    C_CLOSE,
     C_LEAN,
     C_ODD_LENGTH,
     C_SLOW_RATE,
@@ -95,6 +95,7 @@ STATE = 353
     C_PROVEN_ODDS,
     C_ODD,
     C_ODD_TIME,
+    C_BACK,
 ) = range(44)
 COEFFICIENTS = 44
 
@@ -461,12 +462,11 @@ def step(s, c, dt, w, f, up, doubt):
     mean_off = _angle(s[MEAN], s[MEAN + 1], s[MEAN + 2], up[0], up[1], up[2])
     _find_errors(s, c, dt, slow_off, mean_off, calm and rate < c[C_SLOW_RATE])
     noise = math.sqrt(s[NOISE])
-    limit = min(max(c[C_CLOSE], 0.75 * c[C_CLOSE] + 2.0 * noise), c[C_AGREE])
-    agrees = off < limit
+    agrees = off < c[C_AGREE]
     s[AGREED] = s[AGREED] + dt if agrees else 0.0
-    astray = mean_off > limit and s[VALID] == 0.0 and (s[EXCUSED] == 1.0 or s[WRONG] == 1.0)
+    astray = mean_off > 2.0 * c[C_AGREE] and s[VALID] == 0.0 and (s[EXCUSED] == 1.0 or s[WRONG] == 1.0)
     s[ASTRAY] = s[ASTRAY] + dt if astray else 0.0
-    if off < 0.5 * limit and s[AGREED] > 0.1 and calm:
+    if off < 0.5 * c[C_AGREE] and s[AGREED] > 0.1 and calm:
         s[DOUBT] = 0.0
         for i in range(FREE_TURN, FREE_TURN + 36):
             s[i] = 0.0
@@ -480,8 +480,11 @@ def step(s, c, dt, w, f, up, doubt):
         trusted and s[SINCE] > 0.7 * c[C_SLOW] and s[WORST] < c[C_DOUBT] and slow_off < max(c[C_AGREE], 0.3 * noise)
     )
     hold = c[C_HOLD] if rate < c[C_REST_RATE] else 4.0 * c[C_HOLD]
-    back = s[AGREED] >= hold or proven
-    ok = s[WRONG] == 0.0 and s[UNEXPLAINED] < c[C_ODD_TIME] and (back if s[VALID] == 0.0 else (agrees or trusted))
+    believed = s[WRONG] == 0.0 and (agrees or trusted)
+    known = s[EXCUSED] == 0.0 and s[UNEXPLAINED] == 0.0  # no time was lost, and nothing odd is felt
+    s[SOUND] = s[SOUND] + dt if believed and known else 0.0
+    back = s[AGREED] >= hold or proven or s[SOUND] > c[C_BACK]
+    ok = believed and s[UNEXPLAINED] < c[C_ODD_TIME] and (back or s[VALID] == 1.0)
     s[VALID] = 1.0 if ok else 0.0
     if ok:
         s[EXCUSED] = 0.0

@@ -10,9 +10,10 @@ ever, and turns at a lever are not taken for accelerations. Each hypothesis is a
 acceleration, jerk and drift, at six levels of how vigorously the base moves, with the lever by least squares.
 
 Hypotheses: the gyroscope is *healthy*; it is off by a *bias* that began at some time; it does not say how the base
-turns (*unseen*: dead, stuck, saturated); it has one of the *usual mistakes* of signs, axes and scales. An accelerometer
-with wrong signs or axes looks the same as a gyroscope with some: turns of gravity are all that both see. So gravity may
-be wrong, too, where the answer is what the accelerometer says: one in two or three of such mistakes is its own.
+turns (*unseen*: stuck, saturated, or dead, which does not begin while it reads turns); it has one of the *usual
+mistakes* of signs, axes and scales. An accelerometer with wrong signs or axes looks the same as a gyroscope with some:
+turns of gravity are all that both see. So gravity may be wrong, too, where the answer is what the accelerometer says:
+one in two or three of such mistakes is its own.
 
 Their probabilities follow Bayes: boards break and are mended at given rates (so that old proof never outweighs what is
 new), a fault is likelier to begin where rates or forces jump, mistakes are likelier than others from the beginning on,
@@ -59,6 +60,7 @@ class HypothesesParameters:
         mistaken: odds of a usual mistake in the beginning.
         jump: size of the rate's jump where a fault of the gyroscope begins [rad/s].
         jump_odds: by how much likelier at most a fault begins where rates or forces jump.
+        silence: what a gyroscope reads that tells of no turn any more [rad/s].
     """
 
     noise: float = 0.08
@@ -84,10 +86,11 @@ class HypothesesParameters:
     far: float = math.radians(4.5)
     follow: float = 0.5
     doubt: float = 3.0
-    limit: float = 0.3
+    limit: float = 0.07
     mistaken: float = 0.02
     jump: float = math.radians(20.0)
-    jump_odds: float = 100000.0
+    jump_odds: float = 10000.0
+    silence: float = math.radians(1.5)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

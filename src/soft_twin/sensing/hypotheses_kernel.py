@@ -55,8 +55,9 @@ TURN = 21
     C_MISTAKEN,
     C_JUMP,
     C_JUMP_ODDS,
-) = range(28)
-COEFFICIENTS = 28
+    C_SILENCE,
+) = range(29)
+COEFFICIENTS = 29
 _BEGINNING = 3.0  # seconds' worth of hazard that a board may have been broken before it was switched on
 _START_TILT = 0.3  # [rad]
 _LONGEST = 0.1  # [s] of one step of the base's motion
@@ -198,6 +199,7 @@ def _switch(x, s, r, spread, weights, turn, c, dt, doubt):
         odds = max(turn[RATE_ODDS], turn[FORCE_ODDS]) if h >= MISTAKEN else turn[RATE_ODDS]
         inflow = min(_hazard(c, h, count) * dt * odds, 0.5)
         if h == UNSEEN:
+            inflow *= _silence(turn, c)
             inflow += min(doubt * c[C_DOUBT], 0.5)
         own = _sum(weights, h)
         arriving = healthy * inflow
@@ -213,6 +215,13 @@ def _switch(x, s, r, spread, weights, turn, c, dt, doubt):
         mean = _sum(weights, h) / LEVELS
         for level in range(LEVELS):
             weights[h, level] += share * (mean - weights[h, level])
+
+
+@_part()
+def _silence(turn, c):
+    """How likely a gyroscope that tells nothing of turns reads what it reads, relative to the likeliest reading."""
+    squared = turn[RATE] ** 2 + turn[RATE + 1] ** 2 + turn[RATE + 2] ** 2
+    return math.exp(-0.5 * squared / c[C_SILENCE] ** 2)
 
 
 @_part()

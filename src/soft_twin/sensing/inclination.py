@@ -17,6 +17,7 @@ import numpy as np
 
 from soft_twin.errors import InputError, UsageError
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
+from soft_twin.sensing.hypotheses import HypothesesParameters
 from soft_twin.sensing.orientation import OrientationFilter
 from soft_twin.sensing.sample_check import SampleCheck, SampleCheckParameters, Trust
 from soft_twin.sensing.samples import ImuSample
@@ -134,14 +135,15 @@ class StrutParameters:
         estimator: "ekf", "vqf" or "complementary".
         time_constant: of the complementary filter [s].
         stale_after: age of a sample from which its strut counts as not measured [s].
-        ekf, watch: of each IMU; struts move less far than a hand does.
+        ekf, watch: of each IMU. Struts move less far than a hand does; they swing in one plane, which gives odds of up
+            to 0.2 to mistakes that such a motion cannot tell from none: more doubt than a base's is allowed.
     """
 
     estimator: str = "ekf"
     time_constant: float = 0.5
     stale_after: float = 0.15
     ekf: EkfParameters = field(default_factory=lambda: replace(EkfParameters(), position_std=0.2))
-    watch: WatchParameters = field(default_factory=WatchParameters)
+    watch: WatchParameters = field(default_factory=lambda: WatchParameters(hypotheses=HypothesesParameters(limit=0.3)))
 
 
 class StrutInclinations:

@@ -25,7 +25,7 @@ from soft_twin.studies.campaigns.imu import (
 )
 from soft_twin.studies.campaigns.imu_observer import probability_of_fault
 
-LIMITS = (1.0, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01)
+LIMITS = (1.0, 0.3, 0.2, 0.1, 0.07, 0.05, 0.02, 0.01)
 CHECKS = ("both", "bank")
 SETTLED = 2.0  # [s] from which a healthy board's gravity has to be there
 
