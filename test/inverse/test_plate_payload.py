@@ -6,7 +6,7 @@ import yaml
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.plate_payload import PayloadObserver
+from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_sight import Sight
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
@@ -170,6 +170,11 @@ def test_below_a_base_that_hangs_it_is_found_though_imus_err(robot, stands):
     found = watched(observer, wrong_by(stands["third", 0.5], ASKEW), 4.0)
     assert found.mass == pytest.approx(0.5, abs=0.1)
     assert abs(found.mass - 0.5) < 2.5 * found.deviation
+
+
+@pytest.mark.parametrize(("mass", "deviation", "borne"), [(0.15, 0.1, 0.0), (0.25, 0.1, 0.25), (np.nan, 0.5, 0.0)])
+def test_a_model_is_told_of_no_payload_that_may_be_none(mass, deviation, borne):
+    assert Payload(mass, deviation, 1.0, True).borne == borne
 
 
 def test_of_a_body_that_tensions_bend_far_they_tell_no_more_than_they_are_worth(robot, tmp_path):

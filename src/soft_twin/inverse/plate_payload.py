@@ -36,6 +36,7 @@ PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
 PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_STIFFNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 PRESLIDING = 5e-5  # [m] of cable that turns its friction around
+TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
 
 
@@ -93,8 +94,8 @@ class Payload:
 
     @property
     def borne(self) -> float:
-        """What a model is told [kg]: nothing where it is not known."""
-        return 0.0 if np.isnan(self.mass) else self.mass
+        """What a model is told [kg]: nothing where it may be nothing."""
+        return self.mass if self.mass > TOLD * self.deviation else 0.0
 
 
 class PayloadObserver:
