@@ -3,8 +3,9 @@
 Hears chambers/state; publishes `scan`, points with normals of the surface where the scanner of the description sees it,
 and, where the description has markers, `markers`, poses of which the positions are NaN where too few cameras see one
 and the attitudes are not known (1), both in base_link, with the stamp of the pressures. The surface is at rest under
-these pressures, as the reality of the part `learning` has it, after as long as they have stood. A recording of
-chambers/state and `scan` is what `soft-twin train ROBOT --data run.mcap` reads.
+these pressures, means over the last second since sensors are noisy, as the reality of the part `learning` has it, after
+as long as they have stood. A recording of chambers/state and `scan` is what `soft-twin train ROBOT --data run.mcap`
+reads.
 """
 
 import sys
@@ -17,7 +18,7 @@ from soft_twin_msgs.msg import Pressures
 
 from soft_twin.emulation.surface_looks import SurfaceLooks
 from soft_twin.errors import SoftTwinError
-from soft_twin.learning.recorded_frames import SLACK
+from soft_twin.learning.recorded_frames import SETTLED, SLACK
 from soft_twin.learning.simulations import learnable, pressure_limits
 from soft_twin_ros.clouds import cloud_message
 from soft_twin_ros.conversions import header, pressures_in_order, to_seconds
@@ -45,7 +46,8 @@ class EmulatedScanner(RobotNode):
         _, learning = learnable(self.robot.path)
         self._looks = SurfaceLooks(self.robot, learning, self.parameters.seed)
         self._slack = SLACK * np.ptp(pressure_limits(self.robot), axis=1)
-        self._newest: tuple[float, np.ndarray] | None = None  # stamp [s] and pressures [Pa]
+        self._recent: list[tuple[float, np.ndarray]] = []  # stamps [s] and pressures [Pa] of the last second
+        self._newest: tuple[float, np.ndarray] | None = None  # stamp [s] and mean pressures [Pa]
         self._stood: tuple[float, np.ndarray] | None = None  # since when, and at which
         self._next, self._count, self._refusal = 0.0, 0, ""
         self._scans = self.offer(PointCloud2, "scan")
@@ -85,9 +87,14 @@ class EmulatedScanner(RobotNode):
         except SoftTwinError as error:
             self._refusal = f"chambers/state: {error}"
             return
-        self._newest = to_seconds(message.header.stamp), pressures
-        if self._stood is None or (np.abs(pressures - self._stood[1]) > self._slack).any():
-            self._stood = self._newest
+        if not np.isfinite(pressures).all():
+            return
+        stamp = to_seconds(message.header.stamp)
+        self._recent = [(at, own) for at, own in self._recent if stamp - SETTLED < at < stamp] + [(stamp, pressures)]
+        mean = np.mean([own for _, own in self._recent], axis=0)
+        self._newest = stamp, mean
+        if self._stood is None or (np.abs(mean - self._stood[1]) > self._slack).any():
+            self._stood = self._recent[0][0], mean
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from soft_twin.errors import RecordingError
 from soft_twin.learning.frames import read_recording
-from soft_twin.learning.recorded_frames import Topics, standing, write_frames
+from soft_twin.learning.recorded_frames import Topics, around, standing, write_frames
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recording"))
 import synthetic
@@ -46,12 +46,12 @@ def poses(stamp, missed=(), count=3):
 
 @pytest.fixture
 def recorded(tmp_path):
-    def record(names=("right", "left"), fields=FIELDS, seen=SEEN, topic="scan", steps=STEPS, markers=()):
+    def record(names=("right", "left"), fields=FIELDS, seen=SEEN, topic="scan", steps=STEPS, markers=(), noise=5.0):
         random = np.random.default_rng(0)
         recorder = synthetic.Recorder(tmp_path / "scans.mcap")
         for stamp in np.arange(0.0, 40.0, 0.1):
             pressures = np.array([own for begin, own in steps if begin <= stamp + 1e-9][-1])
-            own = (pressures + random.normal(0.0, 5.0, 2))[::-1]
+            own = (pressures + random.normal(0.0, noise, 2))[::-1]
             recorder.add(
                 "chambers/state", "soft_twin_msgs/msg/Pressures", stamp, {"names": list(names), "pressures": [*own]}
             )
@@ -67,19 +67,40 @@ def recorded(tmp_path):
 
 def test_pressures_stand_until_one_leaves_its_slack():
     pressures = np.array([[0.0, 0.0], [0.4, 0.9], [0.0, 1.1], [0.9, 1.9], [0.9, 2.2]])
-    assert standing(pressures, np.array([1.0, 1.0])).tolist() == [0, 0, 2, 2, 4]
+    slack, own = np.array([1.0, 1.0]), np.arange(5)
+    assert standing(pressures, slack, own).tolist() == [0, 0, 2, 2, 4]
     pressures[[0, 3], [0, 1]] = np.nan
-    assert standing(pressures, np.array([1.0, 1.0])).tolist() == [0, 1, 1, 3, 4]
+    assert standing(pressures, slack, own).tolist() == [0, 1, 1, 3, 4]
+
+
+def test_pressures_that_come_to_where_they_stand_stand_from_there_on():
+    means = np.array([[0.0], [0.0], [1.5], [3.0], [4.5], [5.0], [5.5]])
+    assert standing(means, np.array([1.0]), np.array([1, 2, 3, 4, 5, 6, 6])).tolist() == [0, 0, 2, 3, 4, 4, 4]
 
 
 def test_each_time_that_pressures_stood_is_a_frame_of_its_last_cloud(recorded, tmp_path):
     assert write_frames(recorded(), tmp_path / "frames", NAMES, LIMITS) == (3, ())
     found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
     np.testing.assert_allclose(found.pressures, [own for _, own in STEPS], atol=8.0)  # means of ten, 5 Pa of noise
-    np.testing.assert_allclose(found.held, [9.55, 14.55, 14.55], atol=1e-6)
-    for scan, stamp in zip(found.scans, (9.55, 24.55, 39.55), strict=True):
+    np.testing.assert_allclose(found.held, [8.55, 13.55, 14.55], atol=1e-6)  # 0.45 s before they change is too late
+    for scan, stamp in zip(found.scans, (8.55, 23.55, 39.55), strict=True):
         np.testing.assert_allclose(scan.points[:, 2], 1e-3 * stamp, atol=1e-7)
         np.testing.assert_allclose(scan.normals, np.tile([0.0, 0.0, 1.0], (100, 1)), atol=1e-6)
+
+
+def test_pressures_stand_however_noisy_their_sensors_are(recorded, tmp_path):
+    """By the slack itself: each of four hundred samples would leave it."""
+    assert write_frames(recorded(noise=40.0), tmp_path / "frames", NAMES, 3.0 * LIMITS).frames == 3
+    found = read_recording(tmp_path / "frames", NAMES, 3.0 * LIMITS, 0.2)
+    np.testing.assert_allclose(found.pressures, [own for _, own in STEPS], atol=50.0)
+    np.testing.assert_allclose(found.held, [9.05, 14.05, 14.55], atol=0.6)
+
+
+def test_means_are_those_around_each_stamp():
+    stamps, pressures = np.array([0.0, 0.4, 0.8, 1.6, 3.0]), np.array([[0.0], [1.0], [5.0], [7.0], [np.nan]])
+    means, first, last = around(stamps, pressures)
+    np.testing.assert_allclose(means[:, 0], [0.5, 2.0, 3.0, 7.0, np.nan])
+    assert first.tolist() == [0, 0, 1, 3, 4] and last.tolist() == [1, 2, 2, 3, 4]
 
 
 def test_pressures_that_nobody_knew_have_not_stood(recorded, tmp_path):
@@ -93,7 +114,7 @@ def test_pressures_that_nobody_knew_have_not_stood(recorded, tmp_path):
     )
     assert write_frames(recorded(steps=away), tmp_path / "frames", NAMES, LIMITS).frames == 2
     found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
-    np.testing.assert_allclose(found.held, [19.55 - 5.0, 37.55 - 20.3], atol=0.11)  # a state every 0.1 s
+    np.testing.assert_allclose(found.held, [18.55 - 5.0, 37.55 - 20.3], atol=0.11)  # a state every 0.1 s
     with pytest.raises(RecordingError, match="all pressures are NaN"):
         write_frames(recorded(steps=away[:1]), tmp_path / "others", NAMES, LIMITS)
 
@@ -123,12 +144,12 @@ def test_markers_are_means_of_the_last_second_and_their_places_those_without_pre
     assert (tmp_path / "scans" / "frame_0000.ply").is_file()
     assert write_frames(path, tmp_path / "frames", NAMES, LIMITS, Topics(markers="/slender/markers")) == (3, ())
     found = read_recording(tmp_path / "frames", NAMES, LIMITS, 0.2)
-    np.testing.assert_allclose(found.held, [9.97, 14.93, 14.97], atol=1e-6)
+    np.testing.assert_allclose(found.held, [9.49, 14.45, 14.97], atol=1e-6)
     np.testing.assert_allclose(found.pressures[1:], [own for _, own in RESTING[1:]], atol=8.0)
-    rise = {2: 9.49, 0: 9.53}  # [mm], means of thirteen messages and of those four that saw it
+    rise = {2: 9.01, 0: 9.05}  # [mm], means of thirteen messages and of those four that saw it
     for marker, mean in rise.items():
         np.testing.assert_allclose(found.rest[marker], PLACES[marker] + [0.0, 0.0, 1e-3 * mean], atol=1e-6)
-    np.testing.assert_allclose(found.markers[1, 2], PLACES[2] + [0.0, 0.0, 0.02445], atol=1e-6)
+    np.testing.assert_allclose(found.markers[1, 2], PLACES[2] + [0.0, 0.0, 0.02397], atol=1e-6)
     assert np.isnan(found.markers[2, 1]).all() and np.isfinite(found.markers[:2]).all()
 
 

@@ -1,8 +1,9 @@
 """Frames for training from a recording of a scanner's clouds, or of markers, beside the chambers' pressures.
 
 While pressures stand, a shape may be seen many times: of each time in which they stood, the last cloud, or the mean of
-the last markers, is a frame, and how long pressures had stood is told. Pressures stand while none leaves SLACK of its
-range around where it was. Where markers are on the body is what was seen of them while there was no pressure.
+the last markers, is a frame, and how long pressures had stood is told. Pressures stand while their mean over a second
+leaves no chamber's SLACK around where it was: sensors of valves may be noisier than that. So the last half second
+before they change does not count. Where markers are on the body is what was seen of them while there was no pressure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,9 +81,9 @@ class _Stands:
     def __init__(self, recording: Path, state: str, names: list[str], limits: np.ndarray):
         self.recording, self._state, self._limits = recording, state, limits
         self._stamps, self._pressures = _pressures(recording, arrays(recording, [state])[state], names)
-        slack = SLACK * np.ptp(limits, axis=1)
-        self._starts = standing(self._pressures, slack)
-        self._without = (np.abs(self._pressures - np.clip(0.0, *limits.T)) <= slack).all(axis=1)
+        slack, (means, first, last) = SLACK * np.ptp(limits, axis=1), around(self._stamps, self._pressures)
+        self._starts, self._first = standing(means, slack, last), first
+        self._without = (np.abs(means - np.clip(0.0, *limits.T)) <= slack).all(axis=1)
 
     def seen(self, topic: str) -> Iterator[tuple[int, float, Message]]:
         """What a topic had while pressures stood: the row since which they did, the stamp [s], and the message.
@@ -94,8 +95,7 @@ class _Stands:
         for message in read_messages(self.recording, [topic]):
             stamp = NS * (message.data.header.stamp.sec * 10**9 + message.data.header.stamp.nanosec)
             row = int(np.searchsorted(self._stamps, stamp, side="right")) - 1
-            known = row >= 0 and np.isfinite(self._pressures[row]).all()
-            if known and stamp - self._stamps[self._starts[row]] >= SETTLED:
+            if row >= 0 and self._stood(row, stamp):
                 nothing = False
                 yield int(self._starts[row]), stamp, message
         if nothing:
@@ -111,13 +111,24 @@ class _Stands:
     def told(self, last: Mapping[int, float]) -> tuple[np.ndarray, np.ndarray]:
         """(f, a) pressures [Pa], and how long (f,) they had stood [s], by rows and the stamps [s] of what was seen."""
         found = [self._mean(start, stamp) for start, stamp in last.items()]
-        held = [stamp - self._stamps[start] for start, stamp in last.items()]
+        held = [stamp - self._since(start) for start, stamp in last.items()]
         return np.clip(found, *self._limits.T), np.array(held)
+
+    def _stood(self, row: int, stamp: float) -> bool:
+        """Whether pressures of a row are known, and have stood for long enough at a stamp [s]: their means for half of
+        it, since the first of these may be of the way there."""
+        start = self._starts[row]
+        lasted = stamp - self._stamps[start] >= 0.5 * SETTLED and stamp - self._since(start) >= SETTLED
+        return lasted and bool(np.isfinite(self._pressures[row]).all())
+
+    def _since(self, start: int) -> float:
+        """Stamp [s] of the first of the pressures whose mean stood from a row on."""
+        return float(self._stamps[self._first[start]])
 
     def _mean(self, start: int, stamp: float) -> np.ndarray:
         """(a,) pressures in the last seconds before a stamp, as far as they stood."""
         stamps = self._stamps
-        counted = (stamps <= stamp) & (stamps > stamp - SETTLED) & (np.arange(len(stamps)) >= start)
+        counted = (stamps <= stamp) & (stamps > stamp - SETTLED) & (np.arange(len(stamps)) >= self._first[start])
         counted[np.searchsorted(stamps, stamp, side="right") - 1] = True  # the newest, however old it is
         return self._pressures[counted].mean(axis=0)
 
@@ -159,12 +170,25 @@ def _seen_mean(places: list[np.ndarray]) -> np.ndarray:
     return np.where(seen.any(axis=0)[:, None], total / np.maximum(seen.sum(axis=0), 1)[:, None], np.nan)
 
 
-def standing(pressures: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """(n,) the row from which on pressures (n, a) have stood, each within a slack (a,) of where it was then; what is
-    NaN, as drivers tell what they do not know yet, has not stood."""
-    starts, start = np.zeros(len(pressures), int), 0
-    for row, own in enumerate(pressures):
-        if not (np.abs(own - pressures[start]) <= slack).all():
+def around(stamps: np.ndarray, pressures: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n, a) means of pressures (n, a) over SETTLED around each of the stamps (n,) [s], NaN where one of them is, and
+    the rows (n,) with which each begins and ends."""
+    first = np.searchsorted(stamps, stamps - 0.5 * SETTLED)
+    last = np.searchsorted(stamps, stamps + 0.5 * SETTLED, side="right")
+    known = np.isfinite(pressures).all(axis=1)
+    columns = np.column_stack([np.where(known[:, None], pressures, 0.0), ~known])
+    sums = np.vstack([np.zeros(columns.shape[1]), columns.cumsum(axis=0)])
+    means = (sums[last] - sums[first]) / (last - first)[:, None]
+    return np.where(means[:, -1:] > 0.0, np.nan, means[:, :-1]), first, last - 1
+
+
+def standing(means: np.ndarray, slack: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(n,) the row from which on means (n, a) have stood, each within a slack (a,) of what it is where that of this row
+    ends (n,), so that they have come there; what is NaN, as drivers tell what they do not know yet, has not stood."""
+    starts, start = np.zeros(len(means), int), 0
+    there = (np.abs(means - means[ends]) <= slack).all(axis=1)
+    for row, own in enumerate(means):
+        if not (there[start] and (np.abs(own - means[ends[start]]) <= slack).all()):
             start = row
         starts[row] = start
     return starts
