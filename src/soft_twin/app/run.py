@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin import load_robot
-from soft_twin.app import shape_run
+from soft_twin.app import scans_run, shape_run
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
@@ -62,12 +62,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scanner", action="store_true", help="an emulated scanner, and motion capture, see a surface that is learned"
     )
+    parser.add_argument(
+        "--scans",
+        type=int,
+        metavar="N",
+        help="stand at N pressures before an emulated scanner: a recording that trains",
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go; default out/ROBOT")
     parser.add_argument("--quick", action="store_true", help="a short run: fewer attitudes, less time at each")
 
 
 def run(arguments: argparse.Namespace) -> int:
     robot = load_robot(arguments.robot)
+    if arguments.scans is not None:
+        return _be_scanned(robot, arguments)
     if arguments.weights is not None:
         return _take_shape(robot, arguments)
     for option in ("pressures", "target", "pose"):
@@ -85,6 +93,21 @@ def run(arguments: argparse.Namespace) -> int:
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
+    return 0
+
+
+def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
+    for option in ("weights", "imu", "pressures", "target", "pose"):
+        if (value := getattr(arguments, option)) is not None:
+            raise UsageError(f"--{option} {value}: of no use to --scans, leave it out")
+    _check_ros()
+    from soft_twin_ros.running.graph import graph
+
+    graph(robot, scanner=True)
+    sequence = scans_run.stands_of(robot, arguments.scans)
+    folder = _writable(arguments.out or Path("out") / f"{robot.name}_scans")
+    path = _recorded_run(robot, sequence, folder, True)
+    print(f"\n{scans_run.told_frames(robot, path, folder)}")
     return 0
 
 

@@ -4,8 +4,9 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import rclpy
@@ -14,8 +15,10 @@ from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import PointCloud2
+from soft_twin_msgs.msg import Pressures
 from soft_twin_msgs.srv import SetTarget
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -25,7 +28,7 @@ from soft_twin.sensing.rotations import rotation_matrix
 from soft_twin.twins.plate_orientation import axis_of
 from soft_twin_ros.calls import call, demand
 from soft_twin_ros.clouds import cloud_message
-from soft_twin_ros.conversions import to_array, to_pose
+from soft_twin_ros.conversions import pressures_message, to_array, to_pose
 from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import COMMAND, LATCHED, NEWEST, SENSOR
@@ -140,6 +143,12 @@ class Runner(Node):
         self._wait(found, patience, self._unready)
         self.destroy_publisher(shown)
 
+    def press(self, chambers: Sequence[str], pressures: Sequence[float], duration: float) -> None:
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self._pressing.publish(pressures_message(time.time(), chambers, pressures))
+            self._look()
+
     def play(self, phase: str, motion: Motion) -> None:
         part, error = "", math.nan
         playing = Playing(motion.duration, time.monotonic(), self._lost())
@@ -151,6 +160,11 @@ class Runner(Node):
                 part = now
             error = motion.scale * motion.error()
             self._progress.now(_told_error(phase, part, error, motion))
+
+    @cached_property
+    def _pressing(self) -> Publisher:
+        """Who tells chambers their pressures; there is none before it is needed."""
+        return self.create_publisher(Pressures, "chambers/command", COMMAND)
 
     def tell_pace(self) -> None:
         """Say whether the emulated robot was too slow, and what was measured therefore is of a degraded run."""

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -56,6 +56,9 @@ class Leader(Protocol):
 
     def show(self, points: np.ndarray, node: str, patience: float) -> None:
         """Show a node a surface to take, points (k, 3) in base_link [m], until it has one, at most so long [s]."""
+
+    def press(self, chambers: Sequence[str], pressures: Sequence[float], duration: float) -> None:
+        """Ask for pressures [Pa] of chambers, for so long [s]."""
 
     def play(self, phase: str, motion: "Motion") -> None:
         """Let the emulated robot move, in that phase of the run, and tell its error when a hold ends."""

@@ -8,6 +8,7 @@ from soft_twin_ros.running.base_turns import BaseTurns
 from soft_twin_ros.running.health import Drivers
 from soft_twin_ros.running.plate_turns import PlateTurns
 from soft_twin_ros.running.sequences import from_text
+from soft_twin_ros.running.stands import Stands
 from soft_twin_ros.running.takes_shape import TakesShape
 
 
@@ -46,6 +47,9 @@ class Book:
 
     def show(self, points, node, patience):
         self.done.append((points.tolist(), node))
+
+    def press(self, chambers, pressures, duration):
+        self.done.append((dict(zip(chambers, pressures, strict=True)), duration))
 
     def pass_time(self, duration):
         self.done.append(duration)
@@ -90,6 +94,19 @@ def test_a_shape_is_shown_before_its_pressures_are_held(tmp_path):
     assert book.done == [
         *("starting", ([[0.0, 0.0, 0.012], [0.01, 0.0, 0.013]], "shape_to_pressures"), "ready"),
         *("pressures_to_valves/enable on", "ready", "with", 3.0, "end", "pressures_to_valves/enable off"),
+    ]
+    assert book.drivers == [Drivers.ACTIVE, Drivers.WELL]
+
+
+def test_chambers_stand_at_pressures_that_the_driver_knows_before_it_is_enabled():
+    sequence, book = Stands({}, ["left", "right"], [[0.0, 0.0], [5.0, 7.0]], 10.0), Book("pressures_to_valves")
+    assert from_text(sequence.to_text()) == sequence and sequence.driven_by == "gravity_to_actuators"
+    assert sequence.parameters == {"gravity_to_actuators": {"compensate": False}}
+    sequence.run(book)
+    nothing, some = {"left": 0.0, "right": 0.0}, {"left": 5.0, "right": 7.0}
+    assert book.done == [
+        *("starting", "ready", (nothing, 1.0), "pressures_to_valves/enable on", "ready"),
+        *("stand 1 of 2", (nothing, 10.0), "stand 2 of 2", (some, 10.0), "end", "pressures_to_valves/enable off"),
     ]
     assert book.drivers == [Drivers.ACTIVE, Drivers.WELL]
 
