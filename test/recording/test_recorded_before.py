@@ -23,7 +23,7 @@ def replayed():
 def test_from_gravity_to_commands_it_says_what_was_said_then(replayed):
     gravity, tip, commands = replayed.comparisons
     assert [gravity.what, tip.what, commands.what] == ["gravity", "twin/tip", "cables/command"]
-    assert (gravity.pairs, tip.pairs, commands.pairs) == (710, 709, 332)
+    assert (gravity.pairs, tip.pairs, commands.pairs) == (1164, 1163, 334)
     assert replayed.left_out == 0
     assert gravity.largest < 1e-8  # [deg]
     assert max(tip.largest, commands.largest) < 1e3 * SAME  # [mm]
