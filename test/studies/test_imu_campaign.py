@@ -33,11 +33,11 @@ def test_a_case_is_the_same_each_time():
     assert imu.ImuCampaign().run_case(7) == imu.ImuCampaign().run_case(7)
 
 
-def test_gravity_is_seldom_wrong_while_valid_and_never_for_long():
-    result = run_campaign(imu.ImuCampaign(), range(8))
+def test_gravity_is_seldom_wrong_while_valid_and_hardly_ever_for_long():
+    result = run_campaign(imu.ImuCampaign(), range(24))
     assert result.kinds()["campaign broken"] == result.kinds()["hang"] == 0
-    assert result.kinds()["wrong while valid"] <= 2
-    assert result.kinds()["wrong for long"] == 0
+    assert result.kinds()["wrong while valid"] <= 4
+    assert result.kinds()["wrong for long"] <= 1
 
 
 def healthy(seed, fault=None):
