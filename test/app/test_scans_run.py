@@ -24,6 +24,8 @@ def test_no_pressure_is_first_and_the_others_are_within_their_limits_and_always_
     [
         (["membrane", "--scans", "0"], "--scans 0: expected 1 or more"),
         (["membrane", "--scans", "3", "--weights", "w.safetensors"], "--weights w.safetensors: of no use to --scans"),
+        (["membrane", "--scans", "3", "--start", "0"], "--start 0.0: of no use to --scans"),
+        (["membrane", "--scans", "3", "--quick"], "--quick: of no use to --scans"),
         (["slender", "--scans", "3"], "nothing of robot 'slender' is learned"),
         (["tm40", "--scans", "3"], "nothing of robot 'tm40' is learned"),
     ],

@@ -5,7 +5,7 @@ A robot whose description has the node `pose_to_cables` holds the orientation of
 
 import argparse
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         return _be_scanned(robot, arguments)
     if arguments.weights is not None:
         return _take_shape(robot, arguments)
-    for option in ("pressures", "target", "pose"):
-        if (value := getattr(arguments, option)) is not None:
-            raise UsageError(f"--{option} {value}: of no use without --weights, leave it out")
+    _refuse(arguments, ("pressures", "target", "pose"), "without --weights")
+    if arguments.imu is None:
+        _refuse(arguments, ("start", "duration"), "without --imu")
     make = SEQUENCES.get(type(robot))
     if make is None:
         raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
@@ -96,10 +96,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _refuse(arguments: argparse.Namespace, options: Sequence[str], where: str) -> None:
+    """See that none of these options was given.
+
+    Raises:
+        UsageError: one was, which is of no use there.
+    """
+    for option in options:
+        value = getattr(arguments, option)
+        if value is not None and value is not False:
+            given = f"--{option}" if value is True else f"--{option} {value}"
+            raise UsageError(f"{given}: of no use {where}, leave it out")
+
+
 def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
-    for option in ("weights", "imu", "pressures", "target", "pose"):
-        if (value := getattr(arguments, option)) is not None:
-            raise UsageError(f"--{option} {value}: of no use to --scans, leave it out")
+    _refuse(arguments, ("weights", "imu", "start", "duration", "pressures", "target", "pose", "quick"), "to --scans")
     _check_ros()
     from soft_twin_ros.running.graph import graph
 
