@@ -197,6 +197,27 @@ def test_a_hands_fastest_shaking_is_no_fault():
     assert np.degrees(rms(inclination_errors(estimated[seen], truth[seen]))) < 1.5
 
 
+@pytest.mark.parametrize("duration", [0.2, 0.5])
+def test_a_plate_that_its_cables_turn_fast_is_no_faulty_imu(duration):
+    """It starts as fast as no hand does, and what it feels at its lever is across "up" alone."""
+    lever, turn = np.array([0.0, 0.0, 0.1]), math.radians(25.0)
+    imu, estimator, valid = EmulatedImu(seed=3), GravityEstimator(np.eye(3)), []
+    for t in DT * np.arange(2400):
+        begun, time = divmod(t, 6.0)
+        s = min(max(time - 4.0, 0.0) / duration, 1.0)
+        there, back = (
+            (turn * begun, turn * (begun + 1.0)) if begun < 2 else (turn * (4.0 - begun), turn * (3.0 - begun))
+        )
+        angle = there + (back - there) * 0.5 * (1.0 - math.cos(math.pi * s))
+        rate = (back - there) * 0.5 * math.pi / duration * math.sin(math.pi * s)
+        change = (back - there) * 0.5 * (math.pi / duration) ** 2 * math.cos(math.pi * s) * (0.0 < s < 1.0)
+        rates, changes = np.array([0.8 * rate, 0.6 * rate, 0.0]), np.array([0.8 * change, 0.6 * change, 0.0])
+        up = Rotation.from_rotvec(angle * np.array([0.8, 0.6, 0.0])).inv().apply([0.0, 0.0, 9.81])
+        felt = up + np.cross(changes, lever) + np.cross(rates, np.cross(rates, lever))
+        valid.append(estimator.update(imu.sample(t, rates, felt, 25.0, 0.0, DT)).valid)
+    assert np.mean(valid[200:]) == 1.0
+
+
 def test_a_clock_that_is_set_back_is_named_and_becomes_the_new_time(estimator, still_samples):
     samples = still_samples(12.0, STATE_AT)
     back = [replace(s, time=s.time - 3600.0) if s.time >= 6.0 else s for s in samples]

@@ -59,6 +59,8 @@ def test_the_heater_hears_its_duty(port, board):
 def test_a_missing_device_is_named(tmp_path):
     with pytest.raises(DeviceError, match="no IMU board at '/dev/no_such_imu': plug it in, or give another path"):
         ImuBoard("/dev/no_such_imu")
+    with pytest.raises(DeviceError, match="at '.*/imu': an emulated one appears once its robot has started"):
+        ImuBoard(str(tmp_path / "imu"))
     (tmp_path / "imu").touch()
     with pytest.raises(DeviceError, match="no IMU board at '.*/imu', which is no device: give another path"):
         ImuBoard(str(tmp_path / "imu"))

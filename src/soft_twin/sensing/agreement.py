@@ -13,8 +13,13 @@ the accelerometer sees. Two witnesses:
   the accelerometer has not confirmed count as doubt: a healthy gyroscope that has not turned yet is believed.
 
 Acceleration shows along "up" as well as across it, while a wrong answer seems to accelerate only across. What is
-across by many times what has been along within the last second is not valid, whatever the odds. Where that is over, no
-time was lost and the gyroscope is trusted, the answer counts again soon: it need not wait for a calm moment.
+across by many times what has been along within the last second, and not for turns at a lever, is not valid, whatever
+the odds. Where that is over, no time was lost and the gyroscope is trusted, the answer counts again soon: it need not
+wait for a calm moment.
+
+A filter that knows its tilt takes little from the force. One that leaves, within a second, what the rates say by more
+than its tilt's uncertainty, their errors of scale and what they did not tell is drawn away: by an accelerometer that is
+misread, or from rates that are wrong. That shows before the answer is far off, in any motion.
 
 A rate that jumps as no base can, and a short turn that the accelerometer does not see, raise the odds to one in two.
 If they speak clearly for "wrong", or calm moments disagree for some time, one of the two sensors is wrong: nothing is
@@ -76,6 +81,11 @@ class AgreementParameters:
         proven_odds: log odds below which a gyroscope counts as proven.
         odd: angle that is never too large for this [rad].
         odd_time: for which it must last [s].
+        pull: standard deviations of its tilt by which the filter may leave what the rates say.
+        pull_time: time constant with which this is forgotten [s].
+        pull_turn: the same, relative to what the base has turned: errors of scale and alignment.
+        pull_step: the same, relative to what may have been turned between the samples.
+        lever: from the point that the base turns about to the IMU, which the acceleration across may come from [m].
     """
 
     fast: float = 0.04
@@ -97,7 +107,7 @@ class AgreementParameters:
     silent: float = math.radians(0.7)
     apart: float = math.radians(8.0)
     apart_time: float = 0.3
-    jump: float = math.radians(12.0)
+    jump: float = math.radians(34.0)
     jump_factor: float = 12.0
     reproof: float = 100.0
     proven: float = 0.25
@@ -122,6 +132,11 @@ class AgreementParameters:
     proven_odds: float = -8.0
     odd: float = math.radians(4.0)
     odd_time: float = 0.06
+    pull: float = 2.0
+    pull_time: float = 1.0
+    pull_turn: float = 0.003
+    pull_step: float = 2.0
+    lever: float = 0.1
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -154,7 +169,7 @@ class Agreement:
         self._state[kernel.STARTED] = 0.0
         self._state[kernel.EXCUSED] = 1.0
 
-    def update(self, dt: float, rates: np.ndarray, force: np.ndarray, up: np.ndarray, doubt: float) -> bool:
+    def update(self, dt: float, rates: np.ndarray, force: np.ndarray, up: np.ndarray, std: float, doubt: float) -> bool:
         """Whether the filter's answer may be acted on.
 
         Args:
@@ -162,9 +177,10 @@ class Agreement:
             rates: (3,) without the known bias [rad/s].
             force: (3,) specific force [m/s²].
             up: (3,) the filter's answer; all in the frame of the board.
+            std: standard deviation of its tilt [rad]; inf where that is not known.
             doubt: by which this sample may have turned the answer [rad].
         """
-        kernel.step(self._state, self._coefficients, dt, rates, force, up, doubt)
+        kernel.step(self._state, self._coefficients, dt, rates, force, up, std, doubt)
         return self._state[kernel.VALID] == 1.0
 
     @property
@@ -181,6 +197,7 @@ class Agreement:
         """(3,) the mean force, of length g, in the frame of the board [m/s²]: the answer is found anew from it now."""
         mean = self._state[kernel.MEAN : kernel.MEAN + 3]
         self._state[kernel.ASTRAY] = 0.0
+        self._state[kernel.CARRIED] = math.nan
         return STANDARD_GRAVITY * mean / max(float(np.linalg.norm(mean)), 1e-9)
 
 

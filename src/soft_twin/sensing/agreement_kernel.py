@@ -48,8 +48,14 @@ COVARIANCE, ERROR = 285, 321  # their solution for the errors: (6, 6) and (6,)
     UNEXPLAINED,
     RUNNING,
     SOUND,
-) = range(327, 354)
-STATE = 354
+    TILT_STD,
+    TURNED,
+    UNTOLD,
+    DOUBTED,
+) = range(327, 358)
+PULL, CARRIED = 358, 361  # by which the filter left what the rates say, and "up" as they carry it from the last answer
+CHANGE, SWING = 364, 367  # the rate's change [rad/s^2], and the acceleration at a lever of 1 m lately [m/s^2]
+STATE = 368
 # Coefficients
 (
     C_GRAVITY,
@@ -96,8 +102,13 @@ STATE = 354
     C_ODD,
     C_ODD_TIME,
     C_BACK,
-) = range(44)
-COEFFICIENTS = 44
+    C_PULL,
+    C_PULL_TIME,
+    C_PULL_TURN,
+    C_PULL_STEP,
+    C_LEVER,
+) = range(49)
+COEFFICIENTS = 49
 
 _PRIOR = 0.5  # inverse variance of an error of a gyroscope that is wrong: a sign is an error of -2
 BIAS_UNIT = math.radians(5.0)  # [rad/s]
@@ -121,6 +132,8 @@ def _usual_mistakes():
 _MISTAKES = _usual_mistakes()
 _MOST_DOUBT = 0.2  # [rad]
 _RADIAL_TIME = 0.7  # [s]
+_CHANGE_TIME = 0.02  # [s] over which the rate's change is averaged
+_SWING_TIME = 0.1  # [s]
 _MOST = 60.0  # [m/s^2] by which one reading counts in the averages
 
 
@@ -332,11 +345,12 @@ def _start(s, c, w, f):
     for i in range(3):
         s[FORCE + i] = s[MEAN + i] = s[SLOW + i] = f[i]
         s[RATE + i] = w[i]
-        s[STEP + i] = 0.0
+        s[STEP + i] = s[CHANGE + i] = 0.0
     for i in range(MEAN_TURN, FREE_TURN + 36):
         s[i] = 0.0
     _anchor(s, NEAR_START, NEAR_CARRIED)
     solve(s)
+    s[CARRIED] = math.nan
     s[STARTED] = 1.0
     s[SINCE] = s[AGREED] = s[APART] = s[LEANING] = 0.0
     s[RUNNING] = 0.0 if s[EXCUSED] == 1.0 else c[C_SLOW]  # after a gap no single force may stand for an average
@@ -346,6 +360,29 @@ def _start(s, c, w, f):
 def _new(s, dt, time):
     """Share that one sample has in an average: of all samples at first, of a time constant's later."""
     return min(dt / min(time, s[RUNNING] + 1e-9), 1.0)
+
+
+@_part()
+def _is_pulled(s, c, dt, rate, untold, up, std, doubt):
+    """Whether the filter has left what the rates say by more than it knows of its tilt, and of the rates' errors.
+
+    Args:
+        s, c, dt: as in `step`.
+        rate: [rad/s].
+        untold: variance of what was turned between the last two samples [rad²].
+        up, std, doubt: as in `step`.
+    """
+    keep, squared, known = math.exp(-dt / c[C_PULL_TIME]), 0.0, not math.isnan(s[CARRIED])
+    for i in range(3):
+        s[PULL + i] = keep * s[PULL + i] + up[i] - s[CARRIED + i] if known else 0.0
+        s[CARRIED + i] = up[i]
+        squared += s[PULL + i] ** 2
+    s[TILT_STD] = max(std, keep * s[TILT_STD])
+    s[TURNED] = keep * s[TURNED] + rate * dt
+    s[UNTOLD] = keep * s[UNTOLD] + untold
+    s[DOUBTED] = keep * s[DOUBTED] + doubt
+    usual = c[C_PULL] * s[TILT_STD] + c[C_PULL_TURN] * s[TURNED] + c[C_PULL_STEP] * math.sqrt(s[UNTOLD]) + s[DOUBTED]
+    return math.sqrt(squared) > usual
 
 
 @_part()
@@ -365,16 +402,27 @@ def _add_turns(s, c, dt, w, up):
 
 
 @_part()
+def _swing(s, dt, w, rate):
+    """What a lever of 1 m from the point that the base turns about would have the IMU feel."""
+    squared = 0.0
+    for i in range(3):
+        s[CHANGE + i] += dt / (_CHANGE_TIME + dt) * ((w[i] - s[RATE + i]) / (dt + 1e-9) - s[CHANGE + i])
+        squared += s[CHANGE + i] ** 2
+    s[SWING] = max(math.sqrt(squared) + rate * rate, s[SWING] * math.exp(-dt / _SWING_TIME))
+
+
+@_part()
 def _follow(s, c, dt, w, f, up):
     """Carry all directions to now; the rate of turn [rad/s]."""
     rate = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     if rate > 0.0:
         sine, versine = math.sin(rate * dt), 1.0 - math.cos(rate * dt)
         x, y, z = w[0] / rate, w[1] / rate, w[2] / rate
-        for at in (FORCE, MEAN, SLOW, NEAR_CARRIED):
+        for at in (FORCE, MEAN, SLOW, NEAR_CARRIED, PULL, CARRIED):
             _carry(s, at, x, y, z, sine, versine)
         for at in range(MEAN_TURN, FREE_TURN + 36, 3):
             _carry(s, at, x, y, z, sine, versine)
+    _swing(s, dt, w, rate)
     s[RUNNING] += dt
     _add_turns(s, c, dt, w, up)
     fast, mean, slow = min(dt / c[C_FAST], 1.0), _new(s, dt, c[C_MEAN]), _new(s, dt, c[C_SLOW])
@@ -414,13 +462,13 @@ def _doubt_of(s, c, turn):
 def _compare_parts(s, c, dt, off):
     """Acceleration shows along "up" as well as across it; a wrong answer only makes it seem to be across."""
     ratio = c[C_PROVEN_RATIO] if s[ODDS] < c[C_PROVEN_ODDS] else c[C_RATIO]
-    limit = c[C_ODD] + ratio * math.sqrt(s[RADIAL]) / c[C_GRAVITY]
+    limit = c[C_ODD] + (ratio * math.sqrt(s[RADIAL]) + c[C_LEVER] * s[SWING]) / c[C_GRAVITY]
     s[UNEXPLAINED] = s[UNEXPLAINED] + dt if off > limit else max(s[UNEXPLAINED] - dt, 0.0)
     s[UNEXPLAINED] = min(s[UNEXPLAINED], 2.0 * c[C_ODD_TIME])
 
 
 @_part()
-def _find_errors(s, c, dt, slow_off, mean_off, settled):
+def _find_errors(s, c, dt, slow_off, mean_off, settled, pulled):
     """Learn the axes' errors, and whether one of the two sensors is wrong."""
     if s[AGE] > c[C_INTERVAL]:
         _learn(s, c)
@@ -432,24 +480,28 @@ def _find_errors(s, c, dt, slow_off, mean_off, settled):
     apart = slow_off > max(c[C_APART], 0.5 * noise)
     s[APART] = s[APART] + dt if apart or odd else 0.0
     s[LEANING] = s[LEANING] + dt if settled and mean_off > max(c[C_LEAN], noise) else 0.0
-    if max(s[APART], s[LEANING]) > c[C_APART_TIME] and s[WRONG] == 0.0 and s[EXCUSED] == 0.0:
+    contradiction = pulled or max(s[APART], s[LEANING]) > c[C_APART_TIME]
+    if contradiction and s[WRONG] == 0.0 and s[EXCUSED] == 0.0:
         s[WRONG] = 1.0
         forget_proof(s, 0.0)
 
 
 @kernel(error_model="numpy")
-def step(s, c, dt, w, f, up, doubt):
+def step(s, c, dt, w, f, up, std, doubt):
     """One sample; whether the answer `up` may be trusted is in s[VALID].
 
     Args:
         s, c: state and coefficients.
         dt: since the last sample [s].
         w, f, up: (3,) rates without bias, specific force, and the filter's answer, in the frame of the board.
+        std: standard deviation of the answer's tilt, by the filter [rad].
         doubt: by which the sample may have turned the answer [rad].
     """
     if s[STARTED] == 0.0:
         _start(s, c, w, f)
+    untold = 0.25 * dt * dt * ((w[0] - s[RATE]) ** 2 + (w[1] - s[RATE + 1]) ** 2 + (w[2] - s[RATE + 2]) ** 2)
     rate = _follow(s, c, dt, w, f, up)
+    pulled = _is_pulled(s, c, dt, rate, untold, up, std, doubt)
     _watch_jumps(s, c, dt, w)
     s[DOUBT] = min(s[DOUBT] * math.exp(-dt / c[C_FADE]) + doubt, _MOST_DOUBT)
     if doubt > c[C_DOUBT]:
@@ -460,7 +512,7 @@ def step(s, c, dt, w, f, up, doubt):
     if calm:
         _compare_near(s, c)
     mean_off = _angle(s[MEAN], s[MEAN + 1], s[MEAN + 2], up[0], up[1], up[2])
-    _find_errors(s, c, dt, slow_off, mean_off, calm and rate < c[C_SLOW_RATE])
+    _find_errors(s, c, dt, slow_off, mean_off, calm and rate < c[C_SLOW_RATE], pulled)
     noise = math.sqrt(s[NOISE])
     agrees = off < c[C_AGREE]
     s[AGREED] = s[AGREED] + dt if agrees else 0.0

@@ -18,9 +18,10 @@ one in two or three of such mistakes is its own.
 Their probabilities follow Bayes: boards break and are mended at given rates (so that old proof never outweighs what is
 new), a fault is likelier to begin where rates or forces jump, mistakes are likelier than others from the beginning on,
 and each sample weighs by the likelihood of its innovation, which is Student's, tempered by how many samples a second
-are news, and by how vigorously the base moves: what is felt in a shake says little. The healthy hypothesis follows the
-filter whose answer is judged. The answer is not to be acted on where the hypotheses by which it is far off, give or
-take what they do not know of "up" themselves, have more than a given probability together.
+are news, and by how vigorously the base moves: what is felt in a shake says little, nor does a sample within which
+turns start or end. The healthy hypothesis follows the filter whose answer is judged. The answer is not to be acted on
+where the hypotheses by which it is far off, give or take what they do not know of "up" themselves, have more than a
+given probability together.
 """
 
 import math
@@ -61,6 +62,8 @@ class HypothesesParameters:
         jump: size of the rate's jump where a fault of the gyroscope begins [rad/s].
         jump_odds: by how much likelier at most a fault begins where rates or forces jump.
         silence: what a gyroscope reads that tells of no turn any more [rad/s].
+        onset: share of the mean square of what the rate's averaged change leaves out that is noise, at the lever.
+        free: angle up to which the healthy hypothesis is left rather to the accelerometer than to the filter [rad].
     """
 
     noise: float = 0.08
@@ -91,6 +94,8 @@ class HypothesesParameters:
     jump: float = math.radians(20.0)
     jump_odds: float = 10000.0
     silence: float = math.radians(1.5)
+    onset: float = 0.1
+    free: float = math.radians(1.5)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

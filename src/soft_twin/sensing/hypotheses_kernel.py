@@ -24,7 +24,8 @@ RATE, RATE_CHANGE, RADIAL, STARTED = 0, 3, 6, 7  # the base by itself; RADIAL: m
 FORCE, RATE_SLOPE, FORCE_SLOPE = 8, 11, 14  # the last force, and how rates and force changed from the one before [1/s]
 RATE_JUMP, FORCE_JUMP = 17, 18  # mean squares of what such a change does not foretell
 RATE_ODDS, FORCE_ODDS = 19, 20  # by how much likelier a fault began with the last sample
-TURN = 21
+CHANGE_ERROR = 21  # mean square of what the averaged change may be off by [rad^2/s^4]
+TURN = 22
 # Coefficients
 (
     C_GRAVITY,
@@ -56,8 +57,10 @@ TURN = 21
     C_JUMP,
     C_JUMP_ODDS,
     C_SILENCE,
-) = range(29)
-COEFFICIENTS = 29
+    C_FREE,
+    C_ONSET,
+) = range(31)
+COEFFICIENTS = 31
 _BEGINNING = 3.0  # seconds' worth of hazard that a board may have been broken before it was switched on
 _START_TILT = 0.3  # [rad]
 _LONGEST = 0.1  # [s] of one step of the base's motion
@@ -461,11 +464,21 @@ def _probability_of_far(x, s, spread, weights, cov, matrices, up, c):
 
 
 @_part()
+def _squared_lever(lever, spread):
+    """Mean square of a lever's length [m²]."""
+    total = 0.0
+    for i in range(3):
+        total += lever[i] ** 2 + spread[i, i]
+    return total
+
+
+@_part()
 def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, f):
     """One sample in every hypothesis: carried on, weighed and corrected."""
     rates, change, e = np.empty(3), np.empty(3), np.empty(3)
     L, E = np.empty((3, 3)), np.empty((3, 3))
     share, step, reference = min(1.0, dt * c[C_SAMPLES]), min(dt, _LONGEST), 0.0
+    unsure = c[C_ONSET] * turn[CHANGE_ERROR] * _squared_lever(r[HEALTHY], spread[HEALTHY])
     for h in range(len(x)):
         kind = h if h < KINDS else HEALTHY
         _product(matrices[h], w, rates)
@@ -475,7 +488,7 @@ def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, 
         for i in range(3):
             spread[h, i, i] += step * c[C_LEVER_WALK] ** 2
         squared, lever_variance = _innovation(x[h], s[h], r[h], spread[h], L, f, E, e)
-        growth = _weigh(weights, h, variances[kind], c, squared, lever_variance, share)
+        growth = _weigh(weights, h, variances[kind], c, squared, lever_variance + unsure, share)
         if h == HEALTHY:
             reference = growth
         else:
@@ -489,12 +502,19 @@ def _feel(x, s, r, spread, weights, gains, variances, c, matrices, turn, dt, w, 
 
 @_part()
 def _keep_lengths(x, c, dt, up):
-    """Gravity has one length; the healthy hypothesis follows the filter, which knows more than this bank."""
+    """Gravity has one length; the healthy hypothesis follows the filter, which knows more than this bank.
+
+    Where the two are apart by little, it is left to what the accelerometer says, as all others are: its bias is theirs.
+    """
     for h in range(len(x)):
         v = x[h, UP]
         if h == HEALTHY:
+            squared = 0.0
             for i in range(3):
-                v[i] += min(dt / c[C_FOLLOW], 1.0) * (c[C_GRAVITY] * up[i] - v[i])
+                squared += (up[i] - v[i] / c[C_GRAVITY]) ** 2
+            pull = min(dt / c[C_FOLLOW], 1.0) * squared / (squared + c[C_FREE] ** 2)
+            for i in range(3):
+                v[i] += pull * (c[C_GRAVITY] * up[i] - v[i])
         factor = c[C_GRAVITY] / (math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + 1e-9)
         for i in range(3):
             v[i] *= factor
@@ -531,11 +551,14 @@ def _watch(turn, c, dt, w, f):
     """Jumps, the rate's change, and how far the force's length is from g, which no wrong rate makes."""
     if not math.isnan(turn[FORCE]):
         _watch_jumps(turn, c, dt, w, f)
+    missed = 0.0
     for i in range(3):
         change = (w[i] - turn[RATE + i]) / dt
+        missed += (change - turn[RATE_CHANGE + i]) ** 2
         turn[RATE_CHANGE + i] += dt / (_CHANGE_TIME + dt) * (change - turn[RATE_CHANGE + i])
         turn[RATE + i] = w[i]
         turn[FORCE + i] = f[i]
+    turn[CHANGE_ERROR] = max(missed, turn[CHANGE_ERROR] * math.exp(-dt / _CHANGE_TIME))
     off = math.sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2]) - c[C_GRAVITY]
     turn[RADIAL] += dt / (_RADIAL_TIME + dt) * (off * off - turn[RADIAL])
 

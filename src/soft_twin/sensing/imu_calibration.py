@@ -149,6 +149,11 @@ class StoredCalibration:
     mounting: np.ndarray | None = None
 
 
+def calibration_beside(recording: str | Path) -> Path:
+    """Where a run puts the calibration of the IMU that it was recorded with: RUN.imu.yaml beside RUN.mcap."""
+    return Path(recording).with_suffix(".imu.yaml")
+
+
 def read_calibration(path: str | Path) -> StoredCalibration:
     """A calibration from its YAML file.
 

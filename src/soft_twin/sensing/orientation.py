@@ -29,6 +29,8 @@ class OrientationTrack:
 class OrientationFilter(ABC):
     """Orientation of a sensor in a world with z up, from rates and specific force; the heading is relative."""
 
+    covariance_is_learnt = True  # whether the covariance follows from the samples, or is a usual one
+
     @abstractmethod
     def update(self, sample: ImuSample) -> None:
         """Take in the next sample; the caller has seen to it that it is finite and later than the last."""

@@ -27,6 +27,8 @@ class VqfOrientation(OrientationFilter):
         UsageError: the package `vqf` is not installed.
     """
 
+    covariance_is_learnt = False
+
     def __init__(self) -> None:
         require_vqf()
         self.reset()

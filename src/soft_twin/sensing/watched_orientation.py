@@ -114,15 +114,20 @@ class WatchedOrientation:
         if verdict.trust is Trust.FORCE_UNKNOWN:  # it says nothing, and for a while nothing is missed
             force, doubt = STANDARD_GRAVITY * up, doubt + _BLIND_RATE * dt
         self.far = self._hypotheses.update(dt, rates, force, up, doubt)
-        self.agreed = self._agreement.update(dt, rates, force, up, doubt)
+        std = self._tilt_std() if self.filter.covariance_is_learnt else math.inf
+        self.agreed = self._agreement.update(dt, rates, force, up, std, doubt)
         if self._agreement.lost:
             self._hypotheses.reset()
             self.filter.relevel(lost_turn(math.inf))
             self.filter.update(replace(sample, specific_force=self._agreement.found_anew()))
 
+    def _tilt_std(self) -> float:
+        covariance = self.filter.covariance
+        return math.sqrt(max(covariance[0, 0], covariance[1, 1], 0.0))
+
     def _judge(self, time: float, usable: bool, faults: tuple[str, ...], uncertainty: float) -> None:
-        p, covariance = self.parameters, self.filter.covariance
-        tilt_known = uncertainty**2 * max(covariance[0, 0], covariance[1, 1]) < p.tilt_limit**2
+        p = self.parameters
+        tilt_known = uncertainty * self._tilt_std() < p.tilt_limit
         consistent = not self.filter.consistency > p.consistency_limit
         both = self.agreed and self.far < p.hypotheses.limit
         believed = both and tilt_known
