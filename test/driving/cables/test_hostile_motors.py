@@ -37,6 +37,15 @@ def _active(position=0.001, **options):
     return winches
 
 
+def _taking_up_slack():
+    """The last cable has the most of it."""
+    winches = SimulatedWinches()
+    winches.run(0.6)
+    winches.slack = np.array([0.001, 0.001, 0.001, 0.001, 0.001, 0.004])
+    winches.control.take_up_slack()
+    return winches
+
+
 def _rates(path):
     return np.diff(path, axis=0) / DT
 
@@ -241,6 +250,27 @@ def test_a_stiff_bodys_motor_that_reverses_is_named_though_it_seems_to_be_pulled
     assert abs(winches.motors.displacements[2] - start) < 1e-3
 
 
+@pytest.mark.parametrize("friction", [5.65, 17.0])
+def test_a_stiff_body_that_was_caught_and_comes_free_makes_no_cable_fast(friction):
+    """It pulled by 130 N; what was seen of that lasts longer than it."""
+    winches = SimulatedWinches(motor=_viscous(friction), drive=load_robot("neck").winches)
+    winches.spring = 700.0
+    winches.run(0.6)
+    winches.control.home()
+    winches.control.enable()
+    for target in (0.002, -0.01, 0.002, -0.012):
+        winches.run(0.5, np.full(3, target))
+    caught = -0.012
+    tensions = winches.tensions
+    winches.tensions = lambda: tensions() + 5000.0 * np.maximum(winches.motors.displacements - caught, 0.0)
+    while winches.tensions().max() < 130.0:
+        winches.tick(np.full(3, 0.04))
+    winches.tensions = tensions
+    fastest = np.abs(_rates(winches.run(0.1, np.full(3, 0.04)))).max()
+    assert winches.state.mode == "active"
+    assert fastest < 0.165, "the limit is 0.1 m/s"
+
+
 def test_a_limp_winch_that_is_unwound_reports_no_tension():
     winches = _active()
     winches.control.relax()
@@ -309,6 +339,48 @@ def test_a_motor_that_falls_silent_while_slack_is_taken_up_makes_no_cable_taut(b
     assert not winches.control._take_up.taut.any()
 
 
+@pytest.mark.parametrize("before", [3, 4, 5])
+def test_a_zero_is_not_taken_while_a_cable_that_was_taut_is_pulled_out(before):
+    """As for `home`: it would not be known to 0.2 mm. So many ticks before the last cable is taut somebody pulls."""
+
+    winches, ticks = _taking_up_slack(), 0
+    while winches.state.mode != "hold":
+        winches.tick()
+        ticks += 1
+    winches = _taking_up_slack()
+    winches.run((ticks - before) * DT)
+    tensions = winches.tensions
+    winches.tensions = lambda: tensions() + 40.0 * (np.arange(6) == 0)
+    for _ in range(20):
+        winches.tick()
+        if winches.state.mode == "hold":
+            break
+    assert abs(winches.motors.rates[0]) < 0.03
+    np.testing.assert_allclose(winches.motors.displacements - winches.state.displacements, winches.slack, atol=1.5e-3)
+
+
+def test_what_a_motor_that_is_found_at_fault_has_wound_in_is_no_zero():
+    """A taut cable's motor reverses shortly before the last one is taut, so that both may be found in one tick."""
+
+    winches, ticks = _taking_up_slack(), 0
+    while winches.state.mode == "homing":
+        winches.tick()
+        ticks += 1
+    ends = []
+    for before in range(12, 24):
+        winches = _taking_up_slack()
+        winches.run((ticks - before) * DT)
+        winches.motors.wiring[0] = -1.0
+        while winches.state.mode == "homing":
+            winches.tick()
+        ends.append(winches.state.mode)
+        if winches.state.mode == "fault":
+            winches.control.relax()
+            with pytest.raises(DeviceError, match="unknown"):
+                winches.control.enable()
+    assert set(ends) == {"fault", "hold"}
+
+
 @pytest.mark.parametrize("motor", [_viscous(5.0), _viscous(10.0), _viscous(25.0), _dry(0.02)], ids=str)
 def test_after_a_halt_of_the_host_a_change_of_pace_is_not_taken_for_tension(motor):
     """The gains are low while the delay is remembered: winches overshoot their pace, and find it slowly.
@@ -327,6 +399,22 @@ def test_after_a_halt_of_the_host_a_change_of_pace_is_not_taken_for_tension(moto
     late = zero - slack - 0.15 / SPRING
     assert late.min() > -1e-3
     assert late[0] < 1.3e-3 and late[1:].max() < 1e-3
+
+
+@pytest.mark.parametrize("friction", [3.0, 8.0, 17.0])
+@pytest.mark.parametrize(("halt", "before"), [(0.06, 0.12), (0.1, 0.08), (0.14, 0.06)])
+def test_after_a_halt_of_the_host_a_cable_that_ran_on_is_caught(friction, halt, before):
+    """What it was told last may have taken it anywhere by then; that its feedback was late is no reason to wait."""
+    target = np.full(6, -0.002)
+    winches = _active(0.01, motor=replace(_viscous(friction), timeout=0.18))
+    winches.run(before, target)
+    for _ in range(round(halt / DT)):
+        winches._kept += winches._feedback()
+        winches.motors.step(DT, winches.tensions())
+    winches.tick(target, late=halt)
+    lowest = winches.run(0.3, target).min()
+    assert (winches.state.mode, winches.state.faults) == ("active", ())
+    assert -0.0022 < lowest < -0.0019
 
 
 def test_a_delay_that_stands_alone_is_soon_forgotten():

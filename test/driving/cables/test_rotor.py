@@ -406,3 +406,23 @@ def test_frames_that_a_line_doubles_do_not_make_the_period_of_motors_that_turn_s
         doubled = 200 < tick < 400
         readings.update([sample for sample in samples for _ in range(1 + doubled)], TICK)
         assert readings.owed.max() < 0.001
+
+
+@pytest.mark.parametrize("first", [2, 4, 10, 13])
+@pytest.mark.parametrize("sense", [1.0, -1.0])
+def test_what_was_missed_in_a_halt_and_comes_in_two_parts_is_no_jump(first, sense):
+    """An emulated robot that was halted lives at once what it has missed, while its rotors turn round."""
+    line = Line(sense * FAST, period=0.004)
+    line.run(1.0)
+    line.start, missed = line.angle - line.rotor.counts, []
+    for _ in range(15):
+        slower = line.speed - sense * FAST * 2.0 / 15.0
+        line.angle += 0.5 * (line.speed - slower) * line.period  # it has turned by the mean of both
+        line.speed = slower
+        missed += line.collect(line.period)
+        line.rotor.update([], TICK, line.period)
+    line.rotor.update(missed[:first], TICK, line.period)
+    line.rotor.update([*missed[first:], *line.collect(2.0 * line.period)], TICK, line.period)
+    line.run(0.5)
+    assert line.verdict == (0, 0)
+    assert abs(_counted(line)) < 2.0

@@ -64,6 +64,26 @@ def test_slips_add_up_while_a_cable_goes_to_and_fro_however_late_its_samples_are
     assert rotor.losses == 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("slip", [0.0, -164.0])
+def test_slips_of_a_percent_of_the_way_are_named_while_a_cable_runs_on(slip, seed):
+    """At 100 mm/s and 4 m/s², seen by a host whose ticks are late: 0.35 s after they amount to 0.5 mm at the latest."""
+    times = np.arange(0.0, 3.0, 1e-4)
+    turns = np.repeat([0.1, 0.6, 1.1, 1.3, 3.0], 2)[1:-1] + np.tile([0.025, -0.025], 4)
+    senses = np.interp(times, [0.1, *turns], [0, 1, 1, -1, -1, 1, 1, -1, -1])
+    ways = np.cumsum(722_000.0 * senses) * 1e-4
+
+    def angle(t):
+        return np.interp(t, times, ways) + slip * max(np.floor((t - 0.9013) / 0.02), 0.0)
+
+    late = 0.001 * np.random.default_rng(seed).random(800)
+    rotor = Rotor(ACCELERATION, SILENT_AFTER)
+    too_late = 0.9 + 0.02 * 3600.0 / 164.0 + 0.35
+    _hear(rotor, angle, np.arange(0.0, too_late, 0.004) + 0.0012, np.cumsum(0.004 + late)[:340], 0.004)
+    assert (rotor.jumps > 0) == (slip < 0.0)
+    assert rotor.losses == 0
+
+
 @pytest.mark.parametrize(("elapsed", "counts"), [((0.0027, 0.0053), (1, 1)), ((0.004, 0.006, 0.002), (1, 2, 0))])
 def test_samples_stand_for_their_period_whenever_they_are_seen(elapsed, counts):
     time, total, waited = SampleTime(), 0.0, 0.0

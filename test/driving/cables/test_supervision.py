@@ -10,17 +10,18 @@ DT = 0.004
 INERTIA = SupervisionLimits().inertia
 
 
-def _accused(rate_limit, rate, current, friction, torque=1.0, pull=0.0, known=0.0, ticks=5):
+def _accused(rate_limit, rate, current, friction, torque=1.0, pull=0.0, known=0.0, ticks=5, sure=0.0, dry=0.0):
     """What is said of a winch that turns at a rate [m/s] with this current [A]; its torque is so many times that.
 
-    A cable pulls at it by as much as a current `pull`, and is known to pull by `known` [A].
+    A cable pulls at it by as much as a current `pull`, and is known to pull by `known` [A]. Its friction is known to be
+    `sure` [A s/m] at the least; `dry` [A] of it do not grow with the rate.
     """
     limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=rate_limit)
     supervision = Supervision(SupervisionLimits(), limits, 1)
-    acceleration = (torque * current - friction * rate - pull) / INERTIA
+    acceleration = (torque * current - friction * rate - dry * np.sign(rate) - pull) / INERTIA
     accelerations = np.full((2, 1), acceleration)
     rates, currents, pulls = np.array([rate]), np.array([current]), np.array([known])
-    motion = Motion(np.zeros(1), rates, accelerations, currents, pulls, DT, np.full(1, DT))
+    motion = Motion(np.zeros(1), rates, accelerations, currents, pulls, np.full(1, sure), DT, np.full(1, DT))
     return [text for _ in range(ticks) for _, text in supervision.check(motion, np.array([27.7]))]
 
 
@@ -47,8 +48,44 @@ def test_a_winch_whose_cable_pulls_it_out_is_not_accused_but_one_that_helps_the_
     assert "turns against its current" in said[0]
 
 
+def test_friction_that_is_known_betrays_a_reversed_motor_that_lets_a_cable_out_evenly():
+    """17 A s/m · 80 mm/s = 1.36 A hold a pull of 0.75 A and a current of 0.6 A that pulls, too."""
+    evenly = {"friction": 17.0, "torque": -1.0, "pull": 0.75, "known": 0.75}
+    assert _accused(0.1, -0.08, 0.6, **evenly) == []
+    assert "turns against its current" in _accused(0.1, -0.08, 0.6, **evenly, sure=16.5)[0]
+
+
+def test_friction_that_is_known_and_partly_dry_accuses_no_motor_that_holds_its_cable():
+    """0.3 A of dry friction look like 5 A s/m more where the winch has been slow."""
+    said = [_accused(0.1, -rate, 0.3, 17.0, pull=1.5, known=1.4, sure=21.0, dry=0.3) for rate in (0.02, 0.06, 0.1)]
+    assert said == [[], [], []]
+
+
+@pytest.mark.parametrize(("error", "said"), [(0.002, (True, False)), (0.003, (True, True)), (0.001, (False, False))])
+def test_a_cable_may_spring_back_by_what_its_highest_tension_holds(error, said):
+    """2.5 mm of it; one with hardly any tension is accused from 1.5 mm on."""
+    limits, rest = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=0.1), np.zeros((2, 1))
+    motion = Motion(np.full(1, -error), np.zeros(1), rest, *np.zeros((3, 1)), DT, np.full(1, DT))
+    for spring_back, accused in zip((0.0, 0.0025), said, strict=True):
+        supervision = Supervision(SupervisionLimits(), limits, 1, spring_back)
+        looks = [supervision.check(motion, np.array([27.7])) for _ in range(20)]
+        assert any(looks) == accused
+
+
 def test_no_cable_pulls_a_winch_in():
     assert _accused(0.1, 0.003, -1.0, 17.0, torque=-1.0, known=3.0)
+
+
+@pytest.mark.parametrize(("between", "accused"), [((-1.0, 1.0), True), ((1.0, 1.0), False)])
+def test_only_a_look_that_clears_a_motor_for_sure_clears_it(between, accused):
+    """Every second sample may come too late to say how fast the speed has changed."""
+    limits = CableLimits(tension=(0.0, 5.0), displacement=(-0.01, 0.02), rate=0.05)
+    supervision, said = Supervision(SupervisionLimits(), limits, 1), []
+    for accelerations in ((-1.0, -1.0), between, (-1.0, -1.0)):
+        bounds = np.array(accelerations).reshape(2, 1) / INERTIA
+        motion = Motion(np.zeros(1), np.zeros(1), bounds, np.ones(1), *np.zeros((2, 1)), DT, np.full(1, DT))
+        said += supervision.check(motion, np.array([27.7]))
+    assert bool(said) == accused
 
 
 @pytest.mark.parametrize("innocent", [0, 1])
@@ -58,6 +95,6 @@ def test_a_winch_is_accused_by_an_acceleration_only_if_none_that_fits_excuses_it
     said = []
     for accelerations in (np.array([against, against]), np.roll([against, with_it], innocent, axis=0)):
         supervision = Supervision(SupervisionLimits(), limits, 1)
-        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), np.zeros(1), DT, np.full(1, DT))
+        motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), *np.zeros((2, 1)), DT, np.full(1, DT))
         said.append([text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))])
     assert said[0] and not said[1]

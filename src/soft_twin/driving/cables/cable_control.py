@@ -30,7 +30,6 @@ MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again, at the most
-ACCIDENT_MEMORY = 0.1  # [s] of a delay that stands alone: feedback that is on time again is believed to stay so
 HABIT = 3.0  # times as long as late feedback was apart, it is expected to come again
 LONGEST_DELAY = 0.1  # [s] that the control can live with
 TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
@@ -141,7 +140,8 @@ class CableControl(ActuatorControl):
         self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
-        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, len(self._names))
+        spring_back = holding / (gains.position * gains.rate)
+        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, count, spring_back)
         self._take_up: SlackTakeUp | None = None
         self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None
@@ -152,7 +152,7 @@ class CableControl(ActuatorControl):
         self._counters.update(current=0, coasting=0, powerless=0)
         self._target = self._origin = np.zeros(len(self._names))
         self._span, self._asked = 0.0, False  # whether the target is a command's
-        self._pulls = np.zeros(len(self._names))
+        self._pulls = self._newest_pulls = np.zeros(len(self._names))  # see _estimate_pulls [N]
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
         self._since_gap, self._apart = np.full(len(self._names), np.inf), np.zeros(len(self._names))
@@ -298,6 +298,8 @@ class CableControl(ActuatorControl):
         currents = np.where(stale, 0.0, currents)
         self._leads = np.where(stale, 0.0, wanted.displacements_then - readings.displacements)
         self._told = np.zeros(len(self._names)) if self._supervise(self._leads, dt) else currents
+        if self.condition is State.HOMING:  # still: what a motor that is at fault has wound in is no zero
+            self._let_taut_be_home()
         return self._told
 
     def _foresee(self, dt: float) -> None:
@@ -345,6 +347,7 @@ class CableControl(ActuatorControl):
             friction=self._friction.values,
             trust=np.minimum(1.0, nominal / self._delays),
             pulls=self._pull_currents,
+            newest_pulls=(self._newest_pulls / self._readings.pull_per_current).clip(0.0, self._pull_currents),
         )
 
     def _between(self) -> np.ndarray:
@@ -387,13 +390,16 @@ class CableControl(ActuatorControl):
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
 
     def _require_rest(self) -> None:
-        moving = np.flatnonzero(np.abs(self._readings.rates) > AT_REST)
-        if len(moving):
+        if len(moving := self._moving()):
             which = ", ".join(f"{self._names[i]} at {1e3 * self._readings.rates[i]:+.0f} mm/s" for i in moving)
             raise DeviceError(f"cables still move, {which}: hold the robot still, then home it")
 
+    def _moving(self) -> np.ndarray:
+        """Indices of the cables that are too fast for a zero."""
+        return np.flatnonzero(np.abs(self._readings.rates) > AT_REST)
+
     def _find_taut(self, dt: float) -> None:
-        """Wind on; once all cables are taut, that is home."""
+        """Wind on until all cables are taut."""
         displacements = self._readings.displacements
         if self._take_up is None:
             pace = min(self.parameters.homing.rate, self._limits.rate)
@@ -410,13 +416,17 @@ class CableControl(ActuatorControl):
         for i in self._take_up.rough():
             needs = f"needs {self._take_up.free_currents()[i]:.2f} A to wind in freely"
             self._fault_of(i, f"{needs}: so much friction hides the tension; free its drum and its cable, or use home")
-        if self._take_up.taut.all() and self.enabled:
-            self._readings.set_zero(displacements - self._target + self._offsets)
-            self._find_position()
-            self._limiter.allow(*self._limits.displacement)
-            self._driven, self._holding, self._command_age = State.ACTIVE, True, 0.0
-            self._aim(self._offsets)
-            self._begin()
+
+    def _let_taut_be_home(self) -> None:
+        """Hold on to it, once all cables are taut and at rest."""
+        if not self._take_up.taut.all() or len(self._moving()):
+            return
+        self._readings.set_zero(self._readings.displacements - self._target + self._offsets)
+        self._find_position()
+        self._limiter.allow(*self._limits.displacement)
+        self._driven, self._holding, self._command_age = State.ACTIVE, True, 0.0
+        self._aim(self._offsets)
+        self._begin()
 
     def _supervise(self, errors: np.ndarray, dt: float) -> bool:
         """Look whether the cables follow; True if one of them is at fault."""
@@ -424,7 +434,8 @@ class CableControl(ActuatorControl):
         if self.condition is State.ACTIVE:  # while homing, tension must not be taken for friction
             self._friction.update(currents, rates, accelerations, self._readings.spans)
         force_per_current, bounds = self._readings.pull_per_current, self._readings.acceleration_bounds
-        motion = Motion(errors, rates, bounds, currents, self._pull_currents, dt, self._readings.spans)
+        pulls, friction = self._pull_currents, self._friction.sure
+        motion = Motion(errors, rates, bounds, currents, pulls, friction, dt, self._readings.spans)
         for i, text in self._supervision.check(motion, force_per_current):
             self._fault_of(i, text)
         for i in self._delivery.failed():
@@ -503,14 +514,15 @@ class CableControl(ActuatorControl):
         self._delays = np.maximum(fading, known)
 
     def _delay_memory(self, minded: np.ndarray, dt: float) -> np.ndarray:
-        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: longer if not the first.
+        """(c,) for how long [s] a delay is remembered, where gaps are `minded` (c,) now: hardly, if it is the first.
 
-        How far gaps lie apart is remembered for as long as they are expected to come again, and a little.
+        Feedback that is on time again is believed to stay so: who is careful after a halt of this host lets cables run
+        on that want to be caught. How far gaps lie apart is remembered for as long as they are expected to come again.
         """
         again = minded & (self._since_gap < DELAY_MEMORY)
         self._apart = np.where(again, np.maximum(self._apart, self._since_gap), self._apart)
         self._since_gap = np.where(minded, 0.0, self._since_gap + dt)
-        memory = np.clip(HABIT * self._apart, ACCIDENT_MEMORY, DELAY_MEMORY)
+        memory = np.clip(HABIT * self._apart, self.parameters.gains.delay, DELAY_MEMORY)
         self._apart = np.where(self._since_gap < memory, self._apart, 0.0)
         return memory
 
@@ -535,6 +547,7 @@ class CableControl(ActuatorControl):
             most = np.inf if self._feels_pulls else self.parameters.gains.friction  # else weak pulls are taken for some
             friction = np.minimum(self._friction.values, most)
             currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
-        change = readings.pull_per_current * currents - self._pulls
+        newest = readings.pull_per_current * currents
+        self._newest_pulls = np.where(np.isnan(newest) | (readings.spans == 0.0), self._newest_pulls, newest)
         share = np.minimum(1.0, readings.spans / self.parameters.tension_lag)
-        self._pulls += np.where(np.isnan(change), 0.0, change) * share
+        self._pulls = self._pulls + (self._newest_pulls - self._pulls) * share

@@ -22,6 +22,11 @@ class FrictionEstimate(ABC):
         self.values = np.full(count, first)
         self._inertia = inertia
 
+    @property
+    def sure(self) -> np.ndarray:
+        """(c,) friction that each winch has for sure [A s/m], of which some may be dry."""
+        return np.zeros_like(self.values)
+
     @abstractmethod
     def restart(self) -> None:
         """The cables have rested, and may have been moved by hand."""

@@ -164,7 +164,8 @@ class Rotor:
         before, start, was_open = self._last, self.counts, self._largest >= 0.0
         for sample in fresh:
             self._take(sample, period or silence / len(fresh))
-        if was_late or self.late:  # what comes has taken another time than passes here
+        caught_up = period * len(fresh) > silence + RUSH  # with what was taken for lost before
+        if was_late or self.late or caught_up:  # what comes has taken another time than passes here
             self._slips.restart()
         else:
             speeds = [sample.speed_rpm * COUNTS_PER_RPM for sample in (before, *fresh)]

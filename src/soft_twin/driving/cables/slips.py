@@ -19,8 +19,8 @@ SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
 ON_ITS_WAY = 0.002  # [s] that samples are on their way for, more or less
 MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
 REACH_MEMORY = 0.1  # [s] in which it is forgotten how fast the rotor was, and how that changed
-LEFT = 0.25  # of that, errors of time leave behind at the most when a rotor has turned to and fro
-SPEED_ERROR = 0.01  # share of itself that the reported speed may be wrong by
+LEFT = 0.5  # of that, errors of time leave behind at the most when a rotor has turned to and fro
+SPEED_ERROR = 0.005  # share of itself that the reported speed may be wrong by
 LOST = 1.5  # times the period between two samples: some were lost
 HASTE = 2.0  # times as fast as lately the speed may change where nobody looks
 CRAWL = 60.0  # [counts] in a period: faster, and samples in another order look like slips to and fro
@@ -96,7 +96,8 @@ class SlipSum:
         way = (sum(speeds) - 0.5 * (speeds[0] + speeds[-1])) / count * seconds
         self._drift += turned - way
         self._way += way
-        self._reach = max(self._reach, max(map(abs, speeds)) * (elapsed + SPEED_LAG))
+        doubt = 0.5 * (elapsed + SPEED_LAG)  # the angles may be as much older, or newer, than they are taken for
+        self._reach = max(self._reach, max(map(abs, speeds)) * doubt)
         for before, after in pairwise(speeds):
             self._unrest = max(self._unrest, abs(after - before))
         if self._time.lost:  # a rotor that has been quiet has not turned to and fro meanwhile

@@ -11,6 +11,7 @@ STEEPEST = 36.0  # [A/m] a pull grows by that over the way: 1000 N/m
 MEMORY = 0.02  # [s] for which a pull grows or shrinks evenly
 NOISE = 0.05  # [A] of a current, averaged over …
 LOOK = 0.004  # [s]
+CERTAINTY = 3.0  # standard deviations, beyond which it is sure
 UNSURE_INERTIA = 0.15  # share of the inertia by which it may be another
 
 
@@ -28,6 +29,11 @@ class StiffFriction(FrictionEstimate):
         self._pulls = self._currents = np.zeros(count)
         self._of_friction = np.full(count, UNKNOWN**2)
         self.restart()
+
+    @property
+    def sure(self):
+        """As FrictionEstimate."""
+        return np.maximum(self.values - CERTAINTY * np.sqrt(self._of_friction), 0.0)
 
     def restart(self):
         """As FrictionEstimate; what the cables pull by is not known any more."""

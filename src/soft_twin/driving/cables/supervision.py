@@ -16,7 +16,8 @@ class SupervisionLimits:
     """When a motor is at fault.
 
     Attributes:
-        following_error: distance between where a cable should be and where it is [m].
+        following_error: distance between where a cable should be and where it is [m]; more where it springs back by
+            more when its highest tension is gone at once, as where a body swings.
         following_time: for so long [s], unless …
         catching_up: … it runs there by this share of the limit of its rate.
         contrary_share: a motor whose torque, by how it moves, is against its current by more than this share of it …
@@ -26,8 +27,8 @@ class SupervisionLimits:
         weak_weight: … so much of the time: a stiff body that stops a winch looks alike for some milliseconds.
         friction: highest plausible friction [A s/m]; what is between none and that excuses the motor.
         braking: friction [A s/m] that is taken for sure in a motor that turns against its current, so that one whose
-            torque has turned round is named early; less where a winch without any friction would be accused. No data
-            sheet says how much there is.
+            torque has turned round is named early; less where a winch without any friction would be accused, and more
+            where more has been learned. No data sheet says how much there is.
         dry: highest plausible friction that does not grow with the rate [A]: what a winch that turns pulls by less than
             this may not reach its cable.
         inertia: of a winch [A s²/m].
@@ -37,7 +38,7 @@ class SupervisionLimits:
     """
 
     following_error: float = 0.0015
-    following_time: float = 0.03
+    following_time: float = 0.06
     catching_up: float = 0.6
     contrary_share: float = 0.3
     contrary_current: float = 0.25
@@ -63,6 +64,7 @@ class Motion:
         accelerations: (2, c) the least and the greatest that fit what was measured [m/s²], NaN where not known.
         currents: measured in the same samples [A].
         pulls: of the cables, as they were lately, in terms of the currents that hold them [A], 0 or more.
+        friction: that the winches have for sure, of which some may be dry [A s/m].
         seconds: since the last look [s].
         spans: what the samples of this look stand for [s]. Where they are few, looks fall between them.
     """
@@ -72,6 +74,7 @@ class Motion:
     accelerations: np.ndarray
     currents: np.ndarray
     pulls: np.ndarray
+    friction: np.ndarray
     seconds: float
     spans: np.ndarray
 
@@ -79,8 +82,10 @@ class Motion:
 class Supervision:
     """Watches cables that are driven."""
 
-    def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int):
+    def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int, spring_back: float = 0.0):
+        """`spring_back`: of a cable whose highest tension is gone at once [m]."""
         self._limits = limits
+        self._following_error = max(limits.following_error, spring_back)
         self._tension = limits.overload * of_cables.tension[1]
         self._catching_up = limits.catching_up * of_cables.rate
         self._fastest = FASTEST * of_cables.rate
@@ -100,7 +105,7 @@ class Supervision:
         dt, limits = motion.seconds, self._limits
         pulls = force_per_current * self._least_pulling(motion)
         self._overloaded = np.where(pulls > self._tension, self._overloaded + dt, 0.0)
-        astray = np.abs(motion.errors) > limits.following_error
+        astray = np.abs(motion.errors) > self._following_error
         astray &= np.sign(motion.errors) * motion.rates < self._catching_up
         self._lost = np.where(astray, self._lost + dt, 0.0)
         self._count_contrary(motion)
@@ -133,21 +138,24 @@ class Supervision:
         though a cable that is let out slackens, unless others pull at the body meanwhile.
 
         How long a look stands for depends on the host. What stops a cable within one, be it ever so long, was over at
-        once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more.
+        once: a knot at an eye, or an emulated robot whose time stands still on a busy machine. A second look says more;
+        one that leaves open how fast the speed has changed, neither accuses nor clears.
         """
         limits, sign, strength = self._limits, np.sign(motion.currents), np.abs(motion.currents)
         braking = np.minimum(limits.braking, _harmless_braking(limits, self._fastest, strength))
         along = sign * motion.rates
-        resisted = np.where(along > 0.0, limits.friction, braking) * along
-        torque = limits.inertia * (sign * motion.accelerations).max(axis=0) + resisted
+        braked = np.maximum(braking * -along, motion.friction * -along - limits.dry)
+        resisted = np.where(along > 0.0, limits.friction * along, -braked)
+        least, most_of_it = limits.inertia * np.sort(sign * motion.accelerations, axis=0) + resisted
         most = np.where(motion.rates < 0.0, self._excuse + self._pulls_growth * motion.seconds, np.inf)
         self._excuse = np.where(self._contrary > 0.0, self._excuse, np.minimum(motion.pulls, most))
         pulled = np.where(sign > 0.0, self._excuse, 0.0)
         weight = np.where(strength > limits.contrary_current, 1.0, limits.weak_weight)
-        against = (strength > limits.weak_current) & (torque < -limits.contrary_share * strength - pulled)
-        known = ~np.isnan(torque)
+        suspicious = -limits.contrary_share * strength - pulled
+        against = (strength > limits.weak_current) & (most_of_it < suspicious)
+        cleared = (strength <= limits.weak_current) & ~np.isnan(least) | (least >= suspicious)
         seconds = np.minimum(motion.spans, BLOW * limits.contrary_time)
-        self._contrary = np.where(known, np.where(against, self._contrary + weight * seconds, 0.0), self._contrary)
+        self._contrary = np.where(cleared, 0.0, self._contrary + against * weight * seconds)
 
     def _why_contrary(self, motion: Motion, i: int) -> str:
         return (

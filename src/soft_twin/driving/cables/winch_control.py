@@ -48,6 +48,7 @@ class Wanted:
         friction: what keeps the cables moving, per rate [A s/m].
         trust: how far the feedback can be relied on, 1: as the gains were made for.
         pulls: what the cables pull by, as currents [A]; 0 where that is too little to be told from friction.
+        newest_pulls: the same by the newest samples alone, where that is less: a robot that was caught comes free.
     """
 
     rates: np.ndarray
@@ -57,6 +58,7 @@ class Wanted:
     friction: np.ndarray
     trust: np.ndarray
     pulls: np.ndarray | float = 0.0
+    newest_pulls: np.ndarray | float = 0.0
 
 
 class WinchControl:
@@ -73,7 +75,7 @@ class WinchControl:
     already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in
     which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a
     robot that is caught its pull is taken for some; but for a stiff body, whose pull is told from friction. What it
-    pulls by comes on top of the highest one.
+    pulls by now comes on top of the highest one.
     While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both. Nor
     does feedback that is on time show what the newest currents do: the bound holds for the rate to come, too, which can
     be taken back by the next tick.
@@ -142,5 +144,5 @@ class WinchControl:
         """
         steady, most = np.minimum(wanted.friction, self._most_friction) * rates, self._gains.inertia / TIMES
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
-        high = high + wanted.pulls
+        high = high + wanted.newest_pulls
         return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)

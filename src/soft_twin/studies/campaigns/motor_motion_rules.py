@@ -10,11 +10,12 @@ from soft_twin.studies.campaigns.motor_book import CaseBook
 TICK = 0.004  # [s] between two looks at the physics
 BEYOND = 0.001  # [m] beyond the limits of displacement, see motors.py
 FAST, FAST_OFFSET = 1.75, 0.005  # times the limit, and [m/s], see motors.py
-DRIVEN = 0.02  # [s] after a current, a motor counts as driven
+DRIVEN = 0.02  # [s] after a current, a motor counts as driven …
+CARRIES = 2.0 * TICK  # [s] … and what makes it faster is that current: a body that it lets go may fling it
 MEMORY = 0.06  # [s] of true positions among which what is told may lie
 MOTOR_PATIENCE = 0.2  # [s] a motor that hears nothing lets go
 BRAKING = 0.03  # [s] to turn back a cable at the limit of its rate: rate over acceleration, and the motor's lag
-WRONG_WAY = 0.0015  # [m] that a motor may drive a cable against its current
+WRONG_WAY = 0.0015  # [m] that a reversed motor may drive a cable against its current, see motors.py
 REVERSAL_TIME = 0.06  # [s] a reversed motor may run until it is named
 
 
@@ -34,15 +35,15 @@ class MotionRules:
         displacement = self._book.displacements()
         self._note_deaf(now)
         hears = now > self._deaf_until
-        driven = (now - self._book.driven < DRIVEN) & hears
+        since_driven = np.where(hears, now - self._book.driven, np.inf)
+        driven = since_driven < DRIVEN
         if displacement is not None and not self._book.homing and self._book.zero_sure:
             self._check_displacements(displacement, winches.rates(), driven, now)
         self._book.past.append((now, winches.lengths()))
         while self._book.past[0][0] < now - MEMORY:
             self._book.past.popleft()
         self._check_senses(winches, hears)
-        if driven.any():
-            self._check_rates(np.abs(winches.rates()), driven, now)
+        self._check_rates(np.abs(winches.rates()), since_driven < CARRIES, now)
 
     def host_was_halted(self) -> None:
         """Meanwhile the motors went on with what they were told last, up to their own patience; now they brake."""
@@ -87,12 +88,17 @@ class MotionRules:
     def _check_senses(self, winches, hears) -> None:
         """A motor whose torque is reversed, and that hears the host, drives its cable the wrong way until it is named.
 
-        One that does not hear, or not any more, goes on with what it was told last, whoever may have found it out.
+        One that does not hear, or not any more, goes on with what it was told last, whoever may have found it out. What
+        a sound one would be drawn out by its cable is not its doing.
         """
         senses = np.array([winch.direction for winch in self._book.case.winches])
         reversed_ = winches.health[:, TORQUE] < 0.0
         wrong = reversed_ & hears & (np.abs(winches.wanted) > 0.05) & (winches.rates() * senses * winches.wanted < 0.0)
-        self._wrong_way = np.where(wrong, self._wrong_way + np.abs(winches.rates()) * TICK, 0.0)
+        self._book.world.let_sound(~wrong)
+        sound = winches if self._book.world.sound is None else self._book.world.sound
+        anyway = np.maximum(-sound.rates() * senses * np.sign(winches.wanted), 0.0)
+        beyond = np.maximum(np.abs(winches.rates()) - anyway, 0.0)
+        self._wrong_way = np.where(wrong, self._wrong_way + beyond * TICK, 0.0)
         for i in np.flatnonzero(self._wrong_way > WRONG_WAY):
             self._book.found("driven the wrong way", f"cable {i + 1} ran {1e3 * self._wrong_way[i]:.1f} mm")
 

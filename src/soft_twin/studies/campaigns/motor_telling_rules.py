@@ -15,7 +15,7 @@ OFF_TIME = 0.35  # [s] within which a position that is off has to be named
 SILENCE = 0.5  # [s] of a motor or of the adapter until it has to be named
 FOLLOWED, FOLLOW_TIME = 0.002, 0.45  # [m], and [s] on top of the way at the limit of the rate
 HOMING_WAY, HOMING_TIME = 0.0002, 1.5  # [m], [s]
-TAUT = 0.0005  # [m] of slack that may be left where "taut" is told
+TAUT, TIGHT = 0.0005, 2.0  # [m] of slack that may be left where "taut" is told, and [N] by which it may pull
 
 
 class TellingRules:
@@ -40,7 +40,7 @@ class TellingRules:
         self._note_world(now)
         self._was_taut = self._book.homing & (self._was_taut | (self._book.world.winches.slacks() <= TAUT))
         self._note_waking(state, now)
-        self._note_state(state, faults, now)
+        self._note_state(status, state, faults, now)
         self._check_alarm(state, faults)
         self._check_losses(state, faults, now)
         self._check_latch(state, now)
@@ -69,9 +69,9 @@ class TellingRules:
             self._book.fed = now
         self._was_active = state == "active" or (self._was_active and state == "ready")  # relaxed by the watchdog
 
-    def _note_state(self, state: str, faults: tuple[str, ...], now: float) -> None:
+    def _note_state(self, status, state: str, faults: tuple[str, ...], now: float) -> None:
         if self._book.homing and state not in ("homing",) and self._book.tick > self._book.enabled_at + 1:
-            self._end_homing(state, faults)
+            self._end_homing(status, state, faults)
         self._book.unknown |= state == "position unknown"
         if self._book.unknown and state in ("ready", "active"):
             self._book.found("told untrue", f"'{state}' after 'position unknown', and nothing has homed it")
@@ -93,24 +93,31 @@ class TellingRules:
         if now - self._homing_since > HOMING_TIME:
             self._book.found("homing sits", f"no cable has moved {1e3 * HOMING_WAY:g} mm for {HOMING_TIME:g} s")
 
-    def _end_homing(self, state: str, faults: tuple[str, ...]) -> None:
-        """A homing that ends driven has found a zero; how good that is beside a fault that is told, is not judged."""
+    def _end_homing(self, status, state: str, faults: tuple[str, ...]) -> None:
+        """A homing that ends driven has found a zero; how good that is beside a fault that is told, is not judged.
+
+        The zero is where the driver says; the cables may have been wound beyond it meanwhile. There they are just taut.
+        """
         self._book.homing = False
         self._book.fed = self._book.world.clock.now
         if state not in ("active", "ready"):
             self._book.zero_sure = False
             return
         self._book.unknown = False
-        self._book.zero, self._book.zero_sure = self._book.world.winches.lengths(), not faults
+        taut = self._book.world.winches.lengths() - np.asarray(status.positions, float) + self._book.offsets
+        self._book.zero, self._book.zero_sure = taut, not faults
         self._book.off_since[:] = np.nan
         if not faults:
-            self._check_slack()
+            self._check_zero(taut)
 
-    def _check_slack(self) -> None:
-        slack, health = self._book.world.winches.slacks(), self._book.world.winches.health
+    def _check_zero(self, taut: np.ndarray) -> None:
+        winches, health = self._book.world.winches, self._book.world.winches.health
+        slacks, tensions = winches.slacks(taut), winches.tensions(taut)
         unseen = (health[:, LOCKED] > 0.0) | (self._was_taut & (health[:, ON_DRUM] == 0.0))
-        for i in np.flatnonzero((slack > TAUT) & ~unseen):
-            self._book.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slack[i]:.2f} mm left")
+        for i in np.flatnonzero((slacks > TAUT) & ~unseen):
+            self._book.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slacks[i]:.2f} mm left")
+        for i in np.flatnonzero(tensions > TIGHT):
+            self._book.found("told untrue", f"the zero of cable {i + 1} is where it pulls by {tensions[i]:.1f} N")
 
     def _check_alarm(self, state: str, faults: tuple[str, ...]) -> None:
         if self._book.world.begun or not self._book.connected:

@@ -28,6 +28,7 @@ class MotorWorld:
     Attributes:
         halted_until: the host does nothing before [s].
         mute_until: the user sends no commands before [s].
+        sound: the winches, were no motor reversed, while some are: see `let_sound`.
         active: faults that have begun and were not mended.
         begun: all faults that have begun.
     """
@@ -40,6 +41,7 @@ class MotorWorld:
         self.adapter.line = self._line()
         self.controllers = Controllers(self.winches, self.adapter.from_motor, case.feedback)
         self.adapter.on_command = self._hear
+        self.sound: Winches | None = None
         self.halted_until = self.mute_until = -1.0
         self.active: list[tuple[float, Fault]] = []
         self.begun: list[Fault] = []
@@ -52,6 +54,11 @@ class MotorWorld:
             self._end(fault)
         self.active, self._due = [], []
         self.mute_until = self.clock.now
+
+    def let_sound(self, which: np.ndarray) -> None:
+        """From here on: what the winches `which` (n,) would do, were no motor reversed."""
+        if self.sound is not None:
+            self.sound.state[which] = self.winches.state[which]
 
     def straighten(self) -> None:
         """The user holds the robot straight and puts the cables on their drums, just taut."""
@@ -70,6 +77,14 @@ class MotorWorld:
         if self.active:
             self._go_on(now)
         self.controllers.live(now, PERIOD)
+        if self.sound is not None:
+            self._live_soundly(self.sound)
+
+    def _live_soundly(self, sound: Winches) -> None:
+        """Under the same currents and faults, but for the sense of the torques."""
+        sound.wanted, sound.health = self.winches.wanted, self.winches.health.copy()
+        sound.health[:, TORQUE] = 1.0
+        sound.step(PERIOD)
 
     def _begin(self, fault: Fault, now: float) -> None:
         self.active.append((now + fault.duration, fault))
@@ -130,6 +145,7 @@ class MotorWorld:
 
     def _reversed(self, fault: Fault, broken: bool) -> None:
         self.winches.health[fault.motor, TORQUE] = -1.0 if broken else 1.0
+        self.sound = self.winches.copy() if np.any(self.winches.health[:, TORQUE] < 0.0) else None
 
     def _off_the_drum(self, fault: Fault, broken: bool) -> None:
         self.winches.health[fault.motor, ON_DRUM] = float(not broken)

@@ -10,6 +10,7 @@ stiffness of body and cable in series [N/m]. τ is 1, and −1 with two phases s
 one with a lag of some milliseconds; a controller that is too hot cuts it down.
 """
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,12 +94,30 @@ class Winches:
         lengths = self.lengths()
         self._parameters[:, SLACK] = lengths - self._coupling * lengths.mean()
 
-    def slacks(self) -> np.ndarray:
-        """(n,) cable that could be wound in before each pulls, also at a body that is caught [m]; inf off the drum."""
-        lengths = self.lengths()
-        slack = self._parameters[:, SLACK] + self._coupling * lengths.mean() - lengths
-        slack = np.minimum(slack, self.health[:, BLOCKED_AT] - lengths)
+    def slacks(self, lengths: np.ndarray | None = None) -> np.ndarray:
+        """(n,) cable that could be wound in before each pulls, also at a body that is caught [m]; inf off the drum.
+
+        Of cables that are wound in by these `lengths` (n,) [m], or as they are, at a body that is where it is.
+        """
+        taut = np.minimum(self._taut(), self.health[:, BLOCKED_AT])
+        slack = taut - (self.lengths() if lengths is None else lengths)
         return np.where(self.health[:, ON_DRUM] > 0.0, slack, np.inf)
+
+    def tensions(self, lengths: np.ndarray) -> np.ndarray:
+        """(n,) by which the cables would pull if they were wound in by these lengths (n,) [m] [N]."""
+        body = self._parameters[:, STIFFNESS] * (lengths - self._taut())
+        block = BLOCK_STIFFNESS * (lengths - self.health[:, BLOCKED_AT])
+        return (np.maximum(body, 0.0) + np.maximum(block, 0.0)) * self.health[:, ON_DRUM]
+
+    def _taut(self) -> np.ndarray:
+        """(n,) lengths from which on the body pulls [m]."""
+        return self._parameters[:, SLACK] + self._coupling * self.lengths().mean()
+
+    def copy(self) -> "Winches":
+        """Winches that are in the same state, and go their own way from here."""
+        other = copy(self)
+        other.state, other.health, other.wanted = self.state.copy(), self.health.copy(), self.wanted.copy()
+        return other
 
     def step(self, dt: float) -> np.ndarray:
         """Live for dt [s]; (n, 3) what the controllers measure: angle [counts], speed [rpm], current [mA]."""
