@@ -133,7 +133,7 @@ def test_random_targets_within_reach_are_reached_at_any_speed(robot):
 
 def test_a_body_that_nothing_drives_loses_energy(robot):
     """Let go of a bent shape with its cables held: kinetic, elastic and cables' energy together only fall, but for
-    what the rubbing of the cables, which is that of the step before, may be off by."""
+    what the friction of the cables, which is that of the step before, may be off by."""
     plant = Plant(robot, mesh="hex20r")
     plant.settle(STILL)
     goal = wound_for(robot, np.array([0.0, 0.05, 0.0, 0.4, 0.2, 0.3]))

@@ -205,6 +205,25 @@ def test_a_winch_whose_body_is_late_feels_the_cable_that_it_winds_in(emulated):
     np.testing.assert_allclose(np.abs(wound), 2.0 * 0.18 / radius / SPRING, rtol=0.2)
 
 
+def test_a_winch_whose_body_is_late_winds_in_its_slack_freely(emulated):
+    """3 mm of it: homing would take what pulled before for a cable that is taut."""
+    body = SpringBody()
+    robot = emulated(real_time=False, body=body)
+    motors = robot._motors.motors
+    motors.displacements[:] = -0.003
+    robot.advance_body(0.0, 0.02)
+    body.step = lambda *_: None
+    felt = []
+    for tick in range(1, 501):
+        motors.receive(0x200, struct.pack(">4h", *4 * [round(2.0 / 10.0 * 10000)]))
+        robot.advance_devices(0.004 * tick)
+        felt.append((motors.displacements[0], robot._tensions_now()[0]))
+    displacements, tensions = np.array(felt).T
+    assert tensions[displacements < 0.0].max() == 0.0 < tensions[-1]
+    radius = load_robot("slender").winches.winch.radius
+    np.testing.assert_allclose(displacements[-1], 2.0 * 0.18 / radius / SPRING, rtol=0.2)
+
+
 def test_a_rewound_robot_is_as_it_was(emulated):
     body = SpringBody()
     robot = emulated(real_time=False, body=body)

@@ -14,7 +14,7 @@ from soft_twin.compiling import compiled_by_one
 from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
-from soft_twin.priority import prefer_this_process
+from soft_twin.priority import prefer_no_more, prefer_this_process
 from soft_twin.robots.base import DrivenRobot
 
 START_PATIENCE = 180.0  # [s] for the process to load and to compile, on a busy machine
@@ -133,12 +133,12 @@ class PlantProcess:
 def live(pipe: int) -> None:
     """What the child does: the plant of the robot that comes through the pipe of this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
-    prefer_this_process()
     pipe = Connection(pipe)
     try:
         robot = pipe.recv()
         with compiled_by_one("mechanics"):
             plant = Plant(robot)
+        prefer_this_process()
         pipe.send(plant.stations)
         while True:
             pipe.send(_state(plant))
@@ -147,6 +147,8 @@ def live(pipe: int) -> None:
         pipe.send(error)
     except (EOFError, OSError):
         pass  # the parent has gone
+    finally:
+        prefer_no_more()
 
 
 def _obey(plant: Plant, pipe: Connection) -> None:

@@ -26,7 +26,7 @@ MOST_STANDING = 2.0  # [s] told at once of time that stood still: after longer p
 SETTLING_PATIENCE = 60.0  # [s] for the body to be put to rest
 
 
-class Body(Protocol):
+class EmulatedBody(Protocol):
     """What moves when its base, its winches and its valves do: see emulation.plant.Plant."""
 
     tip: np.ndarray
@@ -108,7 +108,7 @@ class EmulatedRobot:
         self,
         robot: DrivenRobot,
         motion: BaseMotion,
-        body: Body,
+        body: EmulatedBody,
         seed: int = 0,
         ambient: float = 25.0,
         real_time: bool = True,
@@ -133,7 +133,7 @@ class EmulatedRobot:
         self._valves = ValveBank(robot.valves, robot.emulated, seed) if robot.valves is not None else None
         self._imus = RobotImus(robot, motion, 1.0 / self.timing.imu, seed, ambient)
         self._play_time = math.inf
-        self._tensions = np.zeros(len(robot.cable_names))
+        self._tensions, self._slack = np.zeros((2, len(robot.cable_names)))
         self._to_hang: tuple[float, float, float] | None = None
         self._motor_ticks = self._imu_ticks = 0
         self._real_time, self._clock = real_time, WorldClock()
@@ -255,6 +255,8 @@ class EmulatedRobot:
                 self._body.hang(*hung)
             self._body.step(dt, np.concatenate([displacements, filled]), moving_base(self._motion, t))
             self._tensions, pressures = np.split(self._body.efforts, [count])
+            loose = np.maximum(self._body.coordinates[:count] - displacements, 0.0)
+            self._slack = np.where(self._tensions > 0.0, 0.0, loose)
             self.last_failure = ""
             if self._valves is not None:
                 self._valves.change(pressures - filled)
@@ -305,8 +307,8 @@ class EmulatedRobot:
 
     def _tensions_now(self) -> np.ndarray:
         """(c,) [N]: those of the body's last step, less where a winch has let cable out since, and more where it has
-        wound in: the cable is slack, or pulls, before the body has followed."""
-        wound = self._motors.motors.displacements - self._truth.displacements
+        wound in more than the cable was slack by: it is slack, or pulls, before the body has followed."""
+        wound = self._motors.motors.displacements - self._truth.displacements - self._slack
         return np.maximum(self._tensions + wound / self._body.compliance[: len(wound)], 0.0)
 
     def _motion_time(self, now: float) -> float:
