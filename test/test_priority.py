@@ -1,9 +1,14 @@
+import ctypes
 import os
 import subprocess
 import sys
 import threading
 
-from soft_twin.priority import prefer_all_threads, prefer_this_thread
+import pytest
+
+from soft_twin.priority import prefer_all_threads, prefer_this_process, prefer_this_thread
+
+PR_CAPBSET_DROP, CAP_SYS_ADMIN, CAP_SYS_NICE = 24, 21, 23  # of prctl, from Linux's headers
 
 
 def _scheduler_after(call):
@@ -60,3 +65,90 @@ def test_threads_that_may_not_be_preferred_are_no_error(monkeypatch):
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     assert not prefer_all_threads()
+
+
+PREFER_SESSION = """
+from soft_twin.priority import NICENESS, SESSION, prefer_this_process
+import os, threading, time
+threading.Thread(target=time.sleep, args=(600.0,), daemon=True).start()
+granted = prefer_this_process()
+niceness = max(os.getpriority(os.PRIO_PROCESS, int(thread)) for thread in os.listdir("/proc/self/task"))
+session = int(SESSION.read_text().split()[-1]) if SESSION.exists() else niceness
+print(granted, niceness <= NICENESS, session <= NICENESS)
+"""
+
+
+def _preferred(*without):
+    """In a session of its own, with all rights of this user but these."""
+    libc = ctypes.CDLL(None)
+
+    def give_up():
+        for right in without:
+            libc.prctl(PR_CAPBSET_DROP, right, 0, 0, 0)
+
+    return subprocess.Popen(
+        [sys.executable, "-c", PREFER_SESSION],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=give_up,
+    )
+
+
+def test_a_process_is_preferred_with_its_session_or_it_is_told_that_it_is_not():
+    """Niceness alone counts within a session."""
+    granted, *preferred = _preferred().communicate()[0].split()
+    assert granted == str(preferred == ["True", "True"])
+
+
+PREFER_FOR_A_WHILE = """
+from soft_twin.priority import SESSION, prefer_no_more, prefer_this_process
+import os
+def session():
+    return SESSION.read_text().split()[-1:] if SESSION.exists() else []
+before, granted = session(), prefer_this_process()
+waits, wakes = os.pipe()
+other = os.fork()  # it is preferred, too
+if not other:
+    os.read(waits, 1)
+    prefer_no_more()
+    os._exit(0)
+during = session()
+prefer_no_more()
+left = session()
+os.write(wakes, b".")
+os.waitpid(other, 0)
+print(left == during, session() == before, not granted or not before or during != before)
+"""
+
+
+def test_a_session_is_preferred_until_the_last_process_that_asked_for_it_ends():
+    words = [sys.executable, "-c", PREFER_FOR_A_WHILE]
+    said = subprocess.run(words, start_new_session=True, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["True"] * 3
+
+
+@pytest.mark.parametrize("said", ["", "\n", None])
+def test_where_sessions_share_nothing_niceness_is_all(tmp_path, monkeypatch, said):
+    """Linux says nothing of the session that it began with, as containers and their first processes are in it."""
+    session = tmp_path / "autogroup"
+    if said is not None:
+        session.write_text(said)
+    asked = []
+    monkeypatch.setattr("soft_twin.priority.SESSION", session)
+    monkeypatch.setattr(os, "setpriority", lambda *request: asked.append(request))
+    assert prefer_this_process() and asked
+    assert said is None or session.read_text() == said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may be preferred everywhere")
+def test_sessions_that_ask_at_once_are_preferred():
+    """The kernel takes one a tenth of a second of those who may do this and no more."""
+    processes = [_preferred(CAP_SYS_ADMIN) for _ in range(4)]
+    said = [process.communicate()[0].split() for process in processes]
+    assert said == [["True"] * 3] * 4
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="others may be granted it by their limits")
+def test_a_process_that_may_not_be_preferred_is_told_so():
+    assert _preferred(CAP_SYS_ADMIN, CAP_SYS_NICE).communicate()[0].split()[0] == "False"

@@ -1,5 +1,6 @@
 """What all nodes of the package share: robot, parameters, diagnostics, and how they start and end."""
 
+import gc
 import multiprocessing
 import os
 import re
@@ -21,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
-from soft_twin.priority import prefer_all_threads, prefer_this_process
+from soft_twin.priority import prefer_all_threads, prefer_no_more, prefer_this_process
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import executor_of, hear_all
@@ -223,7 +224,6 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
 
     Its exit status is 0: ended on request; 2: it could not start, one line on stderr says why.
     """
-    prefer_this_process()
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
     node, status = None, 0
@@ -231,6 +231,8 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         ros_domain()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
         node = node_class()
+        prefer_this_process()
+        gc.freeze()  # what a start leaves behind stays: to look through it halts a node for 0.04 s
         if urgent:
             prefer_all_threads()
         interruption.defer()
@@ -246,6 +248,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
             node.close()
             node.destroy_node()
         rclpy.try_shutdown()
+        prefer_no_more()
     _leave(status)
 
 
