@@ -123,6 +123,31 @@ def test_an_indefinite_matrix_is_shifted_until_it_is_positive(case):
     np.testing.assert_allclose(matrix.solve(right), exact, rtol=1e-7, atol=1e-10)
 
 
+def test_a_matrix_like_the_one_before_is_shifted_as_much_with_fewer_factorisations(monkeypatch):
+    nodes, cells = block_of_tetrahedra(2)
+    case = Case([cells], np.arange(len(nodes)) > 0)
+    matrix, tried, right = SparseCholesky(case.groups, case.place, threads=2), [], np.ones(3 * len(nodes) - 3)
+    whole = SparseCholesky._try
+    monkeypatch.setattr(SparseCholesky, "_try", lambda self, right: tried.append(self.shift) or whole(self, right))
+
+    def shifted(diagonal, expected):
+        tried.clear()
+        case.fill(matrix, diagonal)
+        matrix.factorise_and_solve(lambda: case.fill(matrix, diagonal), right, expected)
+        return matrix.shift, len(tried)
+
+    least = -np.linalg.eigvalsh(case.dense() - np.eye(matrix.size))[0]
+    far, near = least - 1.0, least - 1e-3
+    much, tries = shifted(far, 0.0)
+    little, _ = shifted(near, 0.0)
+    assert 0.0 < little < 0.02 * much
+    assert shifted(far, much) == (much, 3) and tries > 3  # as it is, with the next smaller shift, with that
+    once, _ = shifted(near, much)
+    assert little < once < 0.2 * much  # one step less at a time
+    assert shifted(near, little)[0] == little
+    assert shifted(1.0, much) == (0.0, 1)
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(case, wrong):
     matrix = SparseCholesky(case.groups, case.place, threads=2)

@@ -22,6 +22,7 @@ from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
+from soft_twin.robots import load_robot
 from soft_twin.solvers.equilibrium import RUNAWAY, _Outlook, equilibrium, minimise
 
 RNG = np.random.default_rng(4)
@@ -253,3 +254,15 @@ def test_a_body_at_rest_that_goes_away_from_balance_without_stiffness_is_given_u
     assert outlook.hopeless == hopeless
     outlook.note(here, there, growth**RUNAWAY, shifted=False)
     assert not outlook.hopeless
+
+
+def test_a_body_of_stiff_threads_turns_far_in_few_steps():
+    """Every step of a turn stretches them; where none may raise the energy, there are 66."""
+    twin = load_robot("bellows").build_twin()
+    down, least, most = np.array([0.0, 0.0, -9.81]), -65e3, 10e3
+    twin.equilibrium(down, efforts=np.full(9, 0.5 * (least + most)))
+    pressures = [least, most, most, most, least, most, least, most, most]
+    found = twin.equilibrium(down, efforts=pressures)
+    assert found.iterations < 40
+    twin.reset()
+    np.testing.assert_allclose(twin.equilibrium(down, efforts=pressures).points, found.points, atol=1e-7)

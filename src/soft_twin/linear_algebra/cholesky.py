@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 from soft_twin.errors import ConvergenceError, InputError
 
 UNCOUPLED = "nodes: two of them are coupled in none of the groups that the matrix was made for"
+ALIKE = 0.3  # of a shift: one that is as much or more is not the next smaller one, but the same of a matrix like it
 WIDE = "SkylakeX", "Cooperlake", "SapphireRapids"  # OpenBLAS's names
 
 
@@ -94,27 +95,30 @@ class Cholesky(ABC):
         """
         self.factorise_and_solve(assemble, np.empty((self.size, 0)))
 
-    def factorise_and_solve(self, assemble: Callable[[], object], right_hand_sides: np.ndarray) -> np.ndarray:
+    def factorise_and_solve(
+        self, assemble: Callable[[], object], right_hand_sides: np.ndarray, expected: float = 0.0
+    ) -> np.ndarray:
         """`factorise`, then `solve`.
+
+        `expected`: the shift that a matrix like it needed, as that of the iteration before: an indefinite one is then
+        tried with the next smaller one first (Nocedal and Wright, *Numerical Optimization*, 2006, algorithm 3.3).
 
         Raises:
             ConvergenceError: as `factorise`.
         """
-        self.shift, whole = 0.0, None
-        diagonal = self.diagonal
-        for exponent in self.shifts:
-            if not np.isfinite(diagonal.sum()):
-                break
+        solution = self.solve_definite(right_hand_sides)
+        if solution is not None:
+            return solution
+        assemble()
+        whole, scale = self.data.copy(), float(np.abs(self.diagonal).mean())
+        shifts = [scale * 10.0**exponent for exponent in self.shifts] if np.isfinite(scale) else []
+        smaller = sum(shift < ALIKE * expected for shift in shifts)
+        for self.shift in shifts[max(smaller - 1, 0) :]:
+            self.data[:] = whole
+            self.add_to_diagonal(self.shift)
             solution = self._try(right_hand_sides)
             if solution is not None:
                 return solution
-            self.shift = float(np.abs(diagonal).mean()) * 10.0**exponent
-            if whole is None:
-                assemble()
-                whole = self.data.copy()
-            else:
-                self.data[:] = whole
-            self.add_to_diagonal(self.shift)
         raise ConvergenceError("the stiffness matrix is not finite: the body is inverted or a load is not a number")
 
 

@@ -25,6 +25,7 @@ from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows
 from soft_twin.mechanics.loads.base import Force
 from soft_twin.mechanics.loads.efforts import Effort
+from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.unknowns import Coupling, PartCoupling, Pose, Unknowns
 
 ROUND_OFF = 1e-15  # of the elastic modulus times the squared length, for the residual
@@ -115,6 +116,18 @@ class Model:
         return self.unknowns.rest
 
     @property
+    def gravity(self) -> Gravity:
+        """The one among the forces, whose vector twins and moving bases set.
+
+        Raises:
+            InputError: there is none, or there are several.
+        """
+        found = [force for force in self.forces if isinstance(force, Gravity)]
+        if len(found) != 1:
+            raise InputError(f"a model that is turned has one Gravity among its forces, this one has {len(found)}")
+        return found[0]
+
+    @property
     def idle(self) -> Multipliers:
         """Those of constraints that do not push."""
         return Multipliers.none(len(self.constraints))
@@ -160,7 +173,7 @@ class Model:
     def undriven(self, multipliers: Multipliers) -> Multipliers:
         """The same, without those of actuators that are driven."""
         own = zip(self.constraints, multipliers, strict=True)
-        return Multipliers({} if isinstance(each, Driven) else known for each, known in own)
+        return Multipliers({} if each in self._driven else known for each, known in own)
 
     @property
     def round_off(self) -> float:

@@ -9,9 +9,14 @@ K is the Hessian of the merit function but for s JᵀJ of the rows that push or 
 rows. K alone may be indefinite where those rows bend, as they do where a body is folded around an edge. Then the step
 is of K + s JᵀJ and r − s Jᵀ g: the same one, as long as those rows still do (Bertsekas, *Constrained Optimization and
 Lagrange Multiplier Methods*, 1982). Where they give way, g + J dq = −c λ, their Jᵀ λ is taken (1 − s c) times.
+
+A step lowers the merit function, but for a whole one of a body at rest that touches nothing and whose Hessian has been
+definite so far, whose next one then does: where threads are stiff and the body turns, a whole step stretches them,
+which the next puts right, and shortened steps along the turn are many (Chamberlain et al., "The watchdog technique for
+forcing convergence", *Math. Prog. Study* 16, 1982).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -67,6 +72,24 @@ class Solved:
     iterations: int
     assembled: Assembled = field(repr=False)
     shift: float
+
+
+@dataclass(frozen=True)
+class _Rise:
+    """A whole step that raises the merit function: what the search goes back to unless the next one is lower.
+
+    Attributes:
+        pose, step: where it was taken from, and which (size,).
+        fraction: what of it is not too far.
+        merit: the function [J], of a pose and of what is known there.
+        highest: what is not a rise [J].
+    """
+
+    pose: Pose
+    step: np.ndarray
+    fraction: float
+    merit: Callable[..., float]
+    highest: float
 
 
 @dataclass
@@ -134,7 +157,8 @@ def minimise(
     multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), first_penalty(model))
     penalty: float | None = None
     assembled = None
-    allowed, loose = limit, False
+    allowed, loose, shift = limit, False, 0.0
+    rise: _Rise | None = None
     outlook = _Outlook(model.rest, size, FAR * size if increment.mass == 0.0 else np.inf)
     while len(history) < allowed and not outlook.hopeless:
         if assembled is None:
@@ -147,23 +171,31 @@ def minimise(
         values = multipliers.values(assembled.rows)
         history.append(_residual(rest, rows, values))
         balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
-        if balanced and broken_by(rows, values, penalty or first_penalty(model)) <= GAP_TOLERANCE * size:
+        if (
+            balanced
+            and rise is None
+            and broken_by(rows, values, penalty or first_penalty(model)) <= GAP_TOLERANCE * size
+        ):
             _check_sound(assembled, increment, history)
             direction = _instability(model, pose, increment, multipliers, penalty, rows, values)
             if direction is None:
                 taken = len(history) - 1
                 return Solved(pose, multipliers, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
-            pose, assembled = _search(
+            pose, assembled, _ = _search(
                 model, pose, size * direction, increment, multipliers, penalty or first_penalty(model), assembled
             )
             allowed = limit + MORE_ITERATIONS
             continue
-        step, values, penalty = _step(model, pose, increment, multipliers, rest, rows, assembled.rows, penalty)
-        multipliers, loose = Multipliers.of(assembled.rows, values), loose or model.unknowns.matrix.shift > 0.0
+        step, values, penalty = _step(model, pose, increment, multipliers, rest, rows, assembled.rows, penalty, shift)
+        shift = model.unknowns.matrix.shift
+        multipliers, loose = Multipliers.of(assembled.rows, values), loose or shift > 0.0
         if steps is None:
-            before, shifted = pose, model.unknowns.matrix.shift > 0.0
-            pose, assembled = _search(model, pose, step, increment, multipliers, penalty, assembled)
-            outlook.note(before, pose, history[-1], shifted)
+            before = pose
+            may_rise = rows is None and increment.mass == 0.0 and not loose
+            pose, assembled, rise = _search(
+                model, pose, step, increment, multipliers, penalty, assembled, rise, may_rise
+            )
+            outlook.note(before, pose, history[-1], shift > 0.0)
             continue
         pose = model.unknowns.move(pose, step)
         if len(history) == steps:
@@ -235,12 +267,14 @@ def _step(
     rows: Rows | None,
     separate: list[Rows | None],
     penalty: float | None,
+    shift: float,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]."""
+    """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]. `shift`:
+    of the Hessian in the last step."""
     matrix = model.unknowns.matrix
     assemble = partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty)
     if rows is None:
-        return matrix.factorise_and_solve(assemble, rest), np.zeros(0), 1.0
+        return matrix.factorise_and_solve(assemble, rest, shift), np.zeros(0), 1.0
     right = np.column_stack([rest, rows.jacobian.T.toarray()])
     solution, shares = matrix.solve_definite(right), np.ones(len(rows.keys))
     supported = solution is None
@@ -252,7 +286,7 @@ def _step(
         shares -= support * which * rows.compliance
         right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
         assemble(support=support)
-        solution = matrix.factorise_and_solve(partial(assemble, support=support), right)
+        solution = matrix.factorise_and_solve(partial(assemble, support=support), right, shift)
     solution[:, 1:] *= shares
     reaction = shares[:, None] * (rows.jacobian @ solution)
     W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
@@ -290,9 +324,12 @@ def _search(
     multipliers: Multipliers,
     penalty: float,
     now: Assembled,
-) -> tuple[Pose, Assembled | None]:
+    rise: _Rise | None = None,
+    may_rise: bool = False,
+) -> tuple[Pose, Assembled | None, _Rise | None]:
     """As much of the step as lowers the merit function, the augmented Lagrangian with a `penalty` of broken rows [N/m];
-    and everything there with the matrix, where the first try was good.
+    everything there with the matrix, where the first try was good; and the rise, if it is one, as it may be after none.
+    After a `rise` it is lower than before that, or as much of the step before as is.
 
     It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/2p with
     the penalty p: smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
@@ -309,17 +346,24 @@ def _search(
 
     fraction = longest_fraction(model, pose, model.unknowns.move(pose, step))
     before = merit(pose, now.energy)
-    noise = NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
+    highest = before + NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
+    if rise is not None:
+        merit, highest = rise.merit, rise.highest
     trial = model.unknowns.move(pose, fraction * step)
     there = model.assemble(trial, increment, multipliers, with_matrix=True, penalty=penalty)
-    if merit(trial, there.energy, there.rows) <= before + noise:
-        return trial, there
+    reached = merit(trial, there.energy, there.rows)
+    if reached <= highest:
+        return trial, there, None
+    if rise is None and may_rise and np.isfinite(reached):
+        return trial, there, _Rise(pose, step, fraction, merit, highest)
+    if rise is not None:
+        pose, step, fraction = rise.pose, rise.step, rise.fraction
     for _ in range(HALVINGS - 1):
         fraction *= 0.5
         trial = model.unknowns.move(pose, fraction * step)
-        if merit(trial) <= before + noise:
+        if merit(trial) <= highest:
             break
-    return trial, None
+    return trial, None, None
 
 
 def _moved(before: Pose, after: Pose) -> float:
@@ -354,11 +398,11 @@ class Touch:
     def merit(self, pose: Pose, rows: list[Rows | None]) -> float:
         """Of the rows at a pose [J]."""
         total = 0.0
-        for own, rubbing, known in zip(rows, self.friction, self.multipliers, strict=True):
+        for own, frictional, known in zip(rows, self.friction, self.multipliers, strict=True):
             if own is not None:
                 total += merit_of(own, known, self.penalty, np.isinf(own.upper))
-            if rubbing is not None:
-                total += merit_of(rubbing.moved((pose.points - self.origin).ravel()), known, self.penalty)
+            if frictional is not None:
+                total += merit_of(frictional.moved((pose.points - self.origin).ravel()), known, self.penalty)
         return total
 
 
@@ -385,8 +429,8 @@ def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipl
 def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_steps: int = 64) -> Solved:
     """The static equilibrium, from the undeformed body or from a pose.
 
-    Loads and prescribed movements are applied at once; where that fails, in ever smaller steps, down to one of
-    `load_steps`.
+    Loads and prescribed movements are applied at once; where that fails, in steps a quarter as long, and again, down to
+    one of `load_steps`.
 
     Raises:
         MeshError: the body floats.
@@ -405,7 +449,7 @@ def equilibrium(model: Model, pose: Pose | None = None, time: float = 0.0, load_
             try:
                 solved = minimise(model, start, Increment(), multipliers)
             except ConvergenceError:
-                size *= 0.5
+                size *= 0.25
                 if size * load_steps < 1.0:
                     raise
                 continue

@@ -26,9 +26,11 @@ class Constraint(ABC):
 
     Attributes:
         supports: whether there is a `support`.
+        stop: what its rows do where they keep a body from going on, in words; "" where that is no news.
     """
 
     supports = False
+    stop = ""
 
     @abstractmethod
     def attach(self, body: Body) -> None:

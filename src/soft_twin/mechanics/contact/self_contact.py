@@ -50,6 +50,8 @@ class SelfContact(Constraint):
         margin: distance [m] from which a face is watched.
     """
 
+    stop = "the body presses on itself"
+
     def __init__(self, nodes=None, margin: float | None = None):
         if margin is not None and not margin > 0.0:
             raise InputError(f"self contact: margin {margin:g} m is not positive")

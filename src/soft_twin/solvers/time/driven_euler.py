@@ -19,7 +19,6 @@ import numpy as np
 from soft_twin.checks import checked_vector
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
-from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
@@ -48,7 +47,7 @@ class DrivenEuler(BackwardEuler):
         Raises:
             InputError: the model has not one Gravity among its forces, or actuators that nothing can drive.
         """
-        self._gravity = _gravity_of(model)
+        self._gravity = model.gravity
         self.damped_steps, self._tangent, self.tolerance = 0, Tangent(model), TOLERANCE
         self._softness = model.actuators.softness
         self._wound = np.zeros(len(model.actuators))
@@ -155,10 +154,3 @@ class DrivenEuler(BackwardEuler):
         assembled = self._at(self.pose)
         self._elastic, self._loads = assembled.elastic, assembled.loads
         self._place = Place(self.pose, assembled, self.model.actuators.at(self.pose.points))
-
-
-def _gravity_of(model: Model) -> Gravity:
-    found = [force for force in model.forces if isinstance(force, Gravity)]
-    if len(found) != 1:
-        raise InputError(f"a model in a moving base has one Gravity among its forces, this one has {len(found)}")
-    return found[0]
