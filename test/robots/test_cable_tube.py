@@ -143,11 +143,11 @@ def test_a_robot_in_a_tube_is_carried_by_it(content, load):
     twin.equilibrium([0.0, -9.81, 0.0])
     assert 0.1 < twin.contact_force[1] / (9.81 * twin.body.mass) < 0.5
     assert (np.hypot(*twin.points[twin.points[:, 2] > 0.051, :2].T) < 0.008 + 1e-6).all()
-    rubbing = [
+    frictions = [
         [each.friction for each in model.constraints if isinstance(each, Contact)]
         for model in (robot.build_model(), robot.build_emulated_model())
     ]
-    assert rubbing == [[0.0], [0.2]]
+    assert frictions == [[0.0], [0.2]]
     with pytest.raises(UsageError, match="a rod twin touches nothing"):
         robot.build_twin(backend="rod")
 

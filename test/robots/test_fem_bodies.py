@@ -165,6 +165,14 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
         (lambda robot: robot["body"]["mesh"]["sweep"].update(inner_diameter=0.0), "a middle that is full there are no"),
         (lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][0].update(last=[1, 12, 6]), "is no cell of a body of"),
         (
+            lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][1].update(first=[1, 3, 1]),
+            r"sweep.hollows\[1\]: there is no wall between 'room_2' and 'room_1'",
+        ),
+        (
+            lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][2].update(last=[1, 11, 6]),
+            r"sweep.hollows\[2\]: there is no wall between 'room_3' and 'room_1'",
+        ),
+        (
             lambda robot: robot["body"]["mesh"]["sweep"].update(radial=[0.005, 0.005]),
             "radial: 2 layers of 0.01 m in all",
         ),

@@ -125,6 +125,13 @@ def test_what_is_out_of_reach_is_refused_and_the_nearest_named(upright):
     np.testing.assert_allclose(np.degrees(upright.now), [54.4, 0.0], atol=0.1)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("ask", ["displacements", "nearest", "step"])
+def test_what_is_not_finite_is_refused_by_its_numbers(upright, ask):
+    with pytest.raises(InputError, match=r"pitch and roll: \[0.1, inf\] is not finite"):
+        getattr(upright, ask)(0.1, np.inf)
+
+
 @pytest.mark.parametrize("asked", [(0.0, 89.0), (-60.0, 60.0)])
 def test_no_pose_beside_the_nearest_is_nearer_and_in_reach(upright, asked):
     """Around what is named, half a degree nearer to what was asked for, nothing is in reach."""

@@ -69,7 +69,10 @@ def cut_lines(
     cells = locate(mesh, points.reshape(-1, 3)).reshape(points.shape[:2])
     if (cells < 0).any():
         where = 1e3 * points[cells < 0][0]
-        raise MeshError(f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm")
+        raise MeshError(
+            f"a cable leaves the body at ({where[0]:.2f}, {where[1]:.2f}, {where[2]:.2f}) mm: one that runs outside "
+            "has guides, or nodes that carry its end"
+        )
     line, sample = np.nonzero(np.diff(cells, axis=1))
     low, high = t[sample], t[sample + 1]
     for _ in range(30 if len(line) else 0):

@@ -9,7 +9,7 @@ from soft_twin.descriptions.tensegrity import Cylinder, Law, Listed, StackedPris
 from soft_twin.errors import DescriptionError
 from soft_twin.twins.tensegrity import prisms
 from soft_twin.twins.tensegrity.model import ArmModel, MemberLaws
-from soft_twin.twins.tensegrity.newton import Pose
+from soft_twin.twins.tensegrity.newton import StrutPlacement
 from soft_twin.twins.tensegrity.structure import Structure, check, node_index
 
 FREE = (0.0, np.inf)  # [m] stroke of a member that stops nowhere
@@ -29,25 +29,25 @@ def build_model(arm: Tensegrity, where: str) -> ArmModel:
     structure, start = _structure(arm.structure, f"{where}: robot.structure")
     laws = _laws(arm, structure, f"{where}: robot.members")
     structure = replace(structure, active=laws.areas > 0.0, anchor_points=structure.anchor_points @ level.T)
-    return ArmModel(structure, laws, level, Pose(start.bottoms @ level.T, start.directions @ level.T))
+    return ArmModel(structure, laws, level, StrutPlacement(start.bottoms @ level.T, start.directions @ level.T))
 
 
-def _structure(described: StackedPrisms | Listed, where: str) -> tuple[Structure, Pose]:
+def _structure(described: StackedPrisms | Listed, where: str) -> tuple[Structure, StrutPlacement]:
     generated = isinstance(described, StackedPrisms)
     structure, start = _tower(described) if generated else _listed(described, where)
     return check(structure, where), start
 
 
-def _tower(tower: StackedPrisms) -> tuple[Structure, Pose]:
+def _tower(tower: StackedPrisms) -> tuple[Structure, StrutPlacement]:
     sides, lengths = tower.sides, np.array(tower.strut_lengths)
-    start = Pose(*prisms.upright(lengths, sides, tower.base_radius, np.radians(tower.inclination_deg)))
+    start = StrutPlacement(*prisms.upright(lengths, sides, tower.base_radius, np.radians(tower.inclination_deg)))
     members, groups, active = prisms.connect(len(lengths), sides)
     masses = np.full(2 * len(lengths) * sides, tower.node_mass)
     struts = np.repeat(lengths, sides)
     return Structure(struts, members, groups, active, np.arange(sides), start.bottoms[:sides], masses), start
 
 
-def _listed(listed: Listed, where: str) -> tuple[Structure, Pose]:
+def _listed(listed: Listed, where: str) -> tuple[Structure, StrutPlacement]:
     """Struts and members listed one by one: struts by their ends' positions, members by their ends' names."""
     count = len(listed.struts)
     bottoms = np.array([strut.bottom for strut in listed.struts])
@@ -64,7 +64,7 @@ def _listed(listed: Listed, where: str) -> tuple[Structure, Pose]:
     masses = np.full(2 * count, listed.node_mass)
     unknown = np.zeros(len(ends), dtype=bool)  # which are active: the groups' laws say that, later
     structure = Structure(lengths, ends, groups, unknown, anchors, bottoms[anchors], masses)
-    return structure, Pose(bottoms, axes / lengths[:, None])
+    return structure, StrutPlacement(bottoms, axes / lengths[:, None])
 
 
 def _laws(arm: Tensegrity, structure: Structure, where: str) -> MemberLaws:

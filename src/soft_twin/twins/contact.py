@@ -19,7 +19,6 @@ from soft_twin.checks import checked_vector
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.constraints.rows import Rows, stacked
-from soft_twin.mechanics.contact.self_contact import SelfContact
 from soft_twin.solvers.equilibrium import GAP_TOLERANCE, REGULARISATION
 from soft_twin.twins.base import Linearisation
 from soft_twin.twins.finite_element import FemLinearisation, FemTwin, NewtonStep
@@ -118,8 +117,7 @@ class ContactTwin(FemTwin):
     @property
     def stops(self) -> tuple[str, ...]:
         pairs = zip(self.model.constraints, self._multipliers, strict=True)
-        itself = any(isinstance(each, SelfContact) and any(known.values()) for each, known in pairs)
-        return ("the body presses on itself",) if itself else ()
+        return tuple(each.stop for each, known in pairs if each.stop and any(known.values()))
 
     def linearise(self, gravity: np.ndarray) -> FemLinearisation:
         self._chord = None

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.errors import InputError
-from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.stretching import Stretching
 from soft_twin.solvers.chord import PAUSE, SETTLED, SLOW, Chord, is_good, largest_movement, product
@@ -63,7 +61,7 @@ class FemTwin(MeshTwin):
             InputError: the model has no gravity, or constraints that are more than rigid plates.
         """
         super().__init__(model, length, frames)
-        self._gravity = _gravity_of(model)
+        self._gravity = model.gravity
         self._softness_matrix, self._has_plates = np.diag(self.softness), bool(model.unknowns.plates)
         self._stretching = Stretching(self.body.mesh)
         self.reset()
@@ -208,11 +206,3 @@ class FemTwin(MeshTwin):
 
     def _spread(self, step: np.ndarray) -> np.ndarray:
         return self.model.unknowns.spread(step, self._pose)
-
-
-def _gravity_of(model: Model) -> Gravity:
-    """The model's gravity, which the twin sets."""
-    found = [force for force in model.forces if isinstance(force, Gravity)]
-    if len(found) != 1:
-        raise InputError(f"a twin's model has one Gravity among its forces, this one has {len(found)}")
-    return found[0]

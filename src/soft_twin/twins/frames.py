@@ -15,6 +15,7 @@ from soft_twin.twins.fitted_rotation import fitted_rotation, fitted_turn
 if TYPE_CHECKING:
     from soft_twin.twins.base import Twin
 
+STATIONS = 11  # cross sections of a centre line, base and tip included
 ROUNDING = 1e-9  # of a node's weight
 ASTRAY = 1e-6  # of a body's length: nodes that are further from where a frame has them are those of another mesh
 

@@ -6,10 +6,8 @@ import numpy as np
 
 from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.sections import section_normal, section_weights
-from soft_twin.twins.frames import Frame, NodesFrame
+from soft_twin.twins.frames import STATIONS, Frame, NodesFrame
 from soft_twin.twins.moving import MovingBody
-
-STATIONS = 11
 
 
 class MovingMesh(MovingBody):

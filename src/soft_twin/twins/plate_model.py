@@ -34,9 +34,11 @@ class PlateModel(ABC):
     Attributes:
         displacement_limits: lowest and highest displacement of cables, alike or (c,) each [m].
         moves: whether it has a state that each answer moves: two that ask need one each.
+        error_share: of a bend that it errs by, as necks that were measured differ from it.
     """
 
     moves: bool = False
+    error_share: float = 0.1
     displacement_limits: tuple[float | np.ndarray, float | np.ndarray] = (-np.inf, np.inf)
 
     @abstractmethod

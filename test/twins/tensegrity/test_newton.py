@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.twins.tensegrity import kernels
-from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Pose, Surroundings, Unknowns
+from soft_twin.twins.tensegrity.newton import Laws, Minimiser, StrutPlacement, Surroundings, Unknowns
 from soft_twin.twins.tensegrity.sensitivity import dense, inclination_sensitivity
 
 
@@ -14,7 +14,7 @@ def bent(arm, cases):
     random = np.random.default_rng(5)
     model = arm.model
     directions = model.start.directions + 0.05 * random.normal(size=(20, 3))
-    pose = Pose(
+    pose = StrutPlacement(
         np.where(
             np.arange(20)[:, None] < 4, model.start.bottoms, model.start.bottoms + 0.01 * random.normal(size=(20, 3))
         ),
@@ -34,7 +34,7 @@ def bent(arm, cases):
 
 def _moved(pose, minimiser, unknowns, step):
     tangents = unknowns.tangents.copy()
-    return Pose(
+    return StrutPlacement(
         *kernels.move_struts(
             pose.bottoms, pose.directions, minimiser.lengths, unknowns.measured, tangents, unknowns.equations, step, 1.0
         )
@@ -94,7 +94,7 @@ def test_moments_change_as_their_sensitivities_say(arm, cases):
         around = Surroundings.of_loads(arm.model.loads(force))
         start = arm.forward(case.pressures).nodes
         directions = (start[20:] - start[:20]) / arm.structure.strut_lengths[:, None]
-        pose = Pose(start[:20].copy(), directions).with_inclinations(angles, measured)
+        pose = StrutPlacement(start[:20].copy(), directions).with_inclinations(angles, measured)
         minimum = estimator.minimiser.minimise(pose, estimator.unknowns, laws, around)
         return inclination_sensitivity(estimator.minimiser, estimator.all_free, minimum.pose, measured, laws, around)
 

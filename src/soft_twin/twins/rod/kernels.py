@@ -175,44 +175,28 @@ def assemble(q, steps, stiffness, masses, gravity, tip=0.0):
 @njit(cache=True, nogil=True)
 def own_curvature(q, h, mass, following, hanging, gravity):
     """∂²(Σ m g·p)/∂q² (4, 4) of one element, all in its first frame: of its middle, its end, and what hangs on it."""
-    phi, stretch, axis = h * q[:3], 1.0 + q[3], np.array([0.0, 0.0, 1.0])
-    H = np.zeros((4, 4))
-    A, B = second_coefficients(0.25 * squared(phi))
-    gradient, middle = curvature_of(0.5 * phi, axis, gravity, A, B)
-    H[:3, :3] = 0.125 * mass * stretch * h * middle
-    H[:3, 3] = 0.25 * mass * h * gradient
-    t = squared(phi)
-    A, B = second_coefficients(t)
-    gradient, end = curvature_of(phi, axis, gravity, A, B)
-    H[:3, :3] += following * stretch * h * end
-    H[:3, 3] += following * h * gradient
-    sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
-    H[:3, :3] += curvature_of(phi, hanging, gravity, sine, A)[1]
-    H[:3] *= h
-    H[:3, :3] *= h
-    H[3, :3] = H[:3, 3]
-    return H
+    return curvature_of_forces(q, h, mass * gravity, following * gravity, np.outer(hanging, gravity))
 
 
 @njit(cache=True, nogil=True)
-def curvature_of_forces(q, h, forces, arms):
-    """∂²(Σ f·p)/∂q² (4, 4) of one element: as `own_curvature`, of forces (k, 3) in its first frame; the first acts on
-    its own middle, the others on what is at arms (k, 3) from its end, in the end's frame."""
-    phi, stretch, axis = h * q[:3], 1.0 + q[3], np.array([0.0, 0.0, 1.0])
-    H, total = np.zeros((4, 4)), np.zeros(3)
+def curvature_of_forces(q, h, own, following, pulls):
+    """∂²(Σ f·p)/∂q² (4, 4) of one element under forces in its first frame: its own on its middle (3,), the sum of the
+    `following` (3,), and Σ a fᵀ (3, 3) of these, where a is where they act from its end on, in the end's frame."""
+    phi, stretch = h * q[:3], 1.0 + q[3]
+    H, along = np.zeros((4, 4)), np.zeros((3, 3))
     A, B = second_coefficients(0.25 * squared(phi))
-    gradient, middle = curvature_of(0.5 * phi, axis, forces[0], A, B)
+    along[2] = own  # the axis is e₃
+    gradient, middle = curvature_of(0.5 * phi, along, A, B)
     H[:3, :3] = 0.125 * stretch * h * middle
     H[:3, 3] = 0.25 * h * gradient
     t = squared(phi)
     A, B = second_coefficients(t)
-    sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
-    for k in range(1, len(forces)):
-        total += forces[k]
-        H[:3, :3] += curvature_of(phi, arms[k], forces[k], sine, A)[1]
-    gradient, end = curvature_of(phi, axis, total, A, B)
+    along[2] = following
+    gradient, end = curvature_of(phi, along, A, B)
     H[:3, :3] += stretch * h * end
     H[:3, 3] += h * gradient
+    sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
+    H[:3, :3] += curvature_of(phi, pulls, sine, A)[1]
     H[:3] *= h
     H[:3, :3] *= h
     H[3, :3] = H[:3, 3]
@@ -229,22 +213,25 @@ def second_coefficients(t):
 
 
 @njit(cache=True, nogil=True)
-def curvature_of(phi, arm, gravity, a, b):
-    """Gradient (3,) and Hessian (3, 3) by φ of a(θ²) g·(φ × arm) + b(θ²) g·(φ × (φ × arm)); a, b: with derivatives."""
-    level = gravity[0] * arm[0] + gravity[1] * arm[1] + gravity[2] * arm[2]
-    across = cross(arm, gravity)
-    along = phi[0] * arm[0] + phi[1] * arm[1] + phi[2] * arm[2]
-    fall = phi[0] * gravity[0] + phi[1] * gravity[1] + phi[2] * gravity[2]
-    linear = phi[0] * across[0] + phi[1] * across[1] + phi[2] * across[2]
-    half = 0.5 * (along * gravity + fall * arm) - level * phi  # of the square form's gradient
-    square = along * fall - level * squared(phi)
+def curvature_of(phi, pulls, a, b):
+    """Gradient (3,) and Hessian (3, 3) by φ of Σ a(θ²) f·(φ × arm) + b(θ²) f·(φ × (φ × arm)), of `pulls` Σ arm fᵀ
+    (3, 3); a, b: with derivatives."""
+    level = pulls[0, 0] + pulls[1, 1] + pulls[2, 2]
+    across = pulls[1, 2] - pulls[2, 1], pulls[2, 0] - pulls[0, 2], pulls[0, 1] - pulls[1, 0]  # Σ arm × f
+    linear, square, half = 0.0, -level * squared(phi), np.empty(3)  # half of the square form's gradient
+    for i in range(3):
+        linear += phi[i] * across[i]
+        half[i] = -level * phi[i]
+        for j in range(3):
+            half[i] += 0.5 * (pulls[i, j] + pulls[j, i]) * phi[j]
+            square += phi[i] * pulls[i, j] * phi[j]
     first, second = 2.0 * (a[1] * linear + b[1] * square), 4.0 * (a[2] * linear + b[2] * square)
     gradient, H = np.empty(3), np.empty((3, 3))
     for i in range(3):
         gradient[i] = a[0] * across[i] + 2.0 * b[0] * half[i] + first * phi[i]
         for j in range(3):
             crossed = 2.0 * a[1] * across[i] + 4.0 * b[1] * half[i], 2.0 * a[1] * across[j] + 4.0 * b[1] * half[j]
-            H[i, j] = b[0] * (gravity[i] * arm[j] + arm[i] * gravity[j])
+            H[i, j] = b[0] * (pulls[i, j] + pulls[j, i])
             H[i, j] += crossed[0] * phi[j] + crossed[1] * phi[i] + second * phi[i] * phi[j]
         H[i, i] += first - 2.0 * b[0] * level
     return gradient, H

@@ -106,12 +106,14 @@ def minimise(potential: Potential, strains: np.ndarray, tolerance: float, round_
         ConvergenceError: none was found.
     """
     history: list[float] = []
+    value = potential.value(strains)
     while len(history) < MAX_ITERATIONS:
         gradient, hessian, forces = potential.derivatives(strains)
         history.append(float(forces[-1]))
         if forces[-1] <= tolerance * forces[:-1].max() + round_off:
             return strains, history[-1], len(history) - 1
-        strains = _search(potential, strains, gradient, kernels.solve_stiffness(hessian, -gradient[:, None])[0][:, 0])
+        move = kernels.solve_stiffness(hessian, -gradient[:, None])[0][:, 0]
+        strains, value = _search(potential, strains, value, gradient, move)
     raise ConvergenceError(
         f"the rod's forces do not balance after {MAX_ITERATIONS} iterations: {history[-1]:.2g} N are left",
         tuple(history),
@@ -131,16 +133,18 @@ def below_saddle(potential: Potential, strains: np.ndarray, lengths: np.ndarray)
     return min((strains + step, strains - step), key=potential.value)
 
 
-def _search(potential: Potential, strains: np.ndarray, gradient: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """As much of a step as lowers the potential."""
-    reference, slope = potential.value(strains), gradient @ move
-    fraction = 1.0
+def _search(
+    potential: Potential, strains: np.ndarray, reference: float, gradient: np.ndarray, move: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Strains after as much of a step as lowers the potential from its value before, and its value there."""
+    slope, fraction = gradient @ move, 1.0
     for _ in range(MOST_HALVINGS):
         trial = strains + fraction * move.reshape(-1, 4)
-        if potential.value(trial) <= reference + 1e-4 * fraction * slope + 1e-12 * abs(reference):
+        value = potential.value(trial)
+        if value <= reference + 1e-4 * fraction * slope + 1e-12 * abs(reference):
             break
         fraction *= 0.5
-    return trial
+    return trial, value
 
 
 @njit(cache=True, nogil=True)
@@ -185,17 +189,17 @@ def _middle_jacobian(strains, lengths, turns, moves):
 @njit(cache=True, nogil=True)
 def _add_own_curvature(strains, lengths, push, hessian):
     """Add what forces `push` (e, 3) on the middles do as each element's own strains curve their ways."""
-    e = len(lengths)
     frames, points = kernels.nodes(strains, lengths)
     middles = kernels.middle_points(strains, lengths, frames, points)
-    for i in range(e):
+    following, pulls = np.zeros(3), np.zeros((3, 3))  # on what comes after: Σ f, and Σ (x − the element's end) fᵀ
+    for i in range(len(lengths) - 1, -1, -1):
         local, ahead = frames[i].T.copy(), frames[i + 1].T.copy()
-        forces, arms = np.zeros((e - i, 3)), np.zeros((e - i, 3))
-        for k in range(i, e):
-            forces[k - i] = local @ push[k]
-            arms[k - i] = ahead @ (middles[k] - points[i + 1])
         block = slice(4 * i, 4 * i + 4)
-        hessian[block, block] += kernels.curvature_of_forces(strains[i], lengths[i], forces, arms)
+        hessian[block, block] += kernels.curvature_of_forces(
+            strains[i], lengths[i], local @ push[i], local @ following, ahead @ pulls @ frames[i]
+        )
+        pulls += np.outer(points[i + 1] - points[i], following) + np.outer(middles[i] - points[i], push[i])
+        following += push[i]
 
 
 @njit(cache=True, nogil=True)

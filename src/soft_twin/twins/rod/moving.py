@@ -5,12 +5,12 @@ import numpy as np
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.moving_base import MovingBase
+from soft_twin.twins.frames import STATIONS
 from soft_twin.twins.moving import MovingBody
 from soft_twin.twins.rod.dynamics import RodDynamics
 from soft_twin.twins.rod.twin import RodTwin
 
 HALVINGS = 4  # of a step that is not found
-STATIONS = 11
 
 
 class RodDynamicTwin(MovingBody):

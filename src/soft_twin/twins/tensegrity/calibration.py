@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.forward import ForwardModel
 from soft_twin.twins.tensegrity.model import ArmModel, MemberLaws
-from soft_twin.twins.tensegrity.newton import Pose
+from soft_twin.twins.tensegrity.newton import StrutPlacement
 
 INCLINATION_NOISE = np.radians(0.5)  # [rad]
 LENGTH_NOISE = 1e-3  # [m]
@@ -129,7 +129,7 @@ def _checked(model: ArmModel, inclinations: np.ndarray, length: float) -> np.nda
     return inclinations
 
 
-def _errors(model: ArmModel, pose: Pose, inclinations: np.ndarray, length: float) -> np.ndarray:
+def _errors(model: ArmModel, pose: StrutPlacement, inclinations: np.ndarray, length: float) -> np.ndarray:
     predicted = np.arccos(np.clip(pose.directions[:, 2], -1.0, 1.0))
     nodes = pose.nodes(model.structure.strut_lengths)
     tip = nodes[model.structure.top_nodes].mean(axis=0)

@@ -7,7 +7,7 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.tensegrity.model import ArmModel
-from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, Pose, Surroundings, Unknowns
+from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, StrutPlacement, Surroundings, Unknowns
 from soft_twin.twins.tensegrity.shape import Shape
 
 
@@ -29,7 +29,7 @@ class ForwardModel:
         laws = self.model.laws.at(self.model.checked_pressures(pressures))
         return self.model.shape_of(self.solve(laws, self.model.loads(tip_force)), laws)
 
-    def solve(self, laws: Laws, loads: np.ndarray, pose: Pose | None = None) -> Minimum:
+    def solve(self, laws: Laws, loads: np.ndarray, pose: StrutPlacement | None = None) -> Minimum:
         """The equilibrium under loads (2 s, 3) [N], from a pose (default: the straight one).
 
         Raises:

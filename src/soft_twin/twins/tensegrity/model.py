@@ -8,7 +8,7 @@ import numpy as np
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity import kernels
-from soft_twin.twins.tensegrity.newton import Laws, Minimum, Pose
+from soft_twin.twins.tensegrity.newton import Laws, Minimum, StrutPlacement
 from soft_twin.twins.tensegrity.shape import Shape
 from soft_twin.twins.tensegrity.structure import Structure
 
@@ -58,7 +58,7 @@ class ArmModel:
     structure: Structure
     laws: MemberLaws
     level: np.ndarray = field(repr=False)
-    start: Pose = field(repr=False)
+    start: StrutPlacement = field(repr=False)
 
     @property
     def cylinder_count(self) -> int:

@@ -48,7 +48,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Pose:
+class StrutPlacement:
     """Where the struts are: bottoms (s, 3) [m] and unit directions (s, 3), bottom to top."""
 
     bottoms: np.ndarray
@@ -58,7 +58,7 @@ class Pose:
         """(2 s, 3) positions of the nodes, bottoms first."""
         return kernels.node_positions(self.bottoms, self.directions, lengths)
 
-    def with_inclinations(self, inclinations: np.ndarray, measured: np.ndarray) -> "Pose":
+    def with_inclinations(self, inclinations: np.ndarray, measured: np.ndarray) -> "StrutPlacement":
         """The pose with the measured struts (s,) turned, each in its vertical plane, to inclinations (s,) [rad]."""
         sines = np.hypot(self.directions[:, 0], self.directions[:, 1])[:, None]
         flat = np.where(sines > 1e-9, self.directions[:, :2] / np.maximum(sines, 1e-9), [1.0, 0.0])
@@ -79,7 +79,7 @@ class Minimum:
         factor: banded Cholesky factor of the Hessian (k + 1, n), there or a step or two before.
     """
 
-    pose: Pose
+    pose: StrutPlacement
     energy: float
     residual: float
     iterations: int
@@ -137,7 +137,12 @@ class Minimiser:
         self.max_iterations = max_iterations
 
     def minimise(
-        self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings, factor: np.ndarray | None = None
+        self,
+        pose: StrutPlacement,
+        unknowns: Unknowns,
+        laws: Laws,
+        around: Surroundings,
+        factor: np.ndarray | None = None,
     ) -> Minimum:
         """The minimum that damped Newton reaches from a pose. It always returns; `converged` says how it ended.
 
@@ -153,10 +158,10 @@ class Minimiser:
             unknowns.band, result, unknowns.gradient, unknowns.tangents, unknowns.curvatures, self.tolerance,
             self.max_iterations, factor is not None,
         )  # fmt: skip
-        pose = Pose(bottoms, directions)
+        pose = StrutPlacement(bottoms, directions)
         return Minimum(pose, energy, residual, iterations, residual <= self.tolerance, result)
 
-    def energy(self, pose: Pose, laws: Laws, around: Surroundings) -> float:
+    def energy(self, pose: StrutPlacement, laws: Laws, around: Surroundings) -> float:
         """The potential [J]."""
         nodes = pose.nodes(self.lengths)
         potential = kernels.potential(
@@ -164,7 +169,7 @@ class Minimiser:
         )
         return potential + kernels.grip_energy(pose.directions, around.grips, around.inclinations)
 
-    def gradient(self, pose: Pose, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
+    def gradient(self, pose: StrutPlacement, unknowns: Unknowns, laws: Laws, around: Surroundings) -> np.ndarray:
         """Fill the gradient of the unknowns at a pose; that of the nodes (2 s, 3) [N]."""
         kernels.strut_frames(pose.directions, self.lengths, unknowns.measured, unknowns.tangents, unknowns.curvatures)
         forces = kernels.node_gradient(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Pose, Surroundings, Unknowns
+from soft_twin.twins.tensegrity.newton import Laws, Minimiser, StrutPlacement, Surroundings, Unknowns
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class InclinationSensitivity:
 
 
 def inclination_sensitivity(
-    minimiser: Minimiser, free: Unknowns, pose: Pose, measured: np.ndarray, laws: Laws, around: Surroundings
+    minimiser: Minimiser, free: Unknowns, pose: StrutPlacement, measured: np.ndarray, laws: Laws, around: Surroundings
 ) -> InclinationSensitivity:
     """Sensitivities at a minimum.
 
@@ -55,7 +55,9 @@ def inclination_sensitivity(
     )
 
 
-def _turn_on_latitudes(H: np.ndarray, pose: Pose, free: Unknowns, forces: np.ndarray, lengths: np.ndarray) -> None:
+def _turn_on_latitudes(
+    H: np.ndarray, pose: StrutPlacement, free: Unknowns, forces: np.ndarray, lengths: np.ndarray
+) -> None:
     """Change the yaws' curvature from a great circle's to that of the circle of constant inclination, which they keep.
 
     The two differ where the measurement holds a strut with a moment.
