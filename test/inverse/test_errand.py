@@ -8,7 +8,7 @@ import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.errand import LOST, SETTLING, Errand
 from soft_twin.inverse.paths import SMOOTH_PEAK, path_of_actuation, path_through, path_to
-from soft_twin.inverse.targets import PoseTarget, actuation_target, goals_of, pose_target
+from soft_twin.inverse.targets import PoseTarget, actuation_target, pose_target
 
 DOWN, PERIOD = np.array([0.0, 0.0, -9.81]), 0.02
 
@@ -167,7 +167,7 @@ def test_winches_that_are_told_where_to_be_keep_no_tension_in_a_slack_cable(ring
     ringed_twin.reset()
     inverse = soft_twin.load_robot("slender").build_inverse(ringed_twin)
     assert all((each.efforts(ringed_twin)[0] >= 0.03).all() for each in inverse.limits[:1])
-    found = inverse.solve([0.0, -9.81, 0.0], goals=goals_of(inverse, actuation_target(inverse, wound)))
+    found = inverse.solve([0.0, -9.81, 0.0], goals=actuation_target(inverse, wound).goals(inverse))
     gaps = found.coordinates - wound
     assert found.converged and found.reachable
     assert (found.efforts >= 0.0).all() and gaps.min() > -1e-7 and np.abs(found.efforts * gaps).max() < 1e-7

@@ -5,7 +5,7 @@ import pytest
 
 import soft_twin
 from soft_twin.errors import InputError
-from soft_twin.inverse.targets import goals_of, pose_target
+from soft_twin.inverse.targets import pose_target
 
 SIDEWAYS = [0.0, -9.81, 0.0]
 
@@ -34,7 +34,7 @@ def test_a_body_lies_on_its_line_where_it_would_not_by_its_tip_alone(inverse):
     line, found = s_shape(), []
     for target in (pose_target(inverse, line[-1]), pose_target(inverse, line[-1], line=line)):
         inverse.twin.reset()
-        solution = inverse.solve(SIDEWAYS, goals=goals_of(inverse, target))
+        solution = inverse.solve(SIDEWAYS, goals=target.goals(inverse))
         assert np.linalg.norm(solution.tip - line[-1]) < 2e-4
         found.append(off_line(inverse, line).max())
     assert found[1] < 1e-3 and found[0] > 4e-3

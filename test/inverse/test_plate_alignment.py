@@ -13,6 +13,7 @@ from soft_twin.inverse.plate_payload import Payload
 from soft_twin.inverse.plate_rest import Measured, straight_rest
 from soft_twin.inverse.plate_sight import look, rotation_of
 from soft_twin.robots.alignment_file import read_alignment, write_alignment
+from soft_twin.twins.constant_curvature.kernels import bend_of
 
 G = 9.81
 DOWN, LYING, LEANING = np.array([[0.0, 0.0, -G], [0.0, -G, 0.0], [-G * np.sqrt(0.5), 0.0, -G * np.sqrt(0.5)]])
@@ -142,6 +143,32 @@ def test_a_plate_that_moves_or_was_not_looked_at_long_enough_is_refused(fem):
         holder.look(Measured(*told(DOWN, (0.001 * k, 0.0)), PULL, np.zeros(3)), DT)
     with pytest.raises(InputError, match="turned by .* wait until all is at rest"):
         holder.align(fem)
+
+
+def straight_by(fem, gravity, besides, stiffness=1.0):
+    """What is measured of a body so much stiffer than its model, whose cables hold it straight but for what they are
+    wound in besides (c,) [m]; and the bend that it has."""
+    fem.bear(gravity, 0.0)
+    wound = fem.displacements(0.0, 0.0)
+    fem.bear(gravity / stiffness, 0.0)
+    bend = np.array(bend_of(*fem.orientation(wound + besides)))
+    return Measured(*told(gravity, bend, turn=(0.0, 0.0, 0.0)), stiffness * fem.twin.efforts, wound), bend
+
+
+@pytest.mark.parametrize("besides", [(2e-4, -1e-4, 0.0), (-1e-4, 1e-4, 0.0), (0.0, 0.0, 1.5e-4)])
+@pytest.mark.parametrize("gravity", [DOWN, -DOWN, LEANING])
+def test_cables_that_were_homed_askew_are_told_by_their_tensions(fem, gravity, besides):
+    measured, bend = straight_by(fem, gravity, np.array(besides))
+    found = straight_rest(fem, measured, KNOWN).bend
+    assert np.degrees(np.hypot(*bend)) > 0.1
+    assert np.hypot(*np.subtract(found, bend)) < 0.5 * np.hypot(*bend)
+
+
+@pytest.mark.parametrize("stiffness", [0.85, 1.15])
+def test_a_body_that_is_softer_or_stiffer_is_not_taken_for_cables_that_were_homed_askew(fem, stiffness):
+    measured, bend = straight_by(fem, LYING, np.zeros(3), stiffness)
+    found = straight_rest(fem, measured, KNOWN).bend
+    assert np.degrees(np.hypot(*np.subtract(found, bend))) < 0.05
 
 
 def test_a_payload_that_is_not_known_counts_where_it_tilts_the_plate(fem):

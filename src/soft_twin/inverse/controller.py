@@ -10,10 +10,10 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.inverse import Inverse, Solution
-from soft_twin.inverse.targets import TIP, PoseTarget, Target, goals_of, pose_target, rotation_of
+from soft_twin.inverse.targets import TIP, Target, pose_target, rotation_of
 from soft_twin.twins.base import CableWords
+from soft_twin.twins.frames import STATIONS
 
-STATIONS = 11  # cross sections of the centre line, base and tip included
 SAME = 1e-6  # [m] by which what the tip is led by may differ
 UNSURE = "the twin looks whether there is an equilibrium"
 FOUND_AGAIN = 1e-3  # [m] a twin that has started again is trusted when no node asks to move further in a tick
@@ -135,10 +135,8 @@ class Controller:
             self._lead(self.aimed_at)
 
     def _lead(self, target: Target) -> None:
-        led = target
-        if isinstance(target, PoseTarget) and target.frame == TIP and self._offset.any():
-            led = replace(target, position=target.position + self._offset)
-        self._goals, self._led, self.aimed_at = goals_of(self.inverse, led), led, target
+        led = target.led_by(self._offset)
+        self._goals, self._led, self.aimed_at = led.goals(self.inverse), led, target
 
     def enable(self, compensate: bool) -> None:
         """Whether to solve for the target, or to let all actuators go and only follow the body."""

@@ -6,6 +6,7 @@ lighter. Between states at rest, where what the goals miss is known exactly, it 
 it promised, and one that has lost is taken back (Marquardt 1963).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,15 +41,21 @@ class Asked(NamedTuple):
 @dataclass(frozen=True)
 class Promise:
     """What a step from efforts `base` (a,) was for: goals by priority, which were weighed against each other by
-    `weight`, or were taken in order where that is 0."""
+    `weight`, or were taken in order where that is 0. `scales`: (a,) what a unit of each effort moved then."""
 
     goals: Sequence[Asked]
     weight: float
     base: np.ndarray
+    scales: np.ndarray
 
-    def gain(self, now: Sequence[Asked], efforts: np.ndarray) -> float | None:
-        """What the goals have gained with efforts (a,), by what they ask for `now`, over what was promised; None where
-        that was next to nothing."""
+    def outcome(self, now: Sequence[Asked], efforts: np.ndarray) -> tuple[float, float] | None:
+        """What the goals have gained with efforts (a,), by what they ask for `now`, over what was promised; and the
+        weight of staying whose steps that way are as long as the way to the lowest point of the parabola through slope
+        and outcome, limits of efforts apart. None where next to nothing was promised.
+
+        Where what was promised, P, is twice the slope s of ½ ‖r + J e‖², as where limits cut a step short, a share
+        1/(2 − gain) of the way leads to that point, and a weight w to the share s/w² ‖D Δe‖² with the scales D.
+        """
         triples = [
             np.array([old.missed(self.base), old.missed(efforts), new.missed(efforts)])
             for old, new in zip(self.goals, now, strict=True)
@@ -58,7 +65,9 @@ class Promise:
             triples = [triples[0] + self.weight**2 * sum(triples[1:])]
         for (before, promised, after), tolerance in zip(triples, tolerances, strict=False):
             if before - promised > NOTICED * before + NOTICED_TOLERANCE * tolerance**2:
-                return float((before - after) / (before - promised))
+                gain = (before - after) / (before - promised)
+                way = self.scales * (efforts - self.base)
+                return gain, math.sqrt(0.5 * max(2.0 - gain, 0.0) * (before - promised) / max(way @ way, 1e-300))
         return None
 
 
@@ -83,12 +92,14 @@ class Damping:
         self.weight = min(max(factor * self.weight, self.lightest), max(HEAVIEST * self.lightest, self.lightest))
         self._last = change
 
-    def judge(self, gain: float | None) -> bool:
-        """Whether a step between states at rest, with its `gain`, is to stand."""
-        if gain is None:
+    def judge(self, outcome: tuple[float, float] | None) -> bool:
+        """Whether a step between states at rest is to stand, see `Promise.outcome`. Limits of efforts may have cut it
+        so short that a weight that is only somewhat heavier changes nothing."""
+        if outcome is None:
             return True
+        gain, enough = outcome
         if gain < POOR:
-            self.weight = min(AFTER_POOR * self.weight, MOST * self.lightest)
+            self.weight = min(max(AFTER_POOR * self.weight, enough), MOST * self.lightest)
         elif gain > GOOD:
             self.weight = max(AFTER_GOOD * self.weight, self.lightest)
         return gain >= 0.0

@@ -56,6 +56,13 @@ class Goal(ABC):
         if tolerance is not None:
             self.tolerance = float(tolerance)
 
+    def check_reach(self, twin: Twin) -> None:  # noqa: B027, most goals are at no place
+        """Refuse a place that the twin is nowhere near to.
+
+        Raises:
+            InputError: see `check_distance`.
+        """
+
     def is_of(self, twin: Twin) -> bool:
         """Whether the twin has the nodes that it is about."""
         return all(frame.is_of(twin) for frame in self.frames)
@@ -82,6 +89,9 @@ class PositionGoal(Goal):
     ):
         super().__init__(weight, priority, tolerance)
         self.frame, self.frames, self.target = frame, [frame], checked_vector(target, 3, "target")
+
+    def check_reach(self, twin):
+        check_distance(self.target, twin)
 
     def residual_and_jacobian(self, twin, step):
         place = self.frame.position(twin) + self.frame.move(twin, step.free_step)
@@ -324,6 +334,20 @@ def _factor(compliance: np.ndarray) -> np.ndarray:
         return np.linalg.cholesky(0.5 * (compliance + compliance.T))
     except np.linalg.LinAlgError as error:
         raise ConvergenceError("the cables' compliance is not positive") from error
+
+
+def check_distance(target: np.ndarray, twin: Twin) -> None:
+    """Refuse a target (3,) [m] that is further from the base than twice the body's length.
+
+    Raises:
+        InputError: it is.
+    """
+    distance = float(np.linalg.norm(target))
+    if distance > 2.0 * twin.length:
+        raise InputError(
+            f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "
+            "in metres, in base_link?"
+        )
 
 
 def told_by_coordinate(twin: Twin) -> np.ndarray:

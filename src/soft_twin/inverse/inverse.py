@@ -21,7 +21,7 @@ import numpy as np
 from soft_twin.checks import checked_gravity, checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
-from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, told_by_coordinate
+from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.inverse.stride import Stride
@@ -396,8 +396,7 @@ class Inverse:
             InputError: a place out of all reach, or a frame or nodes of another mesh.
         """
         for goal in goals:
-            if isinstance(goal, PositionGoal):
-                self.checked_target(goal.target)
+            goal.check_reach(self.twin)
             if not goal.is_of(self.twin):
                 raise InputError(
                     f"{type(goal).__name__}: its nodes are none of the twin's {len(self.twin.points)}: is its frame of "
@@ -412,11 +411,7 @@ class Inverse:
             InputError: wrong size, not finite, or further from the base than twice the body's length.
         """
         target = checked_vector(target, 3, "target")
-        if np.linalg.norm(target) > 2.0 * self.twin.length:
-            raise InputError(
-                f"target: {target.tolist()} m is {np.linalg.norm(target):.3g} m from the base, "
-                f"the body is {self.twin.length:g} m long: is it in metres, in base_link?"
-            )
+        check_distance(target, self.twin)
         return target
 
     def checked_tip(self, target: Sequence[float]) -> np.ndarray:
@@ -453,7 +448,7 @@ class Inverse:
         rest = _level(self._at_rest(scales), stay, base, unit) if self._open else None
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
-        self._promise = Promise(asked, weight, base)
+        self._promise = Promise(asked, weight, base, scales)
         efforts = efforts if unit is None else unit * efforts
         self._lower, self._hurried = _wanted_lower(first, efforts), self._at_rates(step, efforts)
         return efforts, scales
@@ -485,7 +480,10 @@ class Inverse:
         now, promise = self.twin.efforts, self._promise
         if promise is None or not self._trust.careful:
             return now
-        return now if self._damping.judge(promise.gain(asked, now)) else promise.base
+        if self._damping.judge(promise.outcome(asked, now)):
+            return now
+        self._trust.stay_careful()
+        return promise.base
 
     def _asked(self, step: Linearisation, goals: Sequence[Goal]) -> list[Asked]:
         """Of each priority, the first one first."""

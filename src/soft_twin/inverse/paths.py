@@ -139,7 +139,7 @@ def path_of_actuation(
 def start_of(controller: Controller, frame: str, turned: bool) -> PoseTarget:
     """Where a frame is aimed at now, or where it is, if something else is aimed at."""
     now, twin = controller.aimed_at, controller.twin
-    if isinstance(now, PoseTarget) and now.frame == frame and (now.rotation is not None) == turned:
+    if now.is_of(frame, turned):
         return now
     place = twin.frames[frame]
     return PoseTarget(place.position(twin), frame, rotation_of(place, twin) if turned else None)

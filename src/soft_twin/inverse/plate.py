@@ -33,6 +33,7 @@ class FemPlate(PlateModel):
     """
 
     moves = True
+    error_share = 0.03
 
     def __init__(self, inverse: Inverse, hang: Callable[[float], None]):
         """`inverse`: on a twin of its own. `hang`: what hangs more mass [kg] on the plate, or takes it off again."""
@@ -178,7 +179,7 @@ def out_of_reach(asked: tuple[float, float], nearest: tuple[float, float]) -> st
 
 
 def _axis(pitch: float, roll: float) -> np.ndarray:
-    return checked_vector(axis_of(pitch, roll), 3, "pitch and roll")
+    return axis_of(*checked_vector([pitch, roll], 2, "pitch and roll"))
 
 
 def _tilted(tilt: float, across: np.ndarray) -> np.ndarray:

@@ -3,7 +3,10 @@
 The model turns the bend that is asked of it into cables (feed-forward). What the plate is then seen to miss is
 integrated in the bend, so that the model's own inverse carries it to the cables:
 
-    asked = reference + c,   ċ = ω (expected − seen),   expected: the reference after a lag τ, as of body and drives.
+    asked = reference + c,   ċ = ω (K (missed + c − c₀) − (c − c₀)),   missed = expected − seen,
+
+expected being the reference after a lag τ, as of body and drives. So c comes to c₀ + K times what the plate would miss
+by c₀ alone, which is what c had come to where the plate rested before.
 
 The reference goes straight from one target to the next, no faster than the winches can follow, and gathers speed no
 faster than leaves the plate's IMU believed. So nothing is wound up while the plate is on its way, and a model that is
@@ -15,11 +18,10 @@ its slope by the bend; but not one that is paid out as far as it goes and slack.
 far they keep it `short` of what it was asked, and that is n. While the rate binds, and where nothing is seen, the
 integral stands still; it is never more than `largest`.
 
-What gravity hardly tells of a bend errs by much: where the base nearly lies, by five times what the IMUs do. The
-integral therefore knows how well it was seen (a covariance in units of `Sight.spread`), and goes on, direction by
-direction, only by what is seen as well as that. It is known less the longer ago it was seen, and after a new target,
-since a model errs by a share of the way. What is seen to miss by more than both may err tells that something else has
-changed: that counts.
+What gravity hardly tells of a bend errs by much: where the base nearly lies, by three times what the IMUs do. So what
+is seen counts beside the model as well as it is known, K = P (P + S)⁻¹: S is the covariance of the bend as it is seen,
+and P that of c₀, which grows by the share that the model errs by of the way from there (`PlateModel.error_share`), and
+slowly with time. What is missed by more than both may err tells that something else has changed, and counts.
 """
 
 from collections.abc import Sequence
@@ -37,12 +39,27 @@ from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
-GRAVITY_ERROR = 0.006  # [rad] of the directions that IMUs tell
-MODEL_ERROR = 0.1  # share of a bend that a model errs by
+GRAVITY_ERROR = 0.003  # [rad] of the directions that IMUs tell
 FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two gravities tell, not one
-WORSE = 1.5  # times as large a variance still counts as seen as well
 SURPRISING = 2.0  # standard deviations
-UNKNOWN = 1e6 * np.eye(2)  # variance of what was never seen
+RESTED = 1.0  # [s] at the target, after which the integral has come to what it is there
+SAME_VIEW = 0.1  # share of its variance by which what is seen may be seen otherwise, while the base rests
+UNKNOWN = 0.3**2 * np.eye(2)  # variance of what was never seen [rad²]: as large as corrections may be
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the integral had come to where the plate rested.
+
+    Attributes:
+        bend: (2,) there [rad].
+        correction: (2,) [rad].
+        covariance: (2, 2) of it [rad²].
+    """
+
+    bend: np.ndarray
+    correction: np.ndarray
+    covariance: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -113,7 +130,9 @@ class PlateController:
         self.model, self.gains, self._limits = model, gains or PlateGains(), limits
         self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
-        self._blocked, self._target, self._doubt = np.zeros((0, 2)), np.zeros(2), UNKNOWN
+        self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
+        self._known = self._comes_to = Known(np.zeros(2), np.zeros(2), UNKNOWN)
+        self._rested, self._view = 0.0, np.eye(2)
         self.aim(0.0, 0.0)
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0, speed: float = 0.0) -> None:
@@ -128,8 +147,7 @@ class PlateController:
             raise InputError(f"duration: {duration:g} s is not finite and 0 or more")
         if not 0.0 <= speed < np.inf or (duration > 0.0 and speed > 0.0):
             raise InputError(f"speed {speed:g} rad/s, duration {duration:g} s: expected one of the two, 0 or more")
-        changed = MODEL_ERROR / GRAVITY_ERROR * (target - self._target)
-        self._doubt, self._target = self._doubt + np.outer(changed, changed), target
+        self._target = target
         self._way = float(np.hypot(*(self._target - self._reference)))
         asked = self._way / duration if duration > 0.0 else speed or np.inf
         self._speed = min(self.gains.speed, asked)
@@ -144,7 +162,7 @@ class PlateController:
         self._reference = self.expected = checked_vector(bend, 2, "bend")
         self._command = checked_vector(displacements, len(displacements), "displacements")
         self.correction = self._velocity = np.zeros(2)
-        self._doubt = UNKNOWN
+        self._known, self._rested = Known(self._reference, np.zeros(2), UNKNOWN), 0.0
         self._way = float(np.hypot(*(self._target - self._reference)))
 
     @property
@@ -225,24 +243,34 @@ class PlateController:
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
         """What is added to the correction (2,), so that nothing blocks it and it stays within its largest size."""
-        missed = self._counted(self.expected - sight.bend, sight, dt)
-        wanted = self.correction + self.gains.bandwidth * dt * _let_through(missed, self._blocked)
+        rate = self.gains.bandwidth * self._counted(self.expected - sight.bend, sight, dt)
+        wanted = self.correction + dt * _let_through(rate, self._blocked)
         size = np.hypot(*wanted)
         return wanted * min(1.0, self.gains.largest / max(size, 1e-300)) - self.correction
 
     def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> np.ndarray:
-        """What counts of a way that was missed (2,) [rad]: what is seen as well as it is known, or surprising."""
-        self._doubt = self._doubt + dt / FORGOTTEN * np.eye(2)
-        through = np.zeros((2, 2))  # what counts: a projection
-        for variance, way in zip(*_axes_of(sight), strict=True):
-            known, off = way @ self._doubt @ way, missed @ way
-            if variance > WORSE * known:
-                if abs(off) < SURPRISING * GRAVITY_ERROR * np.sqrt(variance + known):
-                    continue
-                self._doubt = self._doubt + variance * np.outer(way, way)
-            through += np.outer(way, way)
-        self._doubt = _learnt(self._doubt, -np.expm1(-self.gains.bandwidth * dt) * through, sight.spread)
-        return through @ missed
+        """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]."""
+        self._remember(sight, dt)
+        known = self._known
+        forgotten = known.covariance + dt / FORGOTTEN * GRAVITY_ERROR**2 * np.eye(2)
+        self._known = known = Known(known.bend, known.correction, forgotten)
+        changed = self.correction - known.correction
+        errs = self.model.error_share * np.hypot(*(self._reference - known.bend))
+        prior = forgotten + errs**2 * np.eye(2)
+        shown = _shown(sight.unseen)
+        gain, left = _learnt(prior, GRAVITY_ERROR**2 * sight.spread, missed + changed, shown)
+        lasting = GRAVITY_ERROR**2 * np.eye(2)  # errors of IMUs are the same the next time
+        self._comes_to = Known(self._reference, self.correction, left + lasting)
+        return gain @ (missed + changed) - shown.T @ shown @ changed
+
+    def _remember(self, sight: Sight, dt: float) -> None:
+        """What the integral has come to is known once the target or the base moves on from where the plate rested."""
+        resting = (self._reference == self._target).all()
+        if resting and np.abs(sight.spread - self._view).max() < SAME_VIEW * np.trace(sight.spread):
+            self._rested += dt
+            return
+        self._known = self._comes_to if self._rested > RESTED else self._known
+        self._rested, self._view = 0.0, sight.spread
 
     def _ask(self, bend: np.ndarray) -> PlateStep | None:
         """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
@@ -292,20 +320,27 @@ class PlateController:
         return [f"cable_{i + 1}" for i in range(len(self._command))] if names is None else names
 
 
-def _axes_of(sight: Sight) -> tuple[np.ndarray, np.ndarray]:
-    """Variances (k,) and the unit directions (k, 2) that they are in of what is seen."""
-    variances, ways = np.linalg.eigh(sight.spread)
-    seen = np.ones(2, dtype=bool) if sight.unseen is None else np.abs(ways.T @ sight.unseen) < np.sqrt(0.5)
-    return variances[seen], ways.T[seen]
+def _shown(unseen: np.ndarray | None) -> np.ndarray:
+    """(k, 2) unit directions of a bend that are seen."""
+    return np.eye(2) if unseen is None else np.array([[-unseen[1], unseen[0]]])
 
 
-def _learnt(known: np.ndarray, share: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Covariance (2, 2) of what was known so well, and has gone this share (2, 2) of the way to what is seen so well.
+def _learnt(
+    prior: np.ndarray, noise: np.ndarray, missed: np.ndarray, shown: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(2, 2) share that counts of a way (2,) that is seen to be missed [rad], by the covariances (2, 2) of what was
+    known before and of what is seen [rad²], in directions that are `shown` (k, 2); and the covariance that is left.
 
-    Errors of what is seen last: seen for long, it is known as well as it is seen, and never better.
+    What is not seen is not guessed from what is: little of an unknown direction would make much of a small error.
     """
-    kept = np.eye(2) - share
-    return kept @ known @ kept + 2.0 * share @ seen - share @ seen @ share
+    off, known, seen = shown @ missed, shown @ prior @ shown.T, shown @ noise @ shown.T
+    deviations = np.sqrt(off @ np.linalg.solve(known + seen, off))
+    if deviations > SURPRISING:
+        beyond = (1.0 - SURPRISING / deviations) * off
+        known = known + np.outer(beyond, beyond)
+    gain = shown.T @ known @ np.linalg.solve(known + seen, shown)
+    kept = np.eye(2) - gain
+    return gain, kept @ prior @ kept.T + gain @ noise @ gain.T
 
 
 def _let_through(way: np.ndarray, normals: np.ndarray) -> np.ndarray:

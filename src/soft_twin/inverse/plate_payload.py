@@ -26,6 +26,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.inverse.goals import DirectionGoal, EffortGoal
 from soft_twin.inverse.plate import AXIS, FemPlate
 from soft_twin.inverse.plate_sight import Sight
+from soft_twin.mechanics.actuators.cables import PRESLIDING
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_orientation import axis_at
@@ -35,7 +36,6 @@ MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to 
 PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
 PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_STIFFNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
-PRESLIDING = 5e-5  # [m] of cable that turns its friction around
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
 

@@ -8,7 +8,7 @@ import numpy as np
 from soft_twin.errors import InputError
 from soft_twin.inverse.plate import FemPlate
 from soft_twin.inverse.plate_alignment import Rest
-from soft_twin.inverse.plate_payload import Payload
+from soft_twin.inverse.plate_payload import Payload, PayloadParameters
 from soft_twin.twins.constant_curvature.kernels import bend_of
 
 DURATION = 1.0  # [s] of rest that is averaged
@@ -17,6 +17,9 @@ PULLING = 0.1  # [N]: where no cable pulls by that, nobody holds the plate
 STRAIGHT = np.radians(5.0)  # bend up to which a plate counts as straight
 MOST_PAYLOAD = 1.0  # [kg] that may be on a plate where nobody looked
 DOUBTED = np.radians(0.15)  # bend by which a payload that is not known may tilt it
+HOMED = 1e-4  # [m] to which each cable is homed
+BELIEVED = 4.0  # standard deviations of tensions, beyond which lengths count alone
+SPREADS = PayloadParameters()  # of tensions and of the body's stiffness
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,15 @@ class RestWatch:
 def straight_rest(plate: FemPlate, measured: Measured, payload: Payload | None) -> Rest:
     """What a rest says of the IMUs, where cables hold a plate straight.
 
+    How it stands is told by the lengths of its cables, which are wound in by δq beside what was homed, as their
+    tensions t show against those f(q) of the model,
+
+        t = f(q + δq) + ∂f/∂s Δs + ∂f/∂m Δm + noise,   δq ~ N(0, HOMED²),
+
+    s being how much stiffer the body is than its model and m the payload. Where the base stands upright a cable that
+    is off by 0.1 mm shows by a fifth of a newton; where it leans, a body that is softer than its model hides that.
+    Tensions that no such cause explains, as of motors that rub, are not believed.
+
     Args:
         plate: a model, which is left as it stands then.
         measured: the mean of a rest.
@@ -96,7 +108,8 @@ def straight_rest(plate: FemPlate, measured: Measured, payload: Payload | None) 
     if measured.tensions.max() < PULLING:
         raise InputError("no cable pulls: the plate is held by cables that are homed and enabled")
     mass, doubt = (0.0, MOST_PAYLOAD) if payload is None else (payload.borne, min(payload.deviation, MOST_PAYLOAD))
-    bend, heavier = (_bend(plate, measured, borne) for borne in (mass, mass + doubt))
+    wound = measured.displacements + _homing_errors(plate, measured, mass, doubt)
+    bend, heavier = (_bend(plate, measured.base, wound, borne) for borne in (mass, mass + doubt))
     if np.hypot(*bend) > STRAIGHT:
         raise InputError(
             f"the cables bend the plate by {np.degrees(np.hypot(*bend)):.0f}°: let it stand straight, pitch and roll 0"
@@ -114,9 +127,29 @@ def finite(values: np.ndarray | None) -> np.ndarray | None:
     return None if values is None or not np.isfinite(values).all() else np.asarray(values, dtype=float)
 
 
-def _bend(plate: FemPlate, measured: Measured, payload: float) -> np.ndarray:
-    plate.bear(measured.base, payload)
-    return np.array(bend_of(*plate.orientation(measured.displacements)))
+def _homing_errors(plate: FemPlate, measured: Measured, payload: float, doubt: float) -> np.ndarray:
+    """(c,) likeliest δq of `straight_rest` [m], of a payload that is known to `doubt` [kg]."""
+    expected = _tensions(plate, measured, payload)
+    by_homing = HOMED * np.linalg.inv(plate.twin.linearise(measured.base).compliance)  # each column a deviation's
+    by_mass = _tensions(plate, measured, payload + doubt) - expected
+    by_stiffness = _tensions(plate, measured, payload, 1.0 + SPREADS.stiffness_spread) - expected
+    ways = np.column_stack([by_homing, by_mass, by_stiffness, SPREADS.tension_noise * np.eye(len(expected))])
+    missed = measured.tensions - expected
+    weighted = np.linalg.solve(ways @ ways.T, missed)
+    return HOMED * by_homing.T @ weighted * (missed @ weighted < BELIEVED**2)
+
+
+def _tensions(plate: FemPlate, measured: Measured, payload: float, stiffness: float = 1.0) -> np.ndarray:
+    """(c,) by which cables of these lengths pull at a body so much stiffer than its model [N]; at rest that is one
+    whose loads are as much less."""
+    plate.bear(measured.base / stiffness, payload)
+    plate.orientation(measured.displacements)
+    return stiffness * plate.twin.efforts
+
+
+def _bend(plate: FemPlate, gravity: np.ndarray, displacements: np.ndarray, payload: float) -> np.ndarray:
+    plate.bear(gravity, payload)
+    return np.array(bend_of(*plate.orientation(displacements)))
 
 
 def _largest_turn(vectors: np.ndarray) -> float:

@@ -1,7 +1,7 @@
 """Where a named frame of a body shall be: what users and messages ask for, turned into goals of the inverse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -43,6 +43,28 @@ class PoseTarget:
     rotation: np.ndarray | None = None
     line: np.ndarray | None = None
 
+    def goals(self, inverse: Inverse) -> list[Goal]:
+        """What the inverse shall reach for it; the tip's position comes with the body's posture, if it has one, and a
+        line with sections that shall lie on it."""
+        frame, length = inverse.twin.frames[self.frame], inverse.twin.length
+        place, on_line = PositionGoal(frame, self.position), []
+        if self.line is not None:
+            on_line = [CurveGoal([SectionFrame(share * length) for share in ON_LINE], self.line, priority=2)]
+        if self.rotation is not None:
+            alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]
+            return [place, OrientationGoal(frame, self.rotation, alike), *on_line]
+        if on_line:
+            return [place, *on_line]
+        return inverse.goals(self.position) if self.frame == TIP else [place]
+
+    def led_by(self, offset: np.ndarray) -> "PoseTarget":
+        """With its position elsewhere by (3,) [m], if it is the tip's."""
+        return replace(self, position=self.position + offset) if self.frame == TIP else self
+
+    def is_of(self, frame: str, turned: bool) -> bool:
+        """Whether it says where a frame shall be, and how it shall be `turned`, if that is asked for alone."""
+        return self.frame == frame and (self.rotation is not None) == turned
+
     def command(self, solution: Solution, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and efforts (a,) that the actuators are told for it."""
         return solution.coordinates, solution.efforts
@@ -71,6 +93,18 @@ class ActuationTarget:
     position: np.ndarray = field(default_factory=lambda: np.full(3, np.nan))
     frame: str = TIP
     rotation: None = None
+
+    def goals(self, inverse: Inverse) -> list[Goal]:
+        """What the inverse shall reach for it."""
+        return [ActuationGoal(self.values)]
+
+    def led_by(self, offset: np.ndarray) -> "ActuationTarget":
+        """Itself: nothing is led anywhere."""
+        return self
+
+    def is_of(self, frame: str, turned: bool) -> bool:
+        """It says of no frame where it shall be."""
+        return False
 
     def command(self, solution: Solution, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
         """As told; what is not told is the twin's."""
@@ -123,23 +157,6 @@ def pose_target(
         line = CurveGoal([], line).points
     checked = inverse.checked_tip if frame == TIP else inverse.checked_target
     return PoseTarget(checked(position), frame, rotation, line)
-
-
-def goals_of(inverse: Inverse, target: Target) -> list[Goal]:
-    """What the inverse shall reach for a target; the tip's position comes with the body's posture, if it has one, and a
-    line with sections that shall lie on it."""
-    if isinstance(target, ActuationTarget):
-        return [ActuationGoal(target.values)]
-    frame, length = inverse.twin.frames[target.frame], inverse.twin.length
-    on_line = []
-    if target.line is not None:
-        on_line = [CurveGoal([SectionFrame(share * length) for share in ON_LINE], target.line, priority=2)]
-    if target.rotation is not None:
-        alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]
-        return [PositionGoal(frame, target.position), OrientationGoal(frame, target.rotation, alike), *on_line]
-    if on_line:
-        return [PositionGoal(frame, target.position), *on_line]
-    return inverse.goals(target.position) if target.frame == TIP else [PositionGoal(frame, target.position)]
 
 
 def rotation_of(frame: Frame, twin: Twin) -> np.ndarray | None:

@@ -83,7 +83,7 @@ class Trust:
     @property
     def wild(self) -> bool:
         """Nobody knows whether there is an equilibrium with the efforts of the last step: the body has no stiffness, is
-        far from rest, or has been on its way for long."""
+        far from rest and has not come near it since, or has been on its way for long."""
         return self._soft > 0 or self._far > BRIEFLY or self._waiting > ON_ITS_WAY
 
     def attend(self, task: Any, gravity: np.ndarray) -> None:
@@ -96,7 +96,11 @@ class Trust:
             self._task, self._since, self._steps = task, gravity, 0
         self._steps += 1
         if self._steps > RESTLESS:
-            self.careful = self._settling = True
+            self.stay_careful()
+
+    def stay_careful(self) -> None:
+        """Go with care until there is another task: this one's goals are lost again between states at rest."""
+        self.careful = self._settling = True
 
     def settled(self) -> None:
         """The task is done."""
@@ -111,14 +115,17 @@ class Trust:
             gravity: (3,) that it is under [m/s²].
             state: to come back to.
         """
-        allowed = AT_REST + (0.0 if self._gravity is None else SAG * _turned(gravity, self._gravity))
-        self._gravity = gravity
+        turned = 0.0 if self._gravity is None else _turned(gravity, self._gravity)
+        allowed, self._gravity = AT_REST + SAG * turned, gravity
         self._resting = definite and correction <= allowed * self._size
         self._soft = 0 if definite else self._soft + 1
         near = self._resting or (not self.careful and definite and correction <= NEARLY * self._size)
         self._waiting = 0 if near else self._waiting + 1
-        self._far = 0 if self._resting or correction <= WILD * self._size else self._far + 1
-        if self._resting:
+        if not self._resting and correction > WILD * self._size:
+            self._far += 1
+        elif near or self._far <= BRIEFLY:
+            self._far = 0
+        if self._resting and turned <= TURNED:
             self._rest_in(Rest(state, gravity))
         return math.isfinite(correction) and self._soft <= self._softness and self._waiting <= self._patience
 
