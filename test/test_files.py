@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line, output_file, parse_json
+from soft_twin.files import bounded_memory, checked_file, one_line, output_file, parse_json, whole_file
 from soft_twin.private_folder import private_folder
 
 
@@ -95,3 +95,16 @@ def test_a_link_or_file_in_its_place_is_refused(tmp_path, monkeypatch):
     place.touch()
     with pytest.raises(UsageError, match="cannot be made"):
         private_folder()
+
+
+def test_a_file_is_replaced_as_a_whole_or_stays(tmp_path):
+    path = tmp_path / "result"
+    for content in ("first", "second"):
+        with whole_file(path) as partial:
+            partial.write_text(content)
+            assert not path.exists() or path.read_text() == "first"
+        assert path.read_text() == content
+    with pytest.raises(RuntimeError), whole_file(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "second" and list(tmp_path.iterdir()) == [path]

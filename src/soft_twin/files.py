@@ -74,6 +74,21 @@ def output_file(path: str | Path, what: str) -> Path:
     return path
 
 
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write what shall be at `path`, in its folder: it comes there as a whole, or not at all.
+
+    Raises:
+        OSError: it cannot be moved there.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def parse_json(text: str) -> Any:
     """What a JSON text says.
 

@@ -1,9 +1,11 @@
 """Markers: recordings with gaps in C3D files, where markers sit on a surface, and a warp that they teach."""
 
+import re
+
 import numpy as np
 import pytest
 
-from soft_twin.errors import RecordingError
+from soft_twin.errors import RecordingError, UsageError
 from soft_twin.learning.frames import MarkerRecording, Scan, read_recording, write_markers, write_scan
 from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_marker_set
 
@@ -51,6 +53,32 @@ def test_what_was_written_is_read_gaps_and_all(folder):
     assert read(folder).digest == recording.digest
     write_marker_set(folder / "rest.c3d", MarkerSet(tuple(f"M{i:03d}" for i in range(5)), rest + 1e-3))
     assert read(folder).digest != recording.digest
+
+
+@pytest.mark.parametrize("count", [255, 256, 400, 511])
+def test_more_markers_than_a_list_of_the_format_takes(tmp_path, count):
+    markers, rest = frames(count=count)
+    write_markers(tmp_path, PRESSURES, NAMES, markers, rest)
+    recording = read(tmp_path)
+    np.testing.assert_allclose(recording.markers, markers, atol=1e-7)
+    np.testing.assert_allclose(recording.rest, rest, atol=1e-7)
+    content = (tmp_path / "rest.c3d").read_bytes()
+    lists = re.findall(rb"(LABELS\d?)..\xff\x02\x04(.)", content, re.DOTALL)  # offset, text, two dimensions: 4, …
+    assert [name for name, _ in lists] == [b"LABELS", b"LABELS2", b"LABELS3"][: -(-count // 255)]
+    assert sum(size[0] for _, size in lists) == count
+    assert read_marker_set(tmp_path / "rest.c3d").names[-1] == f"M{count - 1:03d}"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_recording_that_could_not_be_written_is_none(folder):
+    """Also where there was one: its table would name frames of two."""
+    (folder / "frame_0001.c3d").unlink()
+    (folder / "frame_0001.c3d" / "in the way").mkdir(parents=True)
+    with pytest.raises(UsageError, match="cannot write"):
+        write_markers(folder, PRESSURES, NAMES, *frames(1))
+    assert sorted(path.name for path in folder.iterdir()) == ["frame_0000.c3d", "frame_0001.c3d", "rest.c3d"]
+    with pytest.raises(RecordingError):
+        read(folder)
 
 
 def test_markers_are_known_by_name_not_by_order_and_one_without_a_row_was_not_seen(folder):

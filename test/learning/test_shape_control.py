@@ -17,7 +17,7 @@ from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.input_map import InputMap
 from soft_twin.learning.layer import grid
 from soft_twin.learning.networks import Folded
-from soft_twin.learning.shape_control import FIXED, FREE, Pose, ShapeControl
+from soft_twin.learning.shape_control import FIXED, FREE, RigidMotion, ShapeControl
 from soft_twin.learning.shape_target import ShapeTarget
 
 PLANE, TRIANGLES = sheet(13, 13)  # of 1 x 1, in its middle 0
@@ -224,7 +224,7 @@ def test_a_fixed_target_that_the_surface_never_comes_to_is_told(control, shift):
     with pytest.raises(InputError, match="% of its points are more than 0.01 m from wherever the surface comes"):
         control.solve(target, FIXED)
     assert 1e3 * control.solve(target).mean < 0.4
-    at = Pose(np.eye(3), -np.array(shift))
+    at = RigidMotion(np.eye(3), -np.array(shift))
     assert 1e3 * control.solve(target, FIXED, at=at).mean < 0.4
 
 
@@ -248,4 +248,4 @@ def test_searches_that_cannot_begin_are_told(control):
     with pytest.raises(InputError, match="expected 'free' or 'fixed'"):
         control.solve(target, "loose")
     with pytest.raises(InputError, match="no point of it is near the body"):
-        control.solve(target, at=Pose(np.eye(3), np.array([0.0, 0.0, 2.0])))
+        control.solve(target, at=RigidMotion(np.eye(3), np.array([0.0, 0.0, 2.0])))

@@ -6,9 +6,10 @@ files of named markers, whose places on the body `rest.c3d` tells: the same mark
 either.
 """
 
+import contextlib
 import csv
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,12 +118,9 @@ def write_recording(
         UsageError: it cannot be written.
     """
     files = [f"frame_{i:04d}.ply" for i in range(len(scans))]
-    _write_table(folder, files, pressures, names, held)
-    try:
+    with _table_at_last(folder, files, pressures, names, held):
         for file, scan in zip(files, scans, strict=True):
             write_scan(folder / file, scan)
-    except OSError as error:
-        raise UsageError(f"cannot write the recording '{folder}': {error.strerror}") from error
 
 
 def write_markers(
@@ -141,19 +139,23 @@ def write_markers(
     """
     labels = tuple(f"M{i:03d}" for i in range(len(rest)))
     files = [f"frame_{i:04d}.c3d" for i in range(len(markers))]
-    _write_table(folder, files, pressures, names, held)
-    for file, points in zip((*files, REST), (*markers, rest), strict=True):
-        write_marker_set(folder / file, MarkerSet(labels, points))
+    with _table_at_last(folder, files, pressures, names, held):
+        for file, points in zip((*files, REST), (*markers, rest), strict=True):
+            write_marker_set(folder / file, MarkerSet(labels, points))
 
 
-def _write_table(
+@contextlib.contextmanager
+def _table_at_last(
     folder: Path, files: Sequence[str], pressures: np.ndarray, names: Sequence[str], held: np.ndarray | None
-) -> None:
+) -> Iterator[None]:
+    """A folder to write frames into, and then its table: without one, what was interrupted is no recording."""
     columns, values = [*names], pressures
     if held is not None:
         columns, values = [*names, HELD], np.column_stack([pressures, held])
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / TABLE).unlink(missing_ok=True)
+        yield
         with (folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
             table = csv.writer(stream)
             table.writerow(["file", *columns])

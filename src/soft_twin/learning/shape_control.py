@@ -52,7 +52,7 @@ MM = 1e3
 PARTS = ("forward", "gradient", "icp", "step")
 
 
-class Pose(NamedTuple):
+class RigidMotion(NamedTuple):
     """Of a target in base_link: x = rotation c + translation [m]."""
 
     rotation: np.ndarray
@@ -77,7 +77,7 @@ class ShapeSolution:
 
     pressures: np.ndarray
     points: np.ndarray
-    pose: Pose
+    pose: RigidMotion
     distances: np.ndarray
     iterations: int
     converged: bool
@@ -109,7 +109,7 @@ class _State(NamedTuple):
 
     shares: np.ndarray
     points: np.ndarray
-    pose: Pose
+    pose: RigidMotion
     away: np.ndarray
     normals: np.ndarray
     beside: np.ndarray
@@ -167,7 +167,7 @@ class ShapeControl:
         target: ShapeTarget,
         pose: str = FREE,
         pressures: np.ndarray | None = None,
-        at: Pose | None = None,
+        at: RigidMotion | None = None,
         most: int = MOST,
     ) -> ShapeSolution:
         """The pressures whose surface is nearest to a target.
@@ -206,14 +206,18 @@ class ShapeControl:
             reach = least if settled else max(NARROWER * reach, least)
         return self._solution(state, self._counts(state, least), iterations, converged, clock)
 
-    def _begin(self, target: ShapeTarget, pose: str, pressures, at: Pose | None, clock: _Clock) -> _State:
+    def _begin(self, target: ShapeTarget, pose: str, pressures, at: RigidMotion | None, clock: _Clock) -> _State:
         shares = 0.5 * (self._low + self._high)
         if pressures is not None:
             checked = self.shapes.checked(pressures)
             shares = np.clip(np.asarray(self._inputs(jnp.asarray(checked, jnp.float32)), float), self._low, self._high)
         with clock.part("forward"):
             points = self._predict(shares)
-        place = Pose(np.eye(3), np.zeros(3)) if at is None else Pose(at.rotation, MM * np.asarray(at.translation))
+        place = (
+            RigidMotion(np.eye(3), np.zeros(3))
+            if at is None
+            else RigidMotion(at.rotation, MM * np.asarray(at.translation))
+        )
         if at is None and pose == FREE:
             place = place._replace(translation=points.mean(axis=0) - target.points.mean(axis=0))
         with clock.part("icp"):
@@ -280,7 +284,7 @@ class ShapeControl:
             )
         return counts
 
-    def _check_near(self, target: ShapeTarget, place: Pose, points: np.ndarray) -> None:
+    def _check_near(self, target: ShapeTarget, place: RigidMotion, points: np.ndarray) -> None:
         """Refuse a target that is nowhere near the body, in base_link or where it begins."""
         there = target.points @ place.rotation.T + place.translation
         gap = float(np.linalg.norm(there.mean(axis=0) - points.mean(axis=0)))
@@ -290,7 +294,7 @@ class ShapeControl:
                 f"{self.shapes.size / MM:.3g} m large; expected in base_link, or with a free pose"
             )
 
-    def _check_within_reach(self, target: ShapeTarget, place: Pose) -> None:
+    def _check_within_reach(self, target: ShapeTarget, place: RigidMotion) -> None:
         """Refuse a target much of which is far from wherever the surface comes."""
         away, _ = self._reach.query(target.points @ place.rotation.T + place.translation)
         far = float((away > FAR * self.shapes.size).mean())
@@ -315,31 +319,31 @@ class ShapeControl:
         limits = zip(self.names, state.shares <= self._low + 1e-4, state.shares >= self._high - 1e-4, strict=True)
         active = [f"{name} pressure {'max' if top else 'min'}" for name, bottom, top in limits if bottom or top]
         distances = np.where(counts, np.linalg.norm(state.away, axis=1), np.nan) / MM
-        pose = Pose(state.pose.rotation, state.pose.translation / MM)
+        pose = RigidMotion(state.pose.rotation, state.pose.translation / MM)
         return ShapeSolution(
             pressures, state.points / MM, pose, distances, iterations, converged, tuple(active), clock.table()
         )
 
 
-def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED) -> tuple[Pose, np.ndarray]:
+def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED) -> tuple[RigidMotion, np.ndarray]:
     """The pose of a target that fits points (p, 3) [m] best, beginning where it is (ICP), and their distances from it
     there (p,) [m]."""
     everywhere = np.ones(len(points), bool)
-    state = _match(target, np.zeros(0), MM * points, Pose(np.eye(3), np.zeros(3)))
+    state = _match(target, np.zeros(0), MM * points, RigidMotion(np.eye(3), np.zeros(3)))
     for _ in range(rounds):
         state = _match(target, state.shares, state.points, _aligned(state, everywhere))
     distances = np.linalg.norm(state.away, axis=1) / MM
-    return Pose(state.pose.rotation, state.pose.translation / MM), distances
+    return RigidMotion(state.pose.rotation, state.pose.translation / MM), distances
 
 
-def _match(target: ShapeTarget, shares: np.ndarray, points: np.ndarray, pose: Pose) -> _State:
+def _match(target: ShapeTarget, shares: np.ndarray, points: np.ndarray, pose: RigidMotion) -> _State:
     """The target in a pose [mm], seen from a surface."""
     feet = target.feet((points - pose.translation) @ pose.rotation)
     turned = pose.rotation.T
     return _State(shares, points, pose, feet.away @ turned, feet.normals @ turned, feet.beside)
 
 
-def _aligned(state: _State, counts: np.ndarray) -> Pose:
+def _aligned(state: _State, counts: np.ndarray) -> RigidMotion:
     """The pose whose feet are nearest to the points as they are paired (Kabsch); D cannot grow by it."""
     points = state.points[counts]
     feet = points - state.away[counts]
@@ -349,7 +353,7 @@ def _aligned(state: _State, counts: np.ndarray) -> Pose:
     return _moved(state.pose, turn, middles[1], middles[0] - middles[1])
 
 
-def _turned(state: _State, change: np.ndarray) -> Pose:
+def _turned(state: _State, change: np.ndarray) -> RigidMotion:
     """The pose after a rotation vector about the feet's middle and a translation [mm], (6,); the same after (0,)."""
     if not len(change):
         return state.pose
@@ -368,6 +372,6 @@ def _cross(arms: np.ndarray) -> np.ndarray:
     return np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
 
 
-def _moved(pose: Pose, turn: np.ndarray, about: np.ndarray, shift: np.ndarray) -> Pose:
+def _moved(pose: RigidMotion, turn: np.ndarray, about: np.ndarray, shift: np.ndarray) -> RigidMotion:
     """A pose turned about a point, then shifted."""
-    return Pose(turn @ pose.rotation, turn @ (pose.translation - about) + about + shift)
+    return RigidMotion(turn @ pose.rotation, turn @ (pose.translation - about) + about + shift)

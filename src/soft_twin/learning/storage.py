@@ -5,7 +5,6 @@ A file is data from others: every array is checked before it is used, so that wh
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from soft_twin.errors import InputError, RecordingError, UsageError
-from soft_twin.files import checked_file, one_line, output_file
+from soft_twin.files import checked_file, one_line, output_file, whole_file
 from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.input_map import HIGHEST, InputMap
@@ -66,15 +65,12 @@ def write(arrays: Mapping[str, np.ndarray], words: Mapping[str, str], path: Path
     Raises:
         UsageError: it cannot be written.
     """
-    partial = output_file(path, "weights").with_name(f".{path.name}.{os.getpid()}")
     contiguous = {key: np.ascontiguousarray(each) for key, each in arrays.items()}
     try:
-        save_file(contiguous, partial, {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)})
-        partial.replace(path)
+        with whole_file(output_file(path, "weights")) as partial:
+            save_file(contiguous, partial, {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)})
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the weights '{path}': {one_line(error)}") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> Correction:
