@@ -1,14 +1,21 @@
+import shutil
+from functools import partial
+
 import numpy as np
 import pytest
 import synthetic_run
 from synthetic import EPOCH, Recorder, joints, pose, solver_status, xyz
 
+from soft_twin import load_robot
 from soft_twin.app.cli import main
 from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
+from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.replay import replay, table
+from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import GravityEstimator
+from soft_twin.sensing.imu_calibration import StoredCalibration, write_calibration
 from soft_twin.sensing.samples import ImuSample
 
 SAMPLES = 400
@@ -144,6 +151,16 @@ def test_the_digest_sees_the_last_bit(result):
     assert after != before == result.digest
 
 
+def test_the_calibration_beside_a_recording_corrects_its_samples(path, result, tmp_path, robot):
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    offset = (0.0, 0.2, 0.0)
+    write_calibration(copy.with_suffix(".imu.yaml"), StoredCalibration(ImuCalibration(accelerometer_offset=offset)))
+    corrected = replay(copy, robot)
+    turned = np.cross(corrected.gravity[-1], result.gravity[-1])[0] / 9.81**2
+    assert abs(turned) == pytest.approx(0.2 / 9.81, rel=0.3)
+
+
 def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, recorded):
     recorder = Recorder(tmp_path / "run.mcap")
     estimates, ticks = recorded
@@ -160,3 +177,9 @@ def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, r
 def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
     with pytest.raises(RecordingError, match="cannot be replayed: it has no messages on /slender/imu/data_raw"):
         replay(run_path, robot)
+
+
+@pytest.mark.parametrize("read", [replay, partial(evaluate, source="profile")])
+def test_a_recording_of_other_actuators_is_refused(path, read):
+    with pytest.raises(RecordingError, match="a robot with 'cable_1', .*but 'neck' has .*: say --robot"):
+        read(path, load_robot("neck"), namespace="slender")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from soft_twin.recording import report_picture
-from soft_twin.recording.evaluation import Curve, Evaluation, Interval, Pose, Stand
+from soft_twin.recording.evaluation import Curve, Evaluation, HeldAttitude, Interval, Stand
 
 NOTHING = Curve(np.empty(0), np.empty(0))
 
@@ -29,7 +29,7 @@ def evaluation():
         complete=True,
         duration=10.0,
         passes=(whole,),
-        poses=(Pose({"without": stand}),),
+        poses=(HeldAttitude({"without": stand}),),
         tip_error=Curve(time, np.full(101, 0.0316)),
         twin_error=NOTHING,
         gravity_error=NOTHING,
@@ -93,7 +93,9 @@ def test_chambers_are_in_kilopascals_beside_cables_or_alone(evaluation):
 def test_an_arm_is_drawn_with_its_estimate(axes, evaluation):
     struts = np.array([[0.0, 0.0, 0.0], [0.02, 0.0, 0.1]])
     stand = replace(evaluation.poses[0].stands["without"], body=struts, estimate=struts + 0.001)
-    arm = replace(evaluation, estimates=True, poses=(Pose({"without": stand, "with": replace(stand, error=0.001)}),))
+    arm = replace(
+        evaluation, estimates=True, poses=(HeldAttitude({"without": stand, "with": replace(stand, error=0.001)}),)
+    )
     report_picture.draw_arm(axes, arm)
     np.testing.assert_allclose(drawn(axes)[0], [[0, 0], [20, 100]], atol=1e-9)
     np.testing.assert_allclose(drawn(axes)[1], [[1, 1], [21, 101]], atol=1e-9)
@@ -134,7 +136,7 @@ def test_bodies_are_turned_to_the_inclination_of_their_pose(axes, evaluation):
         "without": replace(level, body=straight, tip=straight[-1]),
         "with": replace(level, inclination=np.radians(20.0), attitude=tilted, body=straight, tip=straight[-1]),
     }
-    report_picture.draw_bodies(axes, replace(evaluation, poses=(Pose(stands),)))
+    report_picture.draw_bodies(axes, replace(evaluation, poses=(HeldAttitude(stands),)))
     expected = 100.0 * np.array([np.cos(np.radians(10.0)), np.sin(np.radians(10.0))])
     for line in (drawn(axes)[1], drawn(axes)[3]):
         np.testing.assert_allclose(line[-1], expected, atol=1e-9)

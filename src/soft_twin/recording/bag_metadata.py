@@ -3,7 +3,6 @@
 Version 5 is what Humble writes and every later release reads.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from mcap.records import Statistics
 from mcap.summary import Summary
 
 from soft_twin.errors import RecordingError
+from soft_twin.files import whole_file
 from soft_twin.recording.storage import DAMAGE, METADATA_FILE
 
 VERSION = 5
@@ -40,9 +40,8 @@ def write_metadata(file: str | Path) -> bool:
         if summary is None:
             return False
         text = yaml.safe_dump({"rosbag2_bagfile_information": _content(file.name, summary)}, sort_keys=False)
-        new = path.with_suffix(".new")
-        new.write_text(text, encoding="utf-8")
-        os.replace(new, path)
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"cannot write '{path}': {error.strerror or error}") from error
     return True

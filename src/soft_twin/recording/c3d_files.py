@@ -1,23 +1,25 @@
 """Marker recordings in C3D files: takes over time, and named markers of a body at rest."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import bounded_memory, checked_file, one_line, whole_file
 
 MAX_SIZE = 200_000_000  # [bytes]
 MAX_MEMORY = 800_000_000  # [bytes] that reading a file may take
 MAX_FRAMES = 1_000_000
 METRES = {"mm": 1e-3, "cm": 1e-2, "dm": 1e-1, "m": 1.0}  # of POINT:UNITS
 RATE = 100.0  # [1/s] of a take that is written; a body at rest has none
+LONGEST_LIST = 255  # of a parameter: the format's dimensions are bytes, further labels are in LABELS2, LABELS3, …
 T = TypeVar("T")
 
 
@@ -65,14 +67,33 @@ def write_marker_set(path: Path, markers: MarkerSet) -> None:
     rows[:, :3] = np.where(seen[:, None], markers.points / METRES["mm"], 0.0)
     rows[~seen, 3:] = -1.0
     writer = c3d.Writer(point_rate=RATE, point_units="mm  ")
-    writer.set_point_labels(list(markers.names))
+    for suffix, start in zip(_suffixes(), range(0, len(markers.names), LONGEST_LIST), strict=False):
+        labels = markers.names[start : start + LONGEST_LIST]
+        text, length = writer.pack_labels(labels)
+        writer.point_group.add_str(f"LABELS{suffix}", "", text, length, len(labels))
+        writer.point_group.add_str(f"DESCRIPTIONS{suffix}", "", " " * len(labels), 1, len(labels))
     writer.add_frames([(rows, np.zeros((0, 1)))])
+    content = BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what there is nothing of: analog channels
+        writer.write(content)
     try:
-        with path.open("wb") as stream, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what there is nothing of: analog channels
-            writer.write(stream)
+        with whole_file(path) as partial:
+            partial.write_bytes(content.getvalue())
     except OSError as error:
         raise UsageError(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _suffixes() -> Iterator[str]:
+    """Of the names of a list's parts: none, 2, 3, …"""
+    yield ""
+    yield from map(str, count(2))
+
+
+def _labels(reader) -> list[str]:
+    """The names of a file's markers, in the order of their columns."""
+    parts = takewhile(lambda part: part is not None, (reader.get(f"POINT:LABELS{suffix}") for suffix in _suffixes()))
+    return [str(label).strip() for part in parts for label in part.string_array]
 
 
 def _package():
@@ -101,7 +122,7 @@ def _read(path: str | Path, read: Callable[..., T]) -> T:
 
 
 def _named(reader) -> MarkerSet:
-    names = tuple(str(label).strip() for label in reader.point_labels)
+    names = tuple(_labels(reader))
     unit = reader.get("POINT:UNITS")
     length = "" if unit is None else unit.string_value.strip()
     if length not in METRES:
@@ -112,8 +133,8 @@ def _named(reader) -> MarkerSet:
     if rows.shape[1] != len(names):
         raise ValueError(f"{rows.shape[1]} markers of {len(names)} names")
     seen = rows[:, :, 3] >= 0.0
-    count, total = seen.sum(axis=0), (rows[:, :, :3] * seen[:, :, None]).sum(axis=0)
-    means = np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)
+    times, total = seen.sum(axis=0), (rows[:, :, :3] * seen[:, :, None]).sum(axis=0)
+    means = np.where(times[:, None] > 0, total / np.maximum(times, 1)[:, None], np.nan)
     return MarkerSet(names, METRES[length] * means)
 
 

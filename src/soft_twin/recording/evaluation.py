@@ -16,7 +16,7 @@ from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays, topic_types
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
-from soft_twin.recording.robots import prefix, recorded_namespace
+from soft_twin.recording.robots import check_actuators, prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -63,7 +63,7 @@ class Stand:
 
 
 @dataclass(frozen=True)
-class Pose:
+class HeldAttitude:
     """The same attitude of the base in both passes: stands by name of the pass; one may be missing."""
 
     stands: Mapping[str, Stand]
@@ -110,7 +110,7 @@ class Evaluation:
     complete: bool
     duration: float
     passes: tuple[Interval, ...]
-    poses: tuple[Pose, ...]
+    poses: tuple[HeldAttitude, ...]
     tip_error: Curve
     twin_error: Curve
     gravity_error: Curve
@@ -160,7 +160,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
         namespace: of the robot's topics; see `recorded_namespace`.
 
     Raises:
-        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several.
+        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another.
         UsageError: runs of robots like this one are not evaluated.
     """
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
@@ -175,6 +175,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
 def _of_driven(path: str | Path, robot: DrivenRobot, source: str, series: Mapping, namespace: str) -> Evaluation:
     """A robot whose tip is held while its base turns."""
     run = Run(series, namespace, robot.target_tip)
+    check_actuators(path, run.series.get("solver/status"), robot)
     passes = run.passes()
     truth = run.curve("truth/tip", "position", (3,))
     return Evaluation(
@@ -264,7 +265,7 @@ def _side(attitude: np.ndarray) -> float:
     return -1.0 if attitude[:, 2] @ np.cross(attitude[:, 0], UP) < 0.0 else 1.0
 
 
-def _poses(run: Run, passes: tuple[Interval, ...], held: bool) -> tuple[Pose, ...]:
+def _poses(run: Run, passes: tuple[Interval, ...], held: bool) -> tuple[HeldAttitude, ...]:
     if "truth/tip" not in run.series or "truth/base" not in run.series:
         return ()
     cut = _holds if held else _windows
@@ -345,14 +346,14 @@ def _at(curve: Curve, time: float) -> np.ndarray:
     return curve.values[np.argmin(np.abs(curve.time - time))]
 
 
-def _paired_by_inclination(first: list[Stand], second: list[Stand]) -> tuple[Pose, ...]:
+def _paired_by_inclination(first: list[Stand], second: list[Stand]) -> tuple[HeldAttitude, ...]:
     first, second = _without_repetition(first), _without_repetition(second)
     poses = []
     for stand in first:
         mates = [other for other in second if abs(other.inclination - stand.inclination) < np.radians(5.0)]
-        poses.append(Pose({s.interval.name: s for s in (stand, *mates[:1])}))
+        poses.append(HeldAttitude({s.interval.name: s for s in (stand, *mates[:1])}))
     paired = [pose.stands["with"] for pose in poses if "with" in pose.stands]
-    return (*poses, *(Pose({"with": stand}) for stand in second if not any(stand is other for other in paired)))
+    return (*poses, *(HeldAttitude({"with": stand}) for stand in second if not any(stand is other for other in paired)))
 
 
 def _without_repetition(stands: list[Stand]) -> list[Stand]:
@@ -365,10 +366,10 @@ def _without_repetition(stands: list[Stand]) -> list[Stand]:
     return sorted(kept.values(), key=lambda stand: stand.interval.start)
 
 
-def _paired_by_index(first: list[Stand], second: list[Stand]) -> tuple[Pose, ...]:
+def _paired_by_index(first: list[Stand], second: list[Stand]) -> tuple[HeldAttitude, ...]:
     count = max(len(first), len(second))
     rows = [[*first[i : i + 1], *second[i : i + 1]] for i in range(count)]
-    return tuple(Pose({stand.interval.name: stand for stand in row}) for row in rows)
+    return tuple(HeldAttitude({stand.interval.name: stand for stand in row}) for row in rows)
 
 
 def _twin_error(run: Run, truth: Curve) -> Curve:
@@ -454,7 +455,7 @@ def _nearest(times: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(before, after - 1, after % len(times))
 
 
-def _estimated(run: Run, passes: tuple[Interval, ...], estimate_error: Curve) -> tuple[Pose, ...]:
+def _estimated(run: Run, passes: tuple[Interval, ...], estimate_error: Curve) -> tuple[HeldAttitude, ...]:
     """Windows of an arm's run; the errors are those of what is believed of its tip without and with its sensors."""
     if "truth/tip" not in run.series or "truth/base" not in run.series:
         return ()
@@ -463,7 +464,7 @@ def _estimated(run: Run, passes: tuple[Interval, ...], estimate_error: Curve) ->
         stand, errors = _stand(run, window, window), estimate_error.within(window)
         if stand is not None and len(errors):
             found = replace(stand, error=float(np.median(errors)), estimate=_points_at(run, "shape", stand.moment))
-            poses.append(Pose({"without": stand, "with": found}))
+            poses.append(HeldAttitude({"without": stand, "with": found}))
     return tuple(poses)
 
 

@@ -21,10 +21,12 @@ from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.robots import prefix, recorded_namespace
+from soft_twin.recording.robots import check_actuators, prefix, recorded_namespace
+from soft_twin.recording.storage import files
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
 from soft_twin.sensing.gravity_ahead import GravityAhead, ahead_of
+from soft_twin.sensing.imu_calibration import calibration_beside
 from soft_twin.sensing.samples import ImuSample
 
 INPUTS = ("imu/data_raw", "imu/temperature", "solver/status", "gravity/reset", "twin/reset")
@@ -122,10 +124,11 @@ def replay(
         estimator, controller: fresh ones to use instead of those that the robot's nodes would make.
 
     Raises:
-        RecordingError: the recording is unreadable or has no raw IMU data or no solves.
+        RecordingError: the recording is unreadable, of another robot, or has no raw IMU data or no solves.
     """
     series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
-    estimates = _estimate(series, _estimator(robot) if estimator is None else estimator)
+    check_actuators(path, series["solver/status"], robot)
+    estimates = _estimate(series, _estimator(robot, path) if estimator is None else estimator)
     solves = _solve(series, estimates, _controller(robot) if controller is None else controller, _ahead(robot))
     displacements = _rows(solves, "displacements", (len(robot.cable_names),))
     outputs = {
@@ -170,10 +173,12 @@ def _solver_choices(robot: DrivenRobot) -> dict[str, Any]:
     return {**robot.nodes.get("gravity_to_actuators", {}), **robot.nodes.get("gravity_to_cables", {})}
 
 
-def _estimator(robot: DrivenRobot) -> GravityEstimator:
-    """As the node imu_to_gravity makes it from the robot's description."""
+def _estimator(robot: DrivenRobot, recording: str | Path) -> GravityEstimator:
+    """As the node imu_to_gravity makes it from the robot's description, and the calibration beside the recording."""
     choices = robot.nodes.get("imu_to_gravity", {})
-    return build_estimator(robot.mounting, choices.get("estimator", "ekf"), choices.get("calibration", ""))
+    beside = calibration_beside(files(recording)[0])
+    calibration = beside if beside.is_file() else choices.get("calibration", "")
+    return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration)
 
 
 def _series(path: str | Path, namespace: str) -> dict[str, Series]:

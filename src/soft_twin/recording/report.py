@@ -11,7 +11,7 @@ import numpy as np
 
 from soft_twin.errors import RecordingError
 from soft_twin.recording import report_picture
-from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, Pose, evaluate
+from soft_twin.recording.evaluation import PASSES, PROFILE, Curve, Evaluation, HeldAttitude, evaluate
 from soft_twin.recording.plate_run import HeldAim
 from soft_twin.robots.base import Robot
 
@@ -117,7 +117,7 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join([*_pose_lines(report), "", *_aim_lines(report), *_node_lines(report)])
 
 
-def _pose(pose: Pose) -> dict[str, Any]:
+def _pose(pose: HeldAttitude) -> dict[str, Any]:
     stands = pose.stands
     errors = {name: _number(1e3 * stands[name].error, 4) if name in stands else None for name in PASSES}
     tilts = {name: _number(math.degrees(stands[name].tilt), 3) if name in stands else None for name in PASSES}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 if TYPE_CHECKING:
-    from soft_twin.recording.evaluation import Evaluation, Pose, Stand
+    from soft_twin.recording.evaluation import Evaluation, HeldAttitude, Stand
     from soft_twin.recording.plate_run import PlateRun
     from soft_twin.recording.recorded_run import Curve
 
@@ -224,7 +224,7 @@ def _draw_struts(axes: Axes, nodes: np.ndarray, shift: float, colour: str, width
         axes.plot([shift + bottom[0], shift + top[0]], [bottom[2], top[2]], color=colour, lw=width, zorder=3)
 
 
-def _unlike(poses: tuple["Pose", ...]) -> list["Pose"]:
+def _unlike(poses: tuple["HeldAttitude", ...]) -> list["HeldAttitude"]:
     """Up to MOST_ARMS poses whose tips are farthest apart, in their order."""
     chosen = [poses[0]] if poses else []
     while poses and len(chosen) < min(MOST_ARMS, len(poses)):
@@ -273,16 +273,16 @@ def _headline(evaluation: "Evaluation") -> str:
     return "   |   ".join(parts)
 
 
-def _apart(poses: tuple["Pose", ...]) -> list["Pose"]:
+def _apart(poses: tuple["HeldAttitude", ...]) -> list["HeldAttitude"]:
     """Poses whose bodies can be told apart in one picture: no two closer than BODY_SPACING."""
-    chosen: list[Pose] = []
+    chosen: list[HeldAttitude] = []
     for pose in poses:
         if all(abs(pose.inclination - other.inclination) >= BODY_SPACING for other in chosen):
             chosen.append(pose)
     return chosen
 
 
-def _draw_pose(axes: Axes, pose: "Pose", length: float) -> None:
+def _draw_pose(axes: Axes, pose: "HeldAttitude", length: float) -> None:
     direction = np.array([math.cos(pose.inclination), math.sin(pose.inclination)])
     axes.plot(*np.outer(direction, [0.0, length]), color=INK, lw=0.9, ls=(0, (5, 4)), zorder=4)
     for name, stand in pose.stands.items():
@@ -293,7 +293,7 @@ def _draw_pose(axes: Axes, pose: "Pose", length: float) -> None:
     axes.text(*(1.13 * length * direction), text, fontsize=9.5, linespacing=1.35, **alignment)
 
 
-def _degrees(pose: "Pose") -> str:
+def _degrees(pose: "HeldAttitude") -> str:
     """A pose's inclination for people, with a true minus."""
     return f"{math.degrees(pose.inclination):.0f}°".replace("-", "−")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
-from soft_twin.recording.reader import read_messages, topic_types
+from soft_twin.recording.reader import Series, read_messages, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot, Robot
@@ -62,6 +62,23 @@ def cable_robot(robot: Robot) -> DrivenRobot:
     if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
         raise UsageError(f"runs of '{robot.name}' are not evaluated: only those of robots with cables alone are")
     return robot
+
+
+def check_actuators(path: str | Path, status: Series | None, robot: DrivenRobot) -> None:
+    """See that a recording's solves are of this robot.
+
+    Args:
+        path: of the recording, for messages.
+        status: what is recorded of `solver/status`.
+        robot: that is said to have been recorded.
+
+    Raises:
+        RecordingError: they are of other actuators. Older recordings do not name them.
+    """
+    own = tuple(robot.actuator_names)
+    if status is not None and status.names not in ((), own):
+        there, here = (", ".join(map(shortened, names)) for names in (status.names, own))
+        raise RecordingError(f"{path}: recorded of a robot with {there}, but '{robot.name}' has {here}: say --robot")
 
 
 def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, asked: str | None = None) -> str:
