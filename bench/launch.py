@@ -26,7 +26,7 @@ from soft_twin.emulation.c610 import EmulatedC610
 from soft_twin.emulation.motor_bus import MotorBus
 from soft_twin.emulation.ports import PseudoTerminal
 from soft_twin.errors import RunError
-from soft_twin.priority import prefer_this_process
+from soft_twin.priority import prefer_all_threads
 from soft_twin.sensing.imu_frames import encode_sample
 from soft_twin.sensing.samples import ImuSample
 
@@ -98,7 +98,7 @@ def _working(loads: list[int], seconds: float) -> list[Figure]:
     ):
         pictures = _listen(running)
         _drive(running, lambda: True)
-        prefer_this_process()  # as who drives motors: what is measured is not how late this process is
+        prefer_all_threads()  # as who drives motors, DDS included: what is measured is not how late this process is
         robot = running.watcher.robots[NAME]
         errors = running.launch.error_lines()
         print("\n".join(errors), end="\n" * bool(errors), flush=True)

@@ -40,9 +40,10 @@ def measure(load: int = 16, times: int = 10) -> list[Figure]:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that do nothing but keep processors busy, at ordinary priority, as long as this one lives."""
+    """So many processes that do nothing but keep processors busy, at ordinary priority, as long as this one lives;
+    each in a session of its own, as a program of another terminal is."""
     spin = f"import os\nos.setpriority(0, 0, max(0, os.getpriority(0, 0)))\nwhile os.getppid() == {os.getpid()}: pass"
-    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(count)]
+    processes = [subprocess.Popen([sys.executable, "-c", spin], start_new_session=True) for _ in range(count)]
     try:
         yield
     finally:

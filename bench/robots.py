@@ -9,6 +9,7 @@ import numpy as np
 
 from soft_twin.app.measuring import Figure
 from soft_twin.errors import RunError, UsageError
+from soft_twin.priority import prefer_all_threads
 
 if TYPE_CHECKING:
     from soft_twin_ros.watcher import Watching
@@ -51,6 +52,7 @@ def measure(
     ):
         test = _Test(running, np.array(described.target_tip))
         test.begin()
+        prefer_all_threads()  # as who drives motors: what is measured is not how late this process is
         test.hold(seconds)
         return [figure for name in names for figure in test.figures(name)]
 

@@ -12,11 +12,11 @@ from soft_twin.studies.leg import (
     STARTUP,
     STEP,
     VELOCITY,
-    Course,
     Jump,
     Leg,
     Search,
     Signal,
+    Trajectory,
     around,
     study,
     table,
@@ -29,9 +29,9 @@ def leg():
     return Leg()
 
 
-def course_of(lowest, centre=None) -> Course:
+def trajectory_of(lowest, centre=None) -> Trajectory:
     lowest = np.array(lowest)
-    return Course(0.1 * np.arange(1, len(lowest) + 1), lowest, lowest + 0.2 if centre is None else np.array(centre))
+    return Trajectory(0.1 * np.arange(1, len(lowest) + 1), lowest, lowest + 0.2 if centre is None else np.array(centre))
 
 
 def test_the_leg_is_the_papers(leg):
@@ -43,7 +43,7 @@ def test_the_leg_is_the_papers(leg):
 
 
 def test_muscles_are_activated_in_ramps():
-    ventral, dorsal = ([course(t) for t in (0.0, 0.02, 0.4, 0.5, 0.6)] for course in (A.ventral, A.dorsal))
+    ventral, dorsal = ([trajectory(t) for t in (0.0, 0.02, 0.4, 0.5, 0.6)] for trajectory in (A.ventral, A.dorsal))
     assert ventral == pytest.approx([0.0, 0.3, 0.6, 0.3, 0.0])
     assert dorsal == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.9])
     assert A.dorsal(0.58) == pytest.approx(0.6)
@@ -56,12 +56,12 @@ A = Signal(0.6, 0.9, 0.5, 0.57)
 
 def test_a_passive_leg_falls_freely_and_does_not_penetrate(leg):
     jump = leg.jump(PASSIVE, 0.01, 0.6)
-    course, falling = jump.course, jump.course.times <= 0.5
-    fall = START + VELOCITY[2] * course.times - 0.5 * 9.81 * course.times**2
-    assert course.lowest[falling] == pytest.approx(fall[falling], abs=1e-6)
-    assert course.centre[0] - course.lowest[0] == pytest.approx((0.05 * 40 + 0.3 * 32) / 72, abs=1e-9)
-    assert jump.finished and course.penetration < 1e-4
-    assert course.lowest.min() == pytest.approx(0.0, abs=1e-6)
+    trajectory, falling = jump.trajectory, jump.trajectory.times <= 0.5
+    fall = START + VELOCITY[2] * trajectory.times - 0.5 * 9.81 * trajectory.times**2
+    assert trajectory.lowest[falling] == pytest.approx(fall[falling], abs=1e-6)
+    assert trajectory.centre[0] - trajectory.lowest[0] == pytest.approx((0.05 * 40 + 0.3 * 32) / 72, abs=1e-9)
+    assert jump.finished and trajectory.penetration < 1e-4
+    assert trajectory.lowest.min() == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_ventral_muscle_shortens_the_front(leg):
@@ -73,32 +73,32 @@ def test_the_ventral_muscle_shortens_the_front(leg):
 def test_quick_steps_and_the_papers_steps_move_alike(leg):
     signal = Signal(PAPERS.a_v, 0.0, 0.1)
     solved = leg.jump(signal, STEP, 0.2).shapes
-    quick = leg.quick_jump(signal, lambda course: False, 0.2).shapes
+    quick = leg.quick_jump(signal, lambda trajectory: False, 0.2).shapes
     euler = leg.jump(signal, STEP, 0.2, BackwardEuler).shapes
     assert np.abs(quick - solved).max() < 1e-3 < np.abs(euler - solved).max() < 2e-2
 
 
 def test_the_flight_is_known_at_take_off(leg):
-    whole = leg.quick_jump(PASSIVE, lambda course: course.sinks)
-    assert whole.finished and whole.course.times[-1] < 1.0
-    assert leg.take_off(PASSIVE) == pytest.approx(whole.course.rise, abs=2e-3)
-    assert whole.course.rise == pytest.approx(whole.course.centre[whole.course.times > 0.6].max(), abs=1e-4)
+    whole = leg.quick_jump(PASSIVE, lambda trajectory: trajectory.sinks)
+    assert whole.finished and whole.trajectory.times[-1] < 1.0
+    assert leg.take_off(PASSIVE) == pytest.approx(whole.trajectory.rise, abs=2e-3)
+    assert whole.trajectory.rise == pytest.approx(whole.trajectory.centre[whole.trajectory.times > 0.6].max(), abs=1e-4)
 
 
 def test_heights_count_after_the_ground_was_met():
-    course = course_of([1.0, 0.5, 0.0, 0.3, 0.2, 0.15])
-    assert course.height == 0.3 and course.sinks
-    assert course_of([1.0, 0.5, 0.0, 0.3]).takes_off and not course_of([1.0, 0.5, 0.0, 0.3]).sinks
-    assert course_of([1.0, 0.5, 0.2]).height == course_of([1.0, 0.5, 0.2]).rise == 0.0
-    assert not course_of([1.0, 0.5, 0.2, 0.3]).takes_off
-    assert course_of([0.5, -2e-5, 0.1]).penetration == 2e-5
+    trajectory = trajectory_of([1.0, 0.5, 0.0, 0.3, 0.2, 0.15])
+    assert trajectory.height == 0.3 and trajectory.sinks
+    assert trajectory_of([1.0, 0.5, 0.0, 0.3]).takes_off and not trajectory_of([1.0, 0.5, 0.0, 0.3]).sinks
+    assert trajectory_of([1.0, 0.5, 0.2]).height == trajectory_of([1.0, 0.5, 0.2]).rise == 0.0
+    assert not trajectory_of([1.0, 0.5, 0.2, 0.3]).takes_off
+    assert trajectory_of([0.5, -2e-5, 0.1]).penetration == 2e-5
 
 
 def test_the_rest_of_a_flight_is_ballistic():
     times = 0.1 * np.arange(1, 6)
     flight = 0.3 + 3.0 * times - 0.5 * 9.81 * times**2
-    assert course_of(np.append(0.0, flight[:3]), np.append(0.2, flight[:3])).rise == pytest.approx(0.3 + 4.5 / 9.81)
-    assert course_of(np.append(0.0, flight), np.append(0.2, flight)).rise == pytest.approx(flight.max())
+    assert trajectory_of(np.append(0.0, flight[:3]), np.append(0.2, flight[:3])).rise == pytest.approx(0.3 + 4.5 / 9.81)
+    assert trajectory_of(np.append(0.0, flight), np.append(0.2, flight)).rise == pytest.approx(flight.max())
 
 
 def test_optuna_climbs_a_narrow_hill_by_itself():
@@ -117,8 +117,8 @@ def test_optuna_climbs_a_narrow_hill_by_itself():
 
 
 def test_quick_jumps_that_went_astray_do_not_count():
-    fine = Jump(PAPERS, course_of([0.0, 0.3]), np.zeros((2, 1, 3)), 0.0, True)
-    failed = Jump(PAPERS, fine.course, fine.shapes, 0.0, False)
+    fine = Jump(PAPERS, trajectory_of([0.0, 0.3]), np.zeros((2, 1, 3)), 0.0, True)
+    failed = Jump(PAPERS, fine.trajectory, fine.shapes, 0.0, False)
     assert [trusted(fine, 0.3), trusted(fine, 122.0), trusted(failed, 0.3)] == [0.3, 0.0, 0.0]
 
 
@@ -142,6 +142,6 @@ def test_the_highest_jump_is_the_best():
 
 
 def test_the_table_says_what_did_not_converge():
-    failed = Jump(PAPERS, course_of([0.0, 0.3]), np.zeros((2, 1, 3)), 0.0, False)
+    failed = Jump(PAPERS, trajectory_of([0.0, 0.3]), np.zeros((2, 1, 3)), 0.0, False)
     line = table({"failed": failed}).splitlines()[1]
     assert "0.300" in line and " no " in line and "a_d 1.05" in line

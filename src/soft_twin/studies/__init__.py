@@ -31,6 +31,7 @@ EXPERIMENTS = {
     "slender/arm": "a base that is carried through five poses twice, straight and bent, with and without compensation",
     "slender/handheld": "a base in a hand that trembles and is jerked, with and without compensation",
     "slender/speed": "how fast the base may turn and travel before the tip's error doubles; gravity looked ahead",
+    "slender/tracker": "the loop closed on the tip through a tracker that is silent, jumps, or is in another frame",
     "slender/lumen": "pushed through two tubes and a colon, supine and on the side, compensated and not: its force",
     "slender/heating": "yaw by the EKF while a chip warms, with and without temperature control",
     "tensegrity_arm": "the tensegrity twin on recordings of a real arm with five IMUs",

@@ -94,7 +94,7 @@ PASSIVE, PAPERS = Signal(), Signal(0.69, 1.05, 0.541, 0.271)
 
 
 @dataclass(frozen=True)
-class Course:
+class Trajectory:
     """Where a jumping leg has been so far.
 
     Attributes:
@@ -147,14 +147,14 @@ class Jump:
 
     Attributes:
         signal: of the muscles.
-        course: of the leg.
+        trajectory: of the leg.
         shapes: (t, n, 3).
         seconds: what the simulation took.
         finished: whether every step converged.
     """
 
     signal: Signal
-    course: Course
+    trajectory: Trajectory
     shapes: np.ndarray
     seconds: float
     finished: bool
@@ -183,9 +183,9 @@ class Leg:
         """From the start, every step solved; what does not converge ends the jump. Backward Euler damps by itself."""
         damping = STIFFNESS_DAMPING if scheme is CrankNicolson else 0.0
         integrator = scheme(self.model, dt, *self._start(), stiffness_damping=damping)
-        return self._simulate(signal, integrator, duration, lambda course: False)
+        return self._simulate(signal, integrator, duration, lambda trajectory: False)
 
-    def quick_jump(self, signal: Signal, over: Callable[[Course], bool], duration: float = DURATION) -> Jump:
+    def quick_jump(self, signal: Signal, over: Callable[[Trajectory], bool], duration: float = DURATION) -> Jump:
         """As `jump`, with one Newton step a time step, until it is `over`."""
         integrator = CrankNicolson(
             self.model, STEP, *self._start(), stiffness_damping=STIFFNESS_DAMPING, newton_steps=1
@@ -194,13 +194,13 @@ class Leg:
 
     def take_off(self, signal: Signal) -> float:
         """How high the centre of mass flies [m], from a quick jump; see `trusted`."""
-        jump = self.quick_jump(signal, lambda course: course.takes_off)
-        return trusted(jump, jump.course.rise)
+        jump = self.quick_jump(signal, lambda trajectory: trajectory.takes_off)
+        return trusted(jump, jump.trajectory.rise)
 
     def height(self, signal: Signal) -> float:
         """How high the lowest vertex gets [m], from a quick jump until the leg sinks; see `trusted`."""
-        jump = self.quick_jump(signal, lambda course: course.times[-1] > signal.end and course.sinks)
-        return trusted(jump, jump.course.height)
+        jump = self.quick_jump(signal, lambda trajectory: trajectory.times[-1] > signal.end and trajectory.sinks)
+        return trusted(jump, jump.trajectory.height)
 
     def _start(self) -> tuple[Pose, np.ndarray]:
         self.ventral.activation = self.dorsal.activation = 0.0
@@ -208,13 +208,13 @@ class Leg:
         return Pose(raised, np.zeros((0, 3)), np.zeros((0, 3, 3))), VELOCITY
 
     def _simulate(
-        self, signal: Signal, integrator: Integrator, duration: float, over: Callable[[Course], bool]
+        self, signal: Signal, integrator: Integrator, duration: float, over: Callable[[Trajectory], bool]
     ) -> Jump:
         began, finished, dt = perf_counter(), True, integrator.dt
         shares = self.model.mass.diagonal() / self.model.body.mass
         times = dt * np.arange(1, round(duration / dt) + 1)
         heights, shapes = np.zeros((2, len(times))), []
-        course = Course(times[:0], *heights[:, :0])
+        trajectory = Trajectory(times[:0], *heights[:, :0])
         for count, after in enumerate(times, 1):
             self.ventral.activation, self.dorsal.activation = signal.ventral(after), signal.dorsal(after)
             try:
@@ -225,10 +225,10 @@ class Leg:
             x = integrator.pose.points
             shapes.append(x)
             heights[:, count - 1] = x[:, 2].min(), shares @ x[:, 2]
-            course = Course(times[:count], *heights[:, :count])
-            if over(course):
+            trajectory = Trajectory(times[:count], *heights[:, :count])
+            if over(trajectory):
                 break
-        return Jump(signal, course, np.array(shapes), perf_counter() - began, finished)
+        return Jump(signal, trajectory, np.array(shapes), perf_counter() - began, finished)
 
 
 def trusted(jump: Jump, height: float) -> float:
@@ -351,7 +351,7 @@ def table(jumps: dict[str, Jump]) -> str:
     lines = [f"{'':23} {'height [m]':>10} {'penetration [mm]':>17} {'converged':>10} {'time [s]':>9}  signal"]
     for name, each in jumps.items():
         lines.append(
-            f"{name:23} {each.course.height:10.3f} {1e3 * each.course.penetration:17.1e} "
+            f"{name:23} {each.trajectory.height:10.3f} {1e3 * each.trajectory.penetration:17.1e} "
             f"{'yes' if each.finished else 'no':>10} {each.seconds:9.1f}  {each.signal}"
         )
     lines.append(f"{'reach':23} {f'> {PAPERS_HEIGHT}':>10} {'≤ 0.1':>17} {'yes':>10}")
@@ -367,12 +367,12 @@ def _ramp(before: float, after: float, time: float) -> float:
 def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None:
     figure = Figure(figsize=(13.0, 7.0), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=[1.0, 1.1])
-    course, progress = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
+    heights, progress = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[0, 1])
     for name, each in jumps.items():
-        course.plot(each.course.times, each.course.lowest, label=f"{name}: {each.course.height:.3f} m")
-    course.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8, label="paper's height")
-    course.set(xlabel="time [s]", ylabel="lowest vertex [m]")
-    course.legend(fontsize=8)
+        heights.plot(each.trajectory.times, each.trajectory.lowest, label=f"{name}: {each.trajectory.height:.3f} m")
+    heights.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8, label="paper's height")
+    heights.set(xlabel="time [s]", ylabel="lowest vertex [m]")
+    heights.legend(fontsize=8)
     progress.plot(np.arange(1, len(found.rises) + 1), found.rises, ".", markersize=4, label="centre of mass, trial")
     finals, more = np.array_split(found.heights, [len(found.finalists)])
     progress.plot(found.finalists + 1, finals, "o", markersize=4, label="lowest vertex, finalist")
@@ -383,7 +383,7 @@ def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None
     progress.set(xlabel="trial, one study after the other", ylabel="height [m]")
     progress.legend(fontsize=8)
     _draw_shapes(figure.add_subplot(grid[1, :]), mesh, jumps["optimised"])
-    for axes in (course, progress):
+    for axes in (heights, progress):
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
 
@@ -391,7 +391,7 @@ def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None
 def _draw_shapes(axes: Axes, mesh: Mesh, jump: Jump) -> None:
     """Side views every 0.1 s, each shifted by 0.5 m: passive parts grey, ventral muscle red, dorsal one blue."""
     muscles = {"ventral": "#d55e00", "dorsal": "#0072b2"}
-    every = max(1, round(0.1 / jump.course.times[0]))
+    every = max(1, round(0.1 / jump.trajectory.times[0]))
     colours = {None: "#bbbbbb", **muscles}
     for place, x in enumerate(jump.shapes[::every]):
         for name, colour in colours.items():
@@ -399,7 +399,7 @@ def _draw_shapes(axes: Axes, mesh: Mesh, jump: Jump) -> None:
             for face in _near_faces(mesh, cells):
                 along = x[face, 0] - x[:, 0].mean() + 0.5 * place
                 axes.fill(along, x[face, 2], colour, edgecolor="white", linewidth=0.3)
-        axes.text(0.5 * place, -0.08, f"{jump.course.times[place * every]:.2f} s", ha="center", fontsize=7)
+        axes.text(0.5 * place, -0.08, f"{jump.trajectory.times[place * every]:.2f} s", ha="center", fontsize=7)
     axes.axhline(0.0, color="black", linewidth=1.0)
     axes.axhline(PAPERS_HEIGHT, color="black", linestyle="--", linewidth=0.8)
     axes.set(xticks=[], ylabel="z [m]", aspect="equal", title="optimised; ventral muscle red, dorsal blue")

@@ -19,6 +19,7 @@ from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.emulation.imus import FeltMotion
 from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.plate_holder import Held, PlateHolder
+from soft_twin.inverse.plate_payload import Payload
 from soft_twin.inverse.plate_rest import Measured
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.sensing.calibration import ImuCalibration
@@ -261,12 +262,14 @@ class Step:
         overshoot: of the way, beyond the target.
         steady: angle to the target, mean of the last half second [°].
         payload: as it was estimated at the end [kg]; NaN: it is not known.
+        deviation: its standard deviation as it was told [kg]; NaN: nobody looked.
     """
 
     settling: float
     overshoot: float
     steady: float
     payload: float
+    deviation: float
 
 
 def step_to(loop: NeckLoop, pitch: float, roll: float, seconds: float = 3.0) -> Step:
@@ -278,10 +281,10 @@ def step_to(loop: NeckLoop, pitch: float, roll: float, seconds: float = 3.0) -> 
     start = loop.trace[-1] if begun else np.zeros(2)
     loop.holder.controller.aim(*np.radians([pitch, roll]))
     held = loop.run(seconds)
-    return judged(loop.trace[begun:], start, np.array([pitch, roll]), found(held))
+    return judged(loop.trace[begun:], start, np.array([pitch, roll]), held.payload)
 
 
-def judged(trace: np.ndarray, start: np.ndarray, target: np.ndarray, payload: float = float("nan")) -> Step:
+def judged(trace: np.ndarray, start: np.ndarray, target: np.ndarray, payload: Payload | None = None) -> Step:
     """How a trace (t, 2) of pitch and roll [°] came from start to target (2,); with what is known of the payload."""
     off = away(trace, target)
     late = np.flatnonzero(off > ENTERED)
@@ -290,15 +293,11 @@ def judged(trace: np.ndarray, start: np.ndarray, target: np.ndarray, payload: fl
         settling = float("inf")
     way = target - start
     beyond = ((trace - target) @ way).max() / (way @ way)
-    return Step(float(settling), max(0.0, float(beyond)), float(off[-LAST:].mean()), payload)
+    mass, deviation = (np.nan, np.nan) if payload is None else (payload.mass, payload.deviation)
+    return Step(float(settling), max(0.0, float(beyond)), float(off[-LAST:].mean()), mass, deviation)
 
 
 def away(trace: np.ndarray, target: np.ndarray) -> np.ndarray:
     """(t,) angles [°] of the plate's axis, at pitch and roll (t, 2) [°], to that of a target (2,)."""
     axes, aim = np.array([axis_of(*np.radians(each)) for each in trace]), axis_of(*np.radians(target))
     return np.degrees(2.0 * np.arcsin(np.minimum(1.0, 0.5 * np.linalg.norm(axes - aim, axis=1))))
-
-
-def found(held: Held) -> float:
-    """Payload [kg] that is known of; NaN: none is."""
-    return float("nan") if held.payload is None else held.payload.mass

@@ -51,12 +51,14 @@ def test_a_row_says_what_a_course_was():
     tips = np.array(arm.STRAIGHT) + swing
     tilted = 9.81 * np.array([0.0, np.sin(0.1), -np.cos(0.1)])
     row = arm.row("straight", carried.HELD, course_of(times, tips, estimated=tilted),
-                  Motion(times, tips - [0.0, 2e-3, 0.0], tips))  # fmt: skip
+                  Motion(times, tips - [0.0, 2e-3, 0.0], tips), Motion(times, -tips, tips))  # fmt: skip
     assert row.rms_mm == pytest.approx(1.0) and row.largest_mm == pytest.approx(1.0)
     assert row.correlation == pytest.approx(1.0) and row.correlation_in_world > 0.999
+    assert row.correlation_coarse == pytest.approx(-1.0)
     assert row.apart_mm == pytest.approx(2.0)
     assert row.gravity_deg == pytest.approx(np.degrees(0.1))
-    away = arm.row("straight", carried.HELD, course_of(times, tips), Motion(times, 2.0 * tips[0] - tips, tips))
+    turned = Motion(times, 2.0 * tips[0] - tips, tips)
+    away = arm.row("straight", carried.HELD, course_of(times, tips), turned, turned)
     assert away.correlation == pytest.approx(-1.0)
 
 

@@ -22,7 +22,7 @@ def short(monkeypatch):
 
 
 def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, short, tmp_path):
-    pose = poses.Pose(0.0, 60.0)
+    pose = poses.BaseAttitude(0.0, 60.0)
     course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, (pose, False))
     found = poses.row(pose, STRAIGHT, course, virtual, course, poses.nearest_possible(str(same.path), STRAIGHT, pose))
     assert 0.5 < found.possible_mm < found.twin_error_mm < found.error_mm  # it does not keep any tension
@@ -46,7 +46,7 @@ def test_a_tip_sensor_takes_off_what_the_twin_does_not_know(same, small, short, 
     )
     off = []
     for sensed in (False, True):
-        course, _ = poses.stand(str(softer.path), str(same.path), STRAIGHT, (poses.Pose(0.0), sensed))
+        course, _ = poses.stand(str(softer.path), str(same.path), STRAIGHT, (poses.BaseAttitude(0.0), sensed))
         off.append(float(np.linalg.norm(course.tips[-5:, :2].mean(axis=0))))
     assert off[0] > 5e-4
     assert off[1] < 0.25 * off[0]
@@ -68,7 +68,7 @@ def test_a_damped_robot_turns_back_later_than_its_twin_that_knows_no_time(small,
         body__damping=damping,
         emulated={"young_modulus_scale": 1.0, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02},
     )
-    case = poses.Pose(0.0), False
+    case = poses.BaseAttitude(0.0), False
     course, virtual = poses.stand(str(damped.path), str(damped.path), STRAIGHT, case)
     assert 0.02 < poses.row(case[0], STRAIGHT, course, virtual, course, 0.0).peak_s < 0.3
 

@@ -26,6 +26,7 @@ from soft_twin.studies.slender import (
     shared,
     speed,
     static,
+    tracker,
     tune,
 )
 
@@ -41,6 +42,8 @@ SHORT = {
     real2sim: {"INCLINATIONS": (45.0, 0.0), "FALL": 0.2},
     speed: {"TURNS": (400.0,), "TRAVELS": (2.0,), "FAST": (400.0,), "PAUSE": 0.1, "AFTER": 0.1},
     static: {"POSES": static.POSES[:1]},
+    tracker: {"TURNS": (0.0, 0.2), "TURN": 0.2, "DURATION": 0.8, "BEGIN": 0.2, "END": 0.4, "BACK": 0.1, "LOOKED": 0.1,
+              "CASES": {case: tracker.CASES[case] for case in ("no tracker", "silent")}},
     tune: {"FALL": 0.24},
 }  # fmt: skip
 FILES = {"arm": "arm", "friction": "moved_0.2", "heating": "heating", "tune": "release"}

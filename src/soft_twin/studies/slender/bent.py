@@ -21,12 +21,19 @@ from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.studies.slender.carried import BEND, BENT
 from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, shadow
-from soft_twin.studies.slender.poses import LOOP, Pose, record
+from soft_twin.studies.slender.poses import LOOP, BaseAttitude, record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
 
 matplotlib.use("Agg")
 
-POSES = [Pose(45.0), Pose(0.0), Pose(0.0, 90.0), Pose(0.0, 180.0), Pose(-45.0, 90.0), Pose(45.0, -90.0)]
+POSES = [
+    BaseAttitude(45.0),
+    BaseAttitude(0.0),
+    BaseAttitude(0.0, 90.0),
+    BaseAttitude(0.0, 180.0),
+    BaseAttitude(-45.0, 90.0),
+    BaseAttitude(45.0, -90.0),
+]
 MOVE, STAY, LOOKED = 2.0, 2.0, 0.5  # [s]; LOOKED: at the end of a stay
 SETTLING = 4.0  # [s] upright
 
@@ -78,14 +85,14 @@ def carry(real: str, twin: str, compensate: bool) -> tuple[Course, Motion]:
 
 def _motion() -> SplineMotion:
     """Upright for SETTLING, then pose after pose, each move a smooth turn."""
-    times, attitudes = [0.0, SETTLING], [Pose(90.0).attitude] * 2
+    times, attitudes = [0.0, SETTLING], [BaseAttitude(90.0).attitude] * 2
     for pose in POSES:
         times += [times[-1] + MOVE, times[-1] + MOVE + STAY]
         attitudes += [pose.attitude] * 2
     return SplineMotion(times, Rotation.concatenate(attitudes))
 
 
-def _row(index: int, pose: Pose, *courses: Course) -> Row:
+def _row(index: int, pose: BaseAttitude, *courses: Course) -> Row:
     end = SETTLING + (index + 1) * (MOVE + STAY)
     numbers = []
     for course in courses:

@@ -64,6 +64,12 @@ class Delayed(BaseMotion):
         return self._motion.phase(t - self._rest)
 
 
+def smooth(share: np.ndarray) -> np.ndarray:
+    """From 0 to 1 within 0…1, without a jump of the acceleration."""
+    s = np.clip(share, 0.0, 1.0)
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+
+
 def carry(
     real: str, twin: str, target: tuple[float, float, float], way: Way, motion: BaseMotion, after: float
 ) -> Course:

@@ -25,6 +25,7 @@ from soft_twin.studies.slender.carried import (
     carry,
     errors_mm,
     gravity_errors_deg,
+    smooth,
 )
 from soft_twin.studies.slender.loop import PERIOD, Course
 from soft_twin.studies.slender.poses import record
@@ -87,14 +88,14 @@ def hand(seed: int = 0) -> SplineMotion:
     times = np.arange(round(KNOTS_PER_SECOND * DURATION) + 1) / KNOTS_PER_SECOND
     begins, inclinations = np.array(SLOWLY).T
     legs = np.clip(np.searchsorted(begins, times, side="right") - 1, 0, len(begins) - 2)
-    share = _smooth((times - begins[legs]) / np.diff(begins)[legs])
+    share = smooth((times - begins[legs]) / np.diff(begins)[legs])
     slow = 90.0 - (inclinations[legs] + share * np.diff(inclinations)[legs])
-    trembles = (_smooth(times - STILL) * _smooth(DURATION - times))[:, None] * np.sin(
+    trembles = (smooth(times - STILL) * smooth(DURATION - times))[:, None] * np.sin(
         2.0 * np.pi * TREMOR_HZ * times[:, None] + rng.uniform(0.0, 2.0 * np.pi, 6)
     )
     turns, places = TREMOR_DEG * trembles[:, :3], TREMOR_MM * trembles[:, 3:]
     for begin in JERKS:
-        there = _smooth((times - begin) / JERK_TIME) - _smooth((times - begin - JERK_BACK) / JERK_TIME)
+        there = smooth((times - begin) / JERK_TIME) - smooth((times - begin - JERK_BACK) / JERK_TIME)
         for path, size in ((turns, JERK_DEG), (places, JERK_MM)):
             direction = rng.standard_normal(3)
             path += size * there[:, None] * direction / np.linalg.norm(direction)
@@ -147,9 +148,3 @@ def draw(path: Path, ways: list[Way], courses: list[Course]) -> None:
             axes.axvspan(begin, begin + JERK_BACK + JERK_TIME, color="0.93")
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
-
-
-def _smooth(share: np.ndarray) -> np.ndarray:
-    """From 0 to 1 within 0…1, without a jump of the acceleration."""
-    s = np.clip(share, 0.0, 1.0)
-    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)

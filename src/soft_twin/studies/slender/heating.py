@@ -88,9 +88,9 @@ def record_chips(path: Path, found: list[tuple[Row, Recorded]]) -> None:
     with SimulatedRecording(path, load_robot("slender")) as recording:
         for row, said in found:
             recording.text("run/phase", begin, f"{row.motion}, {'heated' if row.heated else 'not heated'}")
-            for i, (rates, force, warmth) in enumerate(zip(*vars(said).values(), strict=True)):
+            for i, (rates, force, celsius) in enumerate(zip(*vars(said).values(), strict=True)):
                 recording.imu("imu/data_raw", begin + i / RATE, rates, force)
-                recording.temperature("imu/temperature", begin + i / RATE, warmth)
+                recording.temperature("imu/temperature", begin + i / RATE, celsius)
             begin += len(said.temperature) / RATE
 
 

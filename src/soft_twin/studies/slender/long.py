@@ -7,10 +7,10 @@ its base; horizontal and at 45°. Files: long.mcap, table.json, long.png.
 
 from pathlib import Path
 
-from soft_twin.studies.slender.poses import Pose, report
+from soft_twin.studies.slender.poses import BaseAttitude, report
 from soft_twin.studies.slender.shared import TRUE_DAMPING, emulated_robot, tuned_twin, tuned_values, variant
 
-POSES = [Pose(0.0), Pose(45.0)]
+POSES = [BaseAttitude(0.0), BaseAttitude(45.0)]
 LONGER = {"body.segment_lengths": [0.05, 0.08]}  # [m]
 NUMBERS = {"paper": {"works": "yes, sagging a little"}, "reach": {"error_mm": "<= 2"}}
 

@@ -4,7 +4,7 @@ Each period (20 ms unless said otherwise) the chip is sampled at 100 Hz, the est
 gravity, a tick of the robot's controller what the cables shall do; a period later winches begin to follow that, within
 the description's rate and with the emulated motors' lag, and the emulated body moves. What is left out, beside the
 graph's jitter: bytes, motor currents, supervision. The estimator has looked at the resting base for SETTLED before.
-With a `TipFeedback` a tracker sees the tip, a period late, with TRACKER_NOISE.
+With a `TipFeedback` a tracker sees the tip, a period late, with TRACKER_NOISE; what it then says may be something else.
 """
 
 from collections.abc import Callable
@@ -30,6 +30,12 @@ SETTLED = 30.0  # [s] for heater and filter
 AMBIENT = 25.0  # [°C]
 TRACKER_NOISE = 2e-4  # [m], standard deviation
 LEVEL = 5e-5  # [m] a tip that creeps to rest is as far away as ever within this
+Tracker = Callable[[float, np.ndarray], np.ndarray | None]  # what it says of a tip (3,) [m] that it sees at a time [s]
+
+
+def faithful(time: float, seen: np.ndarray) -> np.ndarray:
+    """A tracker that says what it sees."""
+    return seen
 
 
 @dataclass(frozen=True)
@@ -99,16 +105,17 @@ class Loop:
         seed: int = 0,
         period: float = PERIOD,
         feedback: TipFeedback | None = None,
+        tracker: Tracker = faithful,
     ):
         """`robot`: whose winches these are. `plant`: its body, which begins as it is. `seed`: of chip and tracker.
-        `feedback`: of a tracker that sees the tip; None: there is none."""
+        `feedback`: of a tracker that sees the tip; None: there is none. `tracker`: what it says of what it sees."""
         drive = robot.winches
         count = len(drive.cables)
         self.plant, self.controller, self.motion, self.period, self.time = plant, controller, motion, period, 0.0
         self._winches = Winches(drive.cable_limits.rate, robot.emulated.motor_lag, np.zeros(count))
         self._ahead, self._imu, self._duty = ahead or GravityAhead(), EmulatedImu(seed=seed), 0.0
         self._estimator, self._rows, self._asked = GravityEstimator(np.eye(3)), [], np.zeros(count)
-        self._feedback, self._rng = feedback, np.random.default_rng(seed)
+        self._feedback, self._tracker, self._rng = feedback, tracker, np.random.default_rng(seed)
         for t in np.arange(-SETTLED, 0.0, SAMPLE):
             self._estimate = self._sample(t)
 
@@ -136,7 +143,9 @@ class Loop:
         self._rows.append((self.time, down_in_base(attitude), felt, self.plant.tip, self.plant.tip_direction, tick.tip,
                            self._asked, wound, attitude))  # fmt: skip
         if self._feedback is not None:
-            self._feedback.measure(self.plant.tip + self._rng.normal(0.0, TRACKER_NOISE, 3))
+            said = self._tracker(self.time, self.plant.tip + self._rng.normal(0.0, TRACKER_NOISE, 3))
+            if said is not None:
+                self._feedback.measure(said)
         for t in np.arange(begin + SAMPLE, self.time + 0.5 * SAMPLE, SAMPLE):
             self._estimate = self._sample(t)
 

@@ -32,7 +32,7 @@ LOOP = "in simulated time, 50 Hz: chip, filter, controller, winches, body; no no
 
 
 @dataclass(frozen=True)
-class Pose:
+class BaseAttitude:
     """How the base stands: its axis at `inclination` to the ground [°], turned about it by `roll` [°] before."""
 
     inclination: float
@@ -87,7 +87,9 @@ class Row:
     possible_mm: float
 
 
-def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[Pose, bool]) -> tuple[Course, Motion]:
+def stand(
+    real: str, twin: str, target: tuple[float, float, float], case: tuple[BaseAttitude, bool]
+) -> tuple[Course, Motion]:
     """Held straight, let go with winches at home, held where the twin's tip is after SAGGING, and led from there to
     `target` in RAMP, TAKEN later: the course, and what a dynamic twin makes of it. Descriptions by paths; `case`: a
     pose, and whether a tip sensor is followed."""
@@ -114,20 +116,25 @@ def stand(real: str, twin: str, target: tuple[float, float, float], case: tuple[
 
 
 def stand_all(
-    real: CableTube, twin: CableTube, target: tuple[float, float, float], poses: list[Pose]
+    real: CableTube, twin: CableTube, target: tuple[float, float, float], poses: list[BaseAttitude]
 ) -> list[tuple[Course, Motion]]:
     """Every pose, and then every pose with a tip sensor, in parallel, with progress."""
     work = partial(stand, str(real.path), str(twin.path), target)
     return compute_here(work, [(pose, sensed) for sensed in (False, True) for pose in poses], "poses")
 
 
-def nearest_possible(real: str, target: tuple[float, float, float], pose: Pose) -> float:
+def nearest_possible(real: str, target: tuple[float, float, float], pose: BaseAttitude) -> float:
     """How near the tip of a robot, by its description's path, could come in a pose [m]."""
     return nearest(load_robot(real), down_in_base(np.roll(pose.attitude.as_quat(), 1)), np.array(target))
 
 
 def row(
-    pose: Pose, target: tuple[float, float, float], course: Course, virtual: Motion, sensed: Course, possible: float
+    pose: BaseAttitude,
+    target: tuple[float, float, float],
+    course: Course,
+    virtual: Motion,
+    sensed: Course,
+    possible: float,
 ) -> Row:
     """A row of the table; `sensed`: the course where a tip sensor is followed; `possible`: how near the robot's tip
     could come [m]."""
@@ -179,7 +186,7 @@ def report(
     name: str,
     real: CableTube,
     twin: CableTube,
-    poses: list[Pose],
+    poses: list[BaseAttitude],
     numbers: dict[str, Any],
 ) -> str:
     """Stand straight in all poses, each in parallel, without a tip sensor and with one: the table; table.json, picture
@@ -218,7 +225,7 @@ def record(path: Path, robot: CableTube, courses: dict[str, tuple[Course, Motion
             begin += float(course.times[-1]) + PERIOD
 
 
-def draw(path: Path, target: tuple, poses: list[Pose], found: list[tuple[Course, Motion]]) -> None:
+def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple[Course, Motion]]) -> None:
     """Coordinates of the tip over time, as in the paper's Figures 12 to 14."""
     figure = Figure(figsize=(3.2 * len(poses), 5.0), layout="constrained")
     plots = figure.subplots(2, len(poses), sharex=True, sharey="row", squeeze=False)

@@ -22,7 +22,7 @@ from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
 from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, Way, carry, doubled_at, errors_mm
 from soft_twin.studies.slender.loop import Course
-from soft_twin.studies.slender.poses import Pose, record
+from soft_twin.studies.slender.poses import BaseAttitude, record
 from soft_twin.studies.slender.shared import (
     Motion,
     emulated_robot,
@@ -103,7 +103,7 @@ def travel(peak: float) -> BaseMotion:
     way = DISTANCE * share**2 * (3.0 - 2.0 * share)
     times = duration * np.concatenate([share, 1.0 + share[1:]])
     ways = np.concatenate([way, way[-2::-1]])
-    attitudes = Rotation.concatenate([Pose(45.0).attitude] * len(times))
+    attitudes = Rotation.concatenate([BaseAttitude(45.0).attitude] * len(times))
     return SplineMotion(times, attitudes, ways[:, None] * [0.0, 1.0, 0.0])
 
 

@@ -7,10 +7,10 @@ and led back from there within 1.5 s from 5 s on. Files: static.mcap, table.json
 
 from pathlib import Path
 
-from soft_twin.studies.slender.poses import Pose, report
+from soft_twin.studies.slender.poses import BaseAttitude, report
 from soft_twin.studies.slender.shared import emulated_robot, tuned_twin
 
-POSES = [Pose(0.0), Pose(45.0), *(Pose(0.0, roll) for roll in (60.0, 120.0, 180.0, 240.0))]
+POSES = [BaseAttitude(0.0), BaseAttitude(45.0), *(BaseAttitude(0.0, roll) for roll in (60.0, 120.0, 180.0, 240.0))]
 NUMBERS = {
     "paper": {"correlation": "> 0.99", "delay_s": "about 3"},
     "reach": {"correlation": ">= 0.998", "delay_s": "<= 0.05"},

@@ -1,0 +1,47 @@
+"""The loop closed on the tip by a tracker that fails: what it says wrong leads the robot nowhere, and it comes back."""
+
+import numpy as np
+import pytest
+
+from soft_twin.studies.slender import loop, tracker
+
+
+@pytest.fixture
+def softer(small, monkeypatch):
+    """A robot that is softer than its twin, and whose tracker is wrong from 3 to 4 s on."""
+    for name, value in {"TURNS": (0.0, 3.0), "TURN": 0.5, "DURATION": 6.5, "BEGIN": 3.0, "END": 4.0, "BACK": 1.5,
+                        "LOOKED": 0.5}.items():  # fmt: skip
+        monkeypatch.setattr(tracker, name, value)
+    monkeypatch.setattr(loop, "SETTLED", 2.0)
+    return small(
+        "softer", emulated={"young_modulus_scale": 0.7, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02}
+    )
+
+
+def test_a_tracker_that_fails_leads_nowhere_and_is_followed_again(softer, same):
+    cases = ("no tracker", "followed", "silent", "jumps", "another frame", "millimetres")
+    rows = {case: tracker.row(case, tracker.follow(str(softer.path), str(same.path), case)) for case in cases}
+    alone = rows["no tracker"]
+    assert alone.after_mm > 0.5 and alone.correction_mm == 0.0 and alone.closed == 0.0
+    for row in list(rows.values())[1:]:
+        assert row.after_mm < 0.3 * alone.after_mm, row
+        assert row.wrong_mm < alone.wrong_mm + 0.3, row
+    assert rows["followed"].closed == 1.0 and rows["followed"].refusal == ""
+    for case in ("silent", "another frame", "millimetres"):
+        assert 0.2 < rows[case].closed < 0.5  # patience is 0.3 s
+    assert "jumped by 15 mm" in rows["jumps"].refusal
+    assert "mm from the twin's: frame? units? blocked?" in rows["another frame"].refusal
+    assert "from the twin's" in rows["millimetres"].refusal
+    assert len(tracker.table(list(rows.values())).splitlines()) == len(cases) + 2
+
+
+def test_a_tracker_is_wrong_for_its_time_alone():
+    seen = np.array([0.001, 0.002, 0.098])
+    for say in tracker.CASES.values():
+        for time in (0.0, tracker.BEGIN - 1e-6, tracker.END, 100.0):
+            assert say is None or say(time, seen) is seen
+    assert tracker.silent(tracker.BEGIN, seen) is None
+    moved = np.linalg.norm(tracker.turned(tracker.BEGIN, seen) - seen)
+    assert moved == pytest.approx(2.0 * np.sin(np.radians(5.0)) * np.linalg.norm(seen[1:]))
+    assert np.linalg.norm(tracker.in_another_frame(tracker.BEGIN, seen) - seen) > 0.1
+    assert tracker.in_millimetres(tracker.BEGIN, seen)[2] == 98.0
