@@ -28,6 +28,7 @@ from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
 from soft_twin.inverse.controller import Tick
 from soft_twin.inverse.inverse import STAY
+from soft_twin.inverse.targets import Target
 from soft_twin.inverse.tip_feedback import SAFE_BANDWIDTHS as TIP_BANDWIDTHS
 from soft_twin.inverse.tip_feedback import TipFeedbackParameters
 from soft_twin.robots.base import DrivenRobot
@@ -113,6 +114,7 @@ class GravityToActuators(ManagedNode):
         self._gravity_reset = -np.inf
         self._next_picture = self.steady_now()
         self._lost = ""
+        self._refused: tuple[Target | None, str] = None, ""  # what was held when a target was refused, and why it was
         self._tick: Tick | None = None
         self._sensor = TipSensor(self, self._controller, self.base_frame)
         self._sensor.tune(self.parameters.tip_bandwidth)
@@ -153,6 +155,9 @@ class GravityToActuators(ManagedNode):
             return Health(ERROR, told, values | {"silence_s": silence})
         if tick.holding:
             return Health(WARN, f"the last safe command is held: {tick.reason}", values)
+        held, why = self._refused
+        if held is self._controller.aimed_at:
+            return Health(WARN, f"target refused, the last one is held: {why}", values)
         if self._sensed and self._sensor.open_because:
             return Health(WARN, f"the tip's loop is open: {self._sensor.open_because}", values)
         if tick.active_limits:
@@ -238,7 +243,8 @@ class GravityToActuators(ManagedNode):
             self._controller.set_target(target_pose(message, self.base_frame, False)[0])
             self._motions.end(False, OVERTAKEN)
         except InputError as error:
-            self._gravity.refuse("target", str(error))
+            self._gravity.refused["target"] += 1
+            self._refused = self._controller.aimed_at, str(error)
             self.get_logger().error(f"target refused: {error}")
 
     def _publish(self, stamp: float, tick: Tick) -> None:

@@ -8,7 +8,7 @@ from soft_twin_msgs.srv import SetTarget, SolveIk
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.inverse.inverse import Inverse, Solution
-from soft_twin.inverse.targets import TIP, PoseTarget, goals_of, pose_target, rotation_of
+from soft_twin.inverse.targets import TIP, PoseTarget, pose_target, rotation_of
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.twins.base import Twin
 from soft_twin_ros.conversions import target_pose, to_array, to_pose
@@ -60,7 +60,7 @@ class InverseService:
             self._inverse = self._robot.build_inverse(self._build_twin())
         target = self.target(self._inverse, request)
         self._inverse.twin.reset()
-        solution = self._inverse.solve(gravity, goals=goals_of(self._inverse, target))
+        solution = self._inverse.solve(gravity, goals=target.goals(self._inverse))
         return self._filled(response, target, solution)
 
     def _filled(self, response: SolveIk.Response, target: PoseTarget, solution: Solution) -> SolveIk.Response:

@@ -28,7 +28,6 @@ from visualization_msgs.msg import Marker
 
 from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
-from soft_twin.inverse.controller import STATIONS
 from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_answer import PlateAnswer, answer
@@ -41,6 +40,7 @@ from soft_twin.robots.plate_models import PLATE_MODELS
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.twins.base import Twin
 from soft_twin.twins.constant_curvature.kernels import bend_of
+from soft_twin.twins.frames import STATIONS
 from soft_twin.twins.plate_model import PlateModel, apart
 from soft_twin_ros.background import Background
 from soft_twin_ros.body_marker import BodyMarker

@@ -150,7 +150,7 @@ def test_imus_are_aligned_on_a_straight_plate_and_a_file_keeps_it(neck, listener
     listener.wait_for(
         lambda: (answer := listener.call(Trigger, "align", Trigger.Request())).success and "1.1" in answer.message
     )
-    listener.wait_for(lambda: np.hypot(*neck.tilt) < 0.1)
+    listener.wait_for(lambda: np.hypot(*neck.tilt) < 0.3)  # two deviations of homing, which equal pulls are taken for
     listener.wait_for(lambda: value(listener, "alignment_deg").startswith("1.1"))
     assert np.degrees(read_alignment(neck.alignment).apart) == pytest.approx(np.degrees(0.02), rel=0.05)
     neck.askew = np.eye(3)

@@ -7,18 +7,19 @@ import time
 import numpy as np
 import pytest
 import rclpy
-from geometry_msgs.msg import Vector3Stamped
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
 from soft_twin_msgs.srv import SetTarget
 
 from soft_twin.errors import ConvergenceError
-from soft_twin_ros.conversions import header, to_vector, vector_message
+from soft_twin_ros.conversions import header, pose_message, to_vector, vector_message
 from soft_twin_ros.gravity_to_actuators import UPRIGHT, GravityToActuators
-from soft_twin_ros.node import WARN
+from soft_twin_ros.node import OK, WARN
 
 PATIENCE = 60.0  # [s]
+STILL = np.zeros(3)  # rates [rad/s]
 
 
 class Loop:
@@ -32,7 +33,16 @@ class Loop:
             self._executor.add_node(node)
         self._gravity = self._client.create_publisher(Vector3Stamped, "gravity", 10)
         self._imu = self._client.create_publisher(Imu, "imu/data", 10)
+        self._target = self._client.create_publisher(PoseStamped, "target", 1)
         self._client.create_subscription(JointState, "cables/command", self._heard.append, 10)
+
+    def aim(self, place, frame):
+        """A target of the tip on the topic."""
+        end = time.monotonic() + PATIENCE
+        while not self._target.get_subscription_count():
+            assert time.monotonic() < end
+            self._spin(0.02)
+        self._target.publish(pose_message(time.time(), frame, np.array(place), None))
 
     def command(self, rates):
         """Displacements [mm] under upright gravity, of a base that says it turns with these rates."""
@@ -92,6 +102,26 @@ def test_a_target_behind_the_base_is_refused_and_the_loop_goes_on(loop, place):
     answer = loop.node._set_target(request, SetTarget.Response())
     assert not answer.success and "behind the base" in answer.message
     np.testing.assert_allclose(loop.command([0.0, 0.0, 0.0]), before, atol=0.5)
+
+
+@pytest.mark.parametrize(
+    ("frame", "place", "why"),
+    [("base_link", (np.nan, 0.0, 0.1), "is not finite"), ("base_link", (0.01, 0.0, -0.02), "behind the base"),
+     ("odom", (0.01, 0.0, 0.09), "target in frame 'odom'")],
+)  # fmt: skip
+def test_a_target_on_the_topic_that_cannot_be_is_told_until_there_is_another(loop, frame, place, why):
+    before = loop.command(STILL)
+    loop.aim(place, frame)
+    for _ in range(20):
+        np.testing.assert_allclose(loop.command(STILL), before, atol=0.5)
+    health = loop.node.health()
+    assert health.message.startswith("target refused, the last one is held")
+    assert health.level == WARN and why in health.message
+    loop.command(STILL)
+    assert why in loop.node.health().message  # whatever gravity says meanwhile
+    loop.aim((0.005, 0.0, 0.098), "base_link")
+    loop.command_until(STILL, lambda command: np.ptp(command[:3]) > 0.2)
+    assert loop.node.health().level == OK
 
 
 def test_what_is_held_is_published_with_every_sample_and_the_diagnostics_say_why(loop, monkeypatch):

@@ -12,7 +12,6 @@ import pytest
 import rclpy
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
-import jax
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import PointCloud2, PointField
@@ -36,24 +35,6 @@ from small_membrane import two_rooms
 from test_shape_control import SHIFT, TURN, cloud, corrected, model
 
 PATIENCE = 60.0  # [s]
-
-
-CACHE = {
-    "jax_compilation_cache_dir": None,
-    "jax_persistent_cache_min_compile_time_secs": 0.0,
-    "jax_persistent_cache_min_entry_size_bytes": -1,
-}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Each node has networks of its own, which are compiled for the first one."""
-    before = {name: getattr(jax.config, name) for name in CACHE}
-    for name, value in (CACHE | {"jax_compilation_cache_dir": str(tmp_path_factory.mktemp("jax"))}).items():
-        jax.config.update(name, value)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 @pytest.fixture

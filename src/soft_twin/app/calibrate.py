@@ -25,7 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", help="name or description of the robot")
     parser.add_argument("recording", type=Path, help=RECORDING)
     parser.add_argument("--namespace", metavar="NAME", help="of the recorded topics; default the robot's name")
-    parser.add_argument("--dt", type=float, default=DT, metavar="S", help=f"step of the twin [s]; default {DT:g}")
+    parser.add_argument(
+        "--dt",
+        type=float,
+        default=DT,
+        metavar="S",
+        help=f"step of the twin [s], as where it will be used: steps damp by themselves; default {DT:g}",
+    )
     parser.add_argument(
         "--simulations", type=int, default=SIMULATIONS, metavar="N", help=f"at most; default {SIMULATIONS}"
     )

@@ -14,6 +14,7 @@ import numpy as np
 from soft_twin import load_robot
 from soft_twin.app import scans_run, shape_run
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
+from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
 from soft_twin.recording.report import table, write_report
@@ -22,10 +23,12 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.broad import read_broad
+from soft_twin.sensing.imu_calibration import calibration_beside
 
 if TYPE_CHECKING:
     from soft_twin_ros.running.sequence import RunSequence
 
+RECORDING = "run.mcap"
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
 QUICK_ATTITUDES, QUICK_SHARE = slice(2, 4), 0.5  # of a profile's attitudes, and of its times, where it is to be quick
@@ -89,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     graph(robot, scanner=arguments.scanner)
     sequence = make(robot, arguments)
-    folder = _writable(arguments.out or Path("out") / robot.name)
+    folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = write_report(path, folder, robot, source=arguments.imu.stem if arguments.imu else "profile")
     print(f"\n{table(report)}\n\n{folder}: run.mcap, report.json, report.png")
@@ -158,7 +161,7 @@ def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: 
     from soft_twin_ros.running.run import run as run_robot
 
     variables = environment(folder / "log")
-    path = folder / "run.mcap"
+    path = folder / RECORDING
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
         run_robot(robot, sequence, path, variables, scanner)
@@ -180,11 +183,25 @@ def _base_turns(robot: DrivenRobot, arguments: argparse.Namespace) -> "RunSequen
     warm_up = QUICK_WARM_UP if arguments.quick else WARM_UP
     if arguments.imu is not None:
         emulation, duration = _recorded(arguments)
+        calibration_beside(_folder(robot, arguments) / RECORDING).unlink(missing_ok=True)
         return BaseTurns(emulation, robot.target_tip, duration, warm_up, solver=solver_of(robot))
     profile = _profile(robot, arguments.quick)
     motion = inclinations(profile["inclinations_deg"], profile["move_time"], profile["hold_time"])
     holds = {phase: f"{phase}°" for phase in motion.holds}
-    return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver=solver_of(robot))
+    calibration = _calibrated(robot, _folder(robot, arguments))
+    return BaseTurns(profile, robot.target_tip, motion.duration, warm_up, holds, solver_of(robot), calibration)
+
+
+def _calibrated(robot: DrivenRobot, folder: Path) -> str:
+    """The calibration file of the board in the base, which is calibrated on a bench before it is put there; empty:
+    there is none, or its calibration is the description's."""
+    path = calibration_beside(folder / RECORDING).resolve()
+    path.unlink(missing_ok=True)
+    if robot.nodes.get("imu_to_gravity", {}).get("calibration") or all(place.plate for place in robot.imus):
+        return ""
+    own = robot.nodes.get("emulated_robot", {})
+    calibrate_on_bench(robot, path, **{name: own[name] for name in ("seed", "ambient") if name in own})
+    return str(path)
 
 
 def _held_or_turned(robot: FemRobot, arguments: argparse.Namespace) -> "RunSequence":
@@ -249,6 +266,11 @@ def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
         raise UsageError(f"--start, --duration: {error}") from error
     part = {"recording": str(arguments.imu.resolve()), "start": float(start), "duration": float(duration)}
     return part, duration
+
+
+def _folder(robot: Robot, arguments: argparse.Namespace) -> Path:
+    """Where the results go."""
+    return _writable(arguments.out or Path("out") / robot.name)
 
 
 def _writable(folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ class BaseTurns(RunSequence):
         warm_up: how long the base stands still before the first motion [s].
         holds: what the base is held in: see `Motion`.
         solver: name of the node that compensates.
+        calibration: file of the base's IMU; empty: what the description says.
     """
 
     KIND = "base_turns"
@@ -31,10 +33,15 @@ class BaseTurns(RunSequence):
     warm_up: float
     holds: Mapping[str, str] = field(default_factory=dict)
     solver: str = "gravity_to_actuators"
+    calibration: str = ""
 
     @property
     def driven_by(self) -> str:
         return self.solver
+
+    @property
+    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"imu_to_gravity": {"calibration": self.calibration}} if self.calibration else {}
 
     def run(self, leader: Leader) -> None:
         leader.enter("starting")

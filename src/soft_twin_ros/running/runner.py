@@ -280,12 +280,13 @@ def main() -> int:
 
 def _lead(runner: Runner) -> str:
     """What becomes of the run."""
+    outcome = Outcome.DONE
     try:
         from_text(runner.parameters.sequence).run(runner)
     except SoftTwinError as error:
-        return str(error)
+        outcome = str(error)
     runner.tell_pace()
-    return Outcome.DONE
+    return outcome
 
 
 def _tell(pipe: int, outcome: str) -> None:

@@ -152,6 +152,12 @@ def test_an_arm_moves_by_itself_and_its_estimate_is_compared():
     assert book.told == [("with", 12.0, {"bent": "bent"}, 0.005)]
 
 
+def test_a_calibration_goes_to_the_node_that_reads_the_imu():
+    sequence = BaseTurns({}, [0.0, 0.0, 0.1], 8.0, 2.0, calibration="/out/run.imu.yaml")
+    assert sequence.parameters == {"imu_to_gravity": {"calibration": "/out/run.imu.yaml"}}
+    assert BaseTurns({}, [0.0, 0.0, 0.1], 8.0, 2.0).parameters == {}
+
+
 def test_a_sequence_goes_to_another_process_as_text():
     sequence = BaseTurns({"move_time": 1.0}, [0.0, 0.0, 0.1], 8.0, 2.0, {"hold -45": "hold -45°"})
     assert from_text(sequence.to_text()) == sequence
