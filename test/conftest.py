@@ -1,9 +1,19 @@
 """What tests of several folders use."""
 
+import os
+
 import pytest
 
 import soft_twin
 from soft_twin.emulation.ports import PseudoTerminal
+from soft_twin.private_folder import private_folder
+
+JAX_KEEPS = {  # what it has compiled, by the program itself: others find it, tests of another day as well
+    "JAX_COMPILATION_CACHE_DIR": str(private_folder() / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+os.environ.update({name: value for name, value in JAX_KEEPS.items() if name not in os.environ})
 
 
 @pytest.fixture

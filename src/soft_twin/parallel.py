@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from soft_twin.errors import InputError, RunError, UsageError
+from soft_twin.files import whole_file
 from soft_twin.fingerprints import contents, program
 from soft_twin.private_folder import private_folder
 
@@ -228,11 +229,9 @@ class _Shelf:
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise InputError(f"result '{name}' is no array of numbers or words: {type(result[name]).__name__}")
-        partial = path.with_name(f".{path.stem}.{os.getpid()}")
         try:
-            with open(partial, "wb") as stream:
+            with whole_file(path) as partial, open(partial, "wb") as stream:
                 np.savez(stream, **arrays)
-            partial.replace(path)
         except OSError as error:
             raise UsageError(f"cannot store a result in '{path}': {error.strerror}") from error
         return arrays
@@ -263,10 +262,9 @@ class _Drawer:
 
     def keep(self, path: Path, result: Any) -> Any:
         """Keep a result, as a whole or not at all."""
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            partial.write_bytes(pickle.dumps(result))
-            partial.replace(path)
+            with whole_file(path) as partial:
+                partial.write_bytes(pickle.dumps(result))
         except OSError as error:
             raise UsageError(f"cannot keep a result in '{path}': {error.strerror}; set TMPDIR to another") from error
         return result

@@ -6,6 +6,7 @@ from glob import glob
 
 from soft_twin.errors import DeviceError
 
+DEVICES = "/dev/"
 USUAL = ("/dev/serial/by-id/*", "/dev/ttyACM*", "/dev/ttyUSB*")
 
 
@@ -21,7 +22,9 @@ def require_serial_device(device: str, what: str = "device") -> None:
     """
     there = ", ".join(sorted(path for pattern in USUAL for path in glob(pattern))) or "none"
     if not os.path.exists(device):
-        raise DeviceError(f"no {what} at '{device}': plug it in, or give another path (serial devices: {there})")
+        plugged = os.path.abspath(device).startswith(DEVICES)
+        remedy = "plug it in" if plugged else "an emulated one appears once its robot has started"
+        raise DeviceError(f"no {what} at '{device}': {remedy}, or give another path (serial devices: {there})")
     if not stat.S_ISCHR(os.stat(device).st_mode):
         raise DeviceError(f"no {what} at '{device}', which is no device: give another path (serial devices: {there})")
     if not os.access(device, os.R_OK | os.W_OK):

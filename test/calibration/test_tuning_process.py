@@ -1,3 +1,4 @@
+import os
 import time
 
 import numpy as np
@@ -38,6 +39,16 @@ def test_it_tells_how_far_it_is_and_what_it_has_found(robot, release, recording)
     apart = np.linalg.norm(found.tuned.tips - release.tips[1:5], axis=1)
     assert found.distance == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-3)
     assert f"material.young_modulus: {found.tuned.values['young_modulus']:.0f}" in found.tuned.in_words()
+    process.stop()
+
+
+def test_it_computes_in_a_session_that_is_not_preferred_as_that_of_a_node(robot, recording):
+    process = TuningProcess(robot.path, recording, "slender", dt=0.1)
+    deadline = time.monotonic() + PATIENCE
+    while process.progress == 0.0:
+        assert process.look() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    assert os.getsid(process._process.pid) != os.getsid(0)
     process.stop()
 
 

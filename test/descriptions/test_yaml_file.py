@@ -48,6 +48,7 @@ def bomb(levels):
         ("a: 1\n--- \nb: 2", "a second document"),
         ("a: \x00", "not readable as YAML"),
         ("a: [1", "not readable as YAML"),
+        ("a:\n\tb: 1", "not readable as YAML: .* there is a tab"),
     ],
 )
 def test_what_is_not_read_is_named_with_its_line(text, message):

@@ -18,10 +18,11 @@ from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
-from soft_twin.solvers.time.driven_euler import DrivenEuler
+from soft_twin.solvers.time.driven_euler import HALVINGS, DrivenEuler
 
 FRICTION = "cable_friction"  # μ among the parameters
 STEP = 1e-2  # of a parameter's logarithm, for differences; their error is of second order in it
+MOST_ENDED = 0.01  # of the parts that steps may be taken in: of those that stopped the body before they were solved
 TOLERANCE = 1e-6  # of the weight: what steps may leave else, 40 nm of the tip, is 0.3 % of differences by STEP
 
 
@@ -50,7 +51,8 @@ class Moved(Experiment):
             integrator.drive(wound)
             integrator.step()
             result.append(self.markers.at(integrator.pose.points))
-        if ended := integrator.damped_steps - before:
+        ended = integrator.damped_steps - before
+        if ended > MOST_ENDED * len(result) * 2**HALVINGS:
             raise ConvergenceError(
                 f"{ended} parts of {len(result)} steps of {integrator.dt:g} s ended before they were solved: winches "
                 "move too far in a step, take shorter ones"

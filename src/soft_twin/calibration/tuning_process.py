@@ -99,6 +99,7 @@ def _search(pipe: Connection, robot: Path, recording: Path, namespace: str, opti
     from soft_twin.robots import load_robot
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
+    os.setsid()  # a node's session is preferred to all others
     os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     try:
         release = read_release(recording, namespace, load_robot(str(robot)).name)

@@ -8,7 +8,7 @@ from soft_twin.descriptions.kinds_of_value import LAW, Number, Several
 from soft_twin.descriptions.part import Part
 
 
-class Material(Part):
+class TubeMaterial(Part):
     """What the body is made of."""
 
     model: Annotated[str, LAW] = Field(description="law, see twin.md, such as `corotational`")

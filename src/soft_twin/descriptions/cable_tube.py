@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from soft_twin.descriptions.body import Damping, Imu, Material
+from soft_twin.descriptions.body import Damping, Imu, TubeMaterial
 from soft_twin.descriptions.emulated import Emulated
 from soft_twin.descriptions.fem_actuators import check_cable
 from soft_twin.descriptions.fem_mesh import MOST_CELLS, TETRAHEDRA_IN_CUBE, check_cells
@@ -62,7 +62,7 @@ class MeshChoice(Part):
         return self
 
 
-class Body(Part):
+class Tube(Part):
     """The tube."""
 
     segment_lengths: Annotated[tuple[float, ...], Several(Number(1e-3, 10.0, "m"), 1, 20)] = Field(
@@ -70,7 +70,7 @@ class Body(Part):
     )
     outer_diameter: Annotated[float, Number(1e-4, 1.0, "m")] = Field(description="outside")
     lumen_diameter: Annotated[float, Number(0.0, 0.95, "m")] = Field(description="at most 0.95 of the outer; 0: none")
-    material: Material
+    material: TubeMaterial
     damping: Damping
     mesh: Annotated[str, NAME] = Field(description="the default among `meshes`")
     meshes: dict[Annotated[str, NAME], MeshChoice] = Field(description="by name")
@@ -81,7 +81,7 @@ class Body(Part):
         return sum(self.segment_lengths)
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "Body":
+    def _fits_together(self) -> "Tube":
         in_limits(self.lumen_diameter, 0.0, 0.95 * self.outer_diameter, "lumen_diameter")
         if self.mesh not in self.meshes:
             raise mistake(f"'{self.mesh}' is none of {', '.join(self.meshes) or 'nothing'}", "mesh")
@@ -145,7 +145,7 @@ class Cables(Part):
                 raise mistake(f"two cables share one {what}: {values}", "list")
         return self
 
-    def check_places(self, body: Body) -> None:
+    def check_places(self, body: Tube) -> None:
         """Raise a mistake where cables run outside the body's wall, end at no segment, or share one place."""
         in_limits(self.radius, 0.5 * body.lumen_diameter, 0.5 * body.outer_diameter, "cables", "radius")
         count = len(body.segment_lengths)
@@ -174,7 +174,7 @@ class CableTube(Part):
 
     name: Annotated[str, NAME] = Field(description="the robot's, also the namespace of its ROS nodes")
     kind: Literal["cable_tube"] = Field(description="of robot")
-    body: Body
+    body: Tube
     cables: Cables
     winches: Winches
     imu: Imu

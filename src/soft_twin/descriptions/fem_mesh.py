@@ -131,7 +131,7 @@ class Sweep(Part):
         self._check_lengths()
         if self.hollows and not self.inner_diameter:
             raise mistake("around a middle that is full there are no hollows: give a lumen", "inner_diameter")
-        check_hollows(self.hollows, self.divisions)
+        check_hollows(self.hollows, self.divisions, self.divisions[1])
         return self
 
     def _check_lengths(self) -> None:
@@ -354,11 +354,26 @@ def check_cells(divisions: Sequence[int], *at: str | int) -> None:
         raise mistake(f"{math.prod(divisions)} cells are more than {MOST_CELLS}", *at)
 
 
-def check_hollows(hollows: Sequence[Hollow], cells: Sequence[int]) -> None:
-    """Raise a mistake where a hollow is beyond the body's cells."""
+def check_hollows(hollows: Sequence[Hollow], cells: Sequence[int], around: int | None = None) -> None:
+    """Raise a mistake where a hollow is beyond the body's cells, or no cell is between two of different names.
+    `around`: number of cells after which the second axis begins anew."""
     for i, hollow in enumerate(hollows):
         if any(last >= count for last, count in zip(hollow.last, cells, strict=True)):
             raise mistake(f"{hollow.last} is no cell of a body of {tuple(cells)}", "hollows", i, "last")
+        for other in hollows[:i]:
+            if None not in (hollow.name, other.name) and hollow.name != other.name and _touch(hollow, other, around):
+                wanted = "leave a cell between them, or give them one name"
+                raise mistake(f"there is no wall between '{hollow.name}' and '{other.name}': {wanted}", "hollows", i)
+
+
+def _touch(one: Hollow, other: Hollow, around: int | None) -> bool:
+    """Whether two hollows have cells in common, or faces of them."""
+    apart = []
+    for axis in range(3):
+        turns = (0,) if axis != 1 or around is None else (-around, 0, around)
+        pairs = [(one.first[axis] - other.last[axis] + n, other.first[axis] - one.last[axis] - n) for n in turns]
+        apart.append(max(0, min(max(pair) for pair in pairs)))
+    return sum(apart) <= 1
 
 
 def check_tetrahedra(volume: float, size: float, element: str) -> None:

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from soft_twin.descriptions.cable_tube import Body, Cable, CableTube, MeshChoice
+    from soft_twin.descriptions.cable_tube import Cable, CableTube, MeshChoice, Tube
 
 EMULATED_MESH = "plant"  # of the meshes, that of the emulated robot
 
@@ -40,7 +40,7 @@ def _obstacles(tube: "CableTube") -> dict[str, Any]:
     return {"obstacles": found} if found else {}
 
 
-def mesh_source(body: "Body", choice: "MeshChoice") -> dict[str, Any]:
+def mesh_source(body: "Tube", choice: "MeshChoice") -> dict[str, Any]:
     """Where a mesh of the tube comes from: its file if it has one, else as it is made."""
     if choice.file is None:
         return made_mesh(body, choice)
@@ -48,7 +48,7 @@ def mesh_source(body: "Body", choice: "MeshChoice") -> dict[str, Any]:
     return {"file": choice.file, "size": size, "element": choice.element}
 
 
-def made_mesh(body: "Body", choice: "MeshChoice") -> dict[str, Any]:
+def made_mesh(body: "Tube", choice: "MeshChoice") -> dict[str, Any]:
     """How a mesh of the tube is made, by sweeping if it has divisions, else by Gmsh."""
     diameters = {"inner_diameter": body.lumen_diameter, "outer_diameter": body.outer_diameter}
     if choice.divisions is None:
@@ -63,7 +63,7 @@ def made_mesh(body: "Body", choice: "MeshChoice") -> dict[str, Any]:
     return {"stack": {"around": around, "element": choice.element, "layers": layers, **turn}}
 
 
-def _cells(body: "Body", along: int) -> list[int]:
+def _cells(body: "Tube", along: int) -> list[int]:
     """How many of the cells along each segment has."""
     lengths = body.segment_lengths
     ends = [round(along * sum(lengths[:i]) / body.length) for i in range(len(lengths) + 1)]

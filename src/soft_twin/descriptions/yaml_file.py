@@ -104,7 +104,9 @@ def parse(text: str, where: str, most: int = MAX_VALUES) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}:{mark.line + 1}" if mark else where
-        raise DescriptionError(f"{place}: not readable as YAML: {one_line(_words(error))}") from error
+        line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
+        hint = ": there is a tab, YAML is indented by spaces" if "\t" in line else ""
+        raise DescriptionError(f"{place}: not readable as YAML: {one_line(_words(error))}{hint}") from error
     return builder.document
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from soft_twin.twins.tensegrity.newton import Pose
+from soft_twin.twins.tensegrity.newton import StrutPlacement
 from soft_twin.twins.tensegrity.structure import Structure
 
 SWEEPS = 400
@@ -59,12 +59,12 @@ class PlaneModel:
             projected[:, :count], projected[:, count : count + 2], -inverse[:, :count], -inverse[:, count:], free
         )
 
-    def pose(self, structure: Structure, directions: np.ndarray) -> Pose:
+    def pose(self, structure: Structure, directions: np.ndarray) -> StrutPlacement:
         """The pose with those directions (s, 3) whose positions minimise the quadratic energy."""
         bottoms = np.empty_like(directions)
         bottoms[structure.anchors] = structure.anchor_points
         bottoms[self.free] = self.recovery @ directions + self.anchored
-        return Pose(bottoms, directions)
+        return StrutPlacement(bottoms, directions)
 
 
 def plane_minima(plane: PlaneModel, inclinations: np.ndarray, starts: np.ndarray) -> list[tuple[float, np.ndarray]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from soft_twin.twins.tensegrity.newton import Laws, Pose, Surroundings
+from soft_twin.twins.tensegrity.newton import Laws, StrutPlacement, Surroundings
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MIN_DIFFERENCE = np.radians(2.0)  # [rad] struts whose inclinations differ less 
 class Situation:
     """What an estimator knew in its last update."""
 
-    pose: Pose
+    pose: StrutPlacement
     inclinations: np.ndarray
     measured: np.ndarray
     laws: Laws

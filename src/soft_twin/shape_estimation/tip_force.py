@@ -12,7 +12,7 @@ from soft_twin.shape_estimation.estimator import EnergyEstimator
 from soft_twin.shape_estimation.faults import Situation
 from soft_twin.shape_estimation.readings import Readings
 from soft_twin.twins.tensegrity.model import ArmModel
-from soft_twin.twins.tensegrity.newton import Laws, Minimum, Pose, Surroundings
+from soft_twin.twins.tensegrity.newton import Laws, Minimum, StrutPlacement, Surroundings
 from soft_twin.twins.tensegrity.sensitivity import inclination_sensitivity
 from soft_twin.twins.tensegrity.shape import Shape
 
@@ -65,7 +65,7 @@ class TipForceEstimator(EnergyEstimator):
         """As `enforce`: the force's least squares has the inclinations' noise in it."""
         return self.enforce(situation, factor)
 
-    def _force_step(self, pose: Pose, measured: np.ndarray, laws: Laws) -> np.ndarray:
+    def _force_step(self, pose: StrutPlacement, measured: np.ndarray, laws: Laws) -> np.ndarray:
         """The Gauss–Newton step of the force (3,) in base_link [N]."""
         found = inclination_sensitivity(self.minimiser, self.all_free, pose, measured, laws, self._around())
         by_force = found.by_load @ self._tip_spread()
