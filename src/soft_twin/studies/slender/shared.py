@@ -1,6 +1,7 @@
 """What the slender robot's experiments share: variants of its description, attitudes, a held release, tables."""
 
 import json
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,7 +50,7 @@ def variant(folder: Path, name: str, changes: dict[str, Any]) -> CableTube:
         part = content["robot"]
         for key in above:
             part = part[key]
-        part[last] = value
+        part[last] = deepcopy(value)  # later changes may be within
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     return soft_twin.load_robot(str(path))
