@@ -135,4 +135,4 @@ def test_gravity_follows_a_base_that_turns(run):
 def test_a_recorded_run_ends_as_it_did(run):
     figures, _ = run("replay")
     assert figures["gravity turned by"] > 6.0
-    assert max(figures[f"{what}, at most"] for what in ("gravity", "twin/tip", "cables/command")) < 1e-6
+    assert max(figures[f"{what}, at most"] for what in ("gravity", "twin/tip", "cables/command")) < 1e-4  # [°, mm]
