@@ -19,6 +19,7 @@ class Sensed:
 
     def __init__(self, listener):
         self.listener, self.frame, self.seen, self.told = listener, "base_link", True, True
+        self.displaced = np.zeros(3)
         self.twin_tip = np.full(3, np.nan)
         node = listener.node
         self._poses, self._states = (
@@ -36,7 +37,7 @@ class Sensed:
         place = message.pose.position
         self.twin_tip = np.array([place.x, place.y, place.z])
         if self.seen:
-            self._poses.publish(pose_message(time.time(), self.frame, self.twin_tip + ASIDE, None))
+            self._poses.publish(pose_message(time.time(), self.frame, self.twin_tip + ASIDE + self.displaced, None))
 
 
 @pytest.fixture
@@ -63,6 +64,11 @@ def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is
     listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
     listener.wait_for(lambda: listener.says("gravity_to_cables", "compensating"))
     assert listener.heard["solver/status"][-1].target.position.y == 0.0
+    robot.displaced = np.array([0.015, 0.0, 0.0])
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?"))
+    listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
+    robot.displaced = np.zeros(3)
+    listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
     robot.frame = "tracker"
     listener.wait_for(lambda: listener.says("gravity_to_cables", "tip/pose in frame 'tracker'"))
     listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)

@@ -115,17 +115,65 @@ def test_nothing_winds_up_while_limits_keep_the_twin_from_its_target():
     np.testing.assert_allclose(kept.run(3.0, near).tip, free.run(20.0).run(3.0, near).tip, atol=2e-5)
 
 
+def pushed(robot, by, seconds):
+    """The robot's tip goes elsewhere (3,) [m] within this time, for good."""
+    for _ in range(round(seconds / DT)):
+        robot.lacks, robot.tip = robot.lacks + by * DT / seconds, robot.tip + by * DT / seconds
+        robot.run(DT)
+
+
 def test_a_jump_counts_only_where_it_stays():
+    """Eleven millimetres within 40 ms: less than three lengths a second."""
     robot = Robot().run(5.0)
     before = robot.feedback.error.copy()
-    robot.lacks = LACKS + [0.01, 0.0, 0.0]
-    robot.tip = robot.tip + [0.01, 0.0, 0.0]
+    pushed(robot, np.array([0.011, 0.0, 0.0]), 0.04)
     robot.run(0.1)
-    assert "jumped by 10 mm" in robot.feedback.refusal
-    np.testing.assert_allclose(robot.feedback.error, before, atol=1e-5)
+    assert robot.feedback.refusal == "the measured tip has jumped by 11 mm"
+    np.testing.assert_allclose(robot.feedback.error, before, atol=3e-4)
     robot.run(6.0)
     assert robot.feedback.refusal == ""
     np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+
+
+AWAY = np.array([0.0, 0.012, 0.0])
+
+
+def knocked():
+    """A robot whose tracker has been displaced within one of its periods, while it was followed."""
+    robot, see = Robot().run(5.0), TipFeedback.measure
+    robot.feedback.measure = lambda tip: see(robot.feedback, tip + AWAY)
+    return robot
+
+
+def test_a_tracker_that_is_displaced_leads_nowhere_until_it_is_back():
+    robot = knocked().run(20.0)
+    assert not robot.feedback.closed and "12 mm at once: is the tracker" in robot.feedback.refusal
+    np.testing.assert_allclose(robot.feedback.error, 0.0, atol=1e-6)
+    robot.lacks = 3.0 * LACKS  # the base has turned meanwhile
+    robot.run(2.0)
+    robot.feedback.measure = TipFeedback.measure.__get__(robot.feedback)
+    robot.run(6.0)
+    assert robot.feedback.refusal == "" and robot.feedback.closed
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+
+
+@pytest.mark.parametrize("anew", [lambda robot: robot.run(0.5, seen=False), lambda robot: robot.feedback.reset(),
+                                  lambda robot: robot.run(0.5, follows=False)])  # fmt: skip
+def test_a_displaced_tracker_that_begins_anew_is_followed(anew):
+    robot = knocked().run(3.0)
+    anew(robot)
+    robot.run(8.0)
+    assert robot.feedback.closed
+    np.testing.assert_allclose(robot.tip, TARGET - AWAY, atol=2e-5)
+
+
+def test_single_poses_of_something_else_are_of_no_account():
+    robot = Robot().run(5.0)
+    for i in range(100):
+        robot.feedback.measure(robot.tip + (AWAY if i % 7 == 0 else 0.0))
+        robot.run(DT, seen=False)
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+    assert robot.feedback.closed
 
 
 def test_much_that_a_sensor_says_at_first_is_followed_late_and_slowly():

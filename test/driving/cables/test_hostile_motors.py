@@ -82,6 +82,34 @@ def test_taut_is_what_pulls_more_than_the_friction_whatever_that_is(motor):
     np.testing.assert_allclose(zero, slack + 0.15 / SPRING, atol=1e-3)
 
 
+@pytest.mark.parametrize(("motor", "most"), [(_dry(0.006), 1.6), (_viscous(5.0), 1.6), (_dry(0.15), 5.0)], ids=str)
+@pytest.mark.parametrize("spring", [2e3, 5e3, 2e4])
+def test_cables_that_are_taut_from_the_beginning_on_are_let_out_first(spring, motor, most):
+    """Else only what they pull more from there on is felt, 10 N on the stiffest, and "the robot is blocked" is told."""
+    winches = SimulatedWinches(motor=motor)
+    winches.spring, winches.slack = spring, -2.0 / spring
+    winches.run(0.6)
+    winches.control.take_up_slack()
+    winches.run(3.0)
+    zero = winches.motors.displacements - winches.state.displacements
+    assert (spring * (zero - winches.slack)).max() < most
+    assert winches.state.faults == ("no command for 1 s: relaxed, enable the motors again",)
+
+
+def test_cables_that_still_unwind_are_let_out_until_friction_holds_them():
+    """Where 17 A s/m ask for as much at the pace of homing, 1.9 N."""
+    winches = _active()
+    winches.spring = 600.0
+    winches.run(0.8, np.full(6, 0.008))
+    winches.control.relax()
+    winches.run(0.02)
+    assert winches.tensions().min() > 4.5
+    winches.control.take_up_slack()
+    winches.run(4.0)
+    zero = winches.motors.displacements - winches.state.displacements
+    assert (winches.spring * zero).max() < 2.3
+
+
 def test_friction_that_hides_the_tension_is_named_instead_of_taken_for_it():
     winches = SimulatedWinches(motor=replace(_viscous(10.0), friction=0.5 * TORQUE_CONSTANT))
     winches.run(0.6)

@@ -19,7 +19,7 @@ def softer(small, monkeypatch):
 
 
 def test_a_tracker_that_fails_leads_nowhere_and_is_followed_again(softer, same):
-    cases = ("no tracker", "followed", "silent", "jumps", "another frame", "millimetres")
+    cases = tuple(tracker.CASES)
     rows = {case: tracker.row(case, tracker.follow(str(softer.path), str(same.path), case)) for case in cases}
     alone = rows["no tracker"]
     assert alone.after_mm > 0.5 and alone.correction_mm == 0.0 and alone.closed == 0.0
@@ -27,9 +27,10 @@ def test_a_tracker_that_fails_leads_nowhere_and_is_followed_again(softer, same):
         assert row.after_mm < 0.3 * alone.after_mm, row
         assert row.wrong_mm < alone.wrong_mm + 0.3, row
     assert rows["followed"].closed == 1.0 and rows["followed"].refusal == ""
-    for case in ("silent", "another frame", "millimetres"):
+    for case in ("silent", "elsewhere", "turned by 10°", "another frame", "millimetres"):
         assert 0.2 < rows[case].closed < 0.5  # patience is 0.3 s
-    assert "jumped by 15 mm" in rows["jumps"].refusal
+    for case in ("jumps", "elsewhere", "turned by 10°"):
+        assert "mm at once: is the tracker where it was?" in rows[case].refusal
     assert "mm from the twin's: frame? units? blocked?" in rows["another frame"].refusal
     assert "from the twin's" in rows["millimetres"].refusal
     assert len(tracker.table(list(rows.values())).splitlines()) == len(cases) + 2

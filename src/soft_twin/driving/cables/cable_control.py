@@ -408,6 +408,8 @@ class CableControl(ActuatorControl):
         readings, heard = self._readings, self._readings.ages < self.parameters.coast_after
         motion = np.array([readings.rates, readings.currents, self._told])
         self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, heard, dt))
+        if self._take_up.turned:
+            self._begin()
         for i in self._take_up.lost(displacements):
             travel = f"{1e3 * self.parameters.homing.travel:g} mm"
             self._fault_of(

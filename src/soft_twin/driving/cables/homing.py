@@ -1,4 +1,4 @@
-"""Homing by taking up slack: every cable is wound in slowly until it is just taut."""
+"""Homing by taking up slack: every cable is let out for a moment, then wound in slowly until it is just taut."""
 
 import math
 from dataclasses import dataclass
@@ -17,17 +17,21 @@ class HomingParameters:
     Attributes:
         rate: of winding in [m/s].
         tension: by which a cable that is taut pulls more than it did while it was wound in freely [N].
-        settling: until the winches run evenly, their pulls say nothing [s]; they are smoothed from then on.
+        loosening: all cables are let out at first, until none has turned its winch for so long [s]: of one that is taut
+            while it is begun to be wound in, only what it pulls more would be felt.
+        settling: once cables are wound in, until the winches run evenly, their pulls say nothing [s]; they are smoothed
+            from then on.
         smoothing: time constant of the pulls that are compared [s].
         certainty: a cable is taut if it also pulls by so many times the smoothed pull's noise more.
         dry: friction that does not grow with the rate, at the most [A]; real M2006 have some tens of milliamperes.
-        sure: once it takes so long [s] it is known what the winches need that run freely.
+        sure: once they are wound in for so long [s] it is known what the winches need that run freely.
         delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
     """
 
     rate: float = 0.004
     tension: float = 0.15
+    loosening: float = 0.2
     settling: float = 0.08
     smoothing: float = 0.025
     certainty: float = 5.0
@@ -38,7 +42,7 @@ class HomingParameters:
 
     @property
     def patience(self) -> float:
-        """For so long it may take at the most [s]."""
+        """For so long it may take at the most to let the cables out, and to wind them in [s]."""
         return 2.0 * self.travel / self.rate + self.settling
 
 
@@ -52,6 +56,7 @@ class SlackTakeUp:
 
     Attributes:
         taut: (c,) bool: cables that have been found taut, and stay where they were then.
+        turned: whether the last update was the first of winding in.
     """
 
     def __init__(self, parameters: HomingParameters, displacements: np.ndarray, pace: float, inertia: float):
@@ -60,11 +65,13 @@ class SlackTakeUp:
         self.taut = np.zeros(count, dtype=bool)
         self._parameters, self._inertia = parameters, inertia
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
-        self._age = 0.0
+        self._age = self._loose = 0.0
+        self.turned = self._winding = False
         self._heard = np.zeros(count, dtype=bool)
         self._smooth, self._variance = np.zeros((3, count)), np.zeros(count)  # see update; of the currents [A²]
         self._free, self._free_rates = np.full(count, np.inf), np.full(count, pace)
-        self._targets = displacements + parameters.travel
+        self._targets = displacements - parameters.travel
+        self._outermost = displacements - 0.95 * parameters.travel
         self._ends = displacements + 0.95 * parameters.travel
 
     def update(
@@ -82,6 +89,11 @@ class SlackTakeUp:
         p = self._parameters
         self._age += dt
         inertial, noise = self._follow(motion, heard, dt)
+        self.turned = not self._winding and self._are_loose(displacements, self._smooth[1] - inertial - noise, dt)
+        if self.turned:
+            self._winding, self._age, self._targets = True, 0.0, self._ends + 0.05 * p.travel
+        if not self._winding:
+            return self._targets
         if self._age < p.settling:
             self._heard[:] = False
             self._variance[:] = 0.0
@@ -97,14 +109,23 @@ class SlackTakeUp:
         self.taut = self.taut | newly
         return self._targets
 
+    def _are_loose(self, displacements: np.ndarray, steady: np.ndarray, dt: float) -> bool:
+        """Whether all cables have been let out for long enough, whose winches need currents of `steady` (c,) [A].
+
+        A cable that turns its winch out is braked by it; how taut one is whose winch has to be driven, friction hides.
+        """
+        self._loose = 0.0 if (steady > 0.0).any() else self._loose + dt
+        far = (displacements < self._outermost).any() or self._age > self._parameters.patience
+        return far or self._loose >= self._parameters.loosening
+
     def lost(self, displacements: np.ndarray) -> np.ndarray:
         """Indices of the cables that were wound in all the way, or for long enough for that, and are still slack."""
-        late = self._age > self._parameters.patience
+        late = self._winding and self._age > self._parameters.patience
         return np.flatnonzero(~self.taut & ((displacements > self._ends) | late))
 
     def rough(self) -> np.ndarray:
         """Indices of the winches that need more, even where they run freely, than any friction that is expected."""
-        if self._age < self._parameters.sure:
+        if not self._winding or self._age < self._parameters.sure:
             return np.array([], dtype=int)
         most = self._parameters.dry + MOST * self._free_rates
         return np.flatnonzero(np.isfinite(self._free) & (self._free > most))

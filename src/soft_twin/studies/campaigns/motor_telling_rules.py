@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from soft_twin.studies.campaigns.devices.winches import LOCKED, ON_DRUM
+from soft_twin.studies.campaigns.devices.winches import BLOCKED_AT, LOCKED, ON_DRUM
 from soft_twin.studies.campaigns.motor_book import CaseBook, earliest, state_of
 
 QUIET = {"away", "limp", "position unknown", "ready", "stopped", "fault"}  # states in which nothing may be driven
@@ -25,6 +25,7 @@ class TellingRules:
         self._book = book
         self._homing_since, self._homing_from = math.nan, np.zeros(len(book.case.winches))
         self._was_taut = np.zeros(len(book.case.winches), dtype=bool)
+        self._was_blocked = np.zeros(len(book.case.winches), dtype=bool)  # before its slack was taken up
         self._was_active = False
         self._plugged = True
 
@@ -39,6 +40,8 @@ class TellingRules:
         faults = tuple(text for text in texts if not ABOUT_COMMANDS.match(text))
         self._note_world(now)
         self._was_taut = self._book.homing & (self._was_taut | (self._book.world.winches.slacks() <= TAUT))
+        if not self._book.homing:
+            self._was_blocked = np.isfinite(self._book.world.winches.health[:, BLOCKED_AT])
         self._note_waking(state, now)
         self._note_state(status, state, faults, now)
         self._check_alarm(state, faults)
@@ -113,10 +116,12 @@ class TellingRules:
     def _check_zero(self, taut: np.ndarray) -> None:
         winches, health = self._book.world.winches, self._book.world.winches.health
         slacks, tensions = winches.slacks(taut), winches.tensions(taut)
-        unseen = (health[:, LOCKED] > 0.0) | (self._was_taut & (health[:, ON_DRUM] == 0.0))
+        locked = health[:, LOCKED] > 0.0
+        unseen = locked | (self._was_taut & (health[:, ON_DRUM] == 0.0))
         for i in np.flatnonzero((slacks > TAUT) & ~unseen):
             self._book.found("told untrue", f"slack was taken up, but cable {i + 1} has {1e3 * slacks[i]:.2f} mm left")
-        for i in np.flatnonzero(tensions > TIGHT):
+        blocked = np.isfinite(health[:, BLOCKED_AT]) & ~self._was_blocked
+        for i in np.flatnonzero((tensions > TIGHT) & ~locked & ~blocked):
             self._book.found("told untrue", f"the zero of cable {i + 1} is where it pulls by {tensions[i]:.1f} N")
 
     def _check_alarm(self, state: str, faults: tuple[str, ...]) -> None:

@@ -47,9 +47,9 @@ that has come off its drum, as long as nobody takes up its slack, or once it was
 of tension are gone behind as many of dry friction); frames that are doubled or reordered and change nothing; a motor
 whose torque has just turned round or that shares an id, for the 60 ms until its answers can show it; the motion of a
 motor that does not hear the host, or whose adapter was unplugged, and goes on for up to 0.2 s with what it was told
-last, and so while the host is halted and for the 30 ms in which it then brakes; a rotor that is locked while slack is
-taken up feels like a taut cable. A cable that has got beyond its limits without being driven may be held there, but not
-be driven 1 mm farther out.
+last, and so while the host is halted and for the 30 ms in which it then brakes; a rotor that is locked, or a body that
+gets stuck, while slack is taken up feels like a taut cable. A cable that has got beyond its limits without being driven
+may be held there, but not be driven 1 mm farther out.
 """
 
 import random
