@@ -110,6 +110,27 @@ def test_cables_that_still_unwind_are_let_out_until_friction_holds_them():
     assert (winches.spring * zero).max() < 2.3
 
 
+def test_a_motor_that_has_turned_against_its_current_is_not_driven_before_it_has_answered():
+    """Its friction hides which way it would turn by the little current that others are asked with."""
+    winches = _active(motor=_dry(0.15))
+    winches.motors.wiring[2] = -1
+    winches.run(0.3, STEP)
+    assert "turns against its current" in winches.state.faults[0]
+    for _ in range(3):
+        before = winches.motors.displacements
+        winches.control.enable()
+        path = winches.run(0.5, STEP)
+        assert "motor 3 (cable_3) answers backwards" in winches.state.faults[0]
+        assert np.abs(path[:, 2] - before[2]).max() < 2.5e-4
+    winches.motors.wiring[2] = 1
+    winches.control.enable()
+    np.testing.assert_allclose(winches.run(1.5, STEP)[-1], STEP, atol=2e-4)
+    winches.control.relax()
+    winches.run(0.1)
+    winches.control.enable()
+    assert winches.run(0.3, STEP).max() < 0.0085
+
+
 def test_friction_that_hides_the_tension_is_named_instead_of_taken_for_it():
     winches = SimulatedWinches(motor=replace(_viscous(10.0), friction=0.5 * TORQUE_CONSTANT))
     winches.run(0.6)

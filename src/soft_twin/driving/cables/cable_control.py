@@ -146,6 +146,7 @@ class CableControl(ActuatorControl):
         self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None
         self._probed = not self.parameters.probe
+        self._accused = np.zeros(count, dtype=bool)  # of having turned against their currents, and not answered since
         self._coasted = np.zeros(len(self._names), dtype=bool)
         self._leads = np.zeros(len(self._names))  # of the motions on their cables, when the feedback was measured [m]
         self._jumps_seen = self._losses_seen = np.zeros(len(self._names), dtype=int)
@@ -247,7 +248,7 @@ class CableControl(ActuatorControl):
     def _start(self) -> None:
         self._aim(self._readings.displacements)
         self._restart()
-        self._probe = None if self._probed else DirectionProbe()
+        self._probe = None if self._probed else DirectionProbe(self._accused)
 
     def _lasting_faults(self) -> list[str]:
         return self._missing()
@@ -363,11 +364,11 @@ class CableControl(ActuatorControl):
     def _probe_currents(self, dt: float) -> np.ndarray:
         if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
             return np.zeros(len(self._names))
-        pushes = self._probe.pushes(self._readings.currents, dt)
+        pushes = self._probe.pushes(self._readings.displacements, self._readings.currents, dt)
         if not self._probe.judged:
             self._accuse_backwards()
-        if pushes:
-            return np.full(len(self._names), DirectionProbe.current * self.enabled)
+        if pushes.any():
+            return pushes * self.enabled
         if not self._probe.judged:
             self._judge_probe()
         if self._probe.over or not self.enabled:
@@ -381,12 +382,14 @@ class CableControl(ActuatorControl):
     def _judge_probe(self) -> None:
         """How easily did the motors turn?"""
         self._probe.judged = True
+        self._accused &= ~self._probe.forwards(self._readings.displacements)
         impulses, ways = self._probe.push(self._readings.displacements)
         self._friction.learn_from_push(impulses, self._readings.rates, ways)
 
     def _accuse_backwards(self) -> None:
         """Do the motors turn the way they should? A cable that unwinds meanwhile goes far while that is asked."""
         for i in self._probe.backwards(self._readings.displacements):
+            self._accused[i] = True
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
 
     def _require_rest(self) -> None:
@@ -439,6 +442,7 @@ class CableControl(ActuatorControl):
         pulls, friction = self._pull_currents, self._friction.sure
         motion = Motion(errors, rates, bounds, currents, pulls, friction, dt, self._readings.spans)
         for i, text in self._supervision.check(motion, force_per_current):
+            self._accused[i] |= self._supervision.contrary[i]
             self._fault_of(i, text)
         for i in self._delivery.failed():
             self._fault_of(i, "gives no current: check its supply, let it cool, then enable again")

@@ -93,6 +93,11 @@ class Supervision:
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
 
+    @property
+    def contrary(self) -> np.ndarray:
+        """(c,) bool: motors that turn against their currents."""
+        return self._contrary > self._limits.contrary_time
+
     def reset(self) -> None:
         """Forget the past."""
         self._overloaded[:] = 0.0
@@ -110,7 +115,7 @@ class Supervision:
         self._lost = np.where(astray, self._lost + dt, 0.0)
         self._count_contrary(motion)
         lost = self._lost > limits.following_time
-        contrary = self._contrary > limits.contrary_time
+        contrary = self.contrary
         strained = self._overloaded > limits.overload_time
         if not (lost.any() or contrary.any() or strained.any()):
             return []
@@ -184,9 +189,15 @@ def _harmless_braking(limits: SupervisionLimits, rate: float, currents: np.ndarr
 class DirectionProbe:
     """A small current for a moment, before anything else moves: does the motor turn the way it should?
 
+    Friction may be more than that. A motor that has turned against its current is asked by more and more, until it
+    turns: else it would run the wrong way again, whoever enables it.
+
     Attributes:
         current: [A], enough to turn a winch whose cable is slack, by a tenth of a millimetre.
         duration: [s].
+        strong: up to which the current of a motor that was accused grows [A] …
+        longest: … within this time [s], while it has not turned by …
+        answer: … so much [m].
         still: it begins once no cable is faster [m/s] …
         patience: … or after so long [s].
         rest: without current after that, for the cables to come to rest [s].
@@ -197,13 +208,18 @@ class DirectionProbe:
 
     current = 0.1
     duration = 0.05
+    strong = 0.5
+    longest = 0.15
+    answer = 1e-4
     rest = 0.05
     still = 0.0005
     patience = 0.25
     threshold = 3e-5
 
-    def __init__(self) -> None:
-        self._waited = self._age = 0.0
+    def __init__(self, accused: np.ndarray) -> None:
+        """`accused`: (c,) bool, motors that have turned against their currents, and not answered since."""
+        self._accused, self._answered = accused.copy(), np.zeros(len(accused), dtype=bool)
+        self._waited = self._age = self._pushed = 0.0
         self._begun = self.judged = False
 
     def waits(self, displacements: np.ndarray, rates: np.ndarray, dt: float) -> bool:
@@ -220,13 +236,20 @@ class DirectionProbe:
     @property
     def over(self) -> bool:
         """Whether the cables have come to rest again."""
-        return self._age > self.duration + self.rest
+        return self._age > self._pushed + self.rest
 
-    def pushes(self, currents: np.ndarray, dt: float) -> bool:
-        """Whether the current is still to flow, after `dt` more seconds in which (c,) so much was measured [A]."""
+    def pushes(self, displacements: np.ndarray, currents: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) the currents that are still to flow [A], 0 when it is over, after `dt` more seconds that led there (c,)
+        [m] and in which (c,) so much was measured [A]."""
         self._age += dt
         self._impulses = self._impulses + currents * dt
-        return self._age <= self.duration
+        self._answered |= np.abs(displacements - self.start) > self.answer
+        grown = self.current + (self.strong - self.current) * self._age / self.longest
+        asked = np.where(self._accused & ~self._answered, grown * (self._age <= self.longest), 0.0)
+        asked = np.where(self._accused, asked, self.current * (self._age <= self.duration))
+        if asked.any():
+            self._pushed = self._age
+        return asked
 
     def push(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What it came to: impulses (c,) [A s], and ways (c,) [m] up to these displacements."""
@@ -236,3 +259,7 @@ class DirectionProbe:
         """Indices of the cables that were let out instead of wound in, and by more than they did so already."""
         turned = displacements - self.start
         return np.flatnonzero(np.maximum(turned, turned - self._rates * self._age) < -self.threshold)
+
+    def forwards(self, displacements: np.ndarray) -> np.ndarray:
+        """(c,) bool: motors that have surely turned the way they should."""
+        return displacements - self.start > self.threshold
