@@ -530,6 +530,20 @@ def test_all_motors_that_were_told_to_start_as_they_fell_silent_may_have_turned_
     assert winches.state.mode == "position unknown" or np.abs(told - true).max() < 1e-4
 
 
+def test_cables_that_are_heard_late_are_not_homed():
+    """A line holds everything back for a while, in which the cables unwind."""
+    winches = _active(0.006)
+    winches.hold_back(0.3)
+    winches.run(0.2, np.full(6, 0.006))
+    winches.control.relax()
+    with pytest.raises(DeviceError, match=r"motor 1 \(cable_1\) 0.20 s ago, .*: home it once it is heard"):
+        winches.control.home()
+    winches.run(1.5)
+    winches.control.home()
+    zero = winches.motors.displacements - winches.state.displacements
+    np.testing.assert_allclose(zero, winches.motors.displacements, atol=2e-4)
+
+
 def test_cables_that_still_run_are_not_homed():
     """Feedback is old when it is used: the zero of a winch that coasts at 40 mm/s is not known."""
     winches = _active(motor=_viscous(3.0))

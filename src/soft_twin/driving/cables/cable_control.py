@@ -25,6 +25,7 @@ from soft_twin.driving.states import Command, State, require
 from soft_twin.errors import DeviceError
 
 LIMP = "limp"
+HEARD = 0.05  # [s] older feedback does not say where a cable is that is to be homed
 AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
 MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
@@ -177,7 +178,7 @@ class CableControl(ActuatorControl):
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
 
         Raises:
-            DeviceError: the motors are enabled or stopped, one of them is silent, or cables still move.
+            DeviceError: the motors are enabled or stopped, one of them is silent or heard late, or cables still move.
         """
         require(self.condition, Command.HOME, self.actuators)
         self._require_whole()
@@ -393,6 +394,10 @@ class CableControl(ActuatorControl):
             self._fault_of(i, "answers backwards: check the winding direction and the motor's phases")
 
     def _require_rest(self) -> None:
+        stale = np.flatnonzero(np.maximum(self._readings.ages, self._readings.owed) > HEARD)
+        if len(stale):
+            which = ", ".join(f"{self._motor(i)} {self._readings.ages[i]:.2f} s ago" for i in stale)
+            raise DeviceError(f"heard last of {which}: home it once it is heard again; check the bus")
         if len(moving := self._moving()):
             which = ", ".join(f"{self._names[i]} at {1e3 * self._readings.rates[i]:+.0f} mm/s" for i in moving)
             raise DeviceError(f"cables still move, {which}: hold the robot still, then home it")

@@ -51,9 +51,8 @@ class SampleTime:
             look: since the host has looked before [s]: the newest was not there then.
         """
         seen_after = self._seen_after + elapsed - count * period
-        longest = min(look, period) + ON_ITS_WAY
-        self.lost = seen_after > longest
-        self._seen_after = min(max(seen_after, 0.0), longest)
+        self.lost = seen_after > min(look, period) + ON_ITS_WAY
+        self._seen_after = min(max(seen_after, 0.0), period + ON_ITS_WAY)
         return count * period + seen_after - self._seen_after
 
 
