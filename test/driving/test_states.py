@@ -162,6 +162,6 @@ def test_events_lead_where_the_table_says(state, event):
 def test_the_end_of_homing_holds():
     bench = _unknown()
     bench.session.take_up_slack()
-    bench.run(1.3)
+    bench.run(1.6)
     assert bench.session.state in EVENTS[State.HOMING, Event.HOMED].next
     assert bench.session.status().mode == "hold"

@@ -320,7 +320,7 @@ def test_slack_is_taken_up_until_every_cable_is_just_taut(winches):
     slack = np.array([0.0, 0.0005, 0.001, 0.002, 0.003, 0.004])
     winches.slack = slack
     winches.control.take_up_slack()
-    path = winches.run(3.0)
+    path = winches.run(3.6)
     taut_at = slack + winches.control.parameters.homing.tension / SPRING
     assert winches.state.mode == "limp"  # nobody has commanded anything since
     assert np.abs(np.max(path, axis=0) - taut_at).max() < 1e-3
@@ -334,7 +334,7 @@ def test_a_cable_that_is_off_its_drum_is_named_when_slack_is_taken_up():
     winches.run(0.1)
     winches.slack = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     winches.control.take_up_slack()
-    path = winches.run(2.0)
+    path = winches.run(2.8)
     assert winches.state.mode == "fault"
     assert "motor 6 (cable_6) found no tension" in winches.state.faults[0]
     assert path[:, 5].max() < 0.006

@@ -31,12 +31,12 @@ class HomingParameters:
 
     rate: float = 0.004
     tension: float = 0.15
-    loosening: float = 0.2
-    settling: float = 0.08
+    loosening: float = 0.3
+    settling: float = 0.14
     smoothing: float = 0.025
     certainty: float = 5.0
     dry: float = 0.3
-    sure: float = 0.15
+    sure: float = 0.22
     delivery: float = 0.5
     travel: float = 0.02
 
