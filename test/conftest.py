@@ -1,5 +1,6 @@
 """What tests of several folders use."""
 
+import gc
 import os
 
 import pytest
@@ -14,6 +15,12 @@ JAX_KEEPS = {  # what it has compiled, by the program itself: others find it, te
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 os.environ.update({name: value for name, value in JAX_KEEPS.items() if name not in os.environ})
+
+
+def pytest_collection_finish():
+    """Python looks through all that it has collected no more: emulated devices in threads would stand still for that."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
