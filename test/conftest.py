@@ -18,7 +18,7 @@ os.environ.update({name: value for name, value in JAX_KEEPS.items() if name not 
 
 
 def pytest_collection_finish():
-    """Python looks through all that it has collected no more: emulated devices in threads would stand still for that."""
+    """Python looks through what it has collected no more: devices that tests emulate would stand still meanwhile."""
     gc.collect()
     gc.freeze()
 
