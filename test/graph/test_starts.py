@@ -39,6 +39,7 @@ def errors(folder):
     return {name: found for name, said in lines.items() if (found := [line for line in said if wrong.search(line)])}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", ["finger", "neck", "tm40"])  # cables and chambers, two IMUs, struts
 def test_an_emulated_robot_starts_without_an_error(started, tmp_path, name):
     nodes, listener = started(name)
