@@ -245,8 +245,8 @@ class DirectionProbe:
         self._impulses = self._impulses + currents * dt
         self._answered |= np.abs(displacements - self.start) > self.answer
         grown = self.current + (self.strong - self.current) * self._age / self.longest
-        asked = np.where(self._accused & ~self._answered, grown * (self._age <= self.longest), 0.0)
-        asked = np.where(self._accused, asked, self.current * (self._age <= self.duration))
+        insisted = grown * (self._age <= self.longest) * ~self._answered
+        asked = np.where(self._accused, insisted, self.current * (self._age <= self.duration))
         if asked.any():
             self._pushed = self._age
         return asked
