@@ -21,6 +21,7 @@ from soft_twin.priority import prefer_this_thread
 from soft_twin.robots.base import DrivenRobot
 
 MIN_PAUSE = 0.002  # [s] of a thread that waits for another
+SLACK = 1e-6  # [N] a cable that pulls by less is slack: what it pulls by is rounding
 LONGEST_STEP = 0.06  # [s] of the body
 MOST_STANDING = 2.0  # [s] told at once of time that stood still: after longer pauses no driver believes anything
 SETTLING_PATIENCE = 60.0  # [s] for the body to be put to rest
@@ -256,7 +257,7 @@ class EmulatedRobot:
             self._body.step(dt, np.concatenate([displacements, filled]), moving_base(self._motion, t))
             self._tensions, pressures = np.split(self._body.efforts, [count])
             loose = np.maximum(self._body.coordinates[:count] - displacements, 0.0)
-            self._slack = np.where(self._tensions > 0.0, 0.0, loose)
+            self._slack = np.where(self._tensions > SLACK, 0.0, loose)
             self.last_failure = ""
             if self._valves is not None:
                 self._valves.change(pressures - filled)
