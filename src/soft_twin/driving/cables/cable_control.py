@@ -10,7 +10,7 @@ from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
 from soft_twin.driving.cables.friction import SoftFriction
 from soft_twin.driving.cables.gain_margin import check_gains
-from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp
+from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp, WinchMotion
 from soft_twin.driving.cables.motion_memory import MotionMemory
 from soft_twin.driving.cables.motors import MotorReadings
 from soft_twin.driving.cables.rate_changes import RateChanges
@@ -413,9 +413,17 @@ class CableControl(ActuatorControl):
             pace = min(self.parameters.homing.rate, self._limits.rate)
             self._take_up = SlackTakeUp(self.parameters.homing, displacements, pace, self.parameters.gains.inertia)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
-        readings, heard = self._readings, self._readings.ages < self.parameters.coast_after
-        motion = np.array([readings.rates, readings.currents, self._told])
-        self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, heard, dt))
+        readings, (currents, rates, _) = self._readings, self._response
+        motion = WinchMotion(
+            fresh=readings.ages == 0.0,
+            heard=readings.ages < self.parameters.coast_after,
+            newest_rates=readings.rates,
+            rates=rates,
+            currents=currents,
+            told=self._told,
+            spans=readings.spans,
+        )
+        self._aim(self._take_up.update(displacements, motion, readings.pull_per_current, dt))
         if self._take_up.turned:
             self._begin()
         for i in self._take_up.lost(displacements):

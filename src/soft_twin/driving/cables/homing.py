@@ -1,12 +1,13 @@
 """Homing by taking up slack: every cable is let out for a moment, then wound in slowly until it is just taut."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from soft_twin.driving.cables.friction import LEAST, MOST
 
+DOUBT = 0.05  # [A] that a first sample may be off by
+LEARNING = 3.0  # standard deviations that the least of many currents may be below what a winch needs
 FREE_PACE = (0.5, 1.1)  # times the pace that is asked for: winches that run like that say what friction they have
 
 
@@ -46,13 +47,35 @@ class HomingParameters:
         return 2.0 * self.travel / self.rate + self.settling
 
 
+@dataclass(frozen=True)
+class WinchMotion:
+    """What winches did, as the samples of the last look tell it; (c,) each, > 0 winds in.
+
+    Attributes:
+        fresh, heard: bool: there were samples; there were some lately.
+        newest_rates: in the newest sample [m/s].
+        rates, currents: over the samples [m/s, A].
+        told: currents that they were told [A].
+        spans: what the samples stand for, 0 where that is not known [s].
+    """
+
+    fresh: np.ndarray
+    heard: np.ndarray
+    newest_rates: np.ndarray
+    rates: np.ndarray
+    currents: np.ndarray
+    told: np.ndarray
+    spans: np.ndarray
+
+
 class SlackTakeUp:
     """Where to wind the cables while their slack is taken up.
 
     What a winch needs while its cable is slack is its friction, whatever that is: the least smoothed current i_f since
-    it runs evenly, at the rate v_f. At another rate v it is i_f + b (v − v_f), where b lies between (i_f − i_dry) / v_f
-    and i_f / v_f: nobody knows how much of it is dry. Tension is what comes on top of the most that this and the
-    inertia of the winch, m v̇, may be: a winch that is slowed down feels no tension, nor one that comes up to its pace.
+    it runs evenly, noise allowed for, at the rate v_f. At another rate v it is i_f + b (v − v_f), where b lies between
+    (i_f − i_dry) / v_f and i_f / v_f: nobody knows how much of it is dry. Tension is what comes on top of the most that
+    this and the inertia of the winch, m v̇, may be: a winch that is slowed down feels no tension, nor one that comes up
+    to its pace.
 
     Attributes:
         taut: (c,) bool: cables that have been found taut, and stay where they were then.
@@ -63,48 +86,44 @@ class SlackTakeUp:
         """Begin at these displacements (c,) [m]; winches of this inertia [A s²/m] are asked for this pace [m/s]."""
         count = len(displacements)
         self.taut = np.zeros(count, dtype=bool)
-        self._parameters, self._inertia = parameters, inertia
+        self._parameters = parameters
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
         self._age = self._loose = 0.0
         self.turned = self._winding = False
-        self._heard = np.zeros(count, dtype=bool)
-        self._smooth, self._variance = np.zeros((3, count)), np.zeros(count)  # see update; of the currents [A²]
+        self._smooth = _SmoothMotion(parameters.smoothing, inertia, count)
         self._free, self._free_rates = np.full(count, np.inf), np.full(count, pace)
         self._targets = displacements - parameters.travel
         self._outermost = displacements - 0.95 * parameters.travel
         self._ends = displacements + 0.95 * parameters.travel
 
     def update(
-        self, displacements: np.ndarray, motion: np.ndarray, pull_per_current: np.ndarray, heard: np.ndarray, dt: float
+        self, displacements: np.ndarray, motion: WinchMotion, pull_per_current: np.ndarray, dt: float
     ) -> np.ndarray:
         """Targets (c,) [m] after `dt` more seconds.
 
         Args:
             displacements: (c,) of the cables [m].
-            motion: (3, c) rates [m/s], currents as they flow, and as they were told [A].
+            motion: of their winches; what those pull that are not heard is not known.
             pull_per_current: (c,) at the drums [N/A].
-            heard: (c,) bool: motors that feed back; what others pull is not known.
             dt: [s].
         """
-        p = self._parameters
+        p, smooth = self._parameters, self._smooth
         self._age += dt
-        inertial, noise = self._follow(motion, heard, dt)
-        self.turned = not self._winding and self._are_loose(displacements, self._smooth[1] - inertial - noise, dt)
+        smooth.take(motion, dt)
+        self.turned = not self._winding and self._are_loose(displacements, smooth.steady - smooth.noise, dt)
         if self.turned:
             self._winding, self._age, self._targets = True, 0.0, self._ends + 0.05 * p.travel
         if not self._winding:
             return self._targets
         if self._age < p.settling:
-            self._heard[:] = False
-            self._variance[:] = 0.0
+            smooth.forget()
         if self._age < p.settling + p.smoothing:
             return self._targets
-        rates, given, told = self._smooth
-        steady = given - inertial
-        self._learn_free(rates, steady + noise, heard)
+        rates, steady, noise, heard = smooth.rates, smooth.steady, smooth.noise, motion.heard
+        self._learn_free(rates, steady + LEARNING * noise, heard)
         friction = self._friction_at(rates, rates > self._free_rates)
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
-        newly = ~self.taut & heard & (given >= p.delivery * told) & (pulls > p.tension)
+        newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
         self._targets = np.where(newly, displacements, self._targets)
         self.taut = self.taut | newly
         return self._targets
@@ -147,14 +166,65 @@ class SlackTakeUp:
         growing = self._free - np.where(wet, 0.0, self._parameters.dry)
         return self._free + (growing / self._free_rates).clip(LEAST, MOST) * (rates - self._free_rates)
 
-    def _follow(self, motion: np.ndarray, heard: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-        """Smooth the motion, anew after a silence; (c,) its inertial current, and its current's noise [A]."""
-        anew = ~(heard & self._heard)
-        self._heard = heard
-        self._smooth = np.where(anew, motion, self._smooth)
-        share = 1.0 - math.exp(-dt / self._parameters.smoothing)
-        deviations = motion - self._smooth
-        self._smooth = self._smooth + share * deviations
-        self._variance += share * (deviations[1] ** 2 - self._variance)
-        noise = np.sqrt(self._variance * share / (2.0 - share))
-        return self._inertia * share / max(dt, 1e-6) * deviations[0], noise
+
+class _SmoothMotion:
+    """The motion of winches, smoothed, anew after a silence.
+
+    It goes by the time that samples stand for, and by the currents that flowed in it: whether a host or a line is late
+    says nothing of the winch.
+
+    Attributes:
+        rates, currents, told: (c,) [m/s, A].
+        steady: (c,) current that has not accelerated the winch [A].
+        noise: (c,) standard deviation of that [A].
+    """
+
+    def __init__(self, smoothing: float, inertia: float, count: int):
+        self._smoothing, self._inertia = smoothing, inertia
+        self._begun = np.zeros(count, dtype=bool)
+        self._newest, self._since = np.zeros((2, count))  # rate [m/s], and how long ago that was measured [s]
+        self._variance, self._variance_of_mean = np.zeros((2, count))  # of the steady current [A²]
+        self._means, self._sample = np.zeros((4, count)), np.zeros(count)
+
+    @property
+    def rates(self) -> np.ndarray:
+        return self._means[0]
+
+    @property
+    def currents(self) -> np.ndarray:
+        return self._means[1]
+
+    @property
+    def told(self) -> np.ndarray:
+        return self._means[2]
+
+    @property
+    def steady(self) -> np.ndarray:
+        return self._means[3]
+
+    @property
+    def noise(self) -> np.ndarray:
+        return np.sqrt(self._variance_of_mean)
+
+    def forget(self) -> None:
+        """What comes next is the first."""
+        self._begun[:] = False
+
+    def take(self, motion: WinchMotion, dt: float) -> None:
+        """What has come within `dt` [s]."""
+        self._since += dt
+        gone = ~motion.heard & (motion.spans == 0.0)
+        fresh, first = motion.fresh, motion.fresh & ~self._begun
+        spans = np.where(motion.spans > 0.0, motion.spans, self._since).clip(1e-6)
+        steady = motion.currents - self._inertia * (motion.newest_rates - self._newest) / spans
+        shares = np.where(first, 1.0, -np.expm1(-spans / self._smoothing)) * fresh
+        deviations = np.array([motion.rates, motion.currents, motion.told, steady]) - self._means
+        self._means = self._means + shares * deviations
+        jumps = np.where(first, 0.0, steady - self._sample)
+        self._variance = np.where(first, 0.0, self._variance + shares * (0.5 * jumps**2 - self._variance))
+        self._sample = np.where(fresh, steady, self._sample)
+        variance = (1.0 - shares) ** 2 * self._variance_of_mean + shares**2 * self._variance
+        self._variance_of_mean = np.where(first, DOUBT**2, variance)
+        self._begun = (self._begun | fresh) & ~gone
+        self._newest = np.where(fresh, motion.newest_rates, self._newest)
+        self._since = np.where(fresh, 0.0, self._since)
