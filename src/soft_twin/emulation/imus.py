@@ -3,8 +3,9 @@
 A body is computed less often than IMUs measure, and on a busy host it loses time. The board on a plate follows it with
 a lag, of turn and of velocity, in two steps, so that nothing it feels jumps: from one sample to the next it turns by
 what its gyroscope says, and gains the speed that its accelerometer says, whenever the body is computed. The lag is no
-shorter than the time between two steps of the body: one that is late is seen to move slowly, not by jerks. Where time
-stands still nothing turns, and the boards feel their weight.
+shorter than what the body has lived and they have not, nor than the time between two of its steps: one that is late, or
+that catches up, is seen to move slowly, not by jerks. Where time stands still nothing turns, and the boards feel their
+weight.
 """
 
 import numpy as np
@@ -33,6 +34,7 @@ class FeltMotion:
         self._motion, self._period, self._plates = motion, period, robot.plate_names
         self._newest: Plates | None = None
         self._age, self._lag = 0, PLATE_LAG  # samples since the body's last step, and the lag since then [s]
+        self._behind = 0.0  # time that the body has lived, and its boards have not [s]
         self._turned = self._velocities = np.zeros(0)  # (2, p, …) half the way behind the plates, and as boards feel it
 
     def at(self, t: float, plates: Plates) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -52,9 +54,11 @@ class FeltMotion:
         if self._newest is None:
             self._turned, self._velocities = np.array([plates.rotations] * 2), np.zeros((2, *plates.velocities.shape))
         elif plates is not self._newest:
-            self._age, self._lag = 0, max(PLATE_LAG, self._age * self._period)
+            self._behind += plates.span
+            self._age, self._lag = 0, max(PLATE_LAG, self._age * self._period, self._behind)
         self._newest, self._age = plates, self._age + 1
         share = -np.expm1(-2.0 * self._period / self._lag)
+        self._behind -= share * self._behind
         turns = gained = np.zeros_like(plates.velocities)
         aims = plates.rotations, plates.velocities
         for i in range(2):

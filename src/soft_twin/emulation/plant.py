@@ -39,6 +39,7 @@ class Plates:
         rotations: (p, 3, 3) since rest.
         velocities, accelerations: (p, 3) of the centres, relative to the base [m/s], [m/s²].
         rates: (p, 3) of their turning relative to the base [rad/s].
+        span: time of the step that brought them there [s].
     """
 
     centres: np.ndarray
@@ -46,6 +47,7 @@ class Plates:
     velocities: np.ndarray
     accelerations: np.ndarray
     rates: np.ndarray
+    span: float = 0.0
 
     @classmethod
     def at_rest(cls, pose: Pose) -> "Plates":
@@ -58,7 +60,7 @@ class Plates:
         velocities = (pose.centres - self.centres) / dt
         turned = Rotation.from_matrix(pose.rotations @ self.rotations.swapaxes(1, 2)) if len(pose.centres) else None
         rates = np.zeros_like(velocities) if turned is None else turned.as_rotvec() / dt
-        return Plates(pose.centres, pose.rotations, velocities, (velocities - self.velocities) / dt, rates)
+        return Plates(pose.centres, pose.rotations, velocities, (velocities - self.velocities) / dt, rates, dt)
 
 
 class Plant(DynamicTwin):

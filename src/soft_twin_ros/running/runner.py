@@ -40,7 +40,7 @@ from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
 from soft_twin_ros.running.sequences import from_text
 
-ERROR_PATIENCE = 3.0  # [s] of the robot's time an error may last before it ends the run
+ERROR_PATIENCE = 6.0  # [s] of the robot's time an error may last before it ends the run: tilt is found anew in some
 SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the most
 LOOK_PERIOD = 0.05  # [s]
 SHOWN_AGAIN = 5.0  # [s] after which a surface is shown again that a node has not taken
