@@ -6,7 +6,15 @@ import threading
 
 import pytest
 
-from soft_twin.priority import prefer_all_threads, prefer_this_process, prefer_this_thread
+from soft_twin.priority import (
+    FEW,
+    MANY,
+    Preference,
+    Strangers,
+    prefer_all_threads,
+    prefer_this_process,
+    prefer_this_thread,
+)
 
 PR_CAPBSET_DROP, CAP_SYS_ADMIN, CAP_SYS_NICE = 24, 21, 23  # of prctl, from Linux's headers
 
@@ -152,3 +160,66 @@ def test_sessions_that_ask_at_once_are_preferred():
 @pytest.mark.skipif(os.getuid() != 0, reason="others may be granted it by their limits")
 def test_a_process_that_may_not_be_preferred_is_told_so():
     assert _preferred(CAP_SYS_ADMIN, CAP_SYS_NICE).communicate()[0].split()[0] == "False"
+
+
+class Host:
+    """What Linux would tell of a host, in a folder."""
+
+    def __init__(self, proc):
+        self._proc, self._tick = proc, os.sysconf("SC_CLK_TCK") * os.cpu_count()
+        self._all = self._busy = 0
+        self._spent = {100: 0, 101: 0, 900: 0}  # of two processes of this session, and of a stranger
+        self.live(0.0, 0.0)
+
+    def live(self, own, strangers, seconds=2.0):
+        """Time passes in which so large shares of it are taken."""
+        ticks = round(seconds * self._tick)
+        spent = {100: round(0.75 * own * ticks), 101: round(0.25 * own * ticks), 900: round(strangers * ticks)}
+        self._all, self._busy = self._all + ticks, self._busy + sum(spent.values())
+        idle = self._all - self._busy
+        (self._proc / "stat").write_text(f"cpu  {self._busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 1 2 3 4\n")
+        for process, more in spent.items():
+            self._spent[process] += more
+            session = os.getsid(0) if process < 900 else os.getsid(0) + 1
+            (self._proc / str(process)).mkdir(exist_ok=True)
+            of_children = self._spent[process] // 2  # that have ended
+            words = f"S 1 1 {session} 0 -1 0 0 0 0 0 {self._spent[process] - of_children} 0 {of_children} 0 20 0 1"
+            (self._proc / str(process) / "stat").write_text(f"{process} (a (b) c) {words}")
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
+
+
+@pytest.mark.parametrize(("own", "others"), [(0.8, 0.0), (0.0, 0.9), (0.3, 0.6), (0.1, 0.05)])
+def test_strangers_are_those_of_other_sessions(host, tmp_path, own, others):
+    strangers = Strangers(tmp_path)
+    host.live(own, others)
+    assert strangers.share() == pytest.approx(others, abs=0.01)
+    host.live(others, own)
+    assert strangers.share() == pytest.approx(own, abs=0.01)
+
+
+def test_a_share_is_taken_over_a_while(host, tmp_path):
+    strangers = Strangers(tmp_path)
+    host.live(0.0, 1.0, seconds=0.4)
+    assert strangers.share() is None
+    host.live(0.0, 0.5, seconds=1.6)
+    assert strangers.share() == pytest.approx(0.6, abs=0.01)
+
+
+def test_where_nobody_tells_nothing_is_known(tmp_path):
+    assert Strangers(tmp_path).share() is None
+
+
+def test_a_process_is_preferred_while_strangers_keep_the_host_busy(host, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("soft_twin.priority.prefer_this_process", lambda: asked.append("more"))
+    monkeypatch.setattr("soft_twin.priority.prefer_no_more", lambda: asked.append("no more"))
+    preference = Preference(Strangers(tmp_path))
+    for own, others in [(0.9, 0.0), (0.2, MANY - 0.1), (0.3, MANY + 0.1), (0.8, FEW + 0.1), (0.8, FEW - 0.04)]:
+        host.live(own, others)
+        preference.look()
+    assert asked == ["more", "no more"]
+    assert not preference.asked

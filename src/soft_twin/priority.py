@@ -1,4 +1,8 @@
-"""Threads and processes that must not be late, on hosts that are busy."""
+"""Threads and processes that must not be late, on hosts that are busy.
+
+Processes are preferred to strangers only while those keep the host busy: what carries bytes to and from serial devices
+and pseudo-terminals is an ordinary thread of the system's, and waits where preferred processes need all processors.
+"""
 
 import contextlib
 import os
@@ -7,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 NICENESS = -10  # of a process that is preferred: about ten times the share of an ordinary one
+MANY, FEW = 0.5, 0.05  # share of all processors that strangers take where processes are preferred, and are no more
+SHORTEST_WINDOW = 1.0  # [s] that a share is taken over
+PREFERENCE_PERIOD = 4.0  # [s] between two looks at strangers
 SESSION = Path("/proc/self/autogroup")  # where Linux shares processors among sessions first: "/autogroup-7 nice 0"
 ATTEMPTS, ATTEMPT_PERIOD = 10, 0.11  # [s] Linux takes one a tenth of a second from those who are not root
 
@@ -64,6 +71,68 @@ def prefer_no_more() -> None:
                 os.setpriority(os.PRIO_PROCESS, thread, max(0, os.getpriority(os.PRIO_PROCESS, thread)))
         if not any(_is_preferred_here(process) for process in _numbers("/proc")):
             _renice_session(lambda niceness: 0 if niceness == NICENESS else niceness)
+
+
+class Strangers:
+    """What the processes of other sessions take of this host, as Linux tells it."""
+
+    def __init__(self, proc: Path = Path("/proc")):
+        """From now on; `proc`: where Linux tells it."""
+        self._proc = proc
+        self._before = self._times()
+
+    def share(self) -> float | None:
+        """Of all processors, 0…1, since the last time that something was told; None: too short ago, or not known."""
+        if self._before is None or (now := self._times()) is None:
+            return None
+        passed, busy, own = (new - old for new, old in zip(now, self._before, strict=True))
+        if passed < SHORTEST_WINDOW * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1):
+            return None
+        self._before = now
+        return min(max((busy - max(own, 0)) / passed, 0.0), 1.0)
+
+    def _times(self) -> tuple[int, int, int] | None:
+        """All processors' time, what of it they were busy, and for this session; in the kernel's ticks."""
+        try:
+            words = (self._proc / "stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+            spent = [int(word) for word in words]
+            own = sum(self._own(process) for process in _numbers(str(self._proc)))
+        except (OSError, ValueError):
+            return None
+        return sum(spent), sum(spent) - sum(spent[3:5]), own  # but idle, and waiting for disks
+
+    def _own(self, process: int) -> int:
+        """Time of a process of this session, and of its children that have ended; 0 of others."""
+        try:
+            words = (self._proc / str(process) / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+        except (OSError, IndexError):  # has just ended
+            return 0
+        return sum(int(word) for word in words[11:15]) if int(words[3]) == os.getsid(0) else 0
+
+
+class Preference:
+    """Prefers this process, see `prefer_this_process`, while strangers keep the host busy.
+
+    Attributes:
+        asked: whether it has asked for that.
+    """
+
+    def __init__(self, strangers: Strangers | None = None):
+        """From now on; `strangers`: those of this host by default."""
+        self._strangers = strangers or Strangers()
+        self.asked = False
+
+    def look(self) -> None:
+        """Ask for it, or give it back, by what strangers have taken since the last look; for every few seconds."""
+        share = self._strangers.share()
+        if share is None:
+            return
+        if not self.asked and share > MANY:
+            self.asked = True
+            prefer_this_process()
+        elif self.asked and share < FEW:
+            self.asked = False
+            prefer_no_more()
 
 
 def _is_preferred_here(process: int) -> bool:

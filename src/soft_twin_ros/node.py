@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
-from soft_twin.priority import prefer_all_threads, prefer_no_more, prefer_this_process
+from soft_twin.priority import PREFERENCE_PERIOD, Preference, prefer_all_threads, prefer_no_more
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import executor_of, hear_all
@@ -230,11 +230,14 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     try:
         ros_domain()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
+        preference = Preference()
         node = node_class()
-        prefer_this_process()
+        preference.look()
         gc.freeze()  # what a start leaves behind stays: to look through it halts a node for 0.04 s
         if urgent:
             prefer_all_threads()
+        else:
+            node.create_steady_timer(PREFERENCE_PERIOD, preference.look)
         interruption.defer()
         _spin(node, interruption)
     except KeyboardInterrupt:
