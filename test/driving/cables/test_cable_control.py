@@ -442,3 +442,36 @@ def test_a_winch_that_a_stiff_body_pulls_back_when_it_stops_is_not_taken_for_a_f
         winches.run(0.8, np.array(there))
         assert winches.state.faults == ()
         np.testing.assert_allclose(winches.state.displacements, there, atol=2e-4)
+
+
+@pytest.mark.parametrize("halt", [0.028, 0.048, 0.08])
+@pytest.mark.parametrize(("robot", "spring"), [("slender", 600.0), ("neck", 3000.0)])
+def test_a_cable_is_held_while_what_a_halted_host_has_missed_comes_in(robot, spring, halt):
+    """The motors live on through the halt; what they say of it comes some milliseconds later. Let go, a taut cable
+    turned its winch out meanwhile."""
+    winches = SimulatedWinches(drive=load_robot(robot).winches)
+    winches.home()
+    winches.control.enable()
+    winches.spring = spring
+    target = np.full(len(winches.control.motor_ids), 0.008)
+    winches.run(1.0, target)
+    held = winches.motors.displacements.copy()
+    winches.hold_back(0.012)
+    winches.tick(target, late=halt, steps=1 + round(halt / DT))
+    path = winches.run(0.2, target)
+    assert np.abs(path - held).max() < 1e-4
+    assert winches.state.mode == "active" and not winches.state.faults
+
+
+def test_a_motor_that_a_host_listens_to_in_vain_is_let_go_in_time(winches):
+    winches.home()
+    winches.control.enable()
+    winches.spring = 600.0
+    winches.run(0.5, np.full(6, 0.008))
+    motor = winches.control.motor_ids[2]
+    winches.silent = {motor}
+    told = []
+    for _ in range(10):
+        winches.tick(np.full(6, 0.008))
+        told.append(abs(winches.commanded[motor]))
+    assert min(told[:3]) > 0.0 == max(told[5:])

@@ -15,6 +15,7 @@ from soft_twin.driving.cables.motion_memory import MotionMemory
 from soft_twin.driving.cables.motors import MotorReadings
 from soft_twin.driving.cables.rate_changes import RateChanges
 from soft_twin.driving.cables.rate_forecast import RateForecast
+from soft_twin.driving.cables.rotor import LONGEST_LOOK
 from soft_twin.driving.cables.stiff_friction import StiffFriction
 from soft_twin.driving.cables.supervision import DirectionProbe, Motion, Supervision, SupervisionLimits
 from soft_twin.driving.cables.winch import winch_of
@@ -47,7 +48,8 @@ class DriverParameters:
         rate: ticks per second [Hz].
         hold_after: without a command for so long the cables hold [s].
         relax_after: without a command for so long the cables are relaxed [s].
-        coast_after: a motor whose feedback is older, or may be, gets no current [s].
+        coast_after: a motor whose feedback is older, or may be, gets what holds its cable, and no current once it was
+            listened to in vain for as long [s].
         silent_after: a motor without feedback for so long is a fault [s].
         tension_lag: time constant of the tension estimate [s].
         gains: of the position control.
@@ -154,6 +156,8 @@ class CableControl(ActuatorControl):
         self._counters.update(current=0, coasting=0, powerless=0)
         self._target = self._origin = np.zeros(len(self._names))
         self._span, self._asked = 0.0, False  # whether the target is a command's
+        self._listened = np.zeros(len(self._names))  # for feedback that is overdue [s]
+        self._let_loose = np.zeros(len(self._names), dtype=bool)  # for lack of feedback at the last tick
         self._pulls = self._newest_pulls = np.zeros(len(self._names))  # see _estimate_pulls [N]
         self._uptime = 0.0
         self._delays = np.full(len(self._names), self.parameters.gains.delay)
@@ -283,10 +287,13 @@ class CableControl(ActuatorControl):
         stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
         if stale.any():
             self._counters["coasting"] += 1
+        blind = self._blind(stale, dt)
         interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
         if interrupted.any():
             self._interrupt(interrupted)
-        self._coasted = stale
+            if not self._feels_pulls:  # else they are fed forward
+                self._control.hold(interrupted & ~(blind | self._let_loose | powerless), self._holding_currents)
+        self._coasted, self._let_loose = stale, blind
         if self.condition is State.HOMING:
             self._find_taut(dt)
         rates = self._rate_share() * self._limits.rate * self._waiting_shares()
@@ -297,12 +304,26 @@ class CableControl(ActuatorControl):
         expected = self._forecast.rates, self._forecast.soon
         currents = self._control.update(wanted, readings.displacements, readings.rates, expected, dt)
         self._counters["current"] += int(self._control.limited.any())
-        currents = np.where(stale, 0.0, currents)
+        currents = np.where(stale, np.where(blind, 0.0, self._holding_currents), currents)
         self._leads = np.where(stale, 0.0, wanted.displacements_then - readings.displacements)
         self._told = np.zeros(len(self._names)) if self._supervise(self._leads, dt) else currents
         if self.condition is State.HOMING:  # still: what a motor that is at fault has wound in is no zero
             self._let_taut_be_home()
         return self._told
+
+    def _blind(self, stale: np.ndarray, dt: float) -> np.ndarray:
+        """(c,) bool: motors that this host has listened to in vain, or for what is owed of them, for too long.
+
+        A host that was halted itself has not: what it has missed comes within milliseconds. A cable that is let go for
+        that long, under its tension, may turn its winch unseen.
+        """
+        self._listened = np.where(stale, self._listened + min(dt, LONGEST_LOOK), 0.0)
+        return np.maximum(self._readings.unheard, self._listened) >= self.parameters.coast_after
+
+    @property
+    def _holding_currents(self) -> np.ndarray:
+        """(c,) what holds the cables against what they pulled by last [A]."""
+        return np.minimum(self._tensions / self._readings.pull_per_current, self._winch.description.current_limit)
 
     def _foresee(self, dt: float) -> None:
         """How fast the cables are by now."""

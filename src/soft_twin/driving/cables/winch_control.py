@@ -108,6 +108,10 @@ class WinchControl:
         """Forget the past of the cables where `where` (c,) is true."""
         self._integral[where] = 0.0
 
+    def hold(self, where: np.ndarray, currents: np.ndarray) -> None:
+        """Begin with `currents` (c,) that hold the cables where `where` (c,) is true [A]."""
+        self._integral = np.where(where, currents, self._integral).clip(-self._largest_integral, self._largest_integral)
+
     def update(
         self,
         wanted: Wanted,
