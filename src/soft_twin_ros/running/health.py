@@ -82,6 +82,10 @@ class NodesHealth:
         now = self._clock()
         return {name: self._told[name].message for name, since in self._wrong_since.items() if now - since > patience}
 
+    def faults(self) -> dict[str, str]:
+        """What drivers say that have a fault now."""
+        return {name: told.message for name, told in self._told.items() if name in DRIVERS and told and told.failed}
+
     def value(self, name: str, key: str) -> str:
         """What a node says under a key; empty where nothing is known."""
         told = self._told.get(name)

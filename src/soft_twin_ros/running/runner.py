@@ -4,7 +4,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,14 +33,15 @@ from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import COMMAND, LATCHED, NEWEST, SENSOR
 from soft_twin_ros.running.graph import EMULATED
-from soft_twin_ros.running.health import FAILED, READY, WAITING, Drivers, NodesHealth, Told
+from soft_twin_ros.running.health import DRIVERS, FAILED, READY, WAITING, Drivers, NodesHealth, Told
 from soft_twin_ros.running.playing import Playing
 from soft_twin_ros.running.processes import Interruption, Outcome
 from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
 from soft_twin_ros.running.sequences import from_text
 
-ERROR_PATIENCE = 6.0  # [s] of the robot's time an error may last before it ends the run: tilt is found anew in some
+FAULT_PATIENCE = 3.0  # [s] of the robot's time that a driver's fault may last before it ends the run
+ERROR_PATIENCE = 6.0  # [s] and another node's error: tilt is found anew in some
 SLOWEST = 0.05  # pace of an emulated robot that patience reckons with at the most
 LOOK_PERIOD = 0.05  # [s]
 SHOWN_AGAIN = 5.0  # [s] after which a surface is shown again that a node has not taken
@@ -90,6 +91,8 @@ class Runner(Node):
         self._wait(lambda: not self._health.unready(), patience, self._unready)
 
     def require(self, drivers: Drivers) -> None:
+        if self._health.drivers is Drivers.ACTIVE:
+            self._end_for(self._health.faults())
         self._health.drivers = drivers
 
     def has(self, node: str) -> bool:
@@ -190,7 +193,14 @@ class Runner(Node):
         """
         self._listen()
         self._enable_again()
-        for name, message in self._health.wrong_for(ERROR_PATIENCE / self._pace()).items():
+        pace = self._pace()
+        faults = {
+            name: message for name, message in self._health.wrong_for(FAULT_PATIENCE / pace).items() if name in DRIVERS
+        }
+        self._end_for(faults | self._health.wrong_for(ERROR_PATIENCE / pace))
+
+    def _end_for(self, wrong: Mapping[str, str]) -> None:
+        for name, message in wrong.items():
             raise RunError(f"{self.get_namespace()[1:]}/{name}: {message}")
 
     def _enable_again(self) -> None:

@@ -47,6 +47,15 @@ def test_what_is_wrong_is_told_when_it_lasts(health, clock):
     assert health.wrong_for(1.0) == {}
 
 
+def test_a_drivers_fault_is_told_at_once_to_who_asks(health):
+    health.drivers = Drivers.ACTIVE
+    health.take("imu_to_gravity", told("failed", failed=True, message="silent"))
+    health.take("cables_to_motors", told("ready"))
+    assert health.faults() == {}
+    health.take("cables_to_motors", told("fault", failed=True, message="blocked"))
+    assert health.faults() == {"cables_to_motors": "blocked"}
+
+
 def test_a_driver_that_should_drive_and_relaxed_without_a_fault_may_be_enabled_again(health, clock):
     health.take("cables_to_motors", told("ready"))
     assert not health.relaxed, "nobody has asked it to drive"
