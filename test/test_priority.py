@@ -217,9 +217,19 @@ def test_a_process_is_preferred_while_strangers_keep_the_host_busy(host, tmp_pat
     asked = []
     monkeypatch.setattr("soft_twin.priority.prefer_this_process", lambda: asked.append("more"))
     monkeypatch.setattr("soft_twin.priority.prefer_no_more", lambda: asked.append("no more"))
-    preference = Preference(Strangers(tmp_path))
+    preference = Preference(Strangers(tmp_path), period=0.0)
     for own, others in [(0.9, 0.0), (0.2, MANY - 0.1), (0.3, MANY + 0.1), (0.8, FEW + 0.1), (0.8, FEW - 0.04)]:
         host.live(own, others)
         preference.look()
     assert asked == ["more", "no more"]
     assert not preference.asked
+
+
+def test_strangers_are_looked_at_once_a_period(host, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("soft_twin.priority.prefer_this_process", lambda: asked.append("more"))
+    preference = Preference(Strangers(tmp_path), period=600.0)
+    preference.look()
+    host.live(0.0, 0.9)
+    preference.look()
+    assert asked == []

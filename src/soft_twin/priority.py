@@ -117,14 +117,16 @@ class Preference:
         asked: whether it has asked for that.
     """
 
-    def __init__(self, strangers: Strangers | None = None):
-        """From now on; `strangers`: those of this host by default."""
-        self._strangers = strangers or Strangers()
+    def __init__(self, strangers: Strangers | None = None, period: float = PREFERENCE_PERIOD):
+        """From now on; `strangers`: those of this host by default. `period`: between two looks at them [s]."""
+        self._strangers, self._period, self._next = strangers or Strangers(), period, 0.0
         self.asked = False
 
     def look(self) -> None:
-        """Ask for it, or give it back, by what strangers have taken since the last look; for every few seconds."""
-        share = self._strangers.share()
+        """Ask for it, or give it back, by what strangers have taken since the last look, if that is due."""
+        if (now := time.monotonic()) < self._next:
+            return
+        self._next, share = now + self._period, self._strangers.share()
         if share is None:
             return
         if not self.asked and share > MANY:

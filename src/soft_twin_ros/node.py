@@ -232,12 +232,10 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
         preference = Preference()
         node = node_class()
-        preference.look()
         gc.freeze()  # what a start leaves behind stays: to look through it halts a node for 0.04 s
-        if urgent:
-            prefer_all_threads()
-        else:
-            node.create_steady_timer(PREFERENCE_PERIOD, preference.look)
+        if not (urgent and prefer_all_threads()):
+            preference.look()
+            node.create_steady_timer(PREFERENCE_PERIOD / 4, preference.look)  # which knows when it is due
         interruption.defer()
         _spin(node, interruption)
     except KeyboardInterrupt:

@@ -4,7 +4,6 @@ import multiprocessing
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -15,7 +14,7 @@ from soft_twin.compiling import compiled_by_one
 from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
-from soft_twin.priority import PREFERENCE_PERIOD, Preference, prefer_no_more
+from soft_twin.priority import Preference, prefer_no_more
 from soft_twin.robots.base import DrivenRobot
 
 START_PATIENCE = 180.0  # [s] for the process to load and to compile, on a busy machine
@@ -139,13 +138,11 @@ def live(pipe: int) -> None:
         robot = pipe.recv()
         with compiled_by_one("mechanics"):
             plant = Plant(robot)
-        preference, looked = Preference(), time.monotonic()
+        preference = Preference()
         pipe.send(plant.stations)
         while True:
             pipe.send(_state(plant))
-            if time.monotonic() - looked > PREFERENCE_PERIOD:
-                looked = time.monotonic()
-                preference.look()
+            preference.look()
             _obey(plant, pipe)
     except SoftTwinError as error:
         pipe.send(error)
