@@ -288,12 +288,7 @@ class CableControl(ActuatorControl):
         if stale.any():
             self._counters["coasting"] += 1
         blind = self._blind(stale, dt)
-        interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
-        if interrupted.any():
-            self._interrupt(interrupted)
-            if not self._feels_pulls:  # else they are fed forward
-                self._control.hold(interrupted & ~(blind | self._let_loose | powerless), self._holding_currents)
-        self._coasted, self._let_loose = stale, blind
+        self._begin_anew(stale, blind, powerless, dt)
         if self.condition is State.HOMING:
             self._find_taut(dt)
         rates = self._rate_share() * self._limits.rate * self._waiting_shares()
@@ -310,6 +305,15 @@ class CableControl(ActuatorControl):
         if self.condition is State.HOMING:  # still: what a motor that is at fault has wound in is no zero
             self._let_taut_be_home()
         return self._told
+
+    def _begin_anew(self, stale: np.ndarray, blind: np.ndarray, powerless: np.ndarray, dt: float) -> None:
+        """Begin new motions of cables (c,) that were interrupted; those that were not let go are held from then on."""
+        interrupted = stale | self._coasted | powerless | (dt >= LONGEST_STEP)
+        if interrupted.any():
+            self._interrupt(interrupted)
+            if not self._feels_pulls:  # else they are fed forward
+                self._control.hold(interrupted & ~(blind | self._let_loose | powerless), self._holding_currents)
+        self._coasted, self._let_loose = stale, blind
 
     def _blind(self, stale: np.ndarray, dt: float) -> np.ndarray:
         """(c,) bool: motors that this host has listened to in vain, or for what is owed of them, for too long.

@@ -185,26 +185,8 @@ class _SmoothMotion:
         self._newest, self._since = np.zeros((2, count))  # rate [m/s], and how long ago that was measured [s]
         self._variance, self._variance_of_mean = np.zeros((2, count))  # of the steady current [A²]
         self._means, self._sample = np.zeros((4, count)), np.zeros(count)
-
-    @property
-    def rates(self) -> np.ndarray:
-        return self._means[0]
-
-    @property
-    def currents(self) -> np.ndarray:
-        return self._means[1]
-
-    @property
-    def told(self) -> np.ndarray:
-        return self._means[2]
-
-    @property
-    def steady(self) -> np.ndarray:
-        return self._means[3]
-
-    @property
-    def noise(self) -> np.ndarray:
-        return np.sqrt(self._variance_of_mean)
+        self.rates, self.currents, self.told, self.steady = self._means
+        self.noise = np.zeros(count)
 
     def forget(self) -> None:
         """What comes next is the first."""
@@ -225,6 +207,8 @@ class _SmoothMotion:
         self._sample = np.where(fresh, steady, self._sample)
         variance = (1.0 - shares) ** 2 * self._variance_of_mean + shares**2 * self._variance
         self._variance_of_mean = np.where(first, DOUBT**2, variance)
+        self.rates, self.currents, self.told, self.steady = self._means
+        self.noise = np.sqrt(self._variance_of_mean)
         self._begun = (self._begun | fresh) & ~gone
         self._newest = np.where(fresh, motion.newest_rates, self._newest)
         self._since = np.where(fresh, 0.0, self._since)
