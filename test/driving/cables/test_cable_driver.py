@@ -70,8 +70,7 @@ def driver(robot, motors):
 
 
 def _home(driver):
-    assert _wait(lambda: driver.state().counters["ticks"] > 10 and not driver.state().faults)
-    assert _wait(lambda: _done(driver.home)), driver.state().faults
+    assert _wait(lambda: driver.state().counters["ticks"] > 10 and _done(driver.home)), driver.state().faults
 
 
 def _done(call):
