@@ -1,5 +1,7 @@
 """A plate held by a model and what IMUs see of it: what is seen, what is integrated, and an emulated neck so held."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,6 +9,7 @@ from scipy.spatial.transform import Rotation
 import soft_twin
 from soft_twin.emulation.plant import Plant
 from soft_twin.errors import InputError
+from soft_twin.inverse.plate import FemPlate
 from soft_twin.inverse.plate_controller import GRAVITY_ERROR, CommandLimits, PlateController, PlateGains
 from soft_twin.inverse.plate_sight import Sight, look, twist_of
 from soft_twin.mechanics.moving_base import MovingBase
@@ -29,6 +32,14 @@ def neck():
 @pytest.fixture(scope="module")
 def chord(neck):
     return neck.build_twin("pcc_chord")
+
+
+@pytest.fixture(scope="module")
+def sure(chord):
+    """As fast as chords, and as sure as finite elements."""
+    model = copy.copy(chord)
+    model.error_share = FemPlate.error_share
+    return model
 
 
 def turned(bend):
@@ -280,6 +291,38 @@ def followed(controller, off, seconds, sine=1.0):
         bend = controller.expected + controller.correction + off
         controller.update(Sight(bend, None, 0.0, np.diag([1.0, sine**-2])), DT)
     return controller.correction[1]
+
+
+def moved(controller, model, lag, seconds=3.0):
+    """(t, 2) corrections [rad] and (t,) angles to TARGET [°] of a plate that rested and is then sent there; it comes to
+    where the model has it with this lag [s]."""
+    followed(controller, [0.0, 0.0], 2.0)
+    controller.aim(*TARGET)
+    bend, corrections, off = np.zeros(2), [], []
+    for _ in range(round(seconds / DT)):
+        tick = controller.update(seen(bend), DT)
+        bend = bend - np.expm1(-DT / lag) * (np.array(bend_of(*model.orientation(tick.displacements))) - bend)
+        corrections.append(tick.correction)
+        off.append(np.degrees(np.hypot(*(bend - controller.target_bend))))
+    return np.array(corrections), np.array(off)
+
+
+@pytest.mark.parametrize("lag", [0.02, 0.05, 0.15, 0.2])
+def test_a_plate_that_is_later_or_earlier_than_expected_is_not_corrected_for_it(sure, lag):
+    """A model that is right is left alone: else what was integrated on the way has to be taken back at the target."""
+    corrections, off = moved(PlateController(sure), sure, lag)
+    assert np.hypot(*corrections.T).max() < 0.006
+    assert off[round(1.5 / DT) :].max() < 0.3
+
+
+def test_what_a_late_plate_misses_at_rest_is_corrected(sure):
+    class Shy:
+        """Stands 3 % less far from upright than the model has it."""
+
+        orientation = staticmethod(lambda wound: 0.97 * np.array(sure.orientation(wound)))
+
+    _, off = moved(PlateController(sure), Shy, 0.2)
+    assert off[round(2.0 / DT) :].max() < 0.3
 
 
 def counted(prior, sine=1.0):

@@ -22,6 +22,10 @@ What gravity hardly tells of a bend errs by much: where the base nearly lies, by
 is seen counts beside the model as well as it is known, K = P (P + S)⁻¹: S is the covariance of the bend as it is seen,
 and P that of c₀, which grows by the share that the model errs by of the way from there (`PlateModel.error_share`), and
 slowly with time. What is missed by more than both may err tells that something else has changed, and counts.
+
+How late plate and drives are differs from τ by their loads, and how they come to rest is not modelled at all. On its
+way, at the speed v, the plate so misses by δ v what is no fault of the model's: who integrates it has to take it back
+at the target, for a second. So S grows by δ² v², and what is seen begins to count when the plate comes to rest.
 """
 
 from collections.abc import Sequence
@@ -40,6 +44,8 @@ from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
 GRAVITY_ERROR = 0.003  # [rad] of the directions that IMUs tell
+LATENESS = 0.2  # [s] by which a plate may be late, or early, beside the lag that is expected of it …
+CALMING = 0.15  # [s] … and time constant with which what that made of a motion's squared speed dies away
 FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two gravities tell, not one
 SURPRISING = 2.0  # standard deviations
 RESTED = 1.0  # [s] at the target, after which the integral has come to what it is there
@@ -67,7 +73,7 @@ class PlateGains:
     """bandwidth ω [rad/s] below that of body and drives; lag τ [s]; speed [rad/s] and acceleration [rad/s²] of the
     reference; largest correction [rad]."""
 
-    bandwidth: float = 4.0
+    bandwidth: float = 5.0
     lag: float = 0.1
     speed: float = 1.8
     acceleration: float = 15.0
@@ -132,7 +138,7 @@ class PlateController:
         self._command: np.ndarray | None = None
         self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
         self._known = self._comes_to = Known(np.zeros(2), np.zeros(2), UNKNOWN)
-        self._rested, self._view = 0.0, np.eye(2)
+        self._rested, self._view, self._liveliness = 0.0, np.eye(2), 0.0
         self.aim(0.0, 0.0)
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0, speed: float = 0.0) -> None:
@@ -162,7 +168,7 @@ class PlateController:
         self._reference = self.expected = checked_vector(bend, 2, "bend")
         self._command = checked_vector(displacements, len(displacements), "displacements")
         self.correction = self._velocity = np.zeros(2)
-        self._known, self._rested = Known(self._reference, np.zeros(2), UNKNOWN), 0.0
+        self._known, self._rested, self._liveliness = Known(self._reference, np.zeros(2), UNKNOWN), 0.0, 0.0
         self._way = float(np.hypot(*(self._target - self._reference)))
 
     @property
@@ -238,7 +244,9 @@ class PlateController:
             self._reference = self._reference + dt * self._velocity
             if np.hypot(*(self._target - self._reference)) < 1e-9:
                 self._reference, self._velocity = self._target.copy(), np.zeros(2)
-        self.expected = self.expected - np.expm1(-dt / self.gains.lag) * (self._reference - self.expected)
+        moved = -np.expm1(-dt / self.gains.lag) * (self._reference - self.expected)
+        self.expected = self.expected + moved
+        self._liveliness -= np.expm1(-dt / CALMING) * (moved @ moved / dt**2 - self._liveliness)
         return float(np.hypot(*(self._target - self._reference)))
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
@@ -258,7 +266,8 @@ class PlateController:
         errs = self.model.error_share * np.hypot(*(self._reference - known.bend))
         prior = forgotten + errs**2 * np.eye(2)
         shown = _shown(sight.unseen)
-        gain, left = _learnt(prior, GRAVITY_ERROR**2 * sight.spread, missed + changed, shown)
+        noise = GRAVITY_ERROR**2 * sight.spread + LATENESS**2 * self._liveliness * np.eye(2)
+        gain, left = _learnt(prior, noise, missed + changed, shown)
         lasting = GRAVITY_ERROR**2 * np.eye(2)  # errors of IMUs are the same the next time
         self._comes_to = Known(self._reference, self.correction, left + lasting)
         return gain @ (missed + changed) - shown.T @ shown @ changed
