@@ -17,7 +17,7 @@ from soft_twin.learning.frames import Scan, write_markers, write_recording
 from soft_twin.learning.simulations import learnable
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
-from soft_twin.learning import course
+from soft_twin.learning import pipeline
 from soft_twin.learning.devices import use_device
 
 
@@ -27,7 +27,7 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     robot, learning = learnable(path)
     reality, random = SurfaceReality(robot, learning), np.random.default_rng(0)
     pressures = np.array([[500.0, 2000.0], [1500.0, 1000.0], [1000.0, 1600.0], [2500.0, 400.0], [700.0, 2700.0]])
-    monkeypatch.setattr(course, "LEAST_FRAMES", 5)
+    monkeypatch.setattr(pipeline, "LEAST_FRAMES", 5)
     scans = [Scan(*scan(reality.shape(each), reality.triangles, learning.scanner, random)) for each in pressures]
     write_recording(tmp_path / "scans", pressures, robot.chamber_names, scans)
     out = tmp_path / "two_rooms.safetensors"

@@ -15,8 +15,8 @@ from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import Workers
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
-from soft_twin.learning.course import Course
 from soft_twin.learning.inflation import DOWN
+from soft_twin.learning.pipeline import Pipeline
 
 PRESSURES = np.array([[2500.0, 300.0], [600.0, 2000.0], [1500.0, 1400.0], [2900.0, 2800.0]])
 
@@ -35,7 +35,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plausible")
     robot, learning = robot_of(folder)
     twin, random = robot.build_twin(), np.random.default_rng(0)
-    surface = Course(robot, learning, folder, folder / "store", Workers(1)).surface
+    surface = Pipeline(robot, learning, folder, folder / "store", Workers(1)).surface
     scans, markers = [], []
     for pressures in PRESSURES:
         twin.equilibrium(DOWN, efforts=0.8 * pressures)
@@ -48,7 +48,7 @@ def made(tmp_path_factory):
 def read(made, folder, scans=None, pressures=PRESSURES):
     robot, learning, store, known, *_ = made
     write_recording(folder, pressures, robot.chamber_names, known if scans is None else scans)
-    return Course(robot, learning, folder, store, Workers(1)).recording
+    return Pipeline(robot, learning, folder, store, Workers(1)).recording
 
 
 def moved(scans, rows, change):
@@ -106,13 +106,13 @@ def test_markers_of_something_else_are_told(made, tmp_path):
     gaps = markers.copy()
     gaps[0, ::2] = np.nan
 
-    def course(frames):
+    def recording(frames):
         write_markers(tmp_path, PRESSURES, robot.chamber_names, frames, rest)
-        return Course(robot, learning, tmp_path, store, Workers(1)).recording
+        return Pipeline(robot, learning, tmp_path, store, Workers(1)).recording
 
-    assert np.isnan(course(gaps).markers).any()
+    assert np.isnan(recording(gaps).markers).any()
     with pytest.raises(RecordingError, match=r"frame 0 \(frame_0000.c3d\): its points are .* from the twin's surface"):
-        course(gaps + [0.0, 0.2, 0.0])
+        recording(gaps + [0.0, 0.2, 0.0])
 
 
 def test_frames_beyond_where_the_twin_balloons_are_told(tmp_path):
@@ -125,13 +125,13 @@ def test_frames_beyond_where_the_twin_balloons_are_told(tmp_path):
     with pytest.raises(
         RecordingError, match=r"frame 1 \(frame_0001.ply\): right 11500 Pa: the twin balloons above 110"
     ):
-        _ = Course(robot, learning, tmp_path, tmp_path / "store", Workers(1)).recording
+        _ = Pipeline(robot, learning, tmp_path, tmp_path / "store", Workers(1)).recording
 
 
 def test_a_surface_that_cannot_be_flattened_is_told_before_anything_is_simulated(tmp_path):
     robot, learning = robot_of(tmp_path, lambda learning: learning.update(surface="base"))
     with pytest.raises(MeshError, match="robot 'two_rooms', surface 'base': the surface cannot be flattened"):
-        _ = Course(robot, learning, tmp_path, tmp_path / "store", Workers(1)).recording
+        _ = Pipeline(robot, learning, tmp_path, tmp_path / "store", Workers(1)).recording
     assert not (tmp_path / "store").exists()
 
 

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         from soft_twin.app.train_report import told
-        from soft_twin.learning.course import Course
         from soft_twin.learning.devices import use_device
+        from soft_twin.learning.pipeline import Pipeline
         from soft_twin.learning.simulations import learnable
         from soft_twin.learning.storage import save
     except ImportError as error:
@@ -43,14 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
     robot, learning = learnable(arguments.robot)
     store = arguments.store or Path("out/train") / robot.name
     data = _folder(arguments, robot, store)
-    course = Course(robot, learning, data, store, Workers.of(arguments), terminal_progress)
-    frames = len(course.recording.pressures)
+    pipeline = Pipeline(robot, learning, data, store, Workers.of(arguments), terminal_progress)
+    frames = len(pipeline.recording.pressures)
     terminal_progress("")
     print(f"{frames} frames of {robot.name}; networks are trained on {device}", flush=True)
-    learned = course.learn(course.simulate(arguments.simulations), arguments.seed, arguments.epochs)
+    learned = pipeline.learn(pipeline.simulate(arguments.simulations), arguments.seed, arguments.epochs)
     terminal_progress("")
     save(learned.correction, arguments.out)
-    lines, odd = told(learned, course)
+    lines, odd = told(learned, pipeline)
     for line in odd:
         print(line, file=sys.stderr)
     print("\n".join([*lines, f"weights: {arguments.out}"]))

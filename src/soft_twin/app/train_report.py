@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from soft_twin.learning.course import Course, Errors, Learned
 from soft_twin.learning.frames import MarkerRecording, Recording
+from soft_twin.learning.pipeline import Errors, Learned, Pipeline
 from soft_twin.learning.simulations import pressure_limits
 
 
-def told(learned: Learned, course: Course) -> tuple[list[str], list[str]]:
+def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
     """Lines of what was learned, and of what is odd about it."""
-    simulations, recording = learned.simulations, course.recording
+    simulations, recording = learned.simulations, pipeline.recording
     lines = [_of_simulations(learned), _of_recording(recording)]
     if learned.unseen is not None:
         count = len(learned.unseen.after)
@@ -19,7 +19,7 @@ def told(learned: Learned, course: Course) -> tuple[list[str], list[str]]:
     seconds |= learned.seconds
     lines.append("processor time: " + ", ".join(f"{name} {value:.0f} s" for name, value in seconds.items()))
     odd = [f"simulation {number} was left out: {reason}" for number, reason in simulations.failed.items()]
-    odd += _of_limits(course)
+    odd += _of_limits(pipeline)
     after, others = learned.seen.after[:, 0], np.median(learned.seen.after[:, 0])
     odd += [
         f"{recording.name(row)} stays {after[row]:.2f} mm off, others {others:.2f} mm in the median: its pressures?"
@@ -50,9 +50,9 @@ def _of_errors(name: str, errors: Errors) -> str:
     return f"{name:48} {before:8.2f} ({most:.1f}) before, {after:8.2f} ({least:.1f}) after"
 
 
-def _of_limits(course: Course) -> list[str]:
+def _of_limits(pipeline: Pipeline) -> list[str]:
     """Of chambers whose range ends before the description's does."""
-    pairs = zip(course.robot.chamber_names, pressure_limits(course.robot), course.inflation.limits, strict=True)
+    pairs = zip(pipeline.robot.chamber_names, pressure_limits(pipeline.robot), pipeline.inflation.limits, strict=True)
     return [
         f"{name} balloons: learned up to {own[1]:g} of {said[1]:g} Pa"
         for name, said, own in pairs

@@ -1,11 +1,11 @@
-"""A base that is carried: by an arm from pose to pose, in a hand that trembles; and what is read from a course."""
+"""A base that is carried: by an arm from pose to pose, in a hand that trembles; and what is read from a history."""
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from soft_twin.studies.slender import arm, carried, handheld, loop
-from soft_twin.studies.slender.loop import Course
+from soft_twin.studies.slender.loop import History
 from soft_twin.studies.slender.shared import Motion
 
 
@@ -14,7 +14,7 @@ def course_of(times, tips, gravity=(0.0, 0.0, -9.81), estimated=(0.0, 0.0, -9.81
     upright = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
     each = [np.tile(vector, (count, 1)) for vector in (gravity, estimated)]
     wound = np.zeros((count, 6)) if asked is None else asked
-    return Course(times, *each, tips, np.tile([0.0, 0.0, 1.0], (count, 1)), tips, wound, wound, upright)
+    return History(times, *each, tips, np.tile([0.0, 0.0, 1.0], (count, 1)), tips, wound, wound, upright)
 
 
 def test_the_arm_passes_its_poses_slowly_and_comes_back():

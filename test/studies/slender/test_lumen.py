@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.errors import DescriptionError
 from soft_twin.studies.slender import loop, lumen
 from soft_twin.studies.slender.carried import HELD, LET_BE
-from soft_twin.studies.slender.loop import Course
+from soft_twin.studies.slender.loop import History
 from soft_twin.studies.slender.lumen import ATTITUDES, PHANTOMS, Phantom, Piece, Pushed, Schedule
 
 SHORT = Schedule(shaped=0.4, waited=0.5, pushed=0.2, after=0.1, depth=0.005)
@@ -84,7 +84,7 @@ def test_the_robot_stays_in_the_tube_and_goes_in(pushes):
     for pushed in pushes.values():
         count = round((SHORT.waited + SHORT.pushed + SHORT.after) / 0.02)
         assert [len(each) for each in (pushed.depths, pushed.forces, pushed.offsets)] == [count] * 3
-        assert pushed.course.times[-1] == pytest.approx(SHORT.waited + SHORT.pushed + SHORT.after)
+        assert pushed.history.times[-1] == pytest.approx(SHORT.waited + SHORT.pushed + SHORT.after)
         assert pushed.depths[-1] == SHORT.depth
         in_tube = pushed.shape[pushed.shape[:, 2] > lumen.MOUTH]
         assert len(in_tube) and np.linalg.norm(in_tube[:, :2], axis=1).max() < clearance + 1e-4
@@ -94,7 +94,7 @@ def test_the_robot_stays_in_the_tube_and_goes_in(pushes):
 def test_what_is_written_and_drawn(tmp_path):
     times = np.arange(0.02, 9.01, 0.02)
     still = np.zeros((len(times), 3))
-    course = Course(times, still, still, still, still, still, still, still, np.zeros((len(times), 4)))
+    history = History(times, still, still, still, still, still, still, still, np.zeros((len(times), 4)))
     found = {}
     for name, phantom in PHANTOMS.items():
         goal = phantom.at(0.08 + lumen.AT_TIP * lumen.LENGTH)[1]
@@ -103,7 +103,7 @@ def test_what_is_written_and_drawn(tmp_path):
                 forces = np.where(times < 1.0, 1.0, force)  # before the push it does not count
                 places = np.tile(goal + [0.0, 0.0, 0.006], (len(times), 1))
                 found[name, attitude, way] = Pushed(
-                    course, np.linspace(0.0, 0.08, len(times)), forces, forces, places, forces, places[:5]
+                    history, np.linspace(0.0, 0.08, len(times)), forces, forces, places, forces, places[:5]
                 )
     rows = [lumen.row(case, found) for case in found]
     assert [row.share for row in rows] == pytest.approx([0.2, 1.0] * 6)

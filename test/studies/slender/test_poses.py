@@ -23,18 +23,18 @@ def short(monkeypatch):
 
 def test_a_robot_that_sags_is_held_straight_by_a_twin_of_the_same_body(same, short, tmp_path):
     pose = poses.BaseAttitude(0.0, 60.0)
-    course, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, (pose, False))
-    found = poses.row(pose, STRAIGHT, course, virtual, course, poses.nearest_possible(str(same.path), STRAIGHT, pose))
+    history, virtual = poses.stand(str(same.path), str(same.path), STRAIGHT, (pose, False))
+    found = poses.row(pose, STRAIGHT, history, virtual, history, poses.nearest_possible(str(same.path), STRAIGHT, pose))
     assert 0.5 < found.possible_mm < found.twin_error_mm < found.error_mm  # it does not keep any tension
     assert found.sag_mm > 2.0 and found.lateral_mm < 0.3 * found.sag_mm
     assert found.correlation > 0.998
     assert 0.0 < found.delay_s < 0.05
     sideways = np.array([np.sin(np.radians(60.0)), np.cos(np.radians(60.0))])  # where gravity pulls, seen rolled
-    sagged = course.after(0.4, 0.4).tips[0, :2]
+    sagged = history.after(0.4, 0.4).tips[0, :2]
     assert np.allclose(-sideways, sagged / np.linalg.norm(sagged), atol=0.15)
     json.dumps(asdict(found))
-    poses.draw(tmp_path / "poses.png", STRAIGHT, [pose], [(course, virtual)])
-    poses.record(tmp_path / "poses.mcap", same, {str(pose): (course, virtual)})
+    poses.draw(tmp_path / "poses.png", STRAIGHT, [pose], [(history, virtual)])
+    poses.record(tmp_path / "poses.mcap", same, {str(pose): (history, virtual)})
     assert (tmp_path / "poses.png").exists() and (tmp_path / "poses.mcap").exists()
     assert str(pose) in poses.table([found])
 
@@ -46,8 +46,8 @@ def test_a_tip_sensor_takes_off_what_the_twin_does_not_know(same, small, short, 
     )
     off = []
     for sensed in (False, True):
-        course, _ = poses.stand(str(softer.path), str(same.path), STRAIGHT, (poses.BaseAttitude(0.0), sensed))
-        off.append(float(np.linalg.norm(course.tips[-5:, :2].mean(axis=0))))
+        history, _ = poses.stand(str(softer.path), str(same.path), STRAIGHT, (poses.BaseAttitude(0.0), sensed))
+        off.append(float(np.linalg.norm(history.tips[-5:, :2].mean(axis=0))))
     assert off[0] > 5e-4
     assert off[1] < 0.25 * off[0]
 
@@ -69,8 +69,8 @@ def test_a_damped_robot_turns_back_later_than_its_twin_that_knows_no_time(small,
         emulated={"young_modulus_scale": 1.0, "density_scale": 1.0, "cable_friction": 0.0, "motor_lag": 0.02},
     )
     case = poses.BaseAttitude(0.0), False
-    course, virtual = poses.stand(str(damped.path), str(damped.path), STRAIGHT, case)
-    assert 0.02 < poses.row(case[0], STRAIGHT, course, virtual, course, 0.0).peak_s < 0.3
+    history, virtual = poses.stand(str(damped.path), str(damped.path), STRAIGHT, case)
+    assert 0.02 < poses.row(case[0], STRAIGHT, history, virtual, history, 0.0).peak_s < 0.3
 
 
 def test_the_peak_of_a_tip_is_where_it_begins_to_come_back():

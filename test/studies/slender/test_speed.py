@@ -32,9 +32,9 @@ def test_a_base_that_turns_fast_costs_more_than_one_that_stays_and_compensation_
     monkeypatch.setattr(speed, "PAUSE", 0.1)
     path, errors = str(same.path), {}
     for name, way in (("held", speed.NOW), ("let be", carried.Way("let be", compensate=False))):
-        course = carried.carry(path, path, carried.STRAIGHT, way, speed.turn(480.0), 0.0)
-        assert course.times[0] == pytest.approx(0.02 - carried.BEFORE)
-        assert course.times[-1] >= speed.turn(480.0).duration - 0.021
-        errors[name] = carried.errors_mm(course, carried.STRAIGHT)
+        history = carried.carry(path, path, carried.STRAIGHT, way, speed.turn(480.0), 0.0)
+        assert history.times[0] == pytest.approx(0.02 - carried.BEFORE)
+        assert history.times[-1] >= speed.turn(480.0).duration - 0.021
+        errors[name] = carried.errors_mm(history, carried.STRAIGHT)
     assert errors["held"].max() > 1.2 * errors["held"][0]
     assert errors["let be"].max() > 2.0 * errors["held"].max()

@@ -33,7 +33,7 @@ from soft_twin.studies.slender.carried import (
     gravity_errors_deg,
     in_world,
 )
-from soft_twin.studies.slender.loop import PERIOD, Course, correlation, shadow
+from soft_twin.studies.slender.loop import PERIOD, History, correlation, shadow
 from soft_twin.studies.slender.poses import BaseAttitude, record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, tuned_values, variant, write_table
 
@@ -89,7 +89,7 @@ def run(folder: Path, data: Path) -> str:
     work = partial(carried, str(real.path), str(twin.path), str(fine.path))
     runs = compute_here(work, cases, "runs of 180 s")
     rows = [row(*case, *each) for case, each in zip(cases, runs, strict=True)]
-    pairs = [(course, virtual) for course, virtual, _ in runs]
+    pairs = [(history, virtual) for history, virtual, _ in runs]
     write_table(folder, {"rows": [asdict(each) for each in rows], "paper": PAPER, "reach": REACH, "loop": LOOP})
     draw(folder / "arm.png", cases, pairs)
     names = [f"{shape}, {way.name}" for shape, way in cases]
@@ -104,37 +104,37 @@ def rounds() -> SplineMotion:
     return SplineMotion(LEG * np.arange(len(order)), attitudes, PLACES[order])
 
 
-def carried(real: str, twin: str, fine: str, case: tuple[str, Way]) -> tuple[Course, Motion, Motion]:
-    """The course of a case (shape, way), and what dynamic twins with the fine mesh and with the controller's make of
+def carried(real: str, twin: str, fine: str, case: tuple[str, Way]) -> tuple[History, Motion, Motion]:
+    """The history of a case (shape, way), and what dynamic twins with the fine mesh and with the controller's make of
     it; descriptions by their paths."""
     shape, way = case
-    course = carry(real, twin, TARGETS[shape], way, rounds(), 0.0)
-    return course.after(0.0), *(_shadow(each, course) for each in (fine, twin))
+    history = carry(real, twin, TARGETS[shape], way, rounds(), 0.0)
+    return history.after(0.0), *(_shadow(each, history) for each in (fine, twin))
 
 
-def _shadow(twin: str, course: Course) -> Motion:
-    """What a dynamic twin, by its description's path, makes of a course, from 0 s on."""
+def _shadow(twin: str, history: History) -> Motion:
+    """What a dynamic twin, by its description's path, makes of a history, from 0 s on."""
     body = load_robot(twin).build_dynamic_twin(PERIOD)
     body.straighten()
-    virtual, begun = shadow(body, course), course.times >= 0.0
+    virtual, begun = shadow(body, history), history.times >= 0.0
     return Motion(virtual.times[begun], virtual.tips[begun], virtual.axes[begun])
 
 
-def row(shape: str, way: Way, course: Course, virtual: Motion, coarse: Motion) -> Row:
+def row(shape: str, way: Way, history: History, virtual: Motion, coarse: Motion) -> Row:
     """A row of the table; `coarse`: the dynamic twin with the controller's mesh."""
-    motion, errors = rounds(), errors_mm(course, TARGETS[shape])
-    places = np.array([motion.place(t) for t in course.times])
-    seen = [in_world(course, tips, places) for tips in (course.tips, virtual.tips)]
+    motion, errors = rounds(), errors_mm(history, TARGETS[shape])
+    places = np.array([motion.place(t) for t in history.times])
+    seen = [in_world(history, tips, places) for tips in (history.tips, virtual.tips)]
     return Row(
         shape=shape,
         way=way.name,
-        correlation=correlation(course.tips, virtual.tips),
+        correlation=correlation(history.tips, virtual.tips),
         correlation_in_world=correlation(*seen),
-        correlation_coarse=correlation(course.tips, coarse.tips),
+        correlation_coarse=correlation(history.tips, coarse.tips),
         rms_mm=float(np.sqrt((errors**2).mean())),
         largest_mm=float(errors.max()),
-        apart_mm=1e3 * float(np.sqrt(((course.tips - virtual.tips) ** 2).sum(axis=1).mean())),
-        gravity_deg=float(gravity_errors_deg(course).max()),
+        apart_mm=1e3 * float(np.sqrt(((history.tips - virtual.tips) ** 2).sum(axis=1).mean())),
+        gravity_deg=float(gravity_errors_deg(history).max()),
     )
 
 
@@ -158,15 +158,15 @@ def table(rows: list[Row]) -> str:
     return "\n".join([*lines, f"loop: {LOOP}"])
 
 
-def draw(path: Path, cases: list[tuple[str, Way]], found: list[tuple[Course, Motion]]) -> None:
+def draw(path: Path, cases: list[tuple[str, Way]], found: list[tuple[History, Motion]]) -> None:
     """Distance of robot and twin from the target over time."""
     figure = Figure(figsize=(9.5, 5.0), layout="constrained")
     plots = dict(zip(TARGETS, figure.subplots(len(TARGETS), 1, sharex=True), strict=True))
-    for (shape, way), (course, virtual) in zip(cases, found, strict=True):
+    for (shape, way), (history, virtual) in zip(cases, found, strict=True):
         axes, target = plots[shape], np.array(TARGETS[shape])
-        (line,) = axes.plot(course.times, errors_mm(course, TARGETS[shape]), label=f"{way.name}: emulated robot")
+        (line,) = axes.plot(history.times, errors_mm(history, TARGETS[shape]), label=f"{way.name}: emulated robot")
         away = 1e3 * np.linalg.norm(virtual.tips - target, axis=1)
-        axes.plot(course.times, away, "--", color=line.get_color(), label=f"{way.name}: twin")
+        axes.plot(history.times, away, "--", color=line.get_color(), label=f"{way.name}: twin")
     for shape, axes in plots.items():
         axes.set(title=shape, ylabel="tip from target [mm]", ylim=(0.0, 1.4 * axes.get_ylim()[1]))
         axes.set_xticks(LEG * np.arange(len(POSES) * ROUNDS + 1))

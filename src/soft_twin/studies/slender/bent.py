@@ -20,7 +20,7 @@ from soft_twin.inverse.targets import actuation_target, pose_target
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.studies.slender.carried import BEND, BENT
-from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, shadow
+from soft_twin.studies.slender.loop import PERIOD, History, Loop, correlation, shadow
 from soft_twin.studies.slender.poses import LOOP, BaseAttitude, record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
 
@@ -54,22 +54,22 @@ def run(folder: Path, data: Path) -> str:
     real = emulated_robot(folder)
     twin, _ = tuned_twin(folder, real)
     work = partial(carry, str(real.path), str(twin.path))
-    courses = compute_here(work, [True, False], "runs")
-    rows = [_row(i, pose, *(course for course, _ in courses)) for i, pose in enumerate(POSES)]
-    carried = [(course.after(SETTLING), virtual.tips[len(virtual.tips) - len(course.after(SETTLING).times) :])
-               for course, virtual in courses]  # fmt: skip
+    histories = compute_here(work, [True, False], "runs")
+    rows = [_row(i, pose, *(history for history, _ in histories)) for i, pose in enumerate(POSES)]
+    carried = [(history.after(SETTLING), virtual.tips[len(virtual.tips) - len(history.after(SETTLING).times) :])
+               for history, virtual in histories]  # fmt: skip
     found = {
-        "correlation": [correlation(course.tips, tips) for course, tips in carried],
-        "rms_mm": [1e3 * float(np.sqrt(((course.tips - BENT) ** 2).sum(axis=1).mean())) for course, _ in carried],
+        "correlation": [correlation(history.tips, tips) for history, tips in carried],
+        "rms_mm": [1e3 * float(np.sqrt(((history.tips - BENT) ** 2).sum(axis=1).mean())) for history, _ in carried],
     }
     write_table(folder, {"rows": [asdict(each) for each in rows], "compensated, not": found, "loop": LOOP})
-    draw(folder / "bent.png", [course for course, _ in courses])
-    record(folder / "bent.mcap", twin, dict(zip(("compensated", "not compensated"), courses, strict=True)))
+    draw(folder / "bent.png", [history for history, _ in histories])
+    record(folder / "bent.mcap", twin, dict(zip(("compensated", "not compensated"), histories, strict=True)))
     return f"{table(rows)}\n{_told(found)}\nloop: {LOOP}"
 
 
-def carry(real: str, twin: str, compensate: bool) -> tuple[Course, Motion]:
-    """The course through all attitudes, and what a dynamic twin makes of it; descriptions by their paths."""
+def carry(real: str, twin: str, compensate: bool) -> tuple[History, Motion]:
+    """The history through all attitudes, and what a dynamic twin makes of it; descriptions by their paths."""
     robot, ours = load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     loop = Loop(robot, plant, controller, _motion())
@@ -79,8 +79,8 @@ def carry(real: str, twin: str, compensate: bool) -> tuple[Course, Motion]:
     if not compensate:
         controller.aim(actuation_target(controller.inverse, controller.told))
     loop.run(loop.motion.duration)
-    course, body = loop.course(), ours.build_dynamic_twin(PERIOD)
-    return course, shadow(body, course)
+    history, body = loop.history(), ours.build_dynamic_twin(PERIOD)
+    return history, shadow(body, history)
 
 
 def _motion() -> SplineMotion:
@@ -92,11 +92,11 @@ def _motion() -> SplineMotion:
     return SplineMotion(times, Rotation.concatenate(attitudes))
 
 
-def _row(index: int, pose: BaseAttitude, *courses: Course) -> Row:
+def _row(index: int, pose: BaseAttitude, *histories: History) -> Row:
     end = SETTLING + (index + 1) * (MOVE + STAY)
     numbers = []
-    for course in courses:
-        last = course.after(end - LOOKED, end)
+    for history in histories:
+        last = history.after(end - LOOKED, end)
         bends = np.degrees(np.arccos(np.clip(last.axes[:, 2], -1.0, 1.0)))
         numbers += [1e3 * np.linalg.norm(last.tips - BENT, axis=1).mean(), abs(bends.mean() - np.degrees(BEND))]
     return Row(str(pose), *map(float, numbers))
@@ -121,12 +121,12 @@ def _told(found: dict[str, list[float]]) -> str:
     )
 
 
-def draw(path: Path, courses: list[Course]) -> None:
+def draw(path: Path, histories: list[History]) -> None:
     """Error of the tip over time."""
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     axes = figure.subplots()
-    for course, name in zip(courses, ("compensated", "winches held"), strict=True):
-        axes.plot(course.times, 1e3 * np.linalg.norm(course.tips - BENT, axis=1), label=name)
+    for history, name in zip(histories, ("compensated", "winches held"), strict=True):
+        axes.plot(history.times, 1e3 * np.linalg.norm(history.tips - BENT, axis=1), label=name)
     for i, pose in enumerate(POSES):
         begin = SETTLING + i * (MOVE + STAY) + MOVE
         axes.axvspan(begin, begin + STAY, color="0.93")

@@ -11,7 +11,7 @@ from soft_twin.emulation.plant import Plant
 from soft_twin.inverse.targets import actuation_target, pose_target
 from soft_twin.robots import load_robot
 from soft_twin.sensing.gravity_ahead import GravityAhead
-from soft_twin.studies.slender.loop import Course, Loop
+from soft_twin.studies.slender.loop import History, Loop
 
 BEFORE = 2.0  # [s] of rest, in which cables are wound
 STRAIGHT = (0.0, 0.0, 0.1)  # [m]
@@ -72,8 +72,8 @@ def smooth(share: np.ndarray) -> np.ndarray:
 
 def carry(
     real: str, twin: str, target: tuple[float, float, float], way: Way, motion: BaseMotion, after: float
-) -> Course:
-    """The course of a motion that begins at 0 s, of BEFORE and of `after` seconds behind it; descriptions by paths."""
+) -> History:
+    """The history of a motion that begins at 0 s, of BEFORE and of `after` seconds behind it; descriptions by paths."""
     robot, ours = load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
     later = Delayed(motion, BEFORE)
@@ -86,24 +86,24 @@ def carry(
         upright = ours.build_inverse().solve(UPRIGHT_GRAVITY, target)
         controller.aim(actuation_target(controller.inverse, upright.coordinates))
     loop.run(later.duration + after)
-    course = loop.course()
-    return replace(course, times=course.times - BEFORE)
+    history = loop.history()
+    return replace(history, times=history.times - BEFORE)
 
 
-def errors_mm(course: Course, target: tuple[float, float, float]) -> np.ndarray:
+def errors_mm(history: History, target: tuple[float, float, float]) -> np.ndarray:
     """(t,) distance of the robot's tip from its target."""
-    return 1e3 * np.linalg.norm(course.tips - np.array(target), axis=1)
+    return 1e3 * np.linalg.norm(history.tips - np.array(target), axis=1)
 
 
-def gravity_errors_deg(course: Course) -> np.ndarray:
+def gravity_errors_deg(history: History) -> np.ndarray:
     """(t,) angle between gravity as the controller was told and as it was [°]."""
-    told, was = (each / np.linalg.norm(each, axis=1)[:, None] for each in (course.estimated, course.gravity))
+    told, was = (each / np.linalg.norm(each, axis=1)[:, None] for each in (history.estimated, history.gravity))
     return np.degrees(2.0 * np.arcsin(np.clip(0.5 * np.linalg.norm(told - was, axis=1), 0.0, 1.0)))
 
 
-def in_world(course: Course, tips: np.ndarray, places: np.ndarray) -> np.ndarray:
+def in_world(history: History, tips: np.ndarray, places: np.ndarray) -> np.ndarray:
     """(t, 3) tips (t, 3) in base_link as a tracker that stands still sees them, base_link being at places (t, 3)."""
-    return places + Rotation.from_quat(np.roll(course.attitudes, -1, axis=1)).apply(tips)
+    return places + Rotation.from_quat(np.roll(history.attitudes, -1, axis=1)).apply(tips)
 
 
 def doubled_at(speeds: np.ndarray, errors: np.ndarray) -> float | None:

@@ -27,7 +27,7 @@ from soft_twin.studies.slender.carried import (
     gravity_errors_deg,
     smooth,
 )
-from soft_twin.studies.slender.loop import PERIOD, Course
+from soft_twin.studies.slender.loop import PERIOD, History
 from soft_twin.studies.slender.poses import record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
 
@@ -67,18 +67,18 @@ def run(folder: Path, data: Path) -> str:
     twin, _ = tuned_twin(folder, real)
     work = partial(carried, str(real.path), str(twin.path))
     ways = [HELD, LET_BE]
-    courses = compute_here(work, ways, "runs of 24 s")
-    rows = [row(phase, way, course) for phase in PHASES for way, course in zip(ways, courses, strict=True)]
+    histories = compute_here(work, ways, "runs of 24 s")
+    rows = [row(phase, way, history) for phase in PHASES for way, history in zip(ways, histories, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
-    draw(folder / "handheld.png", ways, courses)
-    runs = {way.name: (course, Motion(course.times, course.tips, course.axes))
-            for way, course in zip(ways, courses, strict=True)}  # fmt: skip
+    draw(folder / "handheld.png", ways, histories)
+    runs = {way.name: (history, Motion(history.times, history.tips, history.axes))
+            for way, history in zip(ways, histories, strict=True)}  # fmt: skip
     record(folder / "handheld.mcap", twin, runs)
     return table(rows)
 
 
-def carried(real: str, twin: str, way: Way) -> Course:
-    """The course of a way; descriptions by their paths."""
+def carried(real: str, twin: str, way: Way) -> History:
+    """The history of a way; descriptions by their paths."""
     return carry(real, twin, STRAIGHT, way, hand(), 0.0).after(0.0)
 
 
@@ -103,9 +103,9 @@ def hand(seed: int = 0) -> SplineMotion:
     return SplineMotion(times, attitudes, 1e-3 * places)
 
 
-def row(phase: str, way: Way, course: Course) -> Row:
+def row(phase: str, way: Way, history: History) -> Row:
     """A row of the table."""
-    part = course.after(*PHASES[phase])
+    part = history.after(*PHASES[phase])
     errors = errors_mm(part, STRAIGHT)
     rates = 1e3 * np.diff(part.asked, axis=0) / PERIOD
     return Row(
@@ -132,13 +132,13 @@ def table(rows: list[Row]) -> str:
     return "\n".join([*lines, f"loop: {LOOP}"])
 
 
-def draw(path: Path, ways: list[Way], courses: list[Course]) -> None:
+def draw(path: Path, ways: list[Way], histories: list[History]) -> None:
     """Errors of tip and gravity over time."""
     figure = Figure(figsize=(9.5, 5.0), layout="constrained")
     tips, gravities = figure.subplots(2, 1, sharex=True)
-    for way, course in zip(ways, courses, strict=True):
-        tips.plot(course.times, errors_mm(course, STRAIGHT), label=way.name)
-    gravities.plot(courses[0].times, gravity_errors_deg(courses[0]), color="0.3")
+    for way, history in zip(ways, histories, strict=True):
+        tips.plot(history.times, errors_mm(history, STRAIGHT), label=way.name)
+    gravities.plot(histories[0].times, gravity_errors_deg(histories[0]), color="0.3")
     tips.set(ylabel="tip from target [mm]", ylim=(0.0, None))
     gravities.set(xlabel="time [s]", ylabel="gravity's error [°]", ylim=(0.0, None))
     tips.legend(fontsize=8)

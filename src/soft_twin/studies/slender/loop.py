@@ -39,7 +39,7 @@ def faithful(time: float, seen: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Course:
+class History:
     """How a run went; rows are the ends of periods, places and gravity in base_link.
 
     Attributes:
@@ -62,10 +62,10 @@ class Course:
     wound: np.ndarray
     attitudes: np.ndarray
 
-    def after(self, begin: float, end: float = np.inf) -> "Course":
+    def after(self, begin: float, end: float = np.inf) -> "History":
         """Its rows between two times."""
         chosen = (self.times >= begin - 1e-9) & (self.times <= end + 1e-9)
-        return Course(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+        return History(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 @dataclass
@@ -126,9 +126,9 @@ class Loop:
                 each(self.time)
             self._advance()
 
-    def course(self) -> Course:
+    def history(self) -> History:
         """What has been so far."""
-        return Course(*(np.array(column) for column in zip(*self._rows, strict=True)))
+        return History(*(np.array(column) for column in zip(*self._rows, strict=True)))
 
     def _advance(self) -> None:
         begin, self.time = self.time, self.time + self.period
@@ -162,10 +162,10 @@ class Loop:
         return estimate
 
 
-def shadow(body: DynamicTwin, course: Course) -> Motion:
-    """What a dynamic twin does with a course's winches and with the gravity that was estimated, as it stands."""
-    rows, dt = [], float(np.diff(course.times[:2])[0])
-    for when, wound, gravity in zip(course.times, course.wound, course.estimated, strict=True):
+def shadow(body: DynamicTwin, history: History) -> Motion:
+    """What a dynamic twin does with a history's winches and with the gravity that was estimated, as it stands."""
+    rows, dt = [], float(np.diff(history.times[:2])[0])
+    for when, wound, gravity in zip(history.times, history.wound, history.estimated, strict=True):
         body.drive(wound, MovingBase(gravity), dt)
         rows.append((when, body.tip, body.tip_direction))
     return Motion(*(np.array(column) for column in zip(*rows, strict=True)))

@@ -36,7 +36,7 @@ from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.sensing.gravity_ahead import GravityAhead
 from soft_twin.studies.slender.carried import HELD, LET_BE, LOOP, Delayed, Way
-from soft_twin.studies.slender.loop import PERIOD, Course, Loop
+from soft_twin.studies.slender.loop import PERIOD, History, Loop
 from soft_twin.studies.slender.poses import record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
 
@@ -165,7 +165,7 @@ class Pushed:
     """How a run went; times from when the phantom is there.
 
     Attributes:
-        course: of the loop.
+        history: of the loop.
         depths: (t,) of the base [m].
         forces: (t,) on the wall, sums of normal forces [N].
         largest: (t,) normal force at one place [N].
@@ -174,7 +174,7 @@ class Pushed:
         shape: (s, 3) the robot's centre line in the end, in the same frame [m].
     """
 
-    course: Course
+    history: History
     depths: np.ndarray
     forces: np.ndarray
     largest: np.ndarray
@@ -236,7 +236,10 @@ def run(folder: Path, data: Path) -> str:
     write_table(folder, {"rows": [asdict(each) for each in rows], **numbers})
     draw(folder / "lumen.png", found)
     runs = {
-        f"{name}, {attitude}, {way.name}": (each.course, Motion(each.course.times, each.course.tips, each.course.axes))
+        f"{name}, {attitude}, {way.name}": (
+            each.history,
+            Motion(each.history.times, each.history.tips, each.history.axes),
+        )
         for (name, attitude, way), each in found.items()
     }
     record(folder / "lumen.mcap", twin, runs)
@@ -282,12 +285,12 @@ def push(folder: str, twin: str, schedule: Schedule, case: tuple[str, str, Way])
 
     loop.run(motion.duration + schedule.after, prepare)
     look(schedule.depth)
-    course = loop.course()
-    there = course.times > schedule.shaped + 0.5 * PERIOD
+    history = loop.history()
+    there = history.times > schedule.shaped + 0.5 * PERIOD
     columns = (np.array(column)[1:][there] for column in zip(*seen, strict=True))
     depths, forces, largest, places = columns
     return Pushed(
-        course=replace(course.after(schedule.shaped + 0.5 * PERIOD), times=course.times[there] - schedule.shaped),
+        history=replace(history.after(schedule.shaped + 0.5 * PERIOD), times=history.times[there] - schedule.shaped),
         depths=depths,
         forces=forces,
         largest=largest,
@@ -324,7 +327,7 @@ def row(case: tuple[str, str, Way], found: dict[tuple[str, str, Way], Pushed], s
     """A row of the table."""
     name, attitude, way = case
     pushed, without = found[case], found[name, attitude, LET_BE]
-    moving = pushed.course.times > schedule.waited
+    moving = pushed.history.times > schedule.waited
     peak, peak_without = (float(each.forces[moving].max()) for each in (pushed, without))
     missed = 1e3 * float(np.linalg.norm(pushed.places[-1] - PHANTOMS[name].at(schedule.depth + AT_TIP * LENGTH)[1]))
     return Row(
@@ -373,7 +376,7 @@ def draw(path: Path, found: dict[tuple[str, str, Way], Pushed], schedule: Schedu
                 low, high = _sides(pushed.shape[:, plane], np.full(len(pushed.shape), OUTER_RADIUS))
                 axes.fill(*1e3 * np.concatenate([low, high[::-1]]).T, color=colour, alpha=0.4)
                 axes.plot(*1e3 * pushed.places[:, plane].T, ":", color=colour, linewidth=1.0)
-                moving = pushed.course.times > schedule.waited
+                moving = pushed.history.times > schedule.waited
                 label = f"{attitude}, {way.name}"
                 forces.plot(*1e3 * np.array([pushed.depths, pushed.forces])[:, moving], line, color=colour, label=label)
             ylabel = f"{'xyz'[plane[1]]} [mm], gravity down"

@@ -18,7 +18,7 @@ from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
-from soft_twin.studies.slender.loop import PERIOD, Course, Loop, correlation, delay, down_in_base, peak, shadow
+from soft_twin.studies.slender.loop import PERIOD, History, Loop, correlation, delay, down_in_base, peak, shadow
 from soft_twin.studies.slender.reachable import nearest
 from soft_twin.studies.slender.shared import Motion, write_table
 
@@ -89,9 +89,9 @@ class Row:
 
 def stand(
     real: str, twin: str, target: tuple[float, float, float], case: tuple[BaseAttitude, bool]
-) -> tuple[Course, Motion]:
+) -> tuple[History, Motion]:
     """Held straight, let go with winches at home, held where the twin's tip is after SAGGING, and led from there to
-    `target` in RAMP, TAKEN later: the course, and what a dynamic twin makes of it. Descriptions by paths; `case`: a
+    `target` in RAMP, TAKEN later: the history, and what a dynamic twin makes of it. Descriptions by paths; `case`: a
     pose, and whether a tip sensor is followed."""
     (pose, sensed), robot, ours = case, load_robot(real), load_robot(twin)
     plant, controller = Plant(robot), ours.build_controller(reuse=True)
@@ -110,14 +110,14 @@ def stand(
         controller.aim(pose_target(controller.inverse, sagged + smooth * (np.array(target) - sagged)))
 
     loop.run(begin + RAMP + HELD, lead)
-    course, body = loop.course(), ours.build_dynamic_twin(PERIOD)
+    history, body = loop.history(), ours.build_dynamic_twin(PERIOD)
     body.straighten()
-    return course, shadow(body, course)
+    return history, shadow(body, history)
 
 
 def stand_all(
     real: CableTube, twin: CableTube, target: tuple[float, float, float], poses: list[BaseAttitude]
-) -> list[tuple[Course, Motion]]:
+) -> list[tuple[History, Motion]]:
     """Every pose, and then every pose with a tip sensor, in parallel, with progress."""
     work = partial(stand, str(real.path), str(twin.path), target)
     return compute_here(work, [(pose, sensed) for sensed in (False, True) for pose in poses], "poses")
@@ -131,25 +131,25 @@ def nearest_possible(real: str, target: tuple[float, float, float], pose: BaseAt
 def row(
     pose: BaseAttitude,
     target: tuple[float, float, float],
-    course: Course,
+    history: History,
     virtual: Motion,
-    sensed: Course,
+    sensed: History,
     possible: float,
 ) -> Row:
-    """A row of the table; `sensed`: the course where a tip sensor is followed; `possible`: how near the robot's tip
+    """A row of the table; `sensed`: the history where a tip sensor is followed; `possible`: how near the robot's tip
     could come [m]."""
-    end, goal = course.times[-1], np.array(target)
-    last, sagged = course.after(end - LAST), course.after(SAGGING - LAST, SAGGING)
+    end, goal = history.times[-1], np.array(target)
+    last, sagged = history.after(end - LAST), history.after(SAGGING - LAST, SAGGING)
     miss = (last.tips - goal).mean(axis=0)
     begin = SAGGING + TAKEN
-    led, turning = course.after(begin), course.after(begin - RESTED)
+    led, turning = history.after(begin), history.after(begin - RESTED)
     ends = led.twin_tips - last.twin_tips.mean(axis=0), led.tips - last.tips.mean(axis=0)
     away = np.linalg.norm(ends[1], axis=1) > 1e-3
     settled = led.times[min(np.flatnonzero(away)[-1] + 1, len(away) - 1)] - begin if away.any() else 0.0
     return Row(
         pose=str(pose),
-        correlation=correlation(course.tips, virtual.tips),
-        correlation_static=correlation(course.tips, course.twin_tips),
+        correlation=correlation(history.tips, virtual.tips),
+        correlation_static=correlation(history.tips, history.twin_tips),
         sag_mm=1e3 * float(np.linalg.norm((sagged.tips - goal).mean(axis=0))),
         error_mm=1e3 * float(np.linalg.norm(miss)),
         lateral_mm=1e3 * float(np.linalg.norm(miss[:2])),
@@ -211,30 +211,30 @@ def json_words(numbers: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in numbers.items())
 
 
-def record(path: Path, robot: CableTube, courses: dict[str, tuple[Course, Motion]]) -> None:
+def record(path: Path, robot: CableTube, histories: dict[str, tuple[History, Motion]]) -> None:
     """Courses one behind the other, each a phase."""
     begin = 0.0
     with SimulatedRecording(path, robot) as recording:
-        for phase, (course, virtual) in courses.items():
+        for phase, (history, virtual) in histories.items():
             recording.text("run/phase", begin, phase)
-            for i, when in enumerate(begin + course.times):
-                recording.vector("gravity", when, course.estimated[i])
-                recording.pose("truth/tip", when, course.tips[i], course.axes[i])
-                recording.pose("twin/tip", when, course.twin_tips[i], virtual.axes[i])
-                recording.joints("cables/command", when, robot.cable_names, course.asked[i], np.zeros(0))
-            begin += float(course.times[-1]) + PERIOD
+            for i, when in enumerate(begin + history.times):
+                recording.vector("gravity", when, history.estimated[i])
+                recording.pose("truth/tip", when, history.tips[i], history.axes[i])
+                recording.pose("twin/tip", when, history.twin_tips[i], virtual.axes[i])
+                recording.joints("cables/command", when, robot.cable_names, history.asked[i], np.zeros(0))
+            begin += float(history.times[-1]) + PERIOD
 
 
-def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple[Course, Motion]]) -> None:
+def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple[History, Motion]]) -> None:
     """Coordinates of the tip over time, as in the paper's Figures 12 to 14."""
     figure = Figure(figsize=(3.2 * len(poses), 5.0), layout="constrained")
     plots = figure.subplots(2, len(poses), sharex=True, sharey="row", squeeze=False)
-    for column, pose, (course, virtual) in zip(plots.T, poses, found, strict=True):
+    for column, pose, (history, virtual) in zip(plots.T, poses, found, strict=True):
         across, along = column
         for axis, colour in ((0, "#009e73"), (1, "#0072b2"), (2, "#d55e00")):
             axes = along if axis == 2 else across
-            axes.plot(course.times, 1e3 * course.tips[:, axis], color=colour, label=f"{'xyz'[axis]}, emulated robot")
-            axes.plot(course.times, 1e3 * virtual.tips[:, axis], "--", color=colour, label=f"{'xyz'[axis]}, twin")
+            axes.plot(history.times, 1e3 * history.tips[:, axis], color=colour, label=f"{'xyz'[axis]}, emulated robot")
+            axes.plot(history.times, 1e3 * virtual.tips[:, axis], "--", color=colour, label=f"{'xyz'[axis]}, twin")
             axes.axhline(1e3 * target[axis], color="0.6", linewidth=0.8)
         across.set_title(str(pose), fontsize=10)
         along.set_xlabel("time [s]")

@@ -21,7 +21,7 @@ from soft_twin.emulation.base_motion import BaseMotion, InclinationProfile
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
 from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, Way, carry, doubled_at, errors_mm
-from soft_twin.studies.slender.loop import Course
+from soft_twin.studies.slender.loop import History
 from soft_twin.studies.slender.poses import BaseAttitude, record
 from soft_twin.studies.slender.shared import (
     Motion,
@@ -69,24 +69,24 @@ def run(folder: Path, data: Path) -> str:
     cases = [("turn", speed, way) for speed in TURNS for way in (NOW, AHEAD)]
     cases += [("travel", speed, way) for speed in TRAVELS for way in (NOW, EFFECTIVE)]
     cases += [(LITTLE, speed, way) for speed in FAST for way in (NOW, AHEAD)]
-    courses = compute_here(partial(move, pairs), cases, "runs")
+    histories = compute_here(partial(move, pairs), cases, "runs")
     rows = []
-    for (kind, speed, way), course in zip(cases, courses, strict=True):
-        errors = errors_mm(course, STRAIGHT)
+    for (kind, speed, way), history in zip(cases, histories, strict=True):
+        errors = errors_mm(history, STRAIGHT)
         rows.append(Row(kind, speed, way.name, float(errors.max()), float(np.sqrt((errors**2).mean()))))
     limits = doubling([row for row in rows if row.kind != LITTLE])
     numbers = {"doubled at": limits, "paper": PAPER, "reach": REACH, "loop": LOOP}
     write_table(folder, {"rows": [asdict(row) for row in rows], **numbers})
-    fastest = {f"{way.name}, {speed:g} °/s": (course, Motion(course.times, course.tips, course.axes))
-               for (kind, speed, way), course in zip(cases, courses, strict=True)
+    fastest = {f"{way.name}, {speed:g} °/s": (history, Motion(history.times, history.tips, history.axes))
+               for (kind, speed, way), history in zip(cases, histories, strict=True)
                if (kind, speed) == ("turn", TURNS[-1])}  # fmt: skip
     record(folder / "speed.mcap", twin, fastest)
     draw(folder / "speed.png", rows)
     return table(rows, limits)
 
 
-def move(pairs: dict[str, tuple[str, str]], case: tuple[str, float, Way]) -> Course:
-    """The course of a case (kind, speed, way) of robot and twin, by their descriptions' paths, of its kind."""
+def move(pairs: dict[str, tuple[str, str]], case: tuple[str, float, Way]) -> History:
+    """The history of a case (kind, speed, way) of robot and twin, by their descriptions' paths, of its kind."""
     kind, speed, way = case
     return carry(*pairs[kind], STRAIGHT, way, (travel if kind == "travel" else turn)(speed), AFTER).after(0.0)
 

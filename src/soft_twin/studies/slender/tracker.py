@@ -22,7 +22,7 @@ from soft_twin.inverse.tip_feedback import TipFeedback
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.studies.slender.carried import LOOP, STRAIGHT, smooth
-from soft_twin.studies.slender.loop import Course, Loop, Tracker, faithful
+from soft_twin.studies.slender.loop import History, Loop, Tracker, faithful
 from soft_twin.studies.slender.poses import BaseAttitude, record
 from soft_twin.studies.slender.shared import Motion, emulated_robot, tuned_twin, write_table
 
@@ -89,9 +89,9 @@ CASES: dict[str, Tracker | None] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A course, what the correction was, whether the loop was closed (t,), and why measurements did not count."""
+    """A history, what the correction was, whether the loop was closed (t,), and why measurements did not count."""
 
-    course: Course
+    history: History
     corrections: np.ndarray
     closed: np.ndarray
     refusals: list[str]
@@ -131,9 +131,9 @@ def run(folder: Path, data: Path) -> str:
     rows = [row(case, each) for case, each in zip(CASES, runs, strict=True)]
     write_table(folder, {"rows": [asdict(each) for each in rows], "loop": LOOP})
     draw(folder / "tracker.png", runs)
-    courses = {case: (each.course, Motion(each.course.times, each.course.tips, each.course.axes))
-               for case, each in zip(CASES, runs, strict=True)}  # fmt: skip
-    record(folder / "tracker.mcap", twin, courses)
+    histories = {case: (each.history, Motion(each.history.times, each.history.tips, each.history.axes))
+                 for case, each in zip(CASES, runs, strict=True)}  # fmt: skip
+    record(folder / "tracker.mcap", twin, histories)
     return table(rows)
 
 
@@ -149,7 +149,7 @@ def follow(real: str, twin: str, case: str) -> Run:
     told: list[tuple[np.ndarray, bool, str]] = []
     loop.run(motion.duration, lambda time: told.append((feedback.error.copy(), feedback.closed, feedback.refusal)))
     corrections, closed, refusals = zip(*told, strict=True)
-    return Run(loop.course(), np.array(corrections), np.array(closed), list(refusals))
+    return Run(loop.history(), np.array(corrections), np.array(closed), list(refusals))
 
 
 def base_motion() -> SplineMotion:
@@ -163,16 +163,16 @@ def base_motion() -> SplineMotion:
 
 def row(case: str, run: Run) -> Row:
     """A row of the table."""
-    course, wrong = run.course, np.array([is_wrong(time) for time in run.course.times])
-    aside = 1e3 * np.linalg.norm(course.tips[:, :2] - STRAIGHT[:2], axis=1)
-    ends = course.times >= course.times[-1] - LOOKED
-    away = 1e3 * np.linalg.norm((course.tips[ends] - STRAIGHT).mean(axis=0))
+    history, wrong = run.history, np.array([is_wrong(time) for time in run.history.times])
+    aside = 1e3 * np.linalg.norm(history.tips[:, :2] - STRAIGHT[:2], axis=1)
+    ends = history.times >= history.times[-1] - LOOKED
+    away = 1e3 * np.linalg.norm((history.tips[ends] - STRAIGHT).mean(axis=0))
     said = [refusal for refusal, counts in zip(run.refusals, wrong, strict=True) if refusal and counts]
     return Row(
         case=case,
-        before_mm=float(aside[(course.times >= BEGIN - LOOKED) & (course.times < BEGIN)].max()),
+        before_mm=float(aside[(history.times >= BEGIN - LOOKED) & (history.times < BEGIN)].max()),
         wrong_mm=float(aside[wrong].max()),
-        after_mm=float(aside[course.times >= END + BACK].max()),
+        after_mm=float(aside[history.times >= END + BACK].max()),
         whole_mm=float(away),
         correction_mm=1e3 * float(np.linalg.norm(run.corrections[wrong], axis=1).max()),
         closed=float(run.closed[wrong].mean()),
@@ -199,8 +199,8 @@ def draw(path: Path, runs: list[Run]) -> None:
     figure = Figure(figsize=(9.5, 6.0), layout="constrained")
     tips, corrections = figure.subplots(2, 1, sharex=True)
     for case, run in zip(CASES, runs, strict=True):
-        times = run.course.times
-        tips.plot(times, 1e3 * np.linalg.norm(run.course.tips[:, :2] - STRAIGHT[:2], axis=1), label=case)
+        times = run.history.times
+        tips.plot(times, 1e3 * np.linalg.norm(run.history.tips[:, :2] - STRAIGHT[:2], axis=1), label=case)
         corrections.plot(times, 1e3 * np.linalg.norm(run.corrections, axis=1))
     tips.set(ylabel="tip across the axis [mm]", ylim=(0.0, None))
     corrections.set(xlabel="time [s]", ylabel="correction [mm]", ylim=(0.0, None))

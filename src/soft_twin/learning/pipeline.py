@@ -49,7 +49,7 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What a course comes to.
+    """What a pipeline yields.
 
     Attributes:
         correction: of all frames.
@@ -71,7 +71,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Course:
+class Pipeline:
     """A robot, what was recorded of it, and where its simulations are stored.
 
     Attributes:
