@@ -98,3 +98,33 @@ def test_a_winch_is_accused_by_an_acceleration_only_if_none_that_fits_excuses_it
         motion = Motion(np.zeros(1), np.zeros(1), accelerations, np.ones(1), *np.zeros((2, 1)), DT, np.full(1, DT))
         said.append([text for _ in range(5) for _, text in supervision.check(motion, np.array([27.7]))])
     assert said[0] and not said[1]
+
+
+def _standing(currents, pull, rates=(0.0,), unfelt=0.0):
+    """What is said of a motor that is where it should be, look by look, with these currents [A] and, in turn, rates
+    [m/s]; its cable was known to pull by as much as a current `pull` before, and comes to be known by what it has."""
+    limits = CableLimits(tension=(0.0, 100.0), displacement=(-0.01, 0.02), rate=0.1)
+    supervision, said = Supervision(SupervisionLimits(), limits, 1, unfelt=unfelt), []
+    for look, current in enumerate(currents):
+        rate, unknown = np.full(1, rates[look % len(rates)]), np.full((2, 1), np.nan)
+        of_motor = np.full(1, current), np.full(1, pull), np.zeros(1)
+        motion = Motion(np.zeros(1), rate, unknown, *of_motor, DT, np.full(1, DT))
+        pull += (max(current, 0.0) - pull) * DT / 0.05
+        said += [text for _, text in supervision.check(motion, np.array([27.7]))]
+    return said
+
+
+@pytest.mark.parametrize(("current", "pull"), [(1.5, 0.0), (3.0, 1.5), (-1.5, 4.0)])
+def test_a_rotor_that_its_current_must_turn_and_that_is_not_seen_to_turn_at_all_is_named_in_20_ms(current, pull):
+    """It may turn unseen by a stuck encoder, at 3 A and 0.34 A s²/m by 0.18 m/s after so long."""
+    assert _standing(5 * [current], pull) == []
+    said = _standing(6 * [current], pull)
+    assert "does not turn at all" in said[0] and "encoder" in said[0]
+
+
+def test_a_rotor_that_its_cable_or_friction_holds_is_not_stuck():
+    assert _standing([3.0] * 50, 2.5) == [], "held by a cable that pulls"
+    assert _standing([0.9] * 50, 0.0) == [], "dry friction"
+    assert _standing([-0.9] * 50, 3.0) == []
+    assert _standing([1.5] * 50, 0.0, unfelt=0.8) == [], "held by a cable whose pull is not known"
+    assert _standing([2.0] * 50, 0.0, rates=(0.0, 0.0, 0.0, 2e-5)) == [], "it creeps by its finest step"

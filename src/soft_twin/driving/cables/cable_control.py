@@ -144,7 +144,8 @@ class CableControl(ActuatorControl):
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
         spring_back = holding / (gains.position * gains.rate)
-        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, count, spring_back)
+        unfelt = 0.0 if self._feels_pulls else holding
+        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, count, spring_back, unfelt)
         self._take_up: SlackTakeUp | None = None
         self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None

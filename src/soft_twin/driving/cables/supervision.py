@@ -35,6 +35,8 @@ class SupervisionLimits:
         overload: tension over the highest allowed one.
         overload_time: for so long [s].
         standstill: a motor slower than this while it should move is stalled [m/s].
+        dead_current: what a motor may have beside what holds its cable, and not turn at all [A] …
+        dead_time: … for so long [s]: it is stuck, or its encoder is while it turns.
     """
 
     following_error: float = 0.0015
@@ -52,6 +54,8 @@ class SupervisionLimits:
     overload: float = 2.5
     overload_time: float = 0.2
     standstill: float = 0.002
+    dead_current: float = 1.0
+    dead_time: float = 0.02
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,16 @@ class Motion:
 class Supervision:
     """Watches cables that are driven."""
 
-    def __init__(self, limits: SupervisionLimits, of_cables: CableLimits, count: int, spring_back: float = 0.0):
-        """`spring_back`: of a cable whose highest tension is gone at once [m]."""
+    def __init__(
+        self,
+        limits: SupervisionLimits,
+        of_cables: CableLimits,
+        count: int,
+        spring_back: float = 0.0,
+        unfelt: float = 0.0,
+    ):
+        """`spring_back`: of a cable whose highest tension is gone at once [m]; `unfelt`: current [A] that may hold a
+        cable without its pull being known."""
         self._limits = limits
         self._following_error = max(limits.following_error, spring_back)
         self._tension = limits.overload * of_cables.tension[1]
@@ -92,6 +104,8 @@ class Supervision:
         self._pulls_growth = STEEPEST * self._fastest  # of a winch that is turned out, by its neighbours' doing [A/s]
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
+        self._dead, self._held_by = np.zeros(count), np.zeros(count)  # [s], and pulls of before that [A]
+        self._idle = limits.dead_current + unfelt
 
     @property
     def contrary(self) -> np.ndarray:
@@ -104,6 +118,7 @@ class Supervision:
         self._lost[:] = 0.0
         self._contrary[:] = 0.0
         self._excuse[:] = np.inf
+        self._dead[:] = 0.0
 
     def check(self, motion: Motion, force_per_current: np.ndarray) -> list[tuple[int, str]]:
         """Cables at fault and what is wrong; a pull is `force_per_current` (c,) times a current [N/A]."""
@@ -114,13 +129,15 @@ class Supervision:
         astray &= np.sign(motion.errors) * motion.rates < self._catching_up
         self._lost = np.where(astray, self._lost + dt, 0.0)
         self._count_contrary(motion)
-        lost = self._lost > limits.following_time
-        contrary = self.contrary
+        self._count_dead(motion)
+        contrary, dead = self.contrary, self._dead > limits.dead_time
+        lost = (self._lost > limits.following_time) & ~dead
         strained = self._overloaded > limits.overload_time
-        if not (lost.any() or contrary.any() or strained.any()):
+        if not (lost.any() or contrary.any() or dead.any() or strained.any()):
             return []
         return [
             *((i, self._why_lost(motion, i)) for i in np.flatnonzero(lost & ~contrary)),
+            *((i, _why_dead(motion, i)) for i in np.flatnonzero(dead & ~contrary)),
             *((i, self._why_contrary(motion, i)) for i in np.flatnonzero(contrary)),
             *(
                 (i, f"pulls with {pulls[i]:.1f} N: the robot is blocked; free it, then enable again")
@@ -162,6 +179,18 @@ class Supervision:
         seconds = np.minimum(motion.spans, BLOW * limits.contrary_time)
         self._contrary = np.where(cleared, 0.0, self._contrary + against * weight * seconds)
 
+    def _count_dead(self, motion: Motion) -> None:
+        """A rotor that not even its encoder's finest step sees turn, with a current that must turn it.
+
+        Either it is stuck, or what says so is: it then turns unseen, and faster from look to look. A cable that holds
+        it, however stiff, gives way by more than such a step; what it pulled by before excuses as much current.
+        """
+        self._held_by = np.where(self._dead > 0.0, self._held_by, motion.pulls)
+        excused = self._held_by * (motion.currents > 0.0) + self._idle
+        standing = (motion.rates == 0.0) & (np.abs(motion.currents) > excused)
+        seconds = np.minimum(motion.spans, BLOW * self._limits.dead_time)
+        self._dead = np.where(standing | (motion.spans == 0.0), self._dead + standing * seconds, 0.0)
+
     def _why_contrary(self, motion: Motion, i: int) -> str:
         return (
             f"turns against its current: it is {1e3 * motion.errors[i]:+.1f} mm from where it should be; check the "
@@ -175,6 +204,13 @@ class Supervision:
         if motion.rates[i] * motion.currents[i] < 0.0 and motion.rates[i] * motion.errors[i] < 0.0:
             return f"turns against its current: it {where}; check the winding direction and the motor's phases"
         return f"does not follow: it {where}; check its cable, its load and its supply"
+
+
+def _why_dead(motion: Motion, i: int) -> str:
+    return (
+        f"stalled: it does not turn at all by {motion.currents[i]:+.1f} A; free it, let it cool, and check its power "
+        "and its encoder"
+    )
 
 
 def _harmless_braking(limits: SupervisionLimits, rate: float, currents: np.ndarray) -> np.ndarray:
