@@ -21,7 +21,8 @@ class Observer:
     """One that knows of 300 g, or breaks down."""
 
     def __init__(self):
-        self.fails, self.resets, self.looks, self.slides, self.twist = False, 0, 0, [], 0.0
+        self.fails, self.resets, self.looks, self.twist = False, 0, 0, 0.0
+        self.slides, self.feels = [], []
 
     def update(self, gravity, sight, tensions, dt):
         self.looks += 1
@@ -31,6 +32,9 @@ class Observer:
 
     def slide(self, displacements):
         self.slides.append(displacements)
+
+    def feel(self, tensions, dt):
+        self.feels.append((*tensions, dt))
 
     def reset(self):
         self.resets += 1
@@ -131,12 +135,13 @@ def test_what_a_weight_twists_a_leaning_neck_by_does_not_count_as_bend(chord):
     np.testing.assert_allclose(half, 0.5 * seen(chord), atol=0.02 * np.hypot(*half))
 
 
-def test_the_observer_is_told_what_winches_do_in_every_tick_that_says_it(chord):
-    observer = Observer()
+def test_the_observer_is_told_what_winches_and_cables_do_in_every_tick_that_says_it(chord):
+    observer, unknown = Observer(), np.full(3, np.nan)
     holder, wound = PlateHolder(PlateController(chord), observer), np.array([1e-3, 0.0, -1e-3])
-    held(holder, Measured(DOWN, DOWN, np.ones(3), wound), 3 * DT)
-    held(holder, Measured(DOWN, DOWN, np.ones(3), np.full(3, np.nan)), 3 * DT)
+    held(holder, Measured(DOWN, DOWN, unknown, wound), 3 * DT)
+    held(holder, Measured(DOWN, DOWN, np.ones(3), unknown), 2 * DT)
     np.testing.assert_array_equal(observer.slides, [wound] * 3)
+    assert observer.feels == [(1.0, 1.0, 1.0, DT)] * 2
 
 
 def test_no_command_exceeds_the_limits_and_nothing_is_wound_up_against_them(chord):

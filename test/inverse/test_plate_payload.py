@@ -82,6 +82,32 @@ def test_a_payload_is_known_within_a_tenth_or_20_grams(observer, stands, pose, p
     assert known.deviation < 0.08
 
 
+@pytest.mark.parametrize("told", [(12.0, -6.0, 0.0), (-12.0, 0.0, 12.0)])
+def test_tensions_that_are_told_late_are_no_payload(observer, stands, told):
+    """After a quick motion the plate rests already, and what its cables pull by is told with a lag of 0.1 s."""
+    gravity, sight, tensions = stands["bent", 0.0]
+    watched(observer, stands["bent", 0.0], 2.0)
+    found, every = [], 0.02
+    for tick in range(1, 51):
+        late = np.maximum(tensions + np.array(told) * np.exp(-tick * every / 0.1), 0.0)
+        observer.feel(late, every)
+        if tick % round(PERIOD / every) == 0:
+            found.append(observer.update(gravity, sight, late, PERIOD))
+    assert all(known.steady and known.mass < 0.05 and known.deviation < 0.1 for known in found)
+
+
+@pytest.mark.parametrize("stiffness", [1.3, 0.7])
+def test_nothing_on_the_plate_the_first_look_tells_how_stiff_the_body_is_however_wrong_that_was(
+    robot, stands, stiffness
+):
+    observer = PayloadObserver(robot.build_twin("fem"))
+    observer._state[0] = 1.0 / stiffness
+    observer._covariance[0, 0] = 0.5**2
+    observer.tare()
+    first = watched(observer, stands["bent", 0.0], 2.0 * PERIOD)
+    assert first.steady and first.stiffness == pytest.approx(0.88, abs=0.015)
+
+
 def test_a_payload_that_falls_off_is_missed_within_a_second(observer, stands):
     watched(observer, stands["bent", 1.0], 3.0)
     assert watched(observer, stands["bent", 0.0], 1.0).mass < 0.02

@@ -105,7 +105,7 @@ class PlateHolder:
             ConvergenceError: the model broke down.
         """
         model = self.scout() if model is None else model
-        model.bear(self.gravity, 0.0 if self.payload is None else self.payload.borne)
+        model.bear(self.gravity, self._found)
         nearest = model.nearest(pitch, roll)
         if not self.goes_to_nearest and apart(nearest, (pitch, roll)) > REACHED:
             raise InputError(out_of_reach((pitch, roll), nearest))
@@ -120,9 +120,9 @@ class PlateHolder:
         self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
         wrong = wrong or self._away(finite(measured.displacements))
-        self._slide(measured)
+        self._feel(measured, dt)
         self._observe(sight, finite(measured.tensions), dt)
-        self.controller.model.bear(self.gravity, 0.0 if self.payload is None else self.payload.borne)
+        self.controller.model.bear(self.gravity, self._found)
         closed = self.closed and not wrong
         before = self.controller.command
         tensions = finite(measured.tensions)
@@ -137,7 +137,7 @@ class PlateHolder:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The
         observer's twin follows, and learns nothing."""
         self._sight, _ = self._look(measured, dt, self._twist_followed())
-        self._slide(measured)
+        self._feel(measured, dt)
         self._since += dt
         if self.observer is not None and self._sight is not None and self._since >= OBSERVED_EVERY:
             self._since, tensions = 0.0, np.zeros(self.observer.plate.twin.actuator_count)
@@ -205,10 +205,19 @@ class PlateHolder:
         away = float(np.abs(displacements - command).max())
         return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > APART + LATE * self._speed else ""
 
-    def _slide(self, measured: Measured) -> None:
-        """Tell the observer what the winches do."""
-        if self.observer is not None and (wound := finite(measured.displacements)) is not None:
+    def _feel(self, measured: Measured, dt: float) -> None:
+        """Tell the observer what winches and cables do."""
+        if self.observer is None:
+            return
+        if (wound := finite(measured.displacements)) is not None:
             self.observer.slide(wound)
+        if (tensions := finite(measured.tensions)) is not None:
+            self.observer.feel(tensions, dt)
+
+    @property
+    def _found(self) -> float:
+        """The payload that models are told of [kg]."""
+        return 0.0 if self.payload is None else self.payload.borne
 
     def _observe(self, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> None:
         self._since += dt

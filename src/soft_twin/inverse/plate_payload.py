@@ -3,11 +3,11 @@
 Cables that are stiff against the body keep a plate where it is whatever hangs on it: its tilt says little of a payload,
 the tensions that hold it say much. A twin of its own is led to where the plate is seen to stand, by tensions as near as
 can be to those that are measured. There it is asked which bend it would have under the measured ones t and the measured
-gravity g. That this is another one is explained by three unknowns: the payload m [kg], how much stiffer the body is
-than its model, s, and how much the cables rub where they leave the base, μ. At rest s K(u) = f, so that dividing all
-loads by s does for it:
+gravity g. That this is another one is explained by three unknowns: how much softer the body is than its model, s, the
+payload m [kg], and how much the cables rub where they leave the base, μ. At rest K(u) = s f, so that s times all loads
+does for it, in which the bend is linear however far s still is from what it comes to:
 
-    b_seen − b(t φ/s, (M + m) g/s) = ∂b/∂s Δs + ∂b/∂m Δm + ∂b/∂μ Δμ + noise,   φ = exp(−μ θ σ),
+    b_seen − b(s t φ, s (M + m) g) = ∂b/∂s Δs + ∂b/∂m Δm + ∂b/∂μ Δμ + noise,   φ = exp(−μ θ σ),
 
 a Kalman filter's measurement, with s and μ constant and m a random walk. θ is the angle by which a cable turns there,
 and σ says which way it slid last, −1…1, 1 where it was wound in (Dahl's friction, as of CableActuators). Where the
@@ -35,9 +35,10 @@ FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where
 MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update
 PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
 PROBED = 0.01  # [N] by which tensions are
-LEAST, MOST_STIFFNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
+LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
+SMOOTHING = 0.2  # [s] time constant of how fast tensions change
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,14 @@ class PayloadParameters:
         tilt_noise: of the measured bend against the twin's where all is seen, of sensors and model [rad],
         tension_noise: of the tension that is told of each cable [N], and
         tilt_memory: for how long both stay the same [s]: a pose that is looked at twice says little more.
-        stiffness_spread: standard deviation of s before anything is known.
+        softness_spread: standard deviation of s before anything is known.
         friction_spread: likewise of μ.
         change: random walk of the payload [kg/√s].
         largest: payload that may be on the plate [kg].
         known: largest deviation at which the payload is told [kg].
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
+        tension_lag: by which tensions that change are told late at the most [s].
         tare_time: of learning for which a tare holds [s].
         tare_deviation: of the payload while it does [kg].
     """
@@ -62,13 +64,14 @@ class PayloadParameters:
     tilt_noise: float = 0.002
     tension_noise: float = 0.05
     tilt_memory: float = 5.0
-    stiffness_spread: float = 0.15
+    softness_spread: float = 0.15
     friction_spread: float = 0.05
     change: float = 0.05
     largest: float = 2.0
     known: float = 0.3
     jump: float = 5.0
     steady_rate: float = 0.05
+    tension_lag: float = 0.1
     tare_time: float = 2.0
     tare_deviation: float = 0.002
 
@@ -80,7 +83,7 @@ class Payload:
     Attributes:
         mass: [kg], 0 or more; NaN: not known, nothing has told it from the body's stiffness yet.
         deviation: its standard deviation [kg].
-        stiffness: s, of the body relative to its model.
+        stiffness: of the body relative to its model, 1/s.
         steady: whether this update learnt anything; else the plate turned, the twin had to follow it first, or it
             would not stand under the tensions.
         friction: μ, of the cables.
@@ -106,6 +109,8 @@ class PayloadObserver:
         self.plate, self.parameters = plate, parameters or PayloadParameters()
         self._seen: np.ndarray | None = None
         self._wound: np.ndarray | None = None
+        self._felt: np.ndarray | None = None
+        self._pulling = np.zeros(plate.twin.actuator_count)  # how fast the tensions change [N/s]
         self._slid = np.zeros(plate.twin.actuator_count)
         self.forget()
 
@@ -118,7 +123,7 @@ class PayloadObserver:
         """Nothing is known of payload, stiffness and friction."""
         p, self._taring = self.parameters, 0.0
         self._state = np.array([1.0, 0.0, 0.0])  # s, m, μ
-        self._covariance = np.diag([p.stiffness_spread, p.largest, p.friction_spread]) ** 2
+        self._covariance = np.diag([p.softness_spread, p.largest, p.friction_spread]) ** 2
 
     def tare(self) -> None:
         """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
@@ -136,6 +141,13 @@ class PayloadObserver:
         if self._wound is not None:
             self._slid = np.clip(self._slid + (displacements - self._wound) / PRESLIDING, -1.0, 1.0)
         self._wound = displacements
+
+    def feel(self, tensions: np.ndarray, dt: float) -> None:
+        """The cables pull by tensions (c,) [N] by now, `dt` [s] after it was told last: how fast that changes."""
+        if self._felt is not None and dt > 0.0:
+            changing = (tensions - self._felt) / dt
+            self._pulling = self._pulling - np.expm1(-dt / SMOOTHING) * (changing - self._pulling)
+        self._felt = tensions
 
     def update(self, gravity: np.ndarray, sight: Sight, tensions: np.ndarray, dt: float) -> Payload:
         """What is known `dt` [s] after the last update.
@@ -163,10 +175,10 @@ class PayloadObserver:
         predicted = self._predict(gravity, tensions) if steady else None
         if predicted is not None:
             self._learn(sight, *predicted, since)
-        stiffness, mass, friction = self._state.tolist()
+        softness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
         told = mass if deviation <= p.known else float("nan")
-        return Payload(told, deviation, stiffness, predicted is not None, friction)
+        return Payload(told, deviation, 1.0 / softness, predicted is not None, friction)
 
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few
@@ -189,16 +201,16 @@ class PayloadObserver:
                 return None
         (now, by_tension), *there = found
         slopes = (np.column_stack([bend for bend, _ in there]) - now[:, None]) / PROBES
-        return now, slopes, by_tension / self._state[0]
+        return now, slopes, by_tension * self._state[0]
 
     def _loads(
         self, gravity: np.ndarray, tensions: np.ndarray, state: np.ndarray, angles: np.ndarray
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """Gravity (3,), payload, and tensions (c,) behind where the cables rub along angles (c,), of a body as stiff as
         its model."""
-        stiffness, mass, friction = state
+        softness, mass, friction = state
         rubbed = np.exp(-friction * angles * self._slid)
-        return gravity / stiffness, float(mass), tensions * rubbed / stiffness
+        return softness * gravity, float(mass), softness * tensions * rubbed
 
     def _angles(self) -> np.ndarray:
         """(c,) by which the cables turn where they leave the base."""
@@ -228,7 +240,8 @@ class PayloadObserver:
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         innovation, h = shown @ (sight.bend - predicted), shown @ slopes
         p = self.parameters
-        errs = p.tilt_noise**2 * sight.spread + p.tension_noise**2 * by_tension @ by_tension.T
+        told = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
+        errs = p.tilt_noise**2 * sight.spread + told @ told.T
         noise = shown @ errs @ shown.T
         spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
         if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
@@ -251,7 +264,7 @@ class PayloadObserver:
     def _keep_within(self) -> None:
         """What is estimated beyond its bounds is set to them, and takes with it what it is correlated with: of all
         states within them the likeliest is near."""
-        bounds = np.array([LEAST, (MOST_STIFFNESS, self.parameters.largest, MOST_FRICTION)])
+        bounds = np.array([LEAST, (MOST_SOFTNESS, self.parameters.largest, MOST_FRICTION)])
         for _ in range(len(self._state)):
             beyond = self._state - np.clip(self._state, *bounds)
             worst = int(np.argmax(np.abs(beyond) / np.sqrt(np.diag(self._covariance))))

@@ -132,7 +132,7 @@ def _homing_errors(plate: FemPlate, measured: Measured, payload: float, doubt: f
     expected = _tensions(plate, measured, payload)
     by_homing = HOMED * np.linalg.inv(plate.twin.linearise(measured.base).compliance)  # each column a deviation's
     by_mass = _tensions(plate, measured, payload + doubt) - expected
-    by_stiffness = _tensions(plate, measured, payload, 1.0 + SPREADS.stiffness_spread) - expected
+    by_stiffness = _tensions(plate, measured, payload, 1.0 + SPREADS.softness_spread) - expected
     ways = np.column_stack([by_homing, by_mass, by_stiffness, SPREADS.tension_noise * np.eye(len(expected))])
     missed = measured.tensions - expected
     weighted = np.linalg.solve(ways @ ways.T, missed)

@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.descriptions.drives import ImuPlace
+from soft_twin.driving.cables.cable_control import DriverParameters
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, moving_base
 from soft_twin.emulation.imu import EmulatedImu, EmulatedImuParameters
 from soft_twin.emulation.imus import FeltMotion
@@ -39,7 +40,7 @@ ALIGNED_AFTER = 1.5  # [s] that a plate is given to come to rest, and to be tare
 EACH_POSITION = 1.0  # [s]
 HOLDING = 1.5  # [s] on the clock of the base's motion, which holds its inclination then
 UPRIGHT = 90.0  # [°] inclination of a base that stands
-SOFTLY = 0.3  # [s] time constant of the tensions as the driver tells them
+SOFTLY = DriverParameters().tension_lag  # [s] time constant of the tensions as the driver tells them
 ENTERED = 0.3  # [°] of the target, within which a motion has settled
 LAST = 25  # ticks that say how far it is off at rest
 TENSION_NOISE = 0.05  # [N]
