@@ -315,6 +315,22 @@ def test_a_plate_that_is_later_or_earlier_than_expected_is_not_corrected_for_it(
     assert off[round(1.5 / DT) :].max() < 0.3
 
 
+@pytest.mark.parametrize("dead", [0.5, 0.8])
+def test_winches_that_are_late_wind_nothing_up(sure, dead):
+    """A robot that a busy machine keeps from its commands for so long [s]: the plate misses 45° meanwhile."""
+    controller = PlateController(sure)
+    followed(controller, [0.0, 0.0], 2.0)
+    controller.aim(*TARGET)
+    commands, wound, corrections = [np.zeros(3)] * round(dead / DT), np.zeros(3), []
+    for _ in range(round(3.0 / DT)):
+        tick = controller.update(seen(bend_of(*sure.orientation(wound))), DT, wound=wound)
+        commands.append(tick.displacements)
+        wound = commands.pop(0)
+        corrections.append(tick.correction)
+    assert np.hypot(*np.transpose(corrections)).max() < 0.02
+    np.testing.assert_allclose(bend_of(*sure.orientation(wound)), controller.target_bend, atol=np.radians(0.3))
+
+
 def test_what_a_late_plate_misses_at_rest_is_corrected(sure):
     class Shy:
         """Stands 3 % less far from upright than the model has it."""

@@ -15,8 +15,8 @@ right is left alone. Whatever the model says, cables are told no more than their
 Where a limit binds, the integral goes on in the directions that it leaves, and not against it (anti-windup): of ċ what
 points along a blocking normal n is taken away. A cable at its limit of displacement blocks what would have it beyond, n
 its slope by the bend; but not one that is paid out as far as it goes and slack. A model with limits of its own says how
-far they keep it `short` of what it was asked, and that is n. While the rate binds, and where nothing is seen, the
-integral stands still; it is never more than `largest`.
+far they keep it `short` of what it was asked, and that is n. While the rate binds, while winches are behind what they
+were told, and where nothing is seen, the integral stands still; it is never more than `largest`.
 
 What gravity hardly tells of a bend errs by much: where the base nearly lies, by three times what the IMUs do. So what
 is seen counts beside the model as well as it is known, K = P (P + S)⁻¹: S is the covariance of the bend as it is seen,
@@ -42,6 +42,7 @@ from soft_twin.twins.plate_model import PlateModel, PlateStep
 from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
 
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
+BEHIND = 0.002  # [m] by which winches may be away from their commands while what is seen of the plate still counts
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
 GRAVITY_ERROR = 0.003  # [rad] of the directions that IMUs tell
 LATENESS = 0.2  # [s] by which a plate may be late, or early, beside the lag that is expected of it …
@@ -192,13 +193,20 @@ class PlateController:
         """Pitch and roll [rad] that are aimed at."""
         return pitch_roll_of(axis_at(self._target))
 
-    def update(self, sight: Sight | None, dt: float, tensions: np.ndarray | None = None) -> PlateTick:
+    def update(
+        self,
+        sight: Sight | None,
+        dt: float,
+        tensions: np.ndarray | None = None,
+        wound: np.ndarray | None = None,
+    ) -> PlateTick:
         """One step of `dt` [s].
 
         Args:
             sight: None where an IMU is lost, which opens the loop.
             dt: since the last one [s].
             tensions: (c,) of the cables [N]; None: not known, all count as taut.
+            wound: (c,) displacements as the winches say [m]; None: not known, they count as told.
 
         Raises:
             InputError: the first pose of all is out of reach.
@@ -206,7 +214,7 @@ class PlateController:
         """
         left = self._advance(dt)
         before = self.correction
-        if sight is not None:
+        if sight is not None and not self._behind(wound):
             self.correction = before + self._integrated(sight, dt)
         at_largest = bool(np.hypot(*self.correction) >= (1.0 - 1e-9) * self.gains.largest)
         asked = self._reference + self.correction
@@ -248,6 +256,12 @@ class PlateController:
         self.expected = self.expected + moved
         self._liveliness -= np.expm1(-dt / CALMING) * (moved @ moved / dt**2 - self._liveliness)
         return float(np.hypot(*(self._target - self._reference)))
+
+    def _behind(self, wound: np.ndarray | None) -> bool:
+        """Whether winches at displacements (c,) [m] have yet to come to where they were told to be."""
+        if wound is None or self._command is None:
+            return False
+        return bool(np.abs(self._command - wound).max() > BEHIND)
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
         """What is added to the correction (2,), so that nothing blocks it and it stays within its largest size."""

@@ -126,7 +126,7 @@ class PlateHolder:
         closed = self.closed and not wrong
         before = self.controller.command
         tensions = finite(measured.tensions)
-        tick = self.controller.update(sight if closed else None, dt, tensions)
+        tick = self.controller.update(sight if closed else None, dt, tensions, finite(measured.displacements))
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
         resting, wanted = tick.progress >= 1.0, self.controller.model.tensions
         noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
