@@ -96,6 +96,17 @@ def test_tensions_that_are_told_late_are_no_payload(observer, stands, told):
     assert all(known.steady and known.mass < 0.05 and known.deviation < 0.1 for known in found)
 
 
+def test_what_is_put_on_a_plate_at_rest_is_found_at_once_though_little_was_known_of_it(observer, stands):
+    """It is the same pose, with the same errors: what is seen otherwise there is the payload."""
+    (gravity, empty, free), (_, loaded, held) = stands["bent", 0.0], stands["bent", 1.0]
+    half = Sight(0.5 * (empty.bend + loaded.bend), None, 0.0)
+    watched(observer, stands["bent", 0.0], 2.0)
+    observer._covariance[1, 1] = 0.12**2
+    observer.update(*stands["bent", 0.0], PERIOD)
+    found = watched(observer, (gravity, half, 0.5 * (free + held)), 2.0 * PERIOD)
+    assert found.steady and found.mass == pytest.approx(0.5, rel=0.1)
+
+
 @pytest.mark.parametrize("stiffness", [1.3, 0.7])
 def test_nothing_on_the_plate_the_first_look_tells_how_stiff_the_body_is_however_wrong_that_was(
     robot, stands, stiffness

@@ -55,6 +55,9 @@ class PayloadParameters:
         largest: payload that may be on the plate [kg].
         known: largest deviation at which the payload is told [kg].
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
+            Beside the last look at the same pose, whose errors are the same, less is enough.
+        look_noise: of the measured bend from look to look at a pose [rad].
+        same_pose: bend [rad] within which it is the same, and share by which gravity may differ.
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
         tension_lag: by which tensions that change are told late at the most [s].
         tare_time: of learning for which a tare holds [s].
@@ -70,10 +73,24 @@ class PayloadParameters:
     largest: float = 2.0
     known: float = 0.3
     jump: float = 5.0
+    look_noise: float = 0.0007
+    same_pose: float = 0.02
     steady_rate: float = 0.05
     tension_lag: float = 0.1
     tare_time: float = 2.0
     tare_deviation: float = 0.002
+
+
+@dataclass(frozen=True)
+class _Look:
+    """At a plate: gravity (3,) and its bend (2,), what was seen beside what a state (3,) predicts (2,), and the errors
+    that tensions make of it (2, c)."""
+
+    gravity: np.ndarray
+    bend: np.ndarray
+    state: np.ndarray
+    innovation: np.ndarray
+    told: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -122,6 +139,7 @@ class PayloadObserver:
     def forget(self) -> None:
         """Nothing is known of payload, stiffness and friction."""
         p, self._taring = self.parameters, 0.0
+        self._before: _Look | None = None  # the last one, if the plate stood under its tensions
         self._state = np.array([1.0, 0.0, 0.0])  # s, m, μ
         self._covariance = np.diag([p.softness_spread, p.largest, p.friction_spread]) ** 2
 
@@ -173,8 +191,10 @@ class PayloadObserver:
             self._taring -= since
             self._measure(np.array([[0.0, 1.0, 0.0]]), -self._state[1:2], np.array([[p.tare_deviation**2]]))
         predicted = self._predict(gravity, tensions) if steady else None
-        if predicted is not None:
-            self._learn(sight, *predicted, since)
+        if predicted is None:
+            self._before = None
+        else:
+            self._learn(gravity, sight, *predicted, since)
         softness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
         told = mass if deviation <= p.known else float("nan")
@@ -234,19 +254,38 @@ class PayloadObserver:
         return now, (np.column_stack(there) - now[:, None]) / PROBED
 
     def _learn(
-        self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray, by_tension: np.ndarray, since: float
+        self,
+        gravity: np.ndarray,
+        sight: Sight,
+        predicted: np.ndarray,
+        slopes: np.ndarray,
+        by_tension: np.ndarray,
+        since: float,
     ) -> None:
         """The filter's measurement, of what is seen of the bend, `since` [s] the last one."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
-        innovation, h = shown @ (sight.bend - predicted), shown @ slopes
-        p = self.parameters
+        p, innovation, h = self.parameters, sight.bend - predicted, shown @ slopes
         told = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
-        errs = p.tilt_noise**2 * sight.spread + told @ told.T
-        noise = shown @ errs @ shown.T
-        spread, tared = h @ self._covariance @ h.T + noise, self._taring <= 0.0
-        if tared and innovation @ np.linalg.solve(spread, innovation) > p.jump**2:
+        noise = shown @ (p.tilt_noise**2 * sight.spread + told @ told.T) @ shown.T
+        look = _Look(gravity, sight.bend, self._state, innovation, told)
+        if self._taring <= 0.0 and (
+            _beyond(shown @ innovation, h @ self._covariance @ h.T + noise, p.jump)
+            or self._has_changed(look, slopes, shown)
+        ):
             self._lighten(self._state[1])
-        self._measure(h, innovation, noise * max(1.0, p.tilt_memory / since))
+        self._before = look
+        self._measure(h, shown @ innovation, noise * max(1.0, p.tilt_memory / since))
+
+    def _has_changed(self, look: _Look, slopes: np.ndarray, shown: np.ndarray) -> bool:
+        """Whether the same pose is seen otherwise than at the last look, by more than errors change meanwhile."""
+        p, before = self.parameters, self._before
+        if before is None or np.hypot(*(look.bend - before.bend)) > p.same_pose:
+            return False
+        if np.linalg.norm(look.gravity - before.gravity) > p.same_pose * np.linalg.norm(look.gravity):
+            return False
+        change = shown @ (look.innovation + slopes @ (look.state - before.state) - before.innovation)
+        noise = 2.0 * p.look_noise**2 * np.eye(2) + look.told @ look.told.T + before.told @ before.told.T
+        return _beyond(change, shown @ noise @ shown.T, p.jump)
 
     def _lighten(self, mass: float) -> None:
         """Nothing is known of the payload any more: it may be this one, or any."""
@@ -272,3 +311,8 @@ class PayloadObserver:
                 return
             self._state = self._state - beyond[worst] / self._covariance[worst, worst] * self._covariance[:, worst]
         self._state = np.clip(self._state, *bounds)
+
+
+def _beyond(off: np.ndarray, covariance: np.ndarray, deviations: float) -> bool:
+    """Whether (k,) is that many standard deviations away."""
+    return bool(off @ np.linalg.solve(covariance, off) > deviations**2)
