@@ -56,7 +56,7 @@ class PayloadParameters:
         known: largest deviation at which the payload is told [kg].
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
             Beside the last look at the same pose, whose errors are the same, less is enough.
-        look_noise: of the measured bend from look to look at a pose [rad].
+        look_noise: of the measured bend from look to look at a pose where all is seen [rad].
         same_pose: bend [rad] within which it is the same, and share by which gravity may differ.
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
         tension_lag: by which tensions that change are told late at the most [s].
@@ -83,11 +83,11 @@ class PayloadParameters:
 
 @dataclass(frozen=True)
 class _Look:
-    """At a plate: gravity (3,) and its bend (2,), what was seen beside what a state (3,) predicts (2,), and the errors
+    """At a plate: gravity (3,) and how it is seen, what that is beside what a state (3,) predicts (2,), and the errors
     that tensions make of it (2, c)."""
 
     gravity: np.ndarray
-    bend: np.ndarray
+    sight: Sight
     state: np.ndarray
     innovation: np.ndarray
     told: np.ndarray
@@ -267,7 +267,7 @@ class PayloadObserver:
         p, innovation, h = self.parameters, sight.bend - predicted, shown @ slopes
         told = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
         noise = shown @ (p.tilt_noise**2 * sight.spread + told @ told.T) @ shown.T
-        look = _Look(gravity, sight.bend, self._state, innovation, told)
+        look = _Look(gravity, sight, self._state, innovation, told)
         if self._taring <= 0.0 and (
             _beyond(shown @ innovation, h @ self._covariance @ h.T + noise, p.jump)
             or self._has_changed(look, slopes, shown)
@@ -279,12 +279,12 @@ class PayloadObserver:
     def _has_changed(self, look: _Look, slopes: np.ndarray, shown: np.ndarray) -> bool:
         """Whether the same pose is seen otherwise than at the last look, by more than errors change meanwhile."""
         p, before = self.parameters, self._before
-        if before is None or np.hypot(*(look.bend - before.bend)) > p.same_pose:
+        if before is None or np.hypot(*(look.sight.bend - before.sight.bend)) > p.same_pose:
             return False
         if np.linalg.norm(look.gravity - before.gravity) > p.same_pose * np.linalg.norm(look.gravity):
             return False
         change = shown @ (look.innovation + slopes @ (look.state - before.state) - before.innovation)
-        noise = 2.0 * p.look_noise**2 * np.eye(2) + look.told @ look.told.T + before.told @ before.told.T
+        noise = sum(p.look_noise**2 * each.sight.spread + each.told @ each.told.T for each in (look, before))
         return _beyond(change, shown @ noise @ shown.T, p.jump)
 
     def _lighten(self, mass: float) -> None:
