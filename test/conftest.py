@@ -15,6 +15,8 @@ JAX_KEEPS = {  # what it has compiled, by the program itself: others find it, te
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 os.environ.update({name: value for name, value in JAX_KEEPS.items() if name not in os.environ})
+for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE"):  # of the user's shell: one domain for all workers
+    os.environ.pop(name, None)
 
 
 def pytest_collection_finish():

@@ -19,7 +19,8 @@ for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, {handler})
 other = subprocess.Popen(["sleep", "60"])
 print(os.getpid(), other.pid, flush=True)
-time.sleep(60)
+while True:  # a signal that comes just before a sleep is heard after it
+    time.sleep(0.1)
 """
 POLITE, DEAF = "lambda number, _: sys.exit(number)", "signal.SIG_IGN"
 PARENT = "import time; print(flush=True); time.sleep(60)"
