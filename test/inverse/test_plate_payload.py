@@ -88,7 +88,7 @@ def test_tensions_that_are_told_late_are_no_payload(observer, stands, told):
     gravity, sight, tensions = stands["bent", 0.0]
     watched(observer, stands["bent", 0.0], 2.0)
     found, every = [], 0.02
-    for tick in range(1, 51):
+    for tick in range(1, 101):
         late = np.maximum(tensions + np.array(told) * np.exp(-tick * every / 0.1), 0.0)
         observer.feel(late, every)
         if tick % round(PERIOD / every) == 0:

@@ -139,7 +139,8 @@ class PlateController:
         self._command: np.ndarray | None = None
         self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
         self._known = self._comes_to = Known(np.zeros(2), np.zeros(2), UNKNOWN)
-        self._rested, self._view, self._liveliness = 0.0, np.eye(2), 0.0
+        self._rested, self._view = 0.0, np.eye(2)
+        self._liveliness = 0.0  # mean square of the speed that is expected [rad²/s²]
         self.aim(0.0, 0.0)
 
     def aim(self, pitch: float, roll: float, duration: float = 0.0, speed: float = 0.0) -> None:

@@ -16,7 +16,7 @@ from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
-from soft_twin.inverse.plate_controller import PlateController, PlateTick
+from soft_twin.inverse.plate_controller import BEHIND, PlateController, PlateTick
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_rest import Measured, RestWatch, finite, straight_rest
 from soft_twin.inverse.plate_sight import Sight, look
@@ -24,8 +24,7 @@ from soft_twin.inverse.plate_watch import PlateWatch
 from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
-APART = 0.002  # [m] by which cables may be away from what they were told, and …
-LATE = 0.15  # [s] … by as much as was told within that time: else they do not follow
+LATE = 0.15  # [s] by as much as was told within that time, and BEHIND, cables may be away: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s^2] what is assumed before the base's IMU has said anything
 
@@ -203,7 +202,7 @@ class PlateHolder:
         if displacements is None or command is None:
             return ""
         away = float(np.abs(displacements - command).max())
-        return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > APART + LATE * self._speed else ""
+        return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > BEHIND + LATE * self._speed else ""
 
     def _feel(self, measured: Measured, dt: float) -> None:
         """Tell the observer what winches and cables do."""

@@ -57,7 +57,7 @@ class PayloadParameters:
         jump: innovation, in standard deviations, at which something was put on or fell off: the payload is forgotten.
             Beside the last look at the same pose, whose errors are the same, less is enough.
         look_noise: of the measured bend from look to look at a pose where all is seen [rad].
-        same_pose: bend [rad] within which it is the same, and share by which gravity may differ.
+        same_pose: angle by which bend and gravity may differ in the same pose [rad].
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
         tension_lag: by which tensions that change are told late at the most [s].
         tare_time: of learning for which a tare holds [s].
@@ -90,7 +90,7 @@ class _Look:
     sight: Sight
     state: np.ndarray
     innovation: np.ndarray
-    told: np.ndarray
+    tension_errors: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -265,9 +265,9 @@ class PayloadObserver:
         """The filter's measurement, of what is seen of the bend, `since` [s] the last one."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         p, innovation, h = self.parameters, sight.bend - predicted, shown @ slopes
-        told = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
-        noise = shown @ (p.tilt_noise**2 * sight.spread + told @ told.T) @ shown.T
-        look = _Look(gravity, sight, self._state, innovation, told)
+        errors = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
+        noise = shown @ (p.tilt_noise**2 * sight.spread + errors @ errors.T) @ shown.T
+        look = _Look(gravity, sight, self._state, innovation, errors)
         if self._taring <= 0.0 and (
             _beyond(shown @ innovation, h @ self._covariance @ h.T + noise, p.jump)
             or self._has_changed(look, slopes, shown)
@@ -284,7 +284,9 @@ class PayloadObserver:
         if np.linalg.norm(look.gravity - before.gravity) > p.same_pose * np.linalg.norm(look.gravity):
             return False
         change = shown @ (look.innovation + slopes @ (look.state - before.state) - before.innovation)
-        noise = sum(p.look_noise**2 * each.sight.spread + each.told @ each.told.T for each in (look, before))
+        noise = sum(
+            p.look_noise**2 * each.sight.spread + each.tension_errors @ each.tension_errors.T for each in (look, before)
+        )
         return _beyond(change, shown @ noise @ shown.T, p.jump)
 
     def _lighten(self, mass: float) -> None:

@@ -105,7 +105,7 @@ class Supervision:
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
         self._dead, self._held_by = np.zeros(count), np.zeros(count)  # [s], and pulls of before that [A]
-        self._idle = limits.dead_current + unfelt
+        self._unexplained = limits.dead_current + unfelt  # beside what is known of a cable's pull [A]
 
     @property
     def contrary(self) -> np.ndarray:
@@ -186,7 +186,7 @@ class Supervision:
         it, however stiff, gives way by more than such a step; what it pulled by before excuses as much current.
         """
         self._held_by = np.where(self._dead > 0.0, self._held_by, motion.pulls)
-        excused = self._held_by * (motion.currents > 0.0) + self._idle
+        excused = self._held_by * (motion.currents > 0.0) + self._unexplained
         standing = (motion.rates == 0.0) & (np.abs(motion.currents) > excused)
         seconds = np.minimum(motion.spans, BLOW * self._limits.dead_time)
         self._dead = np.where(standing | (motion.spans == 0.0), self._dead + standing * seconds, 0.0)
