@@ -9,6 +9,7 @@ from soft_twin.mechanics.loads import NodalLoad
 from soft_twin.mechanics.model import Model
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.twins.rod import kernels
+from soft_twin.twins.rod.minimum import Potential
 from soft_twin.twins.rod.twin import RING
 
 SIDEWAYS = np.array([0.0, -9.81, 0.0])
@@ -32,23 +33,50 @@ def bent(rod):
     return rod
 
 
+def potential_energy(rod, strains, forces, tip_force):
+    """Elastic energy, less the work of forces on the elements' middles and on the tip."""
+    frames, points = kernels.nodes(strains, rod.element_lengths)
+    middles = kernels.middle_points(strains, rod.element_lengths, frames, points)
+    return 0.5 * (rod.stiffness * strains**2).sum() - (forces * middles).sum() - tip_force @ points[-1]
+
+
 def test_gradient_and_hessian_are_those_of_the_potential_energy(bent):
-    gravity, h = np.array([1.0, -9.0, 3.0]), 1e-5
-    properties = bent.element_lengths, bent.stiffness, bent.masses, gravity
-    direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
+    h, rng = 1e-5, np.random.default_rng(1)
+    forces = np.outer(bent.masses, [1.0, -9.0, 3.0]) + 1e-3 * rng.normal(size=(len(bent.masses), 3))
+    tip_force, none = np.array([0.01, 0.02, -0.01]), np.zeros(len(bent.masses))
+    direction = rng.normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
 
-    def shifted(step):
-        return bent.strains + step * direction
+    def slope(strains):
+        motion = kernels.motions(strains, bent.element_lengths)
+        return (bent.stiffness * strains).ravel() - kernels.work_gradient(motion, forces, tip_force)
 
-    _, gradient, hessian, _, _ = kernels.assemble(bent.strains, *properties)
-    numeric = (sum(kernels.energies(shifted(h), *properties)) - sum(kernels.energies(shifted(-h), *properties))) / (
+    ahead, behind = bent.strains + h * direction, bent.strains - h * direction
+    numeric = (potential_energy(bent, ahead, forces, tip_force) - potential_energy(bent, behind, forces, tip_force)) / (
         2 * h
     )
-    assert gradient @ direction.ravel() == pytest.approx(numeric, rel=1e-8)
-    change = kernels.assemble(shifted(h), *properties)[1] - kernels.assemble(shifted(-h), *properties)[1]
-    exact = hessian @ direction.ravel()
+    assert slope(bent.strains) @ direction.ravel() == pytest.approx(numeric, rel=1e-8)
+    motion = kernels.motions(bent.strains, bent.element_lengths)
+    hessian = kernels.stiffness_matrix(
+        bent.strains, bent.element_lengths, motion, bent.stiffness, forces, tip_force, none
+    )
+    change, exact = slope(ahead) - slope(behind), hessian @ direction.ravel()
     assert np.abs(change / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-15)
+
+
+def test_inertia_is_felt_as_far_as_the_middles_move(bent):
+    """Jᵀ diag(m) J, J the derivatives of the middles by finite differences."""
+    inertia, h = np.random.default_rng(3).uniform(1.0, 2.0, len(bent.masses)), 1e-6
+    nothing = np.zeros_like(bent.stiffness), np.zeros((len(inertia), 3)), np.zeros(3)
+    motion = kernels.motions(bent.strains, bent.element_lengths)
+    felt = kernels.stiffness_matrix(bent.strains, bent.element_lengths, motion, *nothing, inertia)
+    columns = []
+    for k in range(bent.strains.size):
+        change = (h * np.eye(bent.strains.size)[k]).reshape(bent.strains.shape)
+        high, low = (kernels.motions(bent.strains + way * change, bent.element_lengths)[2] for way in (1.0, -1.0))
+        columns.append(((high - low) / (2 * h)).ravel())
+    J = np.array(columns).T
+    np.testing.assert_allclose(felt, J.T @ (np.repeat(inertia, 3)[:, None] * J), atol=1e-7 * np.abs(felt).max())
 
 
 def test_cables_are_as_long_as_the_curves_they_follow(bent, slender):
@@ -71,9 +99,9 @@ def test_derivatives_of_the_cables(bent):
     low = kernels.cable_lengths(bent.strains - h * direction, *arguments)
     _, gradients = kernels.cable_lengths(bent.strains, *arguments)
     np.testing.assert_allclose(gradients @ direction.ravel(), (high[0] - low[0]) / (2 * h), rtol=1e-6)
-    stiffness = np.zeros((direction.size, direction.size))
-    kernels.add_cable_stiffness(bent.strains, *arguments, bent.tensions, stiffness)
-    numeric = bent.tensions @ (high[1] - low[1]) / (2 * h)
+    stiffness, firmness = np.zeros((direction.size, direction.size)), np.array([0.0, 50.0, 0.0, 0.0, 20.0, 0.0])
+    kernels.add_cable_stiffness(bent.strains, *arguments, bent.tensions, firmness, stiffness)
+    numeric = (bent.tensions @ (high[1] - low[1]) + (firmness * (high[0] - low[0])) @ gradients) / (2 * h)
     assert np.abs(stiffness @ direction.ravel() - numeric).max() < 1e-6 * np.abs(numeric).max()
 
 
@@ -110,18 +138,16 @@ def test_it_is_the_elastica(rod, slender):
 
 def test_a_load_on_the_tip_is_in_its_energy_and_derivatives(bent):
     bent.tip_force, gravity, h = [0.05, -0.02, 0.03], np.array([1.0, -9.0, 3.0]), 1e-5
-    state = bent.state()
+    potential = Potential(bent, gravity, np.zeros(6), np.full(6, np.nan))
     direction = np.random.default_rng(1).normal(size=bent.strains.shape) * [1.0, 1.0, 1.0, 0.01]
-    _, gradient, hessian, _, _ = bent.assemble(gravity)
-    values, slopes = [], []
-    for step in (h, -h):
-        bent.restore((state[0] + step * direction, state[1]))
-        energies = kernels.energies(bent.strains, bent.element_lengths, bent.stiffness, bent.masses, gravity)
-        values.append(sum(energies) - bent.tip_force @ bent.points[len(bent.element_lengths)])
-        slopes.append(bent.assemble(gravity)[1])
-    assert gradient @ direction.ravel() == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-7)
-    exact = hessian @ direction.ravel()
-    assert np.abs((slopes[0] - slopes[1]) / (2 * h) - exact).max() < 1e-7 * np.abs(exact).max()
+    place = potential.at(bent.strains)
+    beside = [potential.at(bent.strains + step * direction) for step in (h, -h)]
+    energies = [potential_energy(bent, each.strains, np.outer(bent.masses, gravity), bent.tip_force) for each in beside]
+    assert [each.value for each in beside] == pytest.approx(energies, rel=1e-12)
+    assert place.gradient @ direction.ravel() == pytest.approx((energies[0] - energies[1]) / (2 * h), rel=1e-7)
+    exact = place.hessian() @ direction.ravel()
+    change = (beside[0].gradient - beside[1].gradient) / (2 * h)
+    assert np.abs(change - exact).max() < 1e-7 * np.abs(exact).max()
 
 
 def test_a_load_across_the_tip_bends_it_as_the_elastica(rod, slender):

@@ -19,7 +19,7 @@ from scipy.sparse import diags
 from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.moving_base import MovingBase
-from soft_twin.twins.rod.minimum import Motion, Potential, middles_of, minimise
+from soft_twin.twins.rod.minimum import Motion, Potential, minimise
 from soft_twin.twins.rod.twin import RodTwin
 
 STEP_TOLERANCE = 1e-8  # of the forces at work, for the unbalanced ones
@@ -82,21 +82,23 @@ class RodDynamics:
         dt = self.dt if dt is None else dt
         motion = self._motion(dt, base)
         potential = Potential(self.rod, gravity, *self._actuation(efforts, coordinates), motion)
-        start, middles = self.rod.strains, middles_of(self.rod.strains, self.rod.element_lengths)
-        guess = min((start + dt * self._strain_rates, start), key=potential.value)
+        start = self.rod.strains
+        guess = min(
+            (potential.at(strains) for strains in (start + dt * self._strain_rates, start)), key=lambda at: at.value
+        )
         try:
-            strains = minimise(potential, guess, STEP_TOLERANCE, self.rod.round_off)[0]
+            place = minimise(guess, STEP_TOLERANCE, self.rod.round_off)[0]
         except ConvergenceError as error:
             raise ConvergenceError(f"a step of {dt:g} s: {error}; take shorter steps", error.history) from error
-        self._strain_rates = (strains - start) / dt
-        self.velocities = (middles_of(strains, self.rod.element_lengths) - middles) / dt
+        self._strain_rates = (place.strains - start) / dt
+        self.velocities = (place.middles - self.rod.middles) / dt
         self.time += dt
-        self.rod.restore((strains, potential.tensions(strains)))
+        self.rod.restore((place.strains, place.tensions))
 
     def _motion(self, h: float, base: MovingBase | None = None) -> Motion:
         """What inertia and damping add to the potential of the next step, of h [s]."""
         alpha, rod = self.mass_damping, self.rod
-        middles = middles_of(rod.strains, rod.element_lengths)
+        middles = rod.middles
         coasted = middles + h / (1.0 + alpha * h) * self.velocities
         if base is not None:
             forces = base.inertial_forces(self._diagonal, middles, self.velocities)

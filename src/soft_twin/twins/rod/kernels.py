@@ -19,9 +19,17 @@ def solve_stiffness(hessian: np.ndarray, right: np.ndarray) -> tuple[np.ndarray,
 
 
 @njit(cache=True, nogil=True)
-def cross(a, b):
-    """a × b, of vectors (3,)."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+def dot(a, b):
+    """a · b, of vectors (3,)."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit(cache=True, nogil=True)
+def add_cross(a, b, total):
+    """Add a × b, of vectors (3,), to `total` (3,)."""
+    total[0] += a[1] * b[2] - a[2] * b[1]
+    total[1] += a[2] * b[0] - a[0] * b[2]
+    total[2] += a[0] * b[1] - a[1] * b[0]
 
 
 @njit(cache=True, nogil=True)
@@ -37,7 +45,7 @@ def coefficients(t):
 @njit(cache=True, nogil=True)
 def rotations(phi):
     """exp([φ]×) = I + (1 − B θ²) [φ]× + A [φ]×² and V(φ) = I + A [φ]× + B [φ]×², where [φ]×² = φ φᵀ − θ² I."""
-    t = squared(phi)
+    t = dot(phi, phi)
     A, B, _, _ = coefficients(t)
     turn, V = np.empty((3, 3)), np.empty((3, 3))
     for i in range(3):
@@ -56,15 +64,9 @@ def rotations(phi):
 
 
 @njit(cache=True, nogil=True)
-def squared(v):
-    """v · v, of a vector (3,)."""
-    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
-
-
-@njit(cache=True, nogil=True)
 def axis_derivatives(phi):
     """∂(V(φ) e)/∂φ (3, 3) of e = e₃: V e = e + A φ × e + B (φ (φ·e) − θ² e)."""
-    t = squared(phi)
+    t = dot(phi, phi)
     A, B, dA, dB = coefficients(t)
     once = phi[1], -phi[0], 0.0
     twice = phi[0] * phi[2], phi[1] * phi[2], phi[2] * phi[2] - t
@@ -82,33 +84,6 @@ def axis_derivatives(phi):
 
 
 @njit(cache=True, nogil=True)
-def element_moves(q, h):
-    """∂ of the element's end and of its middle by its strains, in its first frame: (3, 4) each."""
-    phi, stretch = h * q[:3], 1.0 + q[3]
-    end, middle = np.empty((3, 4)), np.empty((3, 4))
-    end[:, :3] = stretch * h * h * axis_derivatives(phi)
-    end[:, 3] = h * rotations(phi)[1][:, 2]
-    middle[:, :3] = 0.25 * stretch * h * h * axis_derivatives(0.5 * phi)
-    middle[:, 3] = 0.5 * h * rotations(0.5 * phi)[1][:, 2]
-    return end, middle
-
-
-@njit(cache=True, nogil=True)
-def first_moments(q, h, mass, following, hanging):
-    """Σ m ∂p/∂q (3, 4) of the element's own and all following masses, in its first frame.
-
-    `following` [kg] is what comes after, `hanging` (3,) its first moment about the element's end, in the end's frame.
-    """
-    end, middle = element_moves(q, h)
-    turn, V = rotations(h * q[:3])
-    moments = mass * middle + following * end
-    lever = turn @ hanging
-    for a in range(3):
-        moments[:, a] += cross(h * V[:, a].copy(), lever)
-    return moments
-
-
-@njit(cache=True, nogil=True)
 def nodes(q, steps):
     """Frames (e + 1, 3, 3) and positions (e + 1, 3) of the nodes."""
     e = len(steps)
@@ -118,6 +93,20 @@ def nodes(q, steps):
         turn, V = rotations(steps[i] * q[i, :3])
         frames[i + 1] = frames[i] @ turn
         points[i + 1] = points[i] + (1.0 + q[i, 3]) * steps[i] * (frames[i] @ V[:, 2].copy())
+    return frames, points
+
+
+@njit(cache=True, nogil=True)
+def surface_points(q, steps, ring):
+    """Frames (e + 1, 3, 3); the nodes, then points `ring` (r, 3) around each, in its frame: (e + 1 + r (e + 1), 3)."""
+    frames, axis = nodes(q, steps)
+    n, r = len(axis), len(ring)
+    points = np.empty((n + n * r, 3))
+    points[:n] = axis
+    for i in range(n):
+        for k in range(r):
+            for c in range(3):
+                points[n + i * r + k, c] = axis[i, c] + dot(frames[i, c], ring[k])
     return frames, points
 
 
@@ -132,80 +121,133 @@ def middle_points(q, steps, frames, points):
 
 
 @njit(cache=True, nogil=True)
-def energies(q, steps, stiffness, masses, gravity):
-    """Elastic energy and potential of gravity [J]."""
-    frames, points = nodes(q, steps)
-    middles = middle_points(q, steps, frames, points)
-    return 0.5 * (stiffness * q * q).sum(), -(masses * (middles @ gravity)).sum()
-
-
-@njit(cache=True, nogil=True)
-def assemble(q, steps, stiffness, masses, gravity, tip=0.0):
-    """`tip`: mass at the end."""
+def motions(q, steps):
+    """Frames (e + 1, 3, 3) and positions (e + 1, 3) of the nodes, middles (e, 3) of the elements; and (e, 4, 3), for
+    each strain of an element, how what follows turns, how its end moves, and how its middle moves."""
     e = len(steps)
-    frames, points = nodes(q, steps)
-    middles = middle_points(q, steps, frames, points)
-    gradient, hessian = (stiffness * q).ravel(), np.diag(stiffness.ravel())
-    turns, moves = np.zeros((e, 4, 3)), np.zeros((e, 4, 3))
-    moments = np.empty((e, 4, 3))
-    following, hanging = tip, np.zeros(3)  # mass after the element, and its first moment about its end, in the world
-    for i in range(e - 1, -1, -1):
-        R, h = frames[i], steps[i]
-        local, local_gravity = frames[i + 1].T @ hanging, R.T @ gravity
-        moments[i] = (R @ first_moments(q[i], h, masses[i], following, local)).T
-        turns[i, :3] = (h * (R @ rotations(h * q[i, :3])[1])).T
-        moves[i] = (R @ element_moves(q[i], h)[0]).T
-        block = slice(4 * i, 4 * i + 4)
-        gradient[block] -= moments[i] @ gravity
-        hessian[block, block] -= own_curvature(q[i], h, masses[i], following, local, local_gravity)
-        hanging = hanging + following * (points[i + 1] - points[i]) + masses[i] * (middles[i] - points[i])
-        following += masses[i]
-    for j in range(e):
-        pulls = [cross(moments[j, b], gravity) for b in range(4)]
-        for i in range(j):
-            for a in range(4):
-                for b in range(4):
-                    turn, pull = turns[i, a], pulls[b]  # gravity · (turn × moment)
-                    value = turn[0] * pull[0] + turn[1] * pull[1] + turn[2] * pull[2]
-                    hessian[4 * i + a, 4 * j + b] -= value
-                    hessian[4 * j + b, 4 * i + a] -= value
-    return 0.5 * (stiffness * q * q).sum(), gradient, hessian, turns, moves
+    frames, points, middles = np.empty((e + 1, 3, 3)), np.zeros((e + 1, 3)), np.empty((e, 3))
+    turns, moves, halfway = np.zeros((e, 4, 3)), np.empty((e, 4, 3)), np.empty((e, 4, 3))
+    frames[0] = np.eye(3)
+    for i in range(e):
+        h, stretch = steps[i], 1.0 + q[i, 3]
+        phi = h * q[i, :3]
+        turn, V = rotations(phi)
+        bend, half_V, half_bend = axis_derivatives(phi), rotations(0.5 * phi)[1], axis_derivatives(0.5 * phi)
+        for c in range(3):
+            x, y, z = frames[i, c]
+            for a in range(3):
+                frames[i + 1, c, a] = x * turn[0, a] + y * turn[1, a] + z * turn[2, a]
+                turns[i, a, c] = h * (x * V[0, a] + y * V[1, a] + z * V[2, a])
+                moves[i, a, c] = stretch * h * h * (x * bend[0, a] + y * bend[1, a] + z * bend[2, a])
+                along = x * half_bend[0, a] + y * half_bend[1, a] + z * half_bend[2, a]
+                halfway[i, a, c] = 0.25 * stretch * h * h * along
+            moves[i, 3, c] = h * (x * V[0, 2] + y * V[1, 2] + z * V[2, 2])
+            halfway[i, 3, c] = 0.5 * h * (x * half_V[0, 2] + y * half_V[1, 2] + z * half_V[2, 2])
+            points[i + 1, c] = points[i, c] + stretch * moves[i, 3, c]
+            middles[i, c] = points[i, c] + stretch * halfway[i, 3, c]
+    return frames, points, middles, turns, moves, halfway
 
 
 @njit(cache=True, nogil=True)
-def own_curvature(q, h, mass, following, hanging, gravity):
-    """∂²(Σ m g·p)/∂q² (4, 4) of one element, all in its first frame: of its middle, its end, and what hangs on it."""
-    return curvature_of_forces(q, h, mass * gravity, following * gravity, np.outer(hanging, gravity))
+def work_gradient(motion, forces, tip_force):
+    """∂/∂q (4 e,) of the work of forces (e, 3) on the middles and (3,) on the tip; `motion` as `motions` tells it."""
+    _, points, middles, turns, moves, halfway = motion
+    e = len(forces)
+    gradient, following, torque = np.empty(4 * e), tip_force.copy(), np.zeros(3)  # of what acts after the element
+    for i in range(e - 1, -1, -1):
+        for a in range(4):
+            gradient[4 * i + a] = dot(forces[i], halfway[i, a]) + dot(following, moves[i, a]) + dot(torque, turns[i, a])
+        add_cross(points[i + 1] - points[i], following, torque)
+        add_cross(middles[i] - points[i], forces[i], torque)
+        following += forces[i]
+    return gradient
+
+
+@njit(cache=True, nogil=True)
+def stiffness_matrix(q, steps, motion, stiffness, forces, tip_force, inertia):
+    """Hessian (4 e, 4 e) of ½ Σ stiffness q² less the work of forces (e, 3) and (3,), plus the product of the middles'
+    derivatives weighed with `inertia` (e,).
+
+    What comes after an element moves as a rigid body: between the strains of two elements the Hessian is what one of
+    them turns and moves, times the change of momentum and torque by the other; O(e²) in all.
+    """
+    frames, points, middles, turns, moves, halfway = motion
+    e = len(steps)
+    hessian = np.diag(stiffness.ravel())
+    # of what comes after element j, about its end: Σ f, Σ r fᵀ, Σ m, Σ m r, Σ m r rᵀ
+    following, pulls, mass, first, second = tip_force.copy(), np.zeros((3, 3)), 0.0, np.zeros(3), np.zeros((3, 3))
+    momentum, torque, about, near, far = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for j in range(e - 1, -1, -1):
+        own, lever = inertia[j], middles[j] - points[j + 1]
+        level, spread = pulls[0, 0] + pulls[1, 1] + pulls[2, 2], second[0, 0] + second[1, 1] + second[2, 2]
+        for c in range(3):
+            near[c], far[c] = 0.0, 0.0
+            for d in range(3):
+                near[c] += frames[j, d, c] * forces[j, d]
+                far[c] += frames[j, d, c] * following[d]
+        curved = curvature_of_forces(q[j], steps[j], near, far, frames[j + 1].T.copy() @ pulls @ frames[j])
+        for b in range(4):
+            turn, move, middle = turns[j, b], moves[j, b], halfway[j, b]
+            for c in range(3):
+                momentum[c] = mass * move[c]
+                torque[c] = spread * turn[c] - dot(second[c], turn)
+            add_cross(turn, first, momentum)
+            add_cross(first, move, torque)
+            for a in range(4):
+                hessian[4 * j + a, 4 * j + b] += (
+                    own * dot(halfway[j, a], middle) + dot(moves[j, a], momentum) + dot(turns[j, a], torque)
+                ) - curved[a, b]
+            for c in range(3):
+                momentum[c] += own * middle[c]
+                torque[c] += level * turn[c] - dot(pulls[c], turn)
+            add_cross(lever, own * middle, torque)
+            add_cross(forces[j], middle, torque)
+            add_cross(following, move, torque)
+            for i in range(j - 1, -1, -1):
+                about[:] = torque
+                add_cross(points[j + 1] - points[i + 1], momentum, about)
+                for a in range(4):
+                    value = dot(moves[i, a], momentum) + dot(turns[i, a], about)
+                    hessian[4 * i + a, 4 * j + b] += value
+                    hessian[4 * j + b, 4 * i + a] += value
+        along, halfway_along = points[j + 1] - points[j], middles[j] - points[j]
+        for c in range(3):
+            for d in range(3):
+                pulls[c, d] += along[c] * following[d] + halfway_along[c] * forces[j, d]
+                second[c, d] += first[c] * along[d] + along[c] * first[d] + mass * along[c] * along[d]
+                second[c, d] += own * halfway_along[c] * halfway_along[d]
+        first += mass * along + own * halfway_along
+        following += forces[j]
+        mass += own
+    return hessian
 
 
 @njit(cache=True, nogil=True)
 def curvature_of_forces(q, h, own, following, pulls):
     """∂²(Σ f·p)/∂q² (4, 4) of one element under forces in its first frame: its own on its middle (3,), the sum of the
     `following` (3,), and Σ a fᵀ (3, 3) of these, where a is where they act from its end on, in the end's frame."""
-    phi, stretch = h * q[:3], 1.0 + q[3]
-    H, along = np.zeros((4, 4)), np.zeros((3, 3))
-    A, B = second_coefficients(0.25 * squared(phi))
+    phi, half, stretch = h * q[:3], 0.5 * h * q[:3], 1.0 + q[3]
+    H, along = np.empty((4, 4)), np.zeros((3, 3))
+    t = dot(phi, phi)
+    A, B = second_coefficients(0.25 * t)
     along[2] = own  # the axis is e₃
-    gradient, middle = curvature_of(0.5 * phi, along, A, B)
-    H[:3, :3] = 0.125 * stretch * h * middle
-    H[:3, 3] = 0.25 * h * gradient
-    t = squared(phi)
+    middle_gradient, middle = curvature_of(half, along, A, B)
     A, B = second_coefficients(t)
     along[2] = following
-    gradient, end = curvature_of(phi, along, A, B)
-    H[:3, :3] += stretch * h * end
-    H[:3, 3] += h * gradient
+    end_gradient, end = curvature_of(phi, along, A, B)
     sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
-    H[:3, :3] += curvature_of(phi, pulls, sine, A)[1]
-    H[:3] *= h
-    H[:3, :3] *= h
-    H[3, :3] = H[:3, 3]
+    turned = curvature_of(phi, pulls, sine, A)[1]
+    for a in range(3):
+        H[a, 3] = H[3, a] = h * h * (0.25 * middle_gradient[a] + end_gradient[a])
+        for b in range(3):
+            H[a, b] = h * h * (stretch * h * (0.125 * middle[a, b] + end[a, b]) + turned[a, b])
+    H[3, 3] = 0.0
     return H
 
 
 @njit(cache=True, nogil=True)
 def second_coefficients(t):
-    """A and B of `_coefficients`, each with its first and second derivative."""
+    """A and B of `coefficients`, each with its first and second derivative."""
     A, B, dA, dB = coefficients(t)
     ddA = 1.0 / 360.0 - t / 6720.0 + t**2 / 302400.0 - t**3 / 23950080.0
     ddB = 1.0 / 2520.0 - t / 60480.0 + t**2 / 3326400.0 - t**3 / 311351040.0
@@ -218,7 +260,7 @@ def curvature_of(phi, pulls, a, b):
     (3, 3); a, b: with derivatives."""
     level = pulls[0, 0] + pulls[1, 1] + pulls[2, 2]
     across = pulls[1, 2] - pulls[2, 1], pulls[2, 0] - pulls[0, 2], pulls[0, 1] - pulls[1, 0]  # Σ arm × f
-    linear, square, half = 0.0, -level * squared(phi), np.empty(3)  # half of the square form's gradient
+    linear, square, half = 0.0, -level * dot(phi, phi), np.empty(3)  # half of the square form's gradient
     for i in range(3):
         linear += phi[i] * across[i]
         half[i] = -level * phi[i]
@@ -244,8 +286,10 @@ def axis_jacobian(points, turns, moves):
     J = np.zeros((3 * n, 4 * (n - 1)))
     for k in range(n):
         for i in range(k):
+            arm = points[k] - points[i + 1]
             for a in range(4):
-                moved = moves[i, a] + cross(turns[i, a], points[k] - points[i + 1])
+                moved = moves[i, a].copy()
+                add_cross(turns[i, a], arm, moved)
                 for c in range(3):
                     J[3 * k + c, 4 * i + a] = moved[c]
     return J
@@ -253,11 +297,11 @@ def axis_jacobian(points, turns, moves):
 
 @njit(cache=True, nogil=True)
 def cable_strain(q, position):
-    """√(w² + τ² r²), and its gradient (4,)."""
+    """√(w² + τ² r²), and its gradient, as four numbers."""
     w = 1.0 + q[3] + q[0] * position[1] - q[1] * position[0]
-    r2 = position @ position
-    s = np.sqrt(w * w + q[2] * q[2] * r2)
-    return s, np.array([w * position[1], -w * position[0], q[2] * r2, w]) / s
+    twist = q[2] * (position[0] * position[0] + position[1] * position[1])
+    s = np.sqrt(w * w + q[2] * twist)
+    return s, (w * position[1] / s, -w * position[0] / s, twist / s, w / s)
 
 
 @njit(cache=True, nogil=True)
@@ -270,24 +314,32 @@ def cable_lengths(q, steps, positions, passes):
             if passes[k, i]:
                 s, gradient = cable_strain(q[i], positions[k])
                 lengths[k] += steps[i] * s
-                gradients[k, 4 * i : 4 * i + 4] = steps[i] * gradient
+                for a in range(4):
+                    gradients[k, 4 * i + a] = steps[i] * gradient[a]
     return lengths, gradients
 
 
 @njit(cache=True, nogil=True)
-def add_cable_stiffness(q, steps, positions, passes, tensions, hessian):
-    """Add Σ T ∂²ℓ/∂q²."""
+def add_cable_stiffness(q, steps, positions, passes, tensions, firmness, hessian):
+    """Add Σ T ∂²ℓ/∂q² + k ∂ℓ/∂q ∂ℓ/∂q, where cables of `firmness` k (c,) [N/m] are wound in."""
     c, e = passes.shape
+    pull = np.zeros(4 * e)
     for k in range(c):
         if tensions[k] == 0.0:
             continue
-        a, b = positions[k]
-        dw = b, -a, 0.0, 1.0
+        x, y = positions[k]
+        dw = y, -x, 0.0, 1.0
+        pull[:] = 0.0
         for i in range(e):
             if passes[k, i]:
                 s, gradient = cable_strain(q[i], positions[k])
                 scale, first = tensions[k] * steps[i] / s, 4 * i
-                for m in range(4):
-                    for n in range(4):
-                        hessian[first + m, first + n] += scale * (dw[m] * dw[n] - gradient[m] * gradient[n])
-                hessian[first + 2, first + 2] += scale * (a * a + b * b)
+                for a in range(4):
+                    pull[first + a] = steps[i] * gradient[a]
+                    for b in range(4):
+                        hessian[first + a, first + b] += scale * (dw[a] * dw[b] - gradient[a] * gradient[b])
+                hessian[first + 2, first + 2] += scale * (x * x + y * y)
+        if firmness[k] > 0.0:
+            for a in range(4 * e):
+                for b in range(4 * e):
+                    hessian[a, b] += firmness[k] * pull[a] * pull[b]

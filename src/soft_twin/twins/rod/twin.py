@@ -125,30 +125,33 @@ class RodTwin(Twin):
 
     def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
         self.strains, self.efforts = state
-        self._frames, axis = kernels.nodes(self.strains, self.element_lengths)
-        rings = axis[:, None] + self._ring @ self._frames.swapaxes(1, 2)
-        self.points = np.vstack([axis, rings.reshape(-1, 3)])
+        self._frames, self.points = kernels.surface_points(self.strains, self.element_lengths, self._ring)
+
+    @property
+    def middles(self) -> np.ndarray:
+        """(e, 3) of the elements [m]."""
+        return kernels.middle_points(self.strains, self.element_lengths, self._frames, self.points)
 
     def body_coordinates(self) -> np.ndarray:
         return self.rest_lengths - kernels.cable_lengths(self.strains, *self.geometry)[0]
 
     def linearise(self, gravity: np.ndarray) -> RodLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
-        energy, gradient, hessian, turns, moves = self.assemble(gravity)
+        place = Potential(self, gravity, self.efforts, np.full(self.actuator_count, np.nan)).at(self.strains)
         lengths, pulls = kernels.cable_lengths(self.strains, *self.geometry)
-        kernels.add_cable_stiffness(self.strains, *self.geometry, self.efforts, hessian)
-        solution, definite = kernels.solve_stiffness(hessian, np.column_stack([-gradient, -pulls.T]))
+        without = place.gradient - self.efforts @ pulls  # the cables' part, which is linear in what is looked for
+        solution, definite = kernels.solve_stiffness(place.hessian(), np.column_stack([-without, -pulls.T]))
         sensitivities = -pulls @ solution
-        jacobian = kernels.axis_jacobian(self.points[: len(self._z)], turns, moves)
-        steps = (jacobian @ solution).reshape(len(self._z), 3, -1)
+        _, axis, _, turns, moves, _ = place.motion
+        steps = (kernels.axis_jacobian(axis, turns, moves) @ solution).reshape(len(self._z), 3, -1)
         return RodLinearisation(
             free_step=steps[:, :, 0],
             step_per_effort=steps[:, :, 1:],
             coordinates=self.rest_lengths - lengths,
             free_coordinates=sensitivities[:, 0],
             compliance=sensitivities[:, 1:] + np.diag(self.softness),
-            residual=float(np.linalg.norm(self.force_scale * (gradient + self.efforts @ pulls))),
-            energy=energy,
+            residual=float(place.norms[-1]),
+            energy=0.5 * float((self.stiffness * self.strains**2).sum()),
             strain_steps=solution,
             definite=definite,
         )
@@ -164,13 +167,13 @@ class RodTwin(Twin):
     def _settle(self, gravity: np.ndarray, actuation: Actuation) -> tuple[float, int]:
         wound = np.array([np.nan if value is None else value for value in actuation.coordinates])
         potential = Potential(self, gravity, actuation.loads, wound)
-        strains, iterations = self.strains, 0
-        while strains is not None:
-            found, residual, more = minimise(potential, strains, TOLERANCE, self.round_off)
+        place, iterations = potential.at(self.strains), 0
+        while place is not None:
+            found, more = minimise(place, TOLERANCE, self.round_off)
             iterations += more
-            strains = below_saddle(potential, found, self.element_lengths)
-        self.restore((found, potential.tensions(found)))
-        return residual, iterations
+            place = below_saddle(found, self.element_lengths)
+        self.restore((found.strains, found.tensions))
+        return float(found.norms[-1]), iterations
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         node = min(max(bisect_left(self._heights, z) - 1, 0), len(self.element_lengths) - 1)
@@ -197,22 +200,6 @@ class RodTwin(Twin):
         first, last = np.full(RING, 0), np.full(RING, nodes - 1)
         caps = [np.column_stack([first, ahead[0], lower[0]]), np.column_stack([last, upper[-1], ahead[-1] + RING])]
         return np.vstack([side, *caps])
-
-    def assemble(self, gravity: np.ndarray):
-        """`assemble_at` the current strains."""
-        return self.assemble_at(self.strains, gravity)
-
-    def assemble_at(self, strains: np.ndarray, gravity: np.ndarray):
-        """Elastic energy, gradient (4 e,) and Hessian (4 e, 4 e) of the potential energy at strains (e, 4), and what
-        they move."""
-        energy, gradient, hessian, turns, moves = kernels.assemble(
-            strains, self.element_lengths, self.stiffness, self.masses, gravity
-        )
-        if self._tip_force.any():
-            none = 0.0 * self.stiffness, 0.0 * self.masses
-            _, pull, curvature, _, _ = kernels.assemble(strains, self.element_lengths, *none, self._tip_force, 1.0)
-            gradient, hessian = gradient + pull, hessian + curvature
-        return energy, gradient, hessian, turns, moves
 
 
 def _diagonal(section: Section) -> np.ndarray:
