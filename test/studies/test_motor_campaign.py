@@ -11,6 +11,8 @@ import pytest
 
 from soft_twin.driving.cables.homing import HomingParameters
 from soft_twin.errors import DeviceError, InputError
+from soft_twin.studies.campaigns.devices.can_adapter import Adapter, Line
+from soft_twin.studies.campaigns.devices.virtual_clock import VirtualClock
 from soft_twin.studies.campaigns.motor_book import CaseBook
 from soft_twin.studies.campaigns.motor_case import Action, Fault, Stream, invent
 from soft_twin.studies.campaigns.motor_line import MotorLineCampaign
@@ -367,12 +369,33 @@ def test_who_has_let_go_of_a_strained_body_is_not_blamed_for_its_recoil(let_go, 
     assert [found.kind for found in book.violations] == ["too fast"] * guilty
 
 
+@pytest.mark.parametrize(("after", "guilty"), [(0.29, False), (0.35, True)])
+def test_who_takes_hold_of_a_cable_that_its_body_flings_is_blamed_only_if_it_gets_faster(after, guilty):
+    world = MotorWorld(_case())
+    book = CaseBook(world)
+    rules = MotionRules(book)
+    for now, driven, rate in ((0.1, -1.0, 0.3), (0.104, 0.104, after)):
+        world.clock.advance_to(now)
+        book.driven[0] = driven
+        world.winches.state[0, 1] = rate
+        rules.physics()
+    assert [found.kind for found in book.violations] == ["too fast"] * guilty
+
+
+def test_the_double_of_a_frame_that_is_lost_does_not_arrive():
+    adapter = Adapter(VirtualClock(lambda now: None), 0)
+    adapter.line, bus = Line(lost=1.0, doubled=1.0), adapter.open()
+    adapter.from_motor(0x201, bytes(8))
+    assert bus.recv(0.01) is None
+
+
 def test_the_drivers_survive_random_cases():
     campaign = MotorCampaign()
     once = (70017, 235106, 235198, 245038, 245443, 245502, 270160, 270193, 270254)
     once += (400313, 400651, 400746, 520174, 521226, 7300057, 7300213, 7400068)
     once += (7700672, 7700707, 7700844, 7701160, 7701319, 7701371, 7702005, 7701940)  # seeds that broke a rule once
     once += (7900033, 7610392, 7840001, 7840232, 7840273, 7840493, 7840952, 7841134, 7841437)
+    once += (9000280, 9001176, 9001836, 9002374, 9002436, 9002850)
     assert {seed: found for seed in (*range(4), *once) if (found := campaign.run_case(seed))} == {}
 
 

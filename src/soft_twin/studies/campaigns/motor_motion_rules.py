@@ -10,6 +10,7 @@ from soft_twin.studies.campaigns.motor_book import CaseBook
 TICK = 0.004  # [s] between two looks at the physics
 BEYOND = 0.001  # [m] beyond the limits of displacement, see motors.py
 FAST, FAST_OFFSET = 1.75, 0.005  # times the limit, and [m/s], see motors.py
+FLUNG = 1.05  # times the least rate since it is driven, which is no more than it has been flung with
 DRIVEN = 0.02  # [s] after a current, a motor counts as driven …
 CARRIES = 2.0 * TICK  # [s] … and what makes it faster is that current: a body that it lets go may fling it
 MEMORY = 0.06  # [s] of true positions among which what is told may lie
@@ -28,6 +29,7 @@ class MotionRules:
         self._wrong_way, self._deaf_until = np.zeros(count), np.full(count, -1.0)
         self._outer = np.full(count, np.inf), np.full(count, -np.inf)
         self._reversed_at = np.full(count, np.nan)
+        self._slowest = np.zeros(count)  # since it is driven; else its rate [m/s]
 
     def physics(self) -> None:
         """The winches against their limits; to be called each tick."""
@@ -77,7 +79,9 @@ class MotionRules:
         return self._outer
 
     def _check_rates(self, rates, driven, now: float) -> None:
-        allowed = FAST * self._book.limits.rate + FAST_OFFSET
+        """A cable that its body has flung is braked from there."""
+        self._slowest = np.where(driven, np.minimum(self._slowest, rates), rates)
+        allowed = np.maximum(FAST * self._book.limits.rate + FAST_OFFSET, FLUNG * self._slowest)
         for i in np.flatnonzero(driven & (rates > allowed)):
             if not self._excused(i, now):
                 limit = 1e3 * self._book.limits.rate

@@ -173,7 +173,8 @@ class TellingRules:
         if not known or faults or state != "active" or self._book.enabled_at < 0 or "hold" in str(status.mode):
             self._book.target_since = now
             return
-        if now - self._book.commanded > 0.09:
+        unheard = self._book.silent() or self._book.world.adapter.line.held > now  # nobody can follow, see SILENCE
+        if now - self._book.commanded > 0.09 or unheard:
             self._book.target_since = now
         time = FOLLOW_TIME + 1.2 * self._book.target_way / self._book.limits.rate
         if (

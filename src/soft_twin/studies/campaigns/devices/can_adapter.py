@@ -90,9 +90,10 @@ class Adapter:
 
     def _astray(self, bus: "EmulatedBus", can_id: int, data: bytes) -> None:
         line, rng = self.line, self._rng
-        if rng.random() >= line.lost:
+        arrives = rng.random() >= line.lost
+        if arrives:
             bus.arrive(can_id, data, self._clock.now, line)
-        if rng.random() < line.doubled:
+        if rng.random() < line.doubled and arrives:
             bus.arrive(can_id, data, self._clock.now, line)
         if rng.random() < line.swapped:
             bus.swap_last()
