@@ -8,7 +8,7 @@ import numpy as np
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
-from soft_twin.driving.cables.friction import SoftFriction
+from soft_twin.driving.cables.friction import LEAST, SoftFriction
 from soft_twin.driving.cables.gain_margin import check_gains
 from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp, WinchMotion
 from soft_twin.driving.cables.motion_memory import MotionMemory
@@ -27,6 +27,7 @@ from soft_twin.errors import DeviceError
 
 LIMP = "limp"
 HEARD = 0.05  # [s] older feedback does not say where a cable is that is to be homed
+UNHEARD, DOUBTED = 0.004, 0.012  # [s] by as much more than the first nothing is known of a winch's friction any more
 AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
 MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
@@ -332,8 +333,15 @@ class CableControl(ActuatorControl):
 
     def _foresee(self, dt: float) -> None:
         """How fast the cables are by now."""
-        readings, friction = self._readings, np.minimum(self._friction.values, self.parameters.gains.friction)
+        readings, friction = self._readings, np.minimum(self._believed_friction, self.parameters.gains.friction)
         self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, dt)
+
+    @property
+    def _believed_friction(self) -> np.ndarray:
+        """(c,) [A s/m]. What winches need that have not been heard for a while is believed the less, the longer that
+        is: one with less friction would gather speed by it."""
+        share = (1.0 - (self._readings.owed - UNHEARD) / DOUBTED).clip(0.0, 1.0)
+        return np.maximum(share * self._friction.values, np.minimum(LEAST, self._friction.values))
 
     def _interrupt(self, where: np.ndarray) -> None:
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
@@ -372,7 +380,7 @@ class CableControl(ActuatorControl):
             self._limiter.rates,
             accelerations,
             *self._memory.at(nominal + self._readings.ages),
-            friction=self._friction.values,
+            friction=self._believed_friction,
             trust=np.minimum(1.0, nominal / self._delays),
             pulls=self._pull_currents,
             newest_pulls=(self._newest_pulls / self._readings.pull_per_current).clip(0.0, self._pull_currents),
@@ -462,8 +470,8 @@ class CableControl(ActuatorControl):
             self._fault_of(i, f"{needs}: so much friction hides the tension; free its drum and its cable, or use home")
 
     def _let_taut_be_home(self) -> None:
-        """Hold on to it, once all cables are taut and at rest."""
-        if not self._take_up.taut.all() or len(self._moving()):
+        """Hold on to it, once all cables are taut for sure, and at rest."""
+        if not self._take_up.sure or len(self._moving()):
             return
         self._readings.set_zero(self._readings.displacements - self._target + self._offsets)
         self._find_position()

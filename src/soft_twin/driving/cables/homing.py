@@ -28,6 +28,8 @@ class HomingParameters:
         sure: once they are wound in for so long [s] it is known what the winches need that run freely.
         delivery: a winch that gets less than this share of the current it is told feels nothing.
         travel: a cable that is not taut after so much has come off its drum [m].
+        holding: for so long all are held before that is home: a motor that has just stopped since it turned against its
+            current, and not against a cable, runs away from there [s].
     """
 
     rate: float = 0.004
@@ -40,6 +42,7 @@ class HomingParameters:
     sure: float = 0.22
     delivery: float = 0.5
     travel: float = 0.02
+    holding: float = 0.1
 
     @property
     def patience(self) -> float:
@@ -80,6 +83,7 @@ class SlackTakeUp:
     Attributes:
         taut: (c,) bool: cables that have been found taut, and stay where they were then.
         turned: whether the last update was the first of winding in.
+        sure: whether all cables have been taut for long enough.
     """
 
     def __init__(self, parameters: HomingParameters, displacements: np.ndarray, pace: float, inertia: float):
@@ -88,8 +92,8 @@ class SlackTakeUp:
         self.taut = np.zeros(count, dtype=bool)
         self._parameters = parameters
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
-        self._age = self._loose = 0.0
-        self.turned = self._winding = False
+        self._age = self._loose = self._held = 0.0
+        self.turned = self._winding = self.sure = False
         self._smooth = _SmoothMotion(parameters.smoothing, inertia, count)
         self._free, self._free_rates = np.full(count, np.inf), np.full(count, pace)
         self._targets = displacements - parameters.travel
@@ -125,7 +129,8 @@ class SlackTakeUp:
         pulls = pull_per_current * (steady - friction - p.certainty * noise)
         newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
         self._targets = np.where(newly, displacements, self._targets)
-        self.taut = self.taut | newly
+        self._held += dt if self.taut.all() else 0.0
+        self.taut, self.sure = self.taut | newly, self._held >= p.holding
         return self._targets
 
     def _are_loose(self, displacements: np.ndarray, steady: np.ndarray, dt: float) -> bool:
