@@ -38,7 +38,7 @@ def chord(neck):
 def sure(chord):
     """As fast as chords, and as sure as finite elements."""
     model = copy.copy(chord)
-    model.error_share = FemPlate.error_share
+    model.error_share, model.first_error = FemPlate.error_share, FemPlate.first_error
     return model
 
 
@@ -196,7 +196,7 @@ def that_falls_short(normal):
     """A model that falls short of any bend beyond 0.3 rad along `normal`."""
 
     class Short:
-        error_share = 0.1
+        error_share, first_error = 0.1, 0.3
 
         def step(self, pitch, roll):
             asked = np.array(bend_of(pitch, roll))
@@ -393,6 +393,37 @@ def test_a_model_that_errs_less_is_believed_more(chord, neck):
         controller.aim(*pitch_roll_of(axis_at(np.array([0.0, 0.2]))))
         found.append(followed(controller, [0.0, -0.02], 2.0, sine=0.3))
     assert found[1] < 0.8 * found[0]
+
+
+def test_a_model_that_knows_where_it_begins_is_not_led_by_what_gravity_hardly_tells(sure, chord):
+    """The base nearly on its side: IMUs that err by 0.17° see a miss of 0.7°."""
+    found = followed(PlateController(sure), [0.0, -0.012], 2.0, sine=0.21)
+    assert found == pytest.approx(0.012 * counted((sure.first_error / GRAVITY_ERROR) ** 2, 0.21), rel=0.02)
+    assert found < 0.4 * followed(PlateController(chord), [0.0, -0.012], 2.0, sine=0.21)
+
+
+def test_what_is_not_seen_is_not_known_the_less_the_more_targets_there_were(sure):
+    controller = PlateController(sure)
+    for k in range(8):
+        controller.aim(*pitch_roll_of(axis_at(np.array([0.4 * (-1.0) ** k, 0.0]))))
+        for _ in range(round(3.0 / DT)):
+            bend = controller.expected + [controller.correction[0], 0.0]
+            controller.update(Sight(bend, np.array([0.0, 1.0]), 0.0, np.diag([1.0, 25.0])), DT)
+    found = followed(controller, [0.0, -0.012], 2.0, sine=0.21)
+    most = sure.first_error**2 + (0.4 * sure.error_share) ** 2
+    assert 0.0 < found <= 1.02 * 0.012 * counted(most / GRAVITY_ERROR**2, 0.21)
+
+
+@pytest.mark.parametrize(("errs", "least", "most"), [(0.0, 0.0, 0.5), (0.08, 1.4, 2.2)])
+def test_poses_that_are_seen_well_say_how_much_the_model_errs(sure, errs, least, most):
+    """By a share of the bend, which the correction has to be."""
+    controller = PlateController(sure)
+    for k in range(6):
+        controller.aim(*pitch_roll_of(axis_at(0.3 * np.array([np.cos(1.3 * k), np.sin(1.3 * k)]))))
+        for _ in range(round(4.0 / DT)):
+            stands = (1.0 - errs) * controller.expected + controller.correction
+            controller.update(seen(stands), DT)
+    assert least * sure.error_share <= controller._error_share < most * sure.error_share
 
 
 def test_what_is_missed_by_more_than_gravity_errs_counts_however_it_is_seen(chord):

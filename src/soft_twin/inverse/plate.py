@@ -33,7 +33,7 @@ class FemPlate(PlateModel):
     """
 
     moves = True
-    error_share = 0.03
+    error_share, first_error = 0.03, 0.01
 
     def __init__(self, inverse: Inverse, hang: Callable[[float], None]):
         """`inverse`: on a twin of its own. `hang`: what hangs more mass [kg] on the plate, or takes it off again."""

@@ -21,7 +21,10 @@ were told, and where nothing is seen, the integral stands still; it is never mor
 What gravity hardly tells of a bend errs by much: where the base nearly lies, by three times what the IMUs do. So what
 is seen counts beside the model as well as it is known, K = P (P + S)⁻¹: S is the covariance of the bend as it is seen,
 and P that of c₀, which grows by the share that the model errs by of the way from there (`PlateModel.error_share`), and
-slowly with time. What is missed by more than both may err tells that something else has changed, and counts.
+slowly with time; it is never more than what the model may err by where nothing was ever seen, `first_error` and that
+share of the whole bend. How much the correction changes from pose to pose where gravity tells it well says how much
+the model errs by of this neck: what was seen counts beside the share as so many observations more. What is missed by
+more than both may err tells that something else has changed, and counts.
 
 How late plate and drives are differs from τ by their loads, and how they come to rest is not modelled at all. On its
 way, at the speed v, the plate so misses by δ v what is no fault of the model's: who integrates it has to take it back
@@ -51,7 +54,9 @@ FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two 
 SURPRISING = 2.0  # standard deviations
 RESTED = 1.0  # [s] at the target, after which the integral has come to what it is there
 SAME_VIEW = 0.1  # share of its variance by which what is seen may be seen otherwise, while the base rests
-UNKNOWN = 0.3**2 * np.eye(2)  # variance of what was never seen [rad²]: as large as corrections may be
+FEW = 1.0  # observations that a model's own error_share counts as
+WELL = 2.0  # times what the IMUs err by, that a bend which says how much a model errs is seen with at the most
+A_WAY = 0.1  # [rad] between two poses that say so
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,8 @@ class PlateController:
         self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
         self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
-        self._known = self._comes_to = Known(np.zeros(2), np.zeros(2), UNKNOWN)
+        self._known = self._comes_to = self._unknown(np.zeros(2))
+        self._judged, self._observations, self._shares = model, 0, 0.0  # and the sum of their squared shares
         self._rested, self._view = 0.0, np.eye(2)
         self._liveliness = 0.0  # mean square of the speed that is expected [rad²/s²]
         self.aim(0.0, 0.0)
@@ -170,7 +176,7 @@ class PlateController:
         self._reference = self.expected = checked_vector(bend, 2, "bend")
         self._command = checked_vector(displacements, len(displacements), "displacements")
         self.correction = self._velocity = np.zeros(2)
-        self._known, self._rested, self._liveliness = Known(self._reference, np.zeros(2), UNKNOWN), 0.0, 0.0
+        self._known, self._rested, self._liveliness = self._unknown(self._reference), 0.0, 0.0
         self._way = float(np.hypot(*(self._target - self._reference)))
 
     @property
@@ -273,13 +279,17 @@ class PlateController:
 
     def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> np.ndarray:
         """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]."""
+        if self.model is not self._judged:  # what was learnt was of another one
+            self._judged, self._observations, self._shares = self.model, 0, 0.0
+            self._known = self._unknown(self._reference)
         self._remember(sight, dt)
         known = self._known
         forgotten = known.covariance + dt / FORGOTTEN * GRAVITY_ERROR**2 * np.eye(2)
         self._known = known = Known(known.bend, known.correction, forgotten)
         changed = self.correction - known.correction
-        errs = self.model.error_share * np.hypot(*(self._reference - known.bend))
-        prior = forgotten + errs**2 * np.eye(2)
+        share = self._error_share
+        grown = forgotten + (share * np.hypot(*(self._reference - known.bend))) ** 2 * np.eye(2)
+        prior = _no_more(grown, self.model.first_error**2 + (share * np.hypot(*self._reference)) ** 2)
         shown = _shown(sight.unseen)
         noise = GRAVITY_ERROR**2 * sight.spread + LATENESS**2 * self._liveliness * np.eye(2)
         gain, left = _learnt(prior, noise, missed + changed, shown)
@@ -293,8 +303,30 @@ class PlateController:
         if resting and np.abs(sight.spread - self._view).max() < SAME_VIEW * np.trace(sight.spread):
             self._rested += dt
             return
-        self._known = self._comes_to if self._rested > RESTED else self._known
+        if self._rested > RESTED:
+            self._judge(self._comes_to, sight.spread)
+            self._known = self._comes_to
         self._rested, self._view = 0.0, sight.spread
+
+    def _judge(self, now: Known, spread: np.ndarray) -> None:
+        """How much has the model erred by, of the way from where the plate rested before, in directions that are seen
+        well?"""
+        way = np.hypot(*(now.bend - self._known.bend))
+        sizes, directions = np.linalg.eigh(spread)
+        changes = directions.T @ (now.correction - self._known.correction)
+        if way > A_WAY:
+            seen = changes[sizes <= WELL**2] / way
+            self._observations, self._shares = self._observations + len(seen), self._shares + float(seen @ seen)
+
+    @property
+    def _error_share(self) -> float:
+        """Of a bend that the model errs by: its own, and what was seen."""
+        squares = FEW * self.model.error_share**2 + self._shares
+        return float(np.sqrt(squares / (FEW + self._observations)))
+
+    def _unknown(self, bend: np.ndarray) -> Known:
+        """At a bend (2,) [rad] of which nothing was seen."""
+        return Known(bend, np.zeros(2), self.model.first_error**2 * np.eye(2))
 
     def _ask(self, bend: np.ndarray) -> PlateStep | None:
         """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
@@ -342,6 +374,12 @@ class PlateController:
         """(c,) of the cables, once there is a command."""
         names = None if self._limits is None else self._limits.names
         return [f"cable_{i + 1}" for i in range(len(self._command))] if names is None else names
+
+
+def _no_more(covariance: np.ndarray, largest: float) -> np.ndarray:
+    """A covariance (2, 2), its variances no more than `largest`."""
+    sizes, directions = np.linalg.eigh(covariance)
+    return (directions * np.minimum(sizes, largest)) @ directions.T
 
 
 def _shown(unseen: np.ndarray | None) -> np.ndarray:

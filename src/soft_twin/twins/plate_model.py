@@ -35,10 +35,12 @@ class PlateModel(ABC):
         displacement_limits: lowest and highest displacement of cables, alike or (c,) each [m].
         moves: whether it has a state that each answer moves: two that ask need one each.
         error_share: of a bend that it errs by, as necks that were measured differ from it.
+        first_error: by which it errs where nothing of it was seen yet, be it straight [rad].
     """
 
     moves: bool = False
     error_share: float = 0.1
+    first_error: float = 0.3
     displacement_limits: tuple[float | np.ndarray, float | np.ndarray] = (-np.inf, np.inf)
 
     @abstractmethod
