@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_controller import CommandLimits, PlateController
-from soft_twin.inverse.plate_holder import OBSERVED_EVERY, Measured, PlateHolder
+from soft_twin.inverse.plate_holder import AGAIN, OBSERVED_EVERY, Measured, PlateHolder
 from soft_twin.inverse.plate_payload import Payload
 from soft_twin.twins.constant_curvature.kernels import bend_of
 
@@ -21,14 +21,14 @@ class Observer:
     """One that knows of 300 g, or breaks down."""
 
     def __init__(self):
-        self.fails, self.resets, self.looks, self.twist = False, 0, 0, 0.0
+        self.fails, self.steady, self.resets, self.looks, self.twist = False, True, 0, 0, 0.0
         self.slides, self.feels = [], []
 
     def update(self, gravity, sight, tensions, dt):
         self.looks += 1
         if self.fails:
             raise ConvergenceError("broke down", ())
-        return Payload(0.3, 0.01, 1.0, True)
+        return Payload(0.3, 0.01, 1.0, self.steady)
 
     def slide(self, displacements):
         self.slides.append(displacements)
@@ -110,6 +110,27 @@ def test_the_model_is_told_what_hangs_on_the_plate(chord, monkeypatch):
     looks = observer.looks
     held(holder, Measured(DOWN, None, np.full(3, 5.0)), 2.0 * OBSERVED_EVERY)
     assert observer.looks == looks, "a plate that is not seen tells nothing of its payload"
+
+
+def test_a_twin_that_has_not_followed_is_asked_again_soon_but_not_for_ever(chord):
+    """While the plate moves there is no hurry."""
+    observer = Observer()
+    holder = PlateHolder(PlateController(chord), observer)
+    observer.steady, measured = False, Measured(DOWN, DOWN, np.full(3, 5.0))
+    holder.aim(0.3, 0.2, duration=3.0)
+    held(holder, measured, 4.2 * OBSERVED_EVERY)
+    assert observer.looks == 4
+    held(holder, measured, 3.0)
+    observer.looks = 0
+    held(holder, measured, 4.2 * OBSERVED_EVERY)
+    assert observer.looks == 4, "it will not come there"
+    observer.steady = True
+    held(holder, measured, 1.2 * OBSERVED_EVERY)
+    observer.steady, observer.looks = False, 0
+    held(holder, measured, 1.2 * OBSERVED_EVERY)
+    observer.steady = True
+    held(holder, measured, 2.5 * AGAIN)
+    assert observer.looks >= 3
 
 
 def test_what_a_weight_twists_a_leaning_neck_by_does_not_count_as_bend(chord):

@@ -96,6 +96,16 @@ def test_tensions_that_are_told_late_are_no_payload(observer, stands, told):
     assert all(known.steady and known.mass < 0.05 and known.deviation < 0.1 for known in found)
 
 
+def test_tensions_that_rest_again_count_at_once(observer, stands):
+    """A motion of 0.3 s that winches do by 200 N/s, and 0.12 s of rest: more than a driver is late by."""
+    watched(observer, stands["bent", 0.0], 2.0)
+    _, _, tensions = stands["bent", 1.0]
+    for tick in range(21):
+        observer.feel(tensions + 60.0 * max(0.0, 1.0 - tick / 15.0), 0.02)
+    found = observer.update(*stands["bent", 1.0], PERIOD)
+    assert found.steady and found.mass == pytest.approx(1.0, rel=0.15)
+
+
 def test_what_is_put_on_a_plate_at_rest_is_found_at_once_though_little_was_known_of_it(observer, stands):
     """It is the same pose, with the same errors: what is seen otherwise there is the payload."""
     (gravity, empty, free), (_, loaded, held) = stands["bent", 0.0], stands["bent", 1.0]

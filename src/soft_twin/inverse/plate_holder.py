@@ -25,7 +25,8 @@ from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
 LATE = 0.15  # [s] by as much as was told within that time, and BEHIND, cables may be away: else they do not follow
-OBSERVED_EVERY = 0.5  # [s] between two looks at the payload
+OBSERVED_EVERY = 0.5  # [s] between two looks at the payload …
+AGAIN, MOST_AGAIN = 0.1, 5  # [s] … and to so many more where the plate rests, but the observer's twin is not yet there
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s^2] what is assumed before the base's IMU has said anything
 
 
@@ -75,6 +76,7 @@ class PlateHolder:
         self.payload: Payload | None = None
         self._sight: Sight | None = None
         self._since = self._speed = 0.0
+        self._next_look, self._hurried = OBSERVED_EVERY, 0
 
     def begin_at(self, displacements: np.ndarray) -> None:
         """Begin anew, with the cables at these displacements (c,) [m] and the plate where it is seen, or else expected.
@@ -220,10 +222,13 @@ class PlateHolder:
 
     def _observe(self, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> None:
         self._since += dt
-        if self.observer is None or sight is None or tensions is None or self._since < OBSERVED_EVERY:
+        if self.observer is None or sight is None or tensions is None or self._since < self._next_look:
             return
         found = self._or_reset(lambda: self.observer.update(self.gravity, sight, tensions, self._since))
         self.payload, self._since = found or self.payload, 0.0
+        behind = found is not None and not found.steady and self.controller.time_left == 0.0
+        self._hurried = self._hurried + 1 if behind else 0
+        self._next_look = AGAIN if 0 < self._hurried <= MOST_AGAIN else OBSERVED_EVERY
 
     def _or_reset(self, call: Callable[[], Any]) -> Any:
         """What the observer says; None, and its twin starts again, where that broke down."""

@@ -18,6 +18,7 @@ errors of the tensions make: little where a body is stiff, most of it where it i
 it. One that only the lengths of its cables hold up says nothing.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,6 @@ PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
-SMOOTHING = 0.2  # [s] time constant of how fast tensions change
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PayloadParameters:
         look_noise: of the measured bend from look to look at a pose where all is seen [rad].
         same_pose: angle by which bend and gravity may differ in the same pose [rad].
         steady_rate: the plate turns faster: nothing is learnt [rad/s].
-        tension_lag: by which tensions that change are told late at the most [s].
+        tension_lag: by which tensions are told late at the most [s]: they err by what they have changed by since.
         tare_time: of learning for which a tare holds [s].
         tare_deviation: of the payload while it does [kg].
     """
@@ -126,9 +126,9 @@ class PayloadObserver:
         self.plate, self.parameters = plate, parameters or PayloadParameters()
         self._seen: np.ndarray | None = None
         self._wound: np.ndarray | None = None
-        self._felt: np.ndarray | None = None
-        self._pulling = np.zeros(plate.twin.actuator_count)  # how fast the tensions change [N/s]
+        self._felt: deque[tuple[float, np.ndarray]] = deque()  # tensions [N], so long [s] after the ones before
         self._slid = np.zeros(plate.twin.actuator_count)
+        self._unlearnt = 0.0  # [s] since something was learnt
         self.forget()
 
     @property
@@ -161,11 +161,12 @@ class PayloadObserver:
         self._wound = displacements
 
     def feel(self, tensions: np.ndarray, dt: float) -> None:
-        """The cables pull by tensions (c,) [N] by now, `dt` [s] after it was told last: how fast that changes."""
-        if self._felt is not None and dt > 0.0:
-            changing = (tensions - self._felt) / dt
-            self._pulling = self._pulling - np.expm1(-dt / SMOOTHING) * (changing - self._pulling)
-        self._felt = tensions
+        """The cables pull by tensions (c,) [N] by now, `dt` [s] after it was told last."""
+        self._felt.append((dt, tensions))
+        since = sum(each for each, _ in self._felt) - self._felt[0][0]  # the oldest
+        while len(self._felt) > 1 and since - self._felt[1][0] >= self.parameters.tension_lag:
+            self._felt.popleft()
+            since -= self._felt[0][0]
 
     def update(self, gravity: np.ndarray, sight: Sight, tensions: np.ndarray, dt: float) -> Payload:
         """What is known `dt` [s] after the last update.
@@ -183,6 +184,7 @@ class PayloadObserver:
         tensions = np.maximum(checked_vector(tensions, self.plate.twin.actuator_count, "tensions"), 0.0)
         p, since = self.parameters, min(max(dt, 0.0), LONGEST)
         self._covariance[1, 1] = min(self._covariance[1, 1] + p.change**2 * since, p.largest**2)
+        self._unlearnt += since
         turned = np.inf if self._seen is None or since == 0.0 else np.hypot(*(sight.bend - self._seen)) / since
         self._seen = sight.bend
         there = self.follow(gravity, sight.bend, tensions) < FOLLOWED
@@ -194,7 +196,8 @@ class PayloadObserver:
         if predicted is None:
             self._before = None
         else:
-            self._learn(gravity, sight, *predicted, since)
+            self._learn(gravity, sight, *predicted, min(self._unlearnt, LONGEST))
+            self._unlearnt = 0.0
         softness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
         told = mass if deviation <= p.known else float("nan")
@@ -265,7 +268,8 @@ class PayloadObserver:
         """The filter's measurement, of what is seen of the bend, `since` [s] the last one."""
         shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
         p, innovation, h = self.parameters, sight.bend - predicted, shown @ slopes
-        errors = by_tension * np.hypot(p.tension_noise, p.tension_lag * self._pulling)
+        changed = self._felt[-1][1] - self._felt[0][1] if self._felt else 0.0
+        errors = by_tension * np.hypot(p.tension_noise, changed)
         noise = shown @ (p.tilt_noise**2 * sight.spread + errors @ errors.T) @ shown.T
         look = _Look(gravity, sight, self._state, innovation, errors)
         if self._taring <= 0.0 and (
