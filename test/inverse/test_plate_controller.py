@@ -414,6 +414,19 @@ def test_what_is_not_seen_is_not_known_the_less_the_more_targets_there_were(sure
     assert 0.0 < found <= 1.02 * 0.012 * counted(most / GRAVITY_ERROR**2, 0.21)
 
 
+def test_a_slow_ramp_is_corrected_on_its_way_and_what_was_found_is_kept_where_it_ends(sure):
+    """Winches that were not homed: the plate is 3° off all along the way, and stands still."""
+    controller, corrections, off = PlateController(sure), [], np.array([0.05, 0.0])
+    controller.aim(0.0, 0.7, duration=5.0)
+    for _ in range(round(7.0 / DT)):
+        controller.update(seen(controller.expected + controller.correction - off), DT)
+        corrections.append(controller.correction[0])
+    found = np.array(corrections)
+    assert found[round(4.0 / DT)] > 0.04
+    assert found[round(5.0 / DT) :].min() > 0.98 * found[round(5.0 / DT)]
+    assert found[-1] == pytest.approx(0.05, rel=0.03)
+
+
 @pytest.mark.parametrize(("errs", "least", "most"), [(0.0, 0.0, 0.5), (0.08, 1.4, 2.2)])
 def test_poses_that_are_seen_well_say_how_much_the_model_errs(sure, errs, least, most):
     """By a share of the bend, which the correction has to be."""

@@ -28,7 +28,8 @@ more than both may err tells that something else has changed, and counts.
 
 How late plate and drives are differs from τ by their loads, and how they come to rest is not modelled at all. On its
 way, at the speed v, the plate so misses by δ v what is no fault of the model's: who integrates it has to take it back
-at the target, for a second. So S grows by δ² v², and what is seen begins to count when the plate comes to rest.
+at the target, for a second. So ω becomes ω P / (P + δ² v²): the integral stands still on a quick way, and begins to
+count when the plate comes to rest.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 BEHIND = 0.002  # [m] by which winches may be away from their commands while what is seen of the plate still counts
 SHORT = 1e-3  # [rad] by which limits keep a model from what it was asked before that blocks
 GRAVITY_ERROR = 0.003  # [rad] of the directions that IMUs tell
-LATENESS = 0.2  # [s] by which a plate may be late, or early, beside the lag that is expected of it …
+LATENESS = 0.25  # [s] by which a plate may be late, or early, beside the lag that is expected of it …
 CALMING = 0.15  # [s] … and time constant with which what that made of a motion's squared speed dies away
 FORGOTTEN = 60.0  # [s] in which the integral comes to be known as badly as two gravities tell, not one
 SURPRISING = 2.0  # standard deviations
@@ -272,13 +273,15 @@ class PlateController:
 
     def _integrated(self, sight: Sight, dt: float) -> np.ndarray:
         """What is added to the correction (2,), so that nothing blocks it and it stays within its largest size."""
-        rate = self.gains.bandwidth * self._counted(self.expected - sight.bend, sight, dt)
+        counted, known_to = self._counted(self.expected - sight.bend, sight, dt)
+        rate = self.gains.bandwidth * known_to / (known_to + LATENESS**2 * self._liveliness) * counted
         wanted = self.correction + dt * _let_through(rate, self._blocked)
         size = np.hypot(*wanted)
         return wanted * min(1.0, self.gains.largest / max(size, 1e-300)) - self.correction
 
-    def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> np.ndarray:
-        """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]."""
+    def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> tuple[np.ndarray, float]:
+        """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]; and the
+        variance [rad²] that it was known to."""
         if self.model is not self._judged:  # what was learnt was of another one
             self._judged, self._observations, self._shares = self.model, 0, 0.0
             self._known = self._unknown(self._reference)
@@ -291,11 +294,11 @@ class PlateController:
         grown = forgotten + (share * np.hypot(*(self._reference - known.bend))) ** 2 * np.eye(2)
         prior = _no_more(grown, self.model.first_error**2 + (share * np.hypot(*self._reference)) ** 2)
         shown = _shown(sight.unseen)
-        noise = GRAVITY_ERROR**2 * sight.spread + LATENESS**2 * self._liveliness * np.eye(2)
+        noise = GRAVITY_ERROR**2 * sight.spread
         gain, left = _learnt(prior, noise, missed + changed, shown)
         lasting = GRAVITY_ERROR**2 * np.eye(2)  # errors of IMUs are the same the next time
         self._comes_to = Known(self._reference, self.correction, left + lasting)
-        return gain @ (missed + changed) - shown.T @ shown @ changed
+        return gain @ (missed + changed) - shown.T @ shown @ changed, 0.5 * float(np.trace(prior))
 
     def _remember(self, sight: Sight, dt: float) -> None:
         """What the integral has come to is known once the target or the base moves on from where the plate rested."""
