@@ -115,6 +115,7 @@ class GravityToActuators(ManagedNode):
         self._next_picture = self.steady_now()
         self._lost = ""
         self._refused: tuple[Target | None, str] = None, ""  # what was held when a target was refused, and why it was
+        self._targets_refused = 0
         self._tick: Tick | None = None
         self._sensor = TipSensor(self, self._controller, self.base_frame)
         self._sensor.tune(self.parameters.tip_bandwidth)
@@ -137,6 +138,7 @@ class GravityToActuators(ManagedNode):
     def health(self) -> Health:
         tick, gravity, silence = self._tick, self._gravity, self._gravity.silence
         values = {f"refused_{reason}": count for reason, count in gravity.refused.items()}
+        values |= {"refused_target": self._targets_refused} if self._targets_refused else {}
         if self._lost:
             return Health(ERROR, self._lost, values)
         if tick is None:
@@ -243,7 +245,7 @@ class GravityToActuators(ManagedNode):
             self._controller.set_target(target_pose(message, self.base_frame, False)[0])
             self._motions.end(False, OVERTAKEN)
         except InputError as error:
-            self._gravity.refused["target"] += 1
+            self._targets_refused += 1
             self._refused = self._controller.aimed_at, str(error)
             self.get_logger().error(f"target refused: {error}")
 
