@@ -27,7 +27,7 @@ from soft_twin.errors import DeviceError
 
 LIMP = "limp"
 HEARD = 0.05  # [s] older feedback does not say where a cable is that is to be homed
-UNHEARD, DOUBTED = 0.004, 0.012  # [s] by as much more than the first nothing is known of a winch's friction any more
+UNHEARD, DOUBTED = 0.002, 0.012  # [s] longer than usual, and by so much more, until a winch's friction is not known
 AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
 MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
@@ -340,7 +340,8 @@ class CableControl(ActuatorControl):
     def _believed_friction(self) -> np.ndarray:
         """(c,) [A s/m]. What winches need that have not been heard for a while is believed the less, the longer that
         is: one with less friction would gather speed by it."""
-        share = (1.0 - (self._readings.owed - UNHEARD) / DOUBTED).clip(0.0, 1.0)
+        unheard = self._readings.owed - self._readings.period - UNHEARD
+        share = (1.0 - unheard / DOUBTED).clip(0.0, 1.0)
         return np.maximum(share * self._friction.values, np.minimum(LEAST, self._friction.values))
 
     def _interrupt(self, where: np.ndarray) -> None:
