@@ -26,7 +26,7 @@ from soft_twin.twins.plate_model import REACHED, PlateModel, apart
 CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the body: one of them is wrong
 LATE = 0.15  # [s] by as much as was told within that time, and BEHIND, cables may be away: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload …
-AGAIN, MOST_AGAIN = 0.1, 5  # [s] … and to so many more where the plate rests, but the observer's twin is not yet there
+AGAIN, MOST_AGAIN = 0.2, 2  # [s] … and to so many more where the plate rests, but the observer's twin is not yet there
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s^2] what is assumed before the base's IMU has said anything
 
 

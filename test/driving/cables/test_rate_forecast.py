@@ -29,16 +29,6 @@ def test_a_winch_that_is_heard_has_the_rate_that_it_says():
     assert _after(0, 0.02, -3.0, 5.0) == 0.02
 
 
-def test_a_winch_that_is_heard_no_more_has_what_was_told_it_just_before_too():
-    """Heard at 0.02 m/s after 20 ms of 2 A, of which feedback shows all but the last UNSEEN; then silence."""
-    forecast, friction, current = RateForecast(1, INERTIA), 10.0, 2.0
-    for heard in [HEARD] * 5 + [SILENT] * 3:
-        forecast.update(np.array([0.02]), heard, np.array([current]), np.array([friction]), DT)
-    final = current / friction
-    exact = final + (0.02 - final) * np.exp(-friction * (UNSEEN + 3 * DT) / INERTIA)
-    assert forecast.rates[0] == pytest.approx(exact, rel=0.05)
-
-
 @pytest.mark.parametrize("ticks", [[0.004] * 5, [0.001] * 20, [0.0003, 0.0037] * 4, [0.03, 0.001]])
 def test_what_the_currents_of_the_last_milliseconds_will_have_done_is_foreseen(ticks):
     """At 0.02 m/s as it was measured, and 2 A for longer than feedback takes; currents before that are in it."""

@@ -8,7 +8,7 @@ import numpy as np
 from soft_twin.descriptions.drives import CableDrive
 from soft_twin.driving.cables.c610 import Feedback
 from soft_twin.driving.cables.current_watch import CurrentLimits, CurrentWatch
-from soft_twin.driving.cables.friction import LEAST, SoftFriction
+from soft_twin.driving.cables.friction import SoftFriction
 from soft_twin.driving.cables.gain_margin import check_gains
 from soft_twin.driving.cables.homing import HomingParameters, SlackTakeUp, WinchMotion
 from soft_twin.driving.cables.motion_memory import MotionMemory
@@ -27,7 +27,6 @@ from soft_twin.errors import DeviceError
 
 LIMP = "limp"
 HEARD = 0.05  # [s] older feedback does not say where a cable is that is to be homed
-UNHEARD, DOUBTED = 0.002, 0.012  # [s] longer than usual, and by so much more, until a winch's friction is not known
 AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
 MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
@@ -333,16 +332,8 @@ class CableControl(ActuatorControl):
 
     def _foresee(self, dt: float) -> None:
         """How fast the cables are by now."""
-        readings, friction = self._readings, np.minimum(self._believed_friction, self.parameters.gains.friction)
+        readings, friction = self._readings, np.minimum(self._friction.values, self.parameters.gains.friction)
         self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, dt)
-
-    @property
-    def _believed_friction(self) -> np.ndarray:
-        """(c,) [A s/m]. What winches need that have not been heard for a while is believed the less, the longer that
-        is: one with less friction would gather speed by it."""
-        unheard = self._readings.owed - self._readings.period - UNHEARD
-        share = (1.0 - unheard / DOUBTED).clip(0.0, 1.0)
-        return np.maximum(share * self._friction.values, np.minimum(LEAST, self._friction.values))
 
     def _interrupt(self, where: np.ndarray) -> None:
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
@@ -381,7 +372,7 @@ class CableControl(ActuatorControl):
             self._limiter.rates,
             accelerations,
             *self._memory.at(nominal + self._readings.ages),
-            friction=self._believed_friction,
+            friction=self._friction.values,
             trust=np.minimum(1.0, nominal / self._delays),
             pulls=self._pull_currents,
             newest_pulls=(self._newest_pulls / self._readings.pull_per_current).clip(0.0, self._pull_currents),

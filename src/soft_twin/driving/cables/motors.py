@@ -83,12 +83,7 @@ class MotorReadings:
     @property
     def timed(self) -> bool:
         """Whether it is known how often motors answer: until then nobody can say what they do with their currents."""
-        return self.period > 0.0
-
-    @property
-    def period(self) -> float:
-        """How often motors answer [s]; 0: that is not known."""
-        return self._period.seconds
+        return self._period.seconds > 0.0
 
     @property
     def acceleration_bounds(self) -> np.ndarray:

@@ -18,7 +18,6 @@ class RateForecast:
     def __init__(self, count: int, inertia: float):
         """For so many winches of the inertia m [A s²/m]."""
         self.rates = self.soon = np.zeros(count)
-        self._heard = np.zeros(count, dtype=bool)
         self._inertia = inertia
         self._gains: deque[tuple[float, np.ndarray]] = deque()  # told for so long [s]: ∫ i dt / m [m/s]
         self._seconds, self._gained = 0.0, np.zeros(count)  # sums of these
@@ -36,9 +35,8 @@ class RateForecast:
             dt: [s].
         """
         gained = dt / self._inertia * told
-        now = np.where(self._heard, self.soon, self.rates)  # what was measured last was UNSEEN old
-        expected = (now + gained) / (1.0 + dt / self._inertia * friction)
-        self.rates, self._heard = np.where(heard, measured, expected), heard
+        expected = (self.rates + gained) / (1.0 + dt / self._inertia * friction)
+        self.rates = np.where(heard, measured, expected)
         self._remember(gained, dt)
         self.soon = (measured + self._lately()) / (1.0 + UNSEEN / self._inertia * friction)
 
