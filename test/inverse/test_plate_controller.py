@@ -439,6 +439,18 @@ def test_poses_that_are_seen_well_say_how_much_the_model_errs(sure, errs, least,
     assert least * sure.error_share <= controller._error_share < most * sure.error_share
 
 
+def test_what_was_learnt_of_one_model_says_nothing_of_another(sure, chord):
+    controller = PlateController(sure)
+    for k in range(4):
+        controller.aim(*pitch_roll_of(axis_at(0.3 * np.array([np.cos(1.3 * k), np.sin(1.3 * k)]))))
+        for _ in range(round(3.0 / DT)):
+            controller.update(seen(controller.expected + controller.correction), DT)
+    assert controller._error_share < 0.6 * sure.error_share
+    controller.model = chord
+    assert followed(controller, [0.0, -0.02], 2.0, sine=0.25) == pytest.approx(0.02, rel=0.05)
+    assert controller._error_share == pytest.approx(chord.error_share)
+
+
 def test_what_is_missed_by_more_than_gravity_errs_counts_however_it_is_seen(chord):
     controller = PlateController(chord)
     followed(controller, [0.0, 0.0], 4.0)

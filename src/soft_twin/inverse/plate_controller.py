@@ -145,7 +145,7 @@ class PlateController:
         self._command: np.ndarray | None = None
         self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
         self._known = self._comes_to = self._unknown(np.zeros(2))
-        self._judged, self._observations, self._shares = model, 0, 0.0  # and the sum of their squared shares
+        self._judged, self._observations, self._squared_shares = model, 0, 0.0
         self._rested, self._view = 0.0, np.eye(2)
         self._liveliness = 0.0  # mean square of the speed that is expected [rad²/s²]
         self.aim(0.0, 0.0)
@@ -283,8 +283,8 @@ class PlateController:
         """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]; and the
         variance [rad²] that it was known to."""
         if self.model is not self._judged:  # what was learnt was of another one
-            self._judged, self._observations, self._shares = self.model, 0, 0.0
-            self._known = self._unknown(self._reference)
+            self._judged, self._observations, self._squared_shares = self.model, 0, 0.0
+            self._known, self._rested = self._unknown(self._reference), 0.0
         self._remember(sight, dt)
         known = self._known
         forgotten = known.covariance + dt / FORGOTTEN * GRAVITY_ERROR**2 * np.eye(2)
@@ -307,24 +307,25 @@ class PlateController:
             self._rested += dt
             return
         if self._rested > RESTED:
-            self._judge(self._comes_to, sight.spread)
+            self._judge(self._comes_to, self._view)
             self._known = self._comes_to
         self._rested, self._view = 0.0, sight.spread
 
     def _judge(self, now: Known, spread: np.ndarray) -> None:
         """How much has the model erred by, of the way from where the plate rested before, in directions that are seen
-        well?"""
+        well? `spread` (2, 2): of the bend as it is seen now."""
         way = np.hypot(*(now.bend - self._known.bend))
+        if way < A_WAY:
+            return
         sizes, directions = np.linalg.eigh(spread)
-        changes = directions.T @ (now.correction - self._known.correction)
-        if way > A_WAY:
-            seen = changes[sizes <= WELL**2] / way
-            self._observations, self._shares = self._observations + len(seen), self._shares + float(seen @ seen)
+        shares = (directions.T @ (now.correction - self._known.correction))[sizes <= WELL**2] / way
+        self._observations += len(shares)
+        self._squared_shares += float(shares @ shares)
 
     @property
     def _error_share(self) -> float:
         """Of a bend that the model errs by: its own, and what was seen."""
-        squares = FEW * self.model.error_share**2 + self._shares
+        squares = FEW * self.model.error_share**2 + self._squared_shares
         return float(np.sqrt(squares / (FEW + self._observations)))
 
     def _unknown(self, bend: np.ndarray) -> Known:
