@@ -463,7 +463,7 @@ class CableControl(ActuatorControl):
 
     def _let_taut_be_home(self) -> None:
         """Hold on to it, once all cables are taut for sure, and at rest."""
-        if not self._take_up.sure or len(self._moving()):
+        if not self._take_up.found or len(self._moving()):
             return
         self._readings.set_zero(self._readings.displacements - self._target + self._offsets)
         self._find_position()

@@ -83,7 +83,7 @@ class SlackTakeUp:
     Attributes:
         taut: (c,) bool: cables that have been found taut, and stay where they were then.
         turned: whether the last update was the first of winding in.
-        sure: whether all cables have been taut for long enough.
+        found: whether all cables have been taut for long enough.
     """
 
     def __init__(self, parameters: HomingParameters, displacements: np.ndarray, pace: float, inertia: float):
@@ -93,7 +93,7 @@ class SlackTakeUp:
         self._parameters = parameters
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
         self._age = self._loose = self._held = 0.0
-        self.turned = self._winding = self.sure = False
+        self.turned = self._winding = self.found = False
         self._smooth = _SmoothMotion(parameters.smoothing, inertia, count)
         self._free, self._free_rates = np.full(count, np.inf), np.full(count, pace)
         self._targets = displacements - parameters.travel
@@ -130,7 +130,7 @@ class SlackTakeUp:
         newly = ~self.taut & heard & (smooth.currents >= p.delivery * smooth.told) & (pulls > p.tension)
         self._targets = np.where(newly, displacements, self._targets)
         self._held += dt if self.taut.all() else 0.0
-        self.taut, self.sure = self.taut | newly, self._held >= p.holding
+        self.taut, self.found = self.taut | newly, self._held >= p.holding
         return self._targets
 
     def _are_loose(self, displacements: np.ndarray, steady: np.ndarray, dt: float) -> bool:

@@ -173,7 +173,8 @@ def _evaluate(
     loads,
     wound,
 ):
-    """What a Place has."""
+    """A Place's value, gradient, norms, tensions, forces and motion at `strains`; the others are a RodTwin's, weights
+    (e, 3) [N], a Motion's, and what cables are given: `loads` (c,) [N] or, where it is finite, `wound` (c,) [m]."""
     motion = kernels.motions(strains, lengths)
     _, points, middles, _, _, _ = motion
     parts = np.empty((6, strains.size))
