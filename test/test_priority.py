@@ -162,29 +162,35 @@ def test_a_process_that_may_not_be_preferred_is_told_so():
     assert _preferred(CAP_SYS_ADMIN, CAP_SYS_NICE).communicate()[0].split()[0] == "False"
 
 
+SESSIONS = {100: 0, 101: 0, 200: 1, 201: 1, 900: 2}  # of processes: this one, one of a node and what it starts, …
+
+
 class Host:
     """What Linux would tell of a host, in a folder."""
 
     def __init__(self, proc):
         self._proc, self._tick = proc, os.sysconf("SC_CLK_TCK") * os.cpu_count()
         self._all = self._busy = 0
-        self._spent = {100: 0, 101: 0, 900: 0}  # of two processes of this session, and of a stranger
+        self._spent = dict.fromkeys(SESSIONS, 0)
         self.live(0.0, 0.0)
 
     def live(self, own, strangers, seconds=2.0):
         """Time passes in which so large shares of it are taken."""
         ticks = round(seconds * self._tick)
-        spent = {100: round(0.75 * own * ticks), 101: round(0.25 * own * ticks), 900: round(strangers * ticks)}
+        spent = {100: 0.5 * own, 101: 0.2 * own, 200: 0.2 * own, 201: 0.1 * own, 900: strangers}
+        spent = {process: round(share * ticks) for process, share in spent.items()}
         self._all, self._busy = self._all + ticks, self._busy + sum(spent.values())
         idle = self._all - self._busy
         (self._proc / "stat").write_text(f"cpu  {self._busy} 0 0 {idle} 0 0 0 0 0 0\ncpu0 1 2 3 4\n")
         for process, more in spent.items():
             self._spent[process] += more
-            session = os.getsid(0) if process < 900 else os.getsid(0) + 1
+            session = os.getsid(0) + SESSIONS[process]
             (self._proc / str(process)).mkdir(exist_ok=True)
             of_children = self._spent[process] // 2  # that have ended
             words = f"S 1 1 {session} 0 -1 0 0 0 0 0 {self._spent[process] - of_children} 0 {of_children} 0 20 0 1"
             (self._proc / str(process) / "stat").write_text(f"{process} (a (b) c) {words}")
+            started_with = b"python3\0imu_to_gravity\0--ros-args\0-r\0__ns:=/a\0" if process == 200 else b"python3\0x\0"
+            (self._proc / str(process) / "cmdline").write_bytes(started_with)
 
 
 @pytest.fixture
@@ -193,7 +199,7 @@ def host(tmp_path):
 
 
 @pytest.mark.parametrize(("own", "others"), [(0.8, 0.0), (0.0, 0.9), (0.3, 0.6), (0.1, 0.05)])
-def test_strangers_are_those_of_other_sessions(host, tmp_path, own, others):
+def test_strangers_are_those_of_sessions_without_nodes(host, tmp_path, own, others):
     strangers = Strangers(tmp_path)
     host.live(own, others)
     assert strangers.share() == pytest.approx(others, abs=0.01)

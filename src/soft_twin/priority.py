@@ -14,6 +14,7 @@ NICENESS = -10  # of a process that is preferred: about ten times the share of a
 MANY, FEW = 0.5, 0.05  # share of all processors that strangers take where processes are preferred, and are no more
 SHORTEST_WINDOW = 1.0  # [s] that a share is taken over
 PREFERENCE_PERIOD = 4.0  # [s] between two looks at strangers
+NODE = b"--ros-args"  # among the words that a node is started with
 SESSION = Path("/proc/self/autogroup")  # where Linux shares processors among sessions first: "/autogroup-7 nice 0"
 ATTEMPTS, ATTEMPT_PERIOD = 10, 0.11  # [s] Linux takes one a tenth of a second from those who are not root
 
@@ -74,7 +75,11 @@ def prefer_no_more() -> None:
 
 
 class Strangers:
-    """What the processes of other sessions take of this host, as Linux tells it."""
+    """What others take of this host, as Linux tells it: processes neither of this session nor of one with ROS nodes.
+
+    A robot's nodes may each have a session of their own. If they took each other for strangers, all would be preferred
+    to what carries their bytes.
+    """
 
     def __init__(self, proc: Path = Path("/proc")):
         """From now on; `proc`: where Linux tells it."""
@@ -92,22 +97,26 @@ class Strangers:
         return min(max((busy - max(own, 0)) / passed, 0.0), 1.0)
 
     def _times(self) -> tuple[int, int, int] | None:
-        """All processors' time, what of it they were busy, and for this session; in the kernel's ticks."""
+        """All processors' time, what of it they were busy, and that for no strangers; in the kernel's ticks."""
         try:
             words = (self._proc / "stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
             spent = [int(word) for word in words]
-            own = sum(self._own(process) for process in _numbers(str(self._proc)))
         except (OSError, ValueError):
             return None
+        processes = [found for number in _numbers(str(self._proc)) if (found := self._process(number)) is not None]
+        known = {os.getsid(0), *(session for session, _, is_node in processes if is_node)}
+        own = sum(taken for session, taken, _ in processes if session in known)
         return sum(spent), sum(spent) - sum(spent[3:5]), own  # but idle, and waiting for disks
 
-    def _own(self, process: int) -> int:
-        """Time of a process of this session, and of its children that have ended; 0 of others."""
+    def _process(self, number: int) -> tuple[int, int, bool] | None:
+        """Session, time that it and its children that have ended have taken, whether it is a node; None: it is gone."""
+        folder = self._proc / str(number)
         try:
-            words = (self._proc / str(process) / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
-        except (OSError, IndexError):  # has just ended
-            return 0
-        return sum(int(word) for word in words[11:15]) if int(words[3]) == os.getsid(0) else 0
+            words = (folder / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+            is_node = NODE in (folder / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            return None
+        return int(words[3]), sum(int(word) for word in words[11:15]), is_node
 
 
 class Preference:
