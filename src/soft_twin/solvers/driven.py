@@ -31,7 +31,8 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
-from soft_twin.solvers.equilibrium import REGULARISATION, Touch, broken_by, first_penalty, longest_fraction
+from soft_twin.solvers.equilibrium import REGULARISATION
+from soft_twin.solvers.merit import Touch, broken_by, first_penalty, longest_fraction
 
 TOLERANCE = 1.5e-4  # see Potential
 ROW_TOLERANCE = 1e-6  # of the body's size, of rows that are broken

@@ -29,12 +29,12 @@ from soft_twin.mechanics.constraints.rows import Rows, stacked
 from soft_twin.mechanics.contact.coulomb import bounds_of, solve_coulomb
 from soft_twin.mechanics.model import Assembled, Increment, Model
 from soft_twin.mechanics.unknowns import Pose
+from soft_twin.solvers.merit import Touch, broken_by, first_penalty, longest_fraction, moved
 from soft_twin.solvers.stability import UNSTABLE, negative_curvature
 
 TOLERANCE = 1e-10  # of the forces at work, for the residual of a body at rest
 IN_MOTION = 10.0  # times as much for that of a step in time
 GAP_TOLERANCE = 1e-8  # of the body's size, for broken rows
-LARGEST_STEP = 0.1  # of the body's size: no node moves further in one iteration
 ROUND_OFF = 1e-14  # of the inertial forces at work, for the residual
 SUPPORT = 10.0  # of the penalty of broken rows: what rows that push or stick add to an indefinite Hessian
 GIVING = 0.5  # what pushing rows add, at most, of what they give way by
@@ -118,15 +118,219 @@ class _Outlook:
 
     def note(self, before: Pose, after: Pose, residual: float, shifted: bool) -> None:
         """An iteration, with the residual [N] before it; `shifted`: with an indefinite Hessian."""
-        rests = _moved(before, after) < STILL * self.size and not residual < LESS * self.least
+        rests = moved(before, after) < STILL * self.size and not residual < LESS * self.least
         self.stuck, self.indefinite = self.stuck + 1 if rests else 0, self.indefinite + 1 if shifted else 0
         self.least, self.nearest = min(self.least, residual), min(self.nearest, residual) if shifted else np.inf
         at_rest = self.far < np.inf
-        self.away = _moved(self.rest, after) > self.far or (at_rest and residual > WORSE * self.nearest)
+        self.away = moved(self.rest, after) > self.far or (at_rest and residual > WORSE * self.nearest)
 
     @property
     def hopeless(self) -> bool:
         return self.stuck >= STUCK or (self.indefinite >= RUNAWAY and self.away)
+
+
+class _Descent:
+    """A search for a minimum: where it is, and what is known there.
+
+    Attributes:
+        history: the residuals of all iterations.
+        outlook: whether it may still end at a minimum.
+    """
+
+    def __init__(self, model: Model, pose: Pose, increment: Increment, multipliers: Multipliers):
+        """From a pose, and from multipliers of each constraint."""
+        self._model, self._pose, self._increment = model, pose, increment
+        self._multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), first_penalty(model))
+        self._size = float(np.linalg.norm(model.body.mesh.size))
+        self._stiffness: float | None = None  # of the rows on the whole [N/m], once that is known
+        self._there: Assembled | None = None  # energies, forces and the matrix at the pose
+        self._loose, self._shift = False, 0.0  # whether any Hessian was indefinite; shift of the last one
+        self._rise: _Rise | None = None
+        self.history: list[float] = []
+        self.outlook = _Outlook(model.rest, self._size, np.inf if self._moves else FAR * self._size)
+
+    @property
+    def _moves(self) -> bool:
+        """Whether this is a step in time."""
+        return self._increment.mass > 0.0
+
+    @property
+    def _penalty(self) -> float:
+        """Of broken rows [N/m]."""
+        return self._stiffness or first_penalty(self._model)
+
+    def look(self) -> bool:
+        """Find what is out of balance here; False: forces are not finite."""
+        if self._there is None:
+            self._there = self._assemble()
+        there = self._there
+        if not np.isfinite(there.gradient).all():
+            return False
+        transform = self._model.unknowns.transform(self._pose)
+        self._rows, self._rest = stacked(there.rows, transform), -(transform.T @ there.gradient.ravel())
+        self._values = self._multipliers.values(there.rows)
+        unbalanced = self._rest if self._rows is None else self._rest + self._rows.jacobian.T @ self._values
+        self.history.append(float(np.linalg.norm(unbalanced)))
+        return True
+
+    @property
+    def balances(self) -> bool:
+        """Whether forces balance here, and no row is broken."""
+        if self.history[-1] > self._allowed() or self._rise is not None:
+            return False
+        return broken_by(self._rows, self._values, self._penalty) <= GAP_TOLERANCE * self._size
+
+    def way_down(self) -> np.ndarray | None:
+        """Where a body at rest falls that balances at a saddle, (size,) with 1 as the largest entry; else None.
+
+        Raises:
+            ConvergenceError: the forces balance without an energy or, at rest, in inverted cells.
+        """
+        there, matrix = self._there, self._model.unknowns.matrix
+        if not np.isfinite(there.energy) or (not self._moves and there.worst <= 0.0):
+            raise ConvergenceError(
+                f"the forces balance in a body that is inverted: det F = {there.worst:.3g} in cell {there.cell}, "
+                f"elastic energy {there.energy:.3g} J",
+                tuple(self.history),
+                there.cell,
+            )
+        if self._moves or matrix.shift == 0.0:
+            return None
+        jacobian = csr_matrix((0, matrix.size))
+        if self._rows is not None:
+            between = (self._values > self._rows.lower) & (self._values < self._rows.upper)
+            jacobian = self._rows.jacobian[between]
+        return negative_curvature(matrix, self._assemble, jacobian)
+
+    def fall(self, direction: np.ndarray) -> None:
+        """Leave a saddle that way (size,)."""
+        self._search(self._size * direction, may_rise=False)
+
+    def step(self) -> np.ndarray:
+        """The step (size,) of the unknowns from here; the multipliers are those of its end."""
+        step, values, self._stiffness = self._solve()
+        self._shift = self._model.unknowns.matrix.shift
+        self._multipliers, self._loose = Multipliers.of(self._there.rows, values), self._loose or self._shift > 0.0
+        return step
+
+    def go(self, step: np.ndarray) -> None:
+        """Take as much of a step (size,) as is good."""
+        before = self._pose
+        self._search(step, may_rise=self._rows is None and not self._moves and not self._loose)
+        self.outlook.note(before, self._pose, self.history[-1], self._shift > 0.0)
+
+    def leap(self, step: np.ndarray) -> Solved:
+        """Take a whole step (size,); forces and energies of the result are those before it."""
+        self._pose = self._model.unknowns.move(self._pose, step)
+        reached, self._there = self.solved(len(self.history)), None
+        return reached
+
+    def solved(self, iterations: int) -> Solved:
+        """What is reached, after so many steps."""
+        shift = self._model.unknowns.matrix.shift
+        return Solved(self._pose, self._multipliers, self.history[-1], self.history, iterations, self._there, shift)
+
+    def failure(self) -> ConvergenceError:
+        """What to say of a search that has found no minimum."""
+        there = self._there or self._model.assemble(self._pose, self._increment, self._multipliers)
+        count = len(self.history)
+        if not np.isfinite(there.gradient).all():
+            what = f"forces are not finite after {count} steps: a load is not a number, or the body is inverted"
+        else:
+            what = f"no minimum after {count} steps: the residual is {self.history[-1]:.3g} N"
+        why = f", the body is free to move, or {UNSTABLE}" if self._loose else ""
+        return ConvergenceError(
+            f"{what}{why}, cell {there.cell} is deformed most (det F = {there.worst:.3g})",
+            tuple(self.history),
+            there.cell,
+        )
+
+    def _assemble(self, **support: float) -> Assembled:
+        """Everything here, with the matrix, and with the `support` of rows that push or stick [N/m], if any."""
+        return self._model.assemble(
+            self._pose, self._increment, self._multipliers, with_matrix=True, penalty=self._stiffness, **support
+        )
+
+    def _allowed(self) -> float:
+        """Residual [N] at which the forces balance: a part of those at work, and what the arithmetic leaves."""
+        model, increment, there = self._model, self._increment, self._there
+        forces = np.linalg.norm(there.elastic) + np.linalg.norm(there.loads) + np.abs(self._values).sum()
+        inertia = increment.mass * float(np.linalg.norm(model.mass @ self._pose.points))
+        tolerance = TOLERANCE * (IN_MOTION if self._moves else 1.0)
+        return tolerance * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
+
+    def _solve(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]."""
+        model, rows, matrix, separate = self._model, self._rows, self._model.unknowns.matrix, self._there.rows
+        if rows is None:
+            return matrix.factorise_and_solve(self._assemble, self._rest, self._shift), np.zeros(0), 1.0
+        right = np.column_stack([self._rest, rows.jacobian.T.toarray()])
+        solution, shares, support = matrix.solve_definite(right), np.ones(len(rows.keys)), 0.0
+        if solution is None:
+            which = np.concatenate(
+                [own for own in model.supported(separate, self._multipliers, self._stiffness) if own is not None]
+            )
+            support = min(SUPPORT * self._penalty, GIVING / max(float((which * rows.compliance).max()), 1e-300))
+            shares -= support * which * rows.compliance
+            right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
+            self._assemble(support=support)
+            solution = matrix.factorise_and_solve(partial(self._assemble, support=support), right, self._shift)
+        solution[:, 1:] *= shares
+        reaction = shares[:, None] * (rows.jacobian @ solution)
+        W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
+        compliance = float(np.trace(W)) / len(W)
+        slack = REGULARISATION * compliance
+        W[np.diag_indices_from(W)] += shares * rows.compliance + slack
+        before = self._multipliers.values(separate)
+        gaps = shares * rows.values + reaction[:, 0] - slack * before
+        values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
+        stiffness = support / SUPPORT if support else 1.0 / compliance
+        return solution[:, 0] + solution[:, 1:] @ values, values, stiffness
+
+    def _search(self, step: np.ndarray, may_rise: bool) -> None:
+        """Take as much of a step (size,) as lowers the merit function, the augmented Lagrangian with the penalty of
+        broken rows: the step of the quadratic program that the multipliers come from does.
+
+        What is there is known with the matrix where the first try was good. If it `may_rise`, a whole step is taken
+        that raises it: after such a rise it is lower than before that, or as much of the step before as is.
+        """
+        model, pose, rise = self._model, self._pose, self._rise
+        merit = self._merit()
+        fraction = longest_fraction(model, pose, model.unknowns.move(pose, step))
+        before = merit(pose, self._there.energy)
+        highest = before + NOISE * abs(before) + model.round_off * self._size
+        if rise is not None:
+            merit, highest = rise.merit, rise.highest
+        self._pose, self._rise = model.unknowns.move(pose, fraction * step), None
+        self._there = self._assemble()
+        reached = merit(self._pose, self._there.energy, self._there.rows)
+        if reached <= highest:
+            return
+        if rise is None and may_rise and np.isfinite(reached):
+            self._rise = _Rise(pose, step, fraction, merit, highest)
+            return
+        if rise is not None:
+            pose, step, fraction = rise.pose, rise.step, rise.fraction
+        for _ in range(HALVINGS - 1):
+            fraction *= 0.5
+            self._pose = model.unknowns.move(pose, fraction * step)
+            if merit(self._pose) <= highest:
+                break
+        self._there = None
+
+    def _merit(self) -> Callable[..., float]:
+        """The merit function [J] of a pose and of what is known there, with friction as it is here."""
+        model, increment, multipliers = self._model, self._increment, self._multipliers
+        frozen = [force.force(self._pose.points) for force in model.forces]
+        touch = Touch.at(self._pose, model.rows(self._pose.points, multipliers), multipliers, self._penalty)
+
+        def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
+            value = model.potential(trial.points, increment, frozen, elastic)
+            if not np.isfinite(value):
+                return np.inf
+            return value + touch.merit(trial, model.rows(trial.points, multipliers) if rows is None else rows)
+
+        return merit
 
 
 def minimise(
@@ -151,264 +355,24 @@ def minimise(
     Raises:
         ConvergenceError: with the residuals so far and the most deformed cell.
     """
-    multipliers = model.idle if multipliers is None else multipliers
-    history: list[float] = []
-    size = float(np.linalg.norm(model.body.mesh.size))
-    multipliers = multipliers.still_pushing(model.rows(pose.points, multipliers), first_penalty(model))
-    penalty: float | None = None
-    assembled = None
-    allowed, loose, shift = limit, False, 0.0
-    rise: _Rise | None = None
-    outlook = _Outlook(model.rest, size, FAR * size if increment.mass == 0.0 else np.inf)
-    while len(history) < allowed and not outlook.hopeless:
-        if assembled is None:
-            assembled = model.assemble(pose, increment, multipliers, with_matrix=True, penalty=penalty)
-        if not np.isfinite(assembled.gradient).all():
+    descent = _Descent(model, pose, increment, model.idle if multipliers is None else multipliers)
+    allowed = limit
+    while len(descent.history) < allowed and not descent.outlook.hopeless:
+        if not descent.look():
             break
-        transform = model.unknowns.transform(pose)
-        rows = stacked(assembled.rows, transform)
-        rest = -(transform.T @ assembled.gradient.ravel())
-        values = multipliers.values(assembled.rows)
-        history.append(_residual(rest, rows, values))
-        balanced = history[-1] <= _allowed(model, pose, increment, assembled, values)
-        if (
-            balanced
-            and rise is None
-            and broken_by(rows, values, penalty or first_penalty(model)) <= GAP_TOLERANCE * size
-        ):
-            _check_sound(assembled, increment, history)
-            direction = _instability(model, pose, increment, multipliers, penalty, rows, values)
+        if descent.balances:
+            direction = descent.way_down()
             if direction is None:
-                taken = len(history) - 1
-                return Solved(pose, multipliers, history[-1], history, taken, assembled, model.unknowns.matrix.shift)
-            pose, assembled, _ = _search(
-                model, pose, size * direction, increment, multipliers, penalty or first_penalty(model), assembled
-            )
+                return descent.solved(len(descent.history) - 1)
+            descent.fall(direction)
             allowed = limit + MORE_ITERATIONS
             continue
-        step, values, penalty = _step(model, pose, increment, multipliers, rest, rows, assembled.rows, penalty, shift)
-        shift = model.unknowns.matrix.shift
-        multipliers, loose = Multipliers.of(assembled.rows, values), loose or shift > 0.0
+        step = descent.step()
         if steps is None:
-            before = pose
-            may_rise = rows is None and increment.mass == 0.0 and not loose
-            pose, assembled, rise = _search(
-                model, pose, step, increment, multipliers, penalty, assembled, rise, may_rise
-            )
-            outlook.note(before, pose, history[-1], shift > 0.0)
-            continue
-        pose = model.unknowns.move(pose, step)
-        if len(history) == steps:
-            return Solved(pose, multipliers, history[-1], history, steps, assembled, model.unknowns.matrix.shift)
-        assembled = None
-    assembled = assembled or model.assemble(pose, increment, multipliers)
-    raise _failure(assembled, history, loose)
-
-
-def _failure(assembled: Assembled, history: list[float], loose: bool) -> ConvergenceError:
-    if not np.isfinite(assembled.gradient).all():
-        what = f"forces are not finite after {len(history)} steps: a load is not a number, or the body is inverted"
-    else:
-        what = f"no minimum after {len(history)} steps: the residual is {history[-1]:.3g} N"
-    why = f", the body is free to move, or {UNSTABLE}" if loose else ""
-    return ConvergenceError(
-        f"{what}{why}, cell {assembled.cell} is deformed most (det F = {assembled.worst:.3g})",
-        tuple(history),
-        assembled.cell,
-    )
-
-
-def _check_sound(assembled: Assembled, increment: Increment, history: list[float]) -> None:
-    """Refuse forces that balance without an energy or, at rest, in inverted cells."""
-    if not np.isfinite(assembled.energy) or (increment.mass == 0.0 and assembled.worst <= 0.0):
-        raise ConvergenceError(
-            f"the forces balance in a body that is inverted: det F = {assembled.worst:.3g} in cell {assembled.cell}, "
-            f"elastic energy {assembled.energy:.3g} J",
-            tuple(history),
-            assembled.cell,
-        )
-
-
-def _instability(
-    model: Model,
-    pose: Pose,
-    increment: Increment,
-    multipliers: Multipliers,
-    penalty: float | None,
-    rows: Rows | None,
-    values: np.ndarray,
-) -> np.ndarray | None:
-    """Where a body at rest falls that is at a saddle, (size,) with 1 as the largest entry; else None."""
-    matrix = model.unknowns.matrix
-    if increment.mass > 0.0 or matrix.shift == 0.0:
-        return None
-    jacobian = csr_matrix((0, matrix.size))
-    if rows is not None:
-        jacobian = rows.jacobian[(values > rows.lower) & (values < rows.upper)]
-    return negative_curvature(
-        matrix, partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty), jacobian
-    )
-
-
-def _allowed(model: Model, pose: Pose, increment: Increment, assembled: Assembled, values: np.ndarray) -> float:
-    """Residual [N] at which the forces balance: a part of those at work, and what the arithmetic leaves."""
-    forces = np.linalg.norm(assembled.elastic) + np.linalg.norm(assembled.loads) + np.abs(values).sum()
-    inertia = increment.mass * float(np.linalg.norm(model.mass @ pose.points))
-    tolerance = TOLERANCE * (IN_MOTION if increment.mass > 0.0 else 1.0)
-    return tolerance * increment.load * forces + model.round_off * increment.elastic + ROUND_OFF * inertia
-
-
-def _step(
-    model: Model,
-    pose: Pose,
-    increment: Increment,
-    multipliers: Multipliers,
-    rest: np.ndarray,
-    rows: Rows | None,
-    separate: list[Rows | None],
-    penalty: float | None,
-    shift: float,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Step (size,) of the unknowns, the rows' multipliers (m,), and how stiff the rows are on the whole [N/m]. `shift`:
-    of the Hessian in the last step."""
-    matrix = model.unknowns.matrix
-    assemble = partial(model.assemble, pose, increment, multipliers, with_matrix=True, penalty=penalty)
-    if rows is None:
-        return matrix.factorise_and_solve(assemble, rest, shift), np.zeros(0), 1.0
-    right = np.column_stack([rest, rows.jacobian.T.toarray()])
-    solution, shares = matrix.solve_definite(right), np.ones(len(rows.keys))
-    supported = solution is None
-    if supported:
-        which = np.concatenate([own for own in model.supported(separate, multipliers, penalty) if own is not None])
-        support = min(
-            SUPPORT * (penalty or first_penalty(model)), GIVING / max(float((which * rows.compliance).max()), 1e-300)
-        )
-        shares -= support * which * rows.compliance
-        right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
-        assemble(support=support)
-        solution = matrix.factorise_and_solve(partial(assemble, support=support), right, shift)
-    solution[:, 1:] *= shares
-    reaction = shares[:, None] * (rows.jacobian @ solution)
-    W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
-    compliance = float(np.trace(W)) / len(W)
-    slack = REGULARISATION * compliance
-    W[np.diag_indices_from(W)] += shares * rows.compliance + slack
-    before = multipliers.values(separate)
-    gaps = shares * rows.values + reaction[:, 0] - slack * before
-    values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
-    return solution[:, 0] + solution[:, 1:] @ values, values, support / SUPPORT if supported else 1.0 / compliance
-
-
-def first_penalty(model: Model) -> float:
-    """A penalty of broken rows [N/m] as long as none is known."""
-    return model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
-
-
-def _residual(rest: np.ndarray, rows: Rows | None, values: np.ndarray) -> float:
-    return float(np.linalg.norm(rest if rows is None else rest + rows.jacobian.T @ values))
-
-
-def broken_by(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
-    """How far the rows are from complementing their multipliers [m]: λ = clip(λ − s (g + c λ)) for any s > 0."""
-    if rows is None:
-        return 0.0
-    wanted = np.clip(values - stiffness * (rows.values + rows.compliance * values), rows.lower, rows.upper)
-    return float(np.abs(values - wanted).max()) / stiffness
-
-
-def _search(
-    model: Model,
-    pose: Pose,
-    step: np.ndarray,
-    increment: Increment,
-    multipliers: Multipliers,
-    penalty: float,
-    now: Assembled,
-    rise: _Rise | None = None,
-    may_rise: bool = False,
-) -> tuple[Pose, Assembled | None, _Rise | None]:
-    """As much of the step as lowers the merit function, the augmented Lagrangian with a `penalty` of broken rows [N/m];
-    everything there with the matrix, where the first try was good; and the rise, if it is one, as it may be after none.
-    After a `rise` it is lower than before that, or as much of the step before as is.
-
-    It is Φ plus, for a row with its multiplier λ in [l, u], max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/2p with
-    the penalty p: smooth, exact at the solution, and lowered by the step of the quadratic program that λ comes from.
-    Friction, which has no potential, keeps its directions and its bounds during the step.
-    """
-    frozen = [force.force(pose.points) for force in model.forces]
-    touch = Touch.at(pose, model.rows(pose.points, multipliers), multipliers, penalty)
-
-    def merit(trial: Pose, elastic: float | None = None, rows: list[Rows | None] | None = None) -> float:
-        value = model.potential(trial.points, increment, frozen, elastic)
-        if not np.isfinite(value):
-            return np.inf
-        return value + touch.merit(trial, model.rows(trial.points, multipliers) if rows is None else rows)
-
-    fraction = longest_fraction(model, pose, model.unknowns.move(pose, step))
-    before = merit(pose, now.energy)
-    highest = before + NOISE * abs(before) + model.round_off * float(np.linalg.norm(model.body.mesh.size))
-    if rise is not None:
-        merit, highest = rise.merit, rise.highest
-    trial = model.unknowns.move(pose, fraction * step)
-    there = model.assemble(trial, increment, multipliers, with_matrix=True, penalty=penalty)
-    reached = merit(trial, there.energy, there.rows)
-    if reached <= highest:
-        return trial, there, None
-    if rise is None and may_rise and np.isfinite(reached):
-        return trial, there, _Rise(pose, step, fraction, merit, highest)
-    if rise is not None:
-        pose, step, fraction = rise.pose, rise.step, rise.fraction
-    for _ in range(HALVINGS - 1):
-        fraction *= 0.5
-        trial = model.unknowns.move(pose, fraction * step)
-        if merit(trial) <= highest:
-            break
-    return trial, None, None
-
-
-def _moved(before: Pose, after: Pose) -> float:
-    """Largest coordinate that a node has moved by [m]."""
-    return float(np.abs(after.points - before.points).max())
-
-
-def merit_of(rows: Rows, multipliers: dict, penalty: float, which: np.ndarray | slice = slice(None)) -> float:
-    """What rows, or some of them, with multipliers by key add to the merit function [J], with a `penalty` [N/m] of
-    broken ones."""
-    best, values = rows.estimates(multipliers, penalty), rows.multipliers(multipliers)
-    elastic = 0.5 * rows.compliance * best**2
-    return float((-best * rows.values - elastic - 0.5 * (best - values) ** 2 / penalty)[which].sum())
-
-
-@dataclass(frozen=True)
-class Touch:
-    """What rows do during a step: `multipliers` and `penalty` [N/m] of the augmented Lagrangian; `friction` keeps its
-    directions and bounds as at `origin` (n, 3)."""
-
-    multipliers: Multipliers
-    penalty: float
-    friction: list[Rows | None]
-    origin: np.ndarray
-
-    @classmethod
-    def at(cls, pose: Pose, rows: list[Rows | None], multipliers: Multipliers, penalty: float) -> "Touch":
-        """With friction as it is at a pose with its rows; None for those without."""
-        friction = [own and own.take(np.isfinite(own.upper)) for own in rows]
-        return cls(multipliers, penalty, friction, pose.points)
-
-    def merit(self, pose: Pose, rows: list[Rows | None]) -> float:
-        """Of the rows at a pose [J]."""
-        total = 0.0
-        for own, frictional, known in zip(rows, self.friction, self.multipliers, strict=True):
-            if own is not None:
-                total += merit_of(own, known, self.penalty, np.isinf(own.upper))
-            if frictional is not None:
-                total += merit_of(frictional.moved((pose.points - self.origin).ravel()), known, self.penalty)
-        return total
-
-
-def longest_fraction(model: Model, pose: Pose, whole: Pose) -> float:
-    """How much of the way to a whole step's end is not too far for any node."""
-    return min(1.0, LARGEST_STEP * float(np.linalg.norm(model.body.mesh.size)) / max(_moved(pose, whole), 1e-300))
+            descent.go(step)
+        elif (reached := descent.leap(step)).iterations == steps:
+            return reached
+    raise descent.failure()
 
 
 def likeliest(model: Model, poses: Sequence[Pose], increment: Increment, multipliers: Multipliers | None) -> Pose:
