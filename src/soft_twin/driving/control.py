@@ -72,6 +72,8 @@ class ActuatorControl(ABC):
     def command(self, positions, since_tick: float = 0.0) -> str:
         """Ask for positions (n,), so long after the last update [s].
 
+        One that comes when all before it are too old, since the host was halted, drives nothing any more.
+
         Returns:
             Why that is refused, counted and named among the faults; "" if it is not.
         """
@@ -82,10 +84,11 @@ class ActuatorControl(ABC):
         self._faults.pop("command", None)
         self._counters["commands"] += 1
         if self.condition is State.ACTIVE:
-            since_tick = min(max(since_tick, 0.0), MOST_SINCE_TICK)
-            self._command_age += since_tick
+            self._command_age += max(since_tick, 0.0)
+            self._watch_commands()
+        if self.condition is State.ACTIVE:
             self._head_for(self._limiter.clip(positions))
-            self._command_age = -since_tick  # which the next update counts
+            self._command_age = -min(max(since_tick, 0.0), MOST_SINCE_TICK)  # which the next update counts
             self._holding = False
         return ""
 

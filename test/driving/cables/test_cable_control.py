@@ -105,6 +105,18 @@ def test_the_watchdog_can_be_set_at_any_time(winches):
     assert "no command for 0.4 s" in winches.state.faults[0]
 
 
+@pytest.mark.parametrize(("halted", "mode"), [(0.8, "active"), (1.1, "limp")])
+def test_a_command_that_ends_a_halt_of_the_host_drives_only_what_the_watchdog_would_have_left_driven(
+    winches, halted, mode
+):
+    """It is taken before the first tick, and would count as new however long nobody had watched."""
+    winches.control.enable()
+    winches.run(0.3, STEP)
+    assert winches.control.command(STEP, since_tick=halted) == ""
+    assert winches.state.mode == mode
+    assert any(winches.control.update([], halted + DT).values()) == (mode == "active")
+
+
 def test_a_command_ends_the_hold(winches):
     winches.control.enable()
     winches.run(0.3)
