@@ -106,6 +106,22 @@ def test_in_the_long_run_the_hosts_time_counts_with_lost_samples_and_a_period_th
     assert total == pytest.approx(8.0 - waited, abs=0.01)
 
 
+@pytest.mark.parametrize("believed", [0.00398, 0.004, 0.00402])
+@pytest.mark.parametrize("every", [0.0003, 0.001, 0.0017])
+def test_a_host_that_looks_often_loses_no_samples_by_a_period_that_is_not_quite_known(believed, every):
+    """For 4 s, each seen at the first look after it came; then one is lost."""
+    time, last, lost, came = SampleTime(), 0.0, [], 0
+    for look in np.arange(every, 8.0, every):
+        arrived = int(look / 0.004 + 1e-9)
+        count = arrived - came - (came < 1500 <= arrived)
+        if count:
+            time.advance(look - last, count, believed, every)
+            lost.append((came, time.lost))
+            last = look
+        came = arrived
+    assert {1500} <= {sample for sample, missed in lost if missed} <= {1500, 1501}
+
+
 class _Stream(Bench):
     """A bench whose motors tell each 4 ms, and whose driver ticks each 4 ms and at once with each command."""
 

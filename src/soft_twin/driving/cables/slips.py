@@ -17,6 +17,7 @@ from soft_twin.driving.cables.c610 import COUNTS_PER_TURN
 SLACK = 0.04 * COUNTS_PER_TURN  # [counts] of noise in angle and speed
 SPEED_LAG = 0.002  # [s] that the reported speed may lag behind the angle
 ON_ITS_WAY = 0.002  # [s] that samples are on their way for, more or less
+UNTIMED = 0.1  # of a period: later by so much than it can be, and one before was lost
 MEMORY = 1.0  # [s] in which what is left unexplained is forgotten
 REACH_MEMORY = 0.1  # [s] in which it is forgotten how fast the rotor was, and how that changed
 LEFT = 0.5  # of that, errors of time leave behind at the most when a rotor has turned to and fro
@@ -30,8 +31,9 @@ SLIP = 100.0  # [counts] less are no slip
 class SampleTime:
     """The time that samples stand for, by a period that is known and a host's clock that is right in the long run.
 
-    A sample is seen within a period after it was taken, and what it takes on its way. Within these bounds each stands
-    for a period, whenever it is seen; beyond, samples were lost, or the period is not quite what it is taken for.
+    A sample is seen within a period after it was taken, and what it takes on its way; one that was not there yet when
+    the host looked before, within the time since then. Within these bounds each stands for a period, whenever it is
+    seen; far beyond, samples were lost, and just beyond, the period is not quite what it is taken for.
 
     Attributes:
         lost: whether the newest samples come so late that some before them must have been lost.
@@ -50,9 +52,9 @@ class SampleTime:
             period: of the samples [s].
             look: since the host has looked before [s]: the newest was not there then.
         """
-        seen_after = self._seen_after + elapsed - count * period
-        self.lost = seen_after > min(look, period) + ON_ITS_WAY
-        self._seen_after = min(max(seen_after, 0.0), period + ON_ITS_WAY)
+        seen_after, latest = self._seen_after + elapsed - count * period, min(look, period) + ON_ITS_WAY
+        self.lost = seen_after > latest + UNTIMED * period
+        self._seen_after = min(max(seen_after, 0.0), latest)
         return count * period + seen_after - self._seen_after
 
 
