@@ -159,7 +159,7 @@ class _Descent:
         """Of broken rows [N/m]."""
         return self._stiffness or first_penalty(self._model)
 
-    def look(self) -> bool:
+    def evaluate(self) -> bool:
         """Find what is out of balance here; False: forces are not finite."""
         if self._there is None:
             self._there = self._assemble()
@@ -204,22 +204,22 @@ class _Descent:
 
     def fall(self, direction: np.ndarray) -> None:
         """Leave a saddle that way (size,)."""
-        self._search(self._size * direction, may_rise=False)
+        self._line_search(self._size * direction, may_rise=False)
 
-    def step(self) -> np.ndarray:
+    def newton_step(self) -> np.ndarray:
         """The step (size,) of the unknowns from here; the multipliers are those of its end."""
         step, values, self._stiffness = self._solve()
         self._shift = self._model.unknowns.matrix.shift
         self._multipliers, self._loose = Multipliers.of(self._there.rows, values), self._loose or self._shift > 0.0
         return step
 
-    def go(self, step: np.ndarray) -> None:
+    def advance(self, step: np.ndarray) -> None:
         """Take as much of a step (size,) as is good."""
         before = self._pose
-        self._search(step, may_rise=self._rows is None and not self._moves and not self._loose)
+        self._line_search(step, may_rise=self._rows is None and not self._moves and not self._loose)
         self.outlook.note(before, self._pose, self.history[-1], self._shift > 0.0)
 
-    def leap(self, step: np.ndarray) -> Solved:
+    def take_whole(self, step: np.ndarray) -> Solved:
         """Take a whole step (size,); forces and energies of the result are those before it."""
         self._pose = self._model.unknowns.move(self._pose, step)
         reached, self._there = self.solved(len(self.history)), None
@@ -287,7 +287,7 @@ class _Descent:
         stiffness = support / SUPPORT if support else 1.0 / compliance
         return solution[:, 0] + solution[:, 1:] @ values, values, stiffness
 
-    def _search(self, step: np.ndarray, may_rise: bool) -> None:
+    def _line_search(self, step: np.ndarray, may_rise: bool) -> None:
         """Take as much of a step (size,) as lowers the merit function, the augmented Lagrangian with the penalty of
         broken rows: the step of the quadratic program that the multipliers come from does.
 
@@ -358,7 +358,7 @@ def minimise(
     descent = _Descent(model, pose, increment, model.idle if multipliers is None else multipliers)
     allowed = limit
     while len(descent.history) < allowed and not descent.outlook.hopeless:
-        if not descent.look():
+        if not descent.evaluate():
             break
         if descent.balances:
             direction = descent.way_down()
@@ -367,10 +367,10 @@ def minimise(
             descent.fall(direction)
             allowed = limit + MORE_ITERATIONS
             continue
-        step = descent.step()
+        step = descent.newton_step()
         if steps is None:
-            descent.go(step)
-        elif (reached := descent.leap(step)).iterations == steps:
+            descent.advance(step)
+        elif (reached := descent.take_whole(step)).iterations == steps:
             return reached
     raise descent.failure()
 
