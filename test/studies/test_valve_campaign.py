@@ -10,7 +10,7 @@ from soft_twin.studies.campaigns.valve_cases import invent
 from soft_twin.studies.campaigns.valves import ValveCampaign, session_on
 
 SEEDS = range(24)
-ONCE = (50433, 50489, 310287, 322435, 335038, 335153, 2600649, 2600841, 2700816, 2701906)  # broke a rule once
+ONCE = (50433, 50489, 310287, 322435, 335038, 335153, 2600649, 2600841, 2700816, 2701906, 9500117)  # broke a rule once
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *ONCE])

@@ -21,6 +21,7 @@ class FaultsAtWork:
         self._going: list[Happening] = []
         self._usable_at = 0.0
         self._lied: dict[int, float] = {}  # until when each chamber's sensor lies, or has just lied
+        self._answering = self._answering_until = 0.0  # [s] as the judge's, and until when it takes that
 
     def update(self) -> float:
         """Begin and end what is due; for how long the host halts now [s]."""
@@ -70,7 +71,7 @@ class FaultsAtWork:
             judge.usable = True
             judge.outage_over()
         judge.usable = usable
-        judge.answering = self._turn() * self._world.to_host.trouble.delay
+        judge.answering = self._time_for_answers()
         judge.unplugged = not self._world.plugged
         newest = {fault.what: fault for fault in self._going}.values()  # of two of a kind the newer one counts
         judge.mute = any(self._mutes(fault) for fault in newest)
@@ -86,9 +87,13 @@ class FaultsAtWork:
         if fault.what == "refuses":
             judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
 
-    def _turn(self) -> int:
-        """Answers to wait for until each chamber has been told: an OpenPneu selects a channel first."""
-        return PAIRS if self._case.backend == "openpneu" else 1
+    def _time_for_answers(self) -> float:
+        """Until each chamber has been told [s]; what was asked before a delay ended is still answered late."""
+        answers = PAIRS if self._case.backend == "openpneu" else 1  # an OpenPneu selects a channel first
+        now, needed = self._world.now, answers * self._world.to_host.trouble.delay
+        if needed or now > self._answering_until:
+            self._answering, self._answering_until = needed, now + needed
+        return self._answering
 
     def _hinders(self, fault: Happening) -> bool:
         if fault.what == "delay":
