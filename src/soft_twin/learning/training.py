@@ -298,7 +298,7 @@ class _Lesson:
         Raises:
             ConvergenceError: training diverges.
         """
-        frames, weights, count = self._frames, self._training.weights, len(self.points)
+        weights, count = self._training.weights, len(self.points)
 
         def wanted(bent: jax.Array, cloud: Cloud) -> jax.Array:
             seen = nearest(bent, cloud.points, cloud.there)
@@ -306,14 +306,14 @@ class _Lesson:
             return jnp.maximum(1.0 - 0.5 * off / weights.confidence, 0.0)
 
         @jax.jit
-        def wanted_of(coefficients: Folded) -> jax.Array:
+        def wanted_of(frames: Frames, coefficients: Folded) -> jax.Array:  # not of constants: XLA would fold them
             bent, _ = self._bent(frames, coefficients(frames.shapes))
             return jax.lax.map(lambda own: wanted(*own), (bent, frames.clouds))
 
-        sure = wanted_of(coefficients)
+        shapes, sure = self._frames.shapes, wanted_of(self._frames, coefficients)
 
         def loss(confidence: Confidence, batch: jax.Array) -> jax.Array:
-            return ((confidence(self.points[batch], frames.shapes[batch]) - sure[batch]) ** 2).mean()
+            return ((confidence(self.points[batch], shapes[batch]) - sure[batch]) ** 2).mean()
 
         random, epochs = np.random.default_rng(self._training.seed), max(1, steps * self._batch // count)
         return Descent(loss, count, self._batch, "confidence").trained(confidence, epochs, random, self._say)
