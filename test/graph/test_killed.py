@@ -15,6 +15,7 @@ from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes
 
 WOUND = np.array([0.001, 0.0, 0.0, 0.0, 0.0, 0.0])  # [m]
+WHY = ("no ", "home the cables")  # command or feedback; or rotors may have turned, on a busy machine
 
 
 @pytest.fixture
@@ -108,5 +109,5 @@ def test_cables_relax_when_the_solver_is_killed_and_a_new_one_drives_them_again(
         with pytest.raises(RunError, match="gravity_to_cables ended with status -9"):
             processes.check()
         listener.wait_for(lambda: not listener.says("cables_to_motors", "active"))
-        listener.wait_for(lambda: listener.says("cables_to_motors", "no "))  # command, or feedback
+        listener.wait_for(lambda: any(listener.says("cables_to_motors", what) for what in WHY))
         listener.wait_for(lambda: not _drives(motors))

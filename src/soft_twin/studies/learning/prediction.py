@@ -83,15 +83,21 @@ def predict(name: str, folder: Path, count: int | None = None, seed: int = 0, se
     best = corrections[BEST]
     rows = {"simulated (N_fk)": np.array([errors_of(best, unseen, False)])}
     rows |= {name: np.array([errors_of(each, unseen, True)]) for name, each in corrections.items()}
+    save(best, folder / f"{robot.name}.safetensors")
+    draw(folder, best, unseen)
+    seconds = {"shapes": seconds} | took
+    known = {"described": learnable(name)[1].simulations, "first_seed": seed}
+
+    def tell() -> dict:
+        """What is known by now, which is written: an interruption keeps it."""
+        content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest) | known
+        (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        return content
+
+    tell()
     others = by_other_seeds(robot, folder, count, range(seed + 1, seed + seeds))
     rows[BEST] = np.array([rows[BEST][0], *(each["errors"] for each in others)])
-    save(best, folder / f"{robot.name}.safetensors")
-    seconds = {"shapes": seconds} | took
-    content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest)
-    content |= {"described": learnable(name)[1].simulations, "first_seed": seed}
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
-    draw(folder, best, unseen)
-    return table(content)
+    return table(tell())
 
 
 def of_simulations(name: str, count: int | None) -> tuple[FemRobot, "Learning"]:
