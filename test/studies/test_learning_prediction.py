@@ -1,5 +1,6 @@
 """The study of predictions: its errors, rows and pictures, of surfaces that are a known distance away."""
 
+import json
 from types import SimpleNamespace
 
 import matplotlib.image
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.simulations import learnable
+from soft_twin.studies.learning import prediction
 from soft_twin.studies.learning.prediction import _content, draw, errors_of, frame_cases, table
 
 PLAIN, BEST = "simulated (N_fk)", "corrected"
@@ -55,6 +57,36 @@ def test_errors_are_distances_to_the_true_surface_and_rows_their_changes():
     told = table(content)
     assert "one simulation: 0.50 s, of all: 6 s" in told and "-70 %" in told and "2 ± 0.10" in told
     assert "12 simulations of the 1000 that the description asks for (1 by volume, 1 failed)" in told
+
+
+def test_what_the_first_seed_comes_to_is_kept_where_the_others_are_interrupted(tmp_path, monkeypatch):
+    robot, learning = SimpleNamespace(name="sheet"), SimpleNamespace(frames=0, markers=None, simulations=12)
+    simulations = SimpleNamespace(points=np.zeros((12, 1, 3)), failed={}, by_volume=np.zeros(2, bool), seconds=0.5)
+    shapes = SimpleNamespace(inflation=None)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    doubles = {
+        "of_simulations": lambda *_: (robot, learning),
+        "learnable": lambda _: (robot, learning),
+        "learned_shapes": lambda *_: (simulations, shapes, 0.4, 7.0),
+        "scanned": lambda *_: frames(),
+        "recorded": lambda *_: SimpleNamespace(digest="data"),
+        "_trained": lambda *_: ({BEST: Lifted(0.002, 0.0005)}, {"warp": 3.0}),
+        "description_hash": lambda _: "description",
+        "save": lambda *_: None,
+        "by_other_seeds": interrupted,
+    }
+    for name, double in doubles.items():
+        monkeypatch.setattr(prediction, name, double)
+    with pytest.raises(KeyboardInterrupt):
+        prediction.predict("sheet", tmp_path)
+    kept = json.loads((tmp_path / "table.json").read_text())
+    assert kept["rows"][BEST]["mean_mm"] == pytest.approx(0.5) and kept["rows"][BEST]["seeds"] == 1
+    monkeypatch.setattr(prediction, "by_other_seeds", lambda *_: 2 * [{"errors": np.full((3, 2), 0.8)}])
+    assert "-65 %" in prediction.predict("sheet", tmp_path)
+    assert json.loads((tmp_path / "table.json").read_text())["rows"][BEST]["seeds"] == 3
 
 
 @pytest.mark.parametrize("lift", [0.002, 0.02])
