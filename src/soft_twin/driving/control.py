@@ -86,7 +86,7 @@ class ActuatorControl(ABC):
         if self.condition is State.ACTIVE:
             self._command_age += max(since_tick, 0.0)
             self._watch_commands()
-        if self.condition is State.ACTIVE:
+        if self.condition is State.ACTIVE:  # still
             self._head_for(self._limiter.clip(positions))
             self._command_age = -min(max(since_tick, 0.0), MOST_SINCE_TICK)  # which the next update counts
             self._holding = False

@@ -146,6 +146,8 @@ class _Descent:
         self._there: Assembled | None = None  # energies, forces and the matrix at the pose
         self._loose, self._shift = False, 0.0  # whether any Hessian was indefinite; shift of the last one
         self._rise: _Rise | None = None
+        self._rows: Rows | None = None  # with their multipliers (m,), and what is out of balance without them (size,):
+        self._values, self._rest = np.zeros(0), np.zeros(0)  # as `evaluate` has found them
         self.history: list[float] = []
         self.outlook = _Outlook(model.rest, self._size, np.inf if self._moves else FAR * self._size)
 
@@ -267,14 +269,7 @@ class _Descent:
         right = np.column_stack([self._rest, rows.jacobian.T.toarray()])
         solution, shares, support = matrix.solve_definite(right), np.ones(len(rows.keys)), 0.0
         if solution is None:
-            which = np.concatenate(
-                [own for own in model.supported(separate, self._multipliers, self._stiffness) if own is not None]
-            )
-            support = min(SUPPORT * self._penalty, GIVING / max(float((which * rows.compliance).max()), 1e-300))
-            shares -= support * which * rows.compliance
-            right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
-            self._assemble(support=support)
-            solution = matrix.factorise_and_solve(partial(self._assemble, support=support), right, self._shift)
+            solution, shares, support = self._solve_supported(right)
         solution[:, 1:] *= shares
         reaction = shares[:, None] * (rows.jacobian @ solution)
         W = 0.5 * (reaction[:, 1:] + reaction[:, 1:].T)
@@ -286,6 +281,19 @@ class _Descent:
         values = solve_coulomb(W, gaps, rows, *bounds_of(model.constraints, separate), before)
         stiffness = support / SUPPORT if support else 1.0 / compliance
         return solution[:, 0] + solution[:, 1:] @ values, values, stiffness
+
+    def _solve_supported(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """As `solve_definite` of the right sides (size, 1 + m), where the Hessian is not: with the support of rows that
+        push or stick [N/m], which is told, and the shares (m,) of each row that are left beside it."""
+        rows, separate = self._rows, self._there.rows
+        supported = self._model.supported(separate, self._multipliers, self._stiffness)
+        which = np.concatenate([own for own in supported if own is not None])
+        support = min(SUPPORT * self._penalty, GIVING / max(float((which * rows.compliance).max()), 1e-300))
+        right[:, 0] -= support * (rows.jacobian.T @ (which * rows.values))
+        self._assemble(support=support)
+        assemble = partial(self._assemble, support=support)
+        solution = self._model.unknowns.matrix.factorise_and_solve(assemble, right, self._shift)
+        return solution, 1.0 - support * which * rows.compliance, support
 
     def _line_search(self, step: np.ndarray, may_rise: bool) -> None:
         """Take as much of a step (size,) as lowers the merit function, the augmented Lagrangian with the penalty of
