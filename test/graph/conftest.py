@@ -81,6 +81,13 @@ class Listener:
         """The answer."""
         return call(self.node, kind, name, request, lambda done, patience, what: self.wait_for(done), PATIENCE)
 
+    def enable(self):
+        """Whether the motors are enabled, homed before; a busy machine may not hear them between the two."""
+        from std_srvs.srv import SetBool, Trigger
+
+        self.call(Trigger, "home", Trigger.Request())  # refused where they are active already
+        return self.call(SetBool, "enable", SetBool.Request(data=True)).success
+
 
 class Board:
     """An IMU board at rest that can fall silent or talk nonsense."""

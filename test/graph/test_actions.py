@@ -271,8 +271,7 @@ def test_a_system_of_ros2_control_drives_the_cables_that_its_urdf_names(actions,
         """A busy machine may have kept the motors from being heard; then they want to be homed."""
         system.write()
         if listener.state("cables_to_motors") != "active":
-            listener.call(Trigger, "home", Trigger.Request())
-            listener.call(SetBool, "enable", SetBool.Request(data=True))
+            listener.enable()
         return abs(system.positions["cable_2"] - 1e-3) < 2e-4 and abs(system.positions["cable_1"]) < 2e-4
 
     listener.wait_for(lambda: len(system.positions) == 6)

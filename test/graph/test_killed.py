@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.errors import RunError
 from soft_twin_ros.conversions import joint_state
@@ -41,12 +40,6 @@ def _kill(processes, name):
     processes._processes[name].wait()
 
 
-def _enable(listener):
-    """A busy machine may have kept the motors from being heard; then they want to be homed."""
-    listener.call(Trigger, "home", Trigger.Request())
-    listener.wait_for(lambda: listener.call(SetBool, "enable", SetBool.Request(data=True)).success)
-
-
 def _drives(motors):
     return not np.all(motors.bus.motors.limp)
 
@@ -74,12 +67,12 @@ def test_motors_let_go_when_their_driver_is_killed_and_obey_the_next(
     def wound():
         command()
         if listener.says("cables_to_motors", "home the cables"):
-            _enable(listener)
+            listener.wait_for(listener.enable)
         return abs(listener.heard["cables/state"][-1].position[0] - WOUND[0]) < 2e-4
 
     for _ in range(2):
         _start_driver(processes, nodes, listener)
-        _enable(listener)
+        listener.wait_for(listener.enable)
         listener.heard["cables/state"].clear()
         listener.wait_for(lambda: command() or listener.heard["cables/state"])
         listener.wait_for(wound)
@@ -94,7 +87,7 @@ def test_cables_relax_when_the_solver_is_killed_and_a_new_one_drives_them_again(
     def driven():
         """Enabled again if a busy machine has kept the motors from being heard."""
         if not listener.says("cables_to_motors", "active"):
-            _enable(listener)
+            listener.wait_for(listener.enable)
             listener.spin(0.3)
         return _drives(motors) and listener.says("cables_to_motors", "active")
 

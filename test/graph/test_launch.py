@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import yaml
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
 from soft_twin.resources import folder
@@ -164,8 +163,7 @@ def test_motors_let_go_however_the_launch_ends(launch, motors, listener, slender
         publisher.publish(joint_state(time.time(), slender.cable_names, np.full(6, 1e-3), np.zeros(6)))
         listener.spin(0.03)
         if not listener.says("cables_to_motors", "active"):
-            listener.call(Trigger, "home", Trigger.Request())
-            listener.call(SetBool, "enable", SetBool.Request(data=True))
+            listener.enable()
         return not np.all(motors.bus.motors.limp)
 
     wait_for(drives)

@@ -75,15 +75,10 @@ def test_motors_follow_commands_when_enabled_and_are_limp_after_a_lost_adapter(s
         publisher.publish(joint_state(time.time(), slender.cable_names, wanted, np.zeros(6)))
         listener.spin(0.03)
 
-    def enable():
-        """A busy machine may have kept the motors from being heard; then they want to be homed."""
-        listener.call(Trigger, "home", Trigger.Request())
-        return listener.call(SetBool, "enable", SetBool.Request(data=True)).success
-
     def follow():
         command()
         if listener.says("cables_to_motors", "home the cables"):
-            enable()
+            listener.enable()
         return abs(displacement() - 0.001) < 2e-4
 
     def displacement():
@@ -92,7 +87,7 @@ def test_motors_follow_commands_when_enabled_and_are_limp_after_a_lost_adapter(s
     for _ in range(10):
         command()
     assert abs(displacement()) < 1e-5  # limp: nothing moves
-    listener.wait_for(enable)
+    listener.wait_for(listener.enable)
     listener.wait_for(follow)
     motors.unplug()
     listener.wait_for(lambda: command() or listener.says("cables_to_motors", "CAN"))
