@@ -58,3 +58,17 @@ def test_a_step_that_keeps_its_promise_stands_and_one_that_loses_is_taken_back()
     lost = promise.outcome([Asked(np.array([0.5]), np.eye(1), 1e-4)], np.ones(1))
     assert lost[0] == pytest.approx(-1.25)
     assert not damping.judge(lost) and damping.weight == pytest.approx(max(AFTER_POOR * STAY, np.sqrt(0.5 * 3.25)))
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_steps_towards_a_kink_end_where_what_turns_back_is_remembered(lasting):
+    """On either side the lowest point seems to lie on the other one, 10 µm away; a whole solve ends, a loop stays
+    quick."""
+    damping, e, rest, steps = Damping(STAY, 1), np.array([3e-5]), 0.1, []
+    for _ in range(150):
+        step = rest**2 / (rest**2 + damping.weight**2) * (-1e-5 * np.sign(e) - e)
+        damping.note(step, 1e-4, lasting)
+        e = e + step
+        steps.append(abs(step[0]))
+    assert (max(steps[-20:]) < 1e-7) == lasting
+    assert abs(e[0]) < 1e-5

@@ -77,24 +77,32 @@ class Damping:
     Attributes:
         lightest: least weight.
         weight: of staying.
+        judged: whether the last step between states at rest promised enough to be judged.
     """
 
     def __init__(self, lightest: float, actuators: int):
         self.lightest = self.weight = lightest
-        self._last = np.zeros(actuators)
+        self.judged = False
+        self._last, self._lighter = np.zeros(actuators), LIGHTER
 
-    def note(self, change: np.ndarray, tolerance: float) -> None:
+    def note(self, change: np.ndarray, tolerance: float, lasting: bool) -> None:
         """The efforts change by (a,), measured by what they move, for goals with a tolerance. At rest they change by
-        round-off, to and fro."""
-        back = change @ self._last < 0.0 and self._last @ self._last > (AT_REST * tolerance) ** 2
-        long = change @ change > TURNS_BACK**2 * (self._last @ self._last)
-        factor = HEAVIER if back and long else LIGHTER
+        round-off, to and fro. `lasting`: what turns back within the tolerance lets the weight become lighter more and
+        more slowly. The efforts that goals leave open may be least where the body's stiffness jumps, as where a fibre
+        slackens: no Jacobian on either side has its lowest point there, and only ever shorter steps end."""
+        size = self._last @ self._last
+        back = change @ self._last < 0.0 and size > (AT_REST * tolerance) ** 2
+        long = change @ change > TURNS_BACK**2 * size
+        if back and long and lasting and size < tolerance**2:
+            self._lighter = math.sqrt(self._lighter)
+        factor = HEAVIER if back and long else self._lighter
         self.weight = min(max(factor * self.weight, self.lightest), max(HEAVIEST * self.lightest, self.lightest))
         self._last = change
 
     def judge(self, outcome: tuple[float, float] | None) -> bool:
         """Whether a step between states at rest is to stand, see `Promise.outcome`. Limits of efforts may have cut it
         so short that a weight that is only somewhat heavier changes nothing."""
+        self.judged = outcome is not None
         if outcome is None:
             return True
         gain, enough = outcome

@@ -303,8 +303,9 @@ class Inverse:
             if step is before:
                 break
             efforts, scales = self._best(step, goals)
-        if not self._trust.careful:
-            self._damping.note(scales * (efforts - self.twin.efforts), self._promise.goals[0].tolerance)
+        if not (self._trust.careful and self._damping.judged):
+            change, tolerance = scales * (efforts - self.twin.efforts), self._promise.goals[0].tolerance
+            self._damping.note(change, tolerance, lasting=self._strict)
         return step, self._noted(self._advance(step, efforts, correction))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
