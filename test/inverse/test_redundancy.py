@@ -59,6 +59,7 @@ def test_of_all_pressures_that_hold_a_tip_the_least_are_taken(inverse):
         ([4.4228, 6.0958, 6.2862], [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]),
         ([3.2237, -0.367, -9.2579], [0.0, 3052.0, 0.0, 0.0, 0.0, 30309.0]),
         ([-4.9365, -7.8477, 3.2062], [11972.5, 0.0, 3998.1, 27992.3, 0.0, 0.0]),
+        ([8.83217391, -3.82957206, 1.88763923], [31845.2, 0.0, 0.0, 0.0, 18745.9, 0.0]),  # also from half of the range
     ],
 )
 def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_nearest_place_on_the_way(
@@ -72,6 +73,21 @@ def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_n
     assert found.converged and found.reachable and found.iterations < 120
     np.testing.assert_allclose(found.efforts, pressures, atol=APART)
     np.testing.assert_allclose(inverse.twin.tip, target, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "gravity, target",
+    [
+        ([-5.37990324, -6.5953933, 4.87786104], [-0.0248128, -0.01281325, 0.27953758]),
+        ([0.599498, -7.44868761, -6.35560815], [0.03568244, -0.14905348, 0.2224659]),
+    ],
+)
+def test_a_whole_solve_ends_where_fibres_slacken(inverse, gravity, target):
+    """The least pressures that hold these tips are where a fibre slackens, and the Jacobian jumps."""
+    inverse.twin.reset()
+    found = inverse.solve(gravity, target)
+    assert found.reachable and found.converged and found.iterations < 100
+    np.testing.assert_allclose(inverse.twin.equilibrium(gravity, efforts=found.efforts).tip, target, atol=1e-6)
 
 
 @pytest.mark.parametrize("far", [0.0, 50.0])

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first go
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
 INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out from
+TRIED = 3  # efforts at their lowest that it raises, one after the other
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
@@ -226,11 +228,8 @@ class Inverse:
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
     ) -> Solution:
         """As `solve`, from where the twin is, in at most so many steps."""
-        self.reset(careful)
-        self._damping.weight, self._strict = FAR * self._stay, True
-        step, moved, iterations = self._settle(gravity, goals, settled, max(limit // 2, 1))
+        step, moved, iterations = self._settle_strictly(gravity, goals, settled, max(limit // 2, 1), careful)
         found = self.solution(goals, step, moved, iterations, settled)
-        self._strict = False
         if found.reachable or iterations == limit:
             return found
         found = self._searched(gravity, goals, settled, limit, found)
@@ -243,29 +242,63 @@ class Inverse:
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
     ) -> Solution:
         """Another place than `found` that is nearer to the first goals, where goals leave efforts open and efforts at
-        their lowest may have kept it from there: from the undeformed body on with efforts near a share of their range,
-        with the least at the end. Without a nearer one, `found`, and the twin there."""
+        their lowest may have kept it from there: by one way after the other, until one meets them. Without a nearer
+        one, `found`, and the twin there."""
         low, high = self._efforts
-        left = limit - found.iterations
-        if not (self._open and found.converged and left > 1 and np.isfinite(high - low).all()):
+        if self._promise is None or not (self._open and found.converged and np.isfinite(high - low).all()):
             return found
         here, iterations = self.twin.state(), found.iterations
-        self.twin.reset()
-        try:
-            for self._inner, enough, most in ((INNER, max(settled, STEADY), left // 2), (0.0, settled, left)):
-                self.reset()
-                self._damping.weight, self._strict = FAR * self._stay, True
-                step, moved, more = self._settle(gravity, goals, enough, most - (iterations - found.iterations))
-                iterations += more
+        for way in (self._undeformed, *(partial(self._raised, found.efforts, here, i) for i in self._idle(found))):
+            if found.reachable or limit - iterations < 2:
+                break
+            try:
+                iterations += way(gravity, goals, max(settled, STEADY), (limit - iterations) // 2)
+                step, moved, more = self._settle_strictly(gravity, goals, settled, limit - iterations)
+            except ConvergenceError:
+                continue
+            iterations += more
             nearer = self.solution(goals, step, moved, iterations, settled)
-        except ConvergenceError:
-            nearer = found
-        finally:
-            self._inner, self._strict = 0.0, False
-        if nearer.error < found.error:
-            return nearer
+            if nearer.error < found.error:
+                found, here = nearer, self.twin.state()
         self.twin.restore(here)
         return replace(found, iterations=iterations)
+
+    def _undeformed(self, gravity: np.ndarray, goals: Sequence[Goal], enough: float, limit: int) -> int:
+        """From the undeformed body towards the goals, with efforts near a share of their range: in how many steps."""
+        self.twin.reset()
+        self._inner = INNER
+        try:
+            return self._settle_strictly(gravity, goals, enough, limit)[2]
+        finally:
+            self._inner = 0.0
+
+    def _raised(
+        self, efforts: np.ndarray, state: Any, i: int, gravity: np.ndarray, goals: Sequence[Goal], *_: float
+    ) -> int:
+        """From a state with efforts (a,) to rest with the i-th of them in the middle of its range: no step."""
+        self.twin.restore(state)
+        raised, (low, high) = efforts.copy(), self._efforts
+        raised[i] = low[i] + INNER * (high[i] - low[i])
+        self.twin.equilibrium(gravity, efforts=raised)
+        return 0
+
+    def _idle(self, found: Solution) -> np.ndarray:
+        """Which efforts are at their lowest, the one first that leads least away from the first goals."""
+        first, low = self._promise.goals[0], self._efforts[0]
+        away = (first.r + first.J @ found.efforts) @ first.J / np.maximum(np.linalg.norm(first.J, axis=0), 1e-300)
+        order = np.argsort(away)
+        return order[(found.efforts <= low)[order]][:TRIED]
+
+    def _settle_strictly(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
+    ) -> tuple[Linearisation, float, int]:
+        """As `_settle`, with nothing known of the steps so far, by priority."""
+        self.reset(careful)
+        self._damping.weight, self._strict = FAR * self._stay, True
+        try:
+            return self._settle(gravity, goals, settled, limit)
+        finally:
+            self._strict = False
 
     def _settle(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
@@ -303,7 +336,7 @@ class Inverse:
             if step is before:
                 break
             efforts, scales = self._best(step, goals)
-        if not (self._trust.careful and self._damping.judged):
+        if not self._trust.careful or (self._strict and not self._damping.judged):
             change, tolerance = scales * (efforts - self.twin.efforts), self._promise.goals[0].tolerance
             self._damping.note(change, tolerance, lasting=self._strict)
         return step, self._noted(self._advance(step, efforts, correction))
