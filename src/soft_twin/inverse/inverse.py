@@ -12,10 +12,10 @@ back is allowed half as far with each step, one that goes on further again.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -248,11 +248,9 @@ class Inverse:
         if self._promise is None or not (self._open and found.converged and np.isfinite(high - low).all()):
             return found
         here, iterations = self.twin.state(), found.iterations
-        for way in (self._undeformed, *(partial(self._raised, found.efforts, here, i) for i in self._idle(found))):
-            if found.reachable or limit - iterations < 2:
-                break
+        for taken in self._starts(gravity, goals, max(settled, STEADY), (limit - iterations) // 2, found):
+            iterations += taken
             try:
-                iterations += way(gravity, goals, max(settled, STEADY), (limit - iterations) // 2)
                 step, moved, more = self._settle_strictly(gravity, goals, settled, limit - iterations)
             except ConvergenceError:
                 continue
@@ -260,34 +258,43 @@ class Inverse:
             nearer = self.solution(goals, step, moved, iterations, settled)
             if nearer.error < found.error:
                 found, here = nearer, self.twin.state()
+            if found.reachable or iterations == limit:
+                break
         self.twin.restore(here)
         return replace(found, iterations=iterations)
 
-    def _undeformed(self, gravity: np.ndarray, goals: Sequence[Goal], enough: float, limit: int) -> int:
-        """From the undeformed body towards the goals, with efforts near a share of their range: in how many steps."""
+    def _starts(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
+    ) -> Iterator[int]:
+        """Bring the twin to one start after the other for a way that may end nearer than `found`, where it is now, and
+        tell in how many steps: towards the goals with efforts near a share of their range, from the undeformed body in
+        at most `limit` steps; then to rest with one more of the efforts at their lowest in the middle of its range."""
+        here, (low, high) = self.twin.state(), self._efforts
+        middle, idle = low + INNER * (high - low), self._idle(found.efforts)
+        if limit > 0:
+            with suppress(ConvergenceError):
+                yield self._inside(gravity, goals, settled, limit)
+        for i in idle:
+            self.twin.restore(here)
+            with suppress(ConvergenceError):
+                self.twin.equilibrium(gravity, efforts=np.where(np.arange(len(low)) == i, middle, found.efforts))
+                yield 0
+
+    def _inside(self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int) -> int:
+        """Steps towards the goals with efforts near a share of their range, from the undeformed body: how many."""
         self.twin.reset()
         self._inner = INNER
         try:
-            return self._settle_strictly(gravity, goals, enough, limit)[2]
+            return self._settle_strictly(gravity, goals, settled, limit)[2]
         finally:
             self._inner = 0.0
 
-    def _raised(
-        self, efforts: np.ndarray, state: Any, i: int, gravity: np.ndarray, goals: Sequence[Goal], *_: float
-    ) -> int:
-        """From a state with efforts (a,) to rest with the i-th of them in the middle of its range: no step."""
-        self.twin.restore(state)
-        raised, (low, high) = efforts.copy(), self._efforts
-        raised[i] = low[i] + INNER * (high[i] - low[i])
-        self.twin.equilibrium(gravity, efforts=raised)
-        return 0
-
-    def _idle(self, found: Solution) -> np.ndarray:
-        """Which efforts are at their lowest, the one first that leads least away from the first goals."""
+    def _idle(self, efforts: np.ndarray) -> np.ndarray:
+        """Which efforts (a,) are at their lowest, the one first that leads least away from the first goals."""
         first, low = self._promise.goals[0], self._efforts[0]
-        away = (first.r + first.J @ found.efforts) @ first.J / np.maximum(np.linalg.norm(first.J, axis=0), 1e-300)
+        away = (first.r + first.J @ efforts) @ first.J / np.maximum(np.linalg.norm(first.J, axis=0), 1e-300)
         order = np.argsort(away)
-        return order[(found.efforts <= low)[order]][:TRIED]
+        return order[(efforts <= low)[order]][:TRIED]
 
     def _settle_strictly(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
