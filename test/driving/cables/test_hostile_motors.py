@@ -131,6 +131,25 @@ def test_a_motor_that_has_turned_against_its_current_is_not_driven_before_it_has
     assert winches.run(0.3, STEP).max() < 0.0085
 
 
+def test_a_motor_that_has_turned_against_its_current_is_asked_again_only_while_it_is_heard():
+    """Unheard, it would run the wrong way by a current that grows."""
+    winches = _active(motor=_dry(0.02))
+    winches.motors.wiring[2] = -1
+    winches.run(0.3, STEP)
+    assert "turns against its current" in winches.state.faults[0]
+    before = winches.motors.displacements
+    winches.control.enable()
+    winches.silent = {3}
+    path = winches.run(0.2, STEP)
+    assert np.abs(path[:, 2] - before[2]).max() < 5e-4
+    winches.silent = set()
+    winches.run(0.5)
+    winches.home()
+    winches.control.enable()
+    winches.run(0.5, STEP)
+    assert "motor 3 (cable_3) answers backwards" in winches.state.faults[0]
+
+
 def test_friction_that_hides_the_tension_is_named_instead_of_taken_for_it():
     winches = SimulatedWinches(motor=replace(_viscous(10.0), friction=0.5 * TORQUE_CONSTANT))
     winches.run(0.6)

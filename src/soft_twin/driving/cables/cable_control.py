@@ -285,7 +285,7 @@ class CableControl(ActuatorControl):
         if self._probe is not None:
             return self._probe_currents(dt)
         powerless = self._watch_delivery(dt)
-        stale = np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
+        stale = self._stale
         if stale.any():
             self._counters["coasting"] += 1
         blind = self._blind(stale, dt)
@@ -315,6 +315,11 @@ class CableControl(ActuatorControl):
             if not self._feels_pulls:  # else they are fed forward
                 self._control.hold(interrupted & ~(blind | self._let_loose | powerless), self._holding_currents)
         self._coasted, self._let_loose = stale, blind
+
+    @property
+    def _stale(self) -> np.ndarray:
+        """(c,) bool: motors whose feedback is too old, or may be."""
+        return np.maximum(self._readings.ages, self._readings.owed) >= self.parameters.coast_after
 
     def _blind(self, stale: np.ndarray, dt: float) -> np.ndarray:
         """(c,) bool: motors that this host has listened to in vain, or for what is owed of them, for too long.
@@ -389,6 +394,8 @@ class CableControl(ActuatorControl):
         self._asked = False
 
     def _probe_currents(self, dt: float) -> np.ndarray:
+        if (self._accused & self._stale).any():  # unheard, and asked by more and more, it would run
+            self._probe = DirectionProbe(self._accused)
         if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
             return np.zeros(len(self._names))
         pushes = self._probe.pushes(self._readings.displacements, self._readings.currents, dt)
