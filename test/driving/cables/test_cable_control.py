@@ -111,7 +111,7 @@ def test_a_command_that_ends_a_halt_of_the_host_drives_only_what_the_watchdog_wo
 ):
     """It is taken before the first tick, and would count as new however long nobody had watched."""
     winches.control.enable()
-    winches.run(0.3, STEP)
+    winches.run(0.6, STEP)
     assert winches.control.command(STEP, since_tick=halted) == ""
     assert winches.state.mode == mode
     assert any(winches.control.update([], halted + DT).values()) == (mode == "active")

@@ -221,6 +221,17 @@ def test_a_winch_that_dry_friction_slows_down_on_top_is_waited_for(rate):
         np.testing.assert_allclose(path[-1], target, atol=0.2e-3)
 
 
+@pytest.mark.parametrize("friction", [2.0, 3.0])
+def test_a_winch_with_little_friction_that_dry_friction_hides_is_not_too_fast_on_its_first_way(friction):
+    """The little current that it was asked with has hardly moved it, as much friction would."""
+    winches = SimulatedWinches(motor=replace(_viscous(friction), friction=0.07 * TORQUE_CONSTANT))
+    winches.run(0.6)
+    winches.control.home()
+    winches.control.enable()
+    winches.run(0.5)
+    assert _rates(winches.run(0.25, np.full(6, 0.02))).max() < 1.35 * RATE
+
+
 @pytest.mark.parametrize("ticks", [3, 4])
 def test_a_light_winch_that_is_turned_back_is_not_too_fast(ticks):
     """Of less inertia and friction than expected; the feedback has it still go the other way."""

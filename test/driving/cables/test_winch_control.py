@@ -18,6 +18,7 @@ def _current(rate, motion_rate, acceleration, behind, learned=GAINS.friction):
         displacements_then=np.array([behind]),
         rates_then=np.array([motion_rate]),
         friction=np.array([learned]),
+        counted=np.array([learned]),
         trust=np.ones(1),
     )
     return float(control.update(wanted, np.zeros(1), np.array([rate]), np.full((2, 1), rate), 0.004)[0])
@@ -46,7 +47,9 @@ def test_a_cable_that_is_where_its_motion_is_gets_all_that_the_motion_asks_for(r
     """Its feedback is 8 ms old, and so less by what the motion has gained since."""
     seen = max(rate - GAINS.delay * 4.0, 0.0)
     control = WinchControl(1, 4.4, RATE, GAINS)
-    wanted = Wanted(*(np.array([value]) for value in (rate, 4.0 * (rate < RATE), 0.0, seen, GAINS.friction, 1.0)))
+    wanted = Wanted(
+        *(np.array([value]) for value in (rate, 4.0 * (rate < RATE), 0.0, seen, GAINS.friction, GAINS.friction, 1.0))
+    )
     asked = GAINS.friction * rate + GAINS.inertia * 4.0 * (rate < RATE)
     expected = np.array([[seen], [rate]])
     assert control.update(wanted, np.zeros(1), np.array([seen]), expected, 0.004)[0] == pytest.approx(asked, abs=0.01)
@@ -56,7 +59,9 @@ def test_a_cable_that_is_where_its_motion_is_gets_all_that_the_motion_asks_for(r
 def test_a_cable_whose_feedback_stays_away_is_bounded_by_what_its_rate_must_be_by_now(sign):
     """Its last sample was at 0.017 m/s; turned back since, it goes at the limit of its rate the other way."""
     control, friction = WinchControl(1, 4.4, RATE, GAINS), 12.0
-    wanted = Wanted(*(sign * np.array([value]) for value in (-RATE, 0.0, 0.0, -RATE)), np.full(1, friction), np.ones(1))
+    wanted = Wanted(
+        *(sign * np.array([value]) for value in (-RATE, 0.0, 0.0, -RATE)), *np.full((2, 1), friction), np.ones(1)
+    )
     rates = sign * np.array([0.017]), sign * np.array([-RATE])
     expected = np.array([rates[1], rates[0]])
     current = float(control.update(wanted, np.zeros(1), rates[0], expected, 0.004)[0])
@@ -69,7 +74,9 @@ def test_a_cable_whose_feedback_stays_away_is_bounded_by_what_its_rate_must_be_b
 def test_what_the_newest_currents_have_yet_to_do_counts_before_any_feedback_shows_it(sign, soon):
     """It was turned back a moment ago: the feedback has it at rest."""
     control, friction = WinchControl(1, 4.4, RATE, GAINS), 5.0
-    wanted = Wanted(*(sign * np.array([value]) for value in (RATE, 4.0, 0.001, RATE)), np.full(1, 17.1), np.ones(1))
+    wanted = Wanted(
+        *(sign * np.array([value]) for value in (RATE, 4.0, 0.001, RATE)), *np.full((2, 1), 17.1), np.ones(1)
+    )
     current = float(control.update(wanted, np.zeros(1), np.zeros(1), sign * np.array([[0.0], [soon]]), 0.004)[0])
     later = current / friction + (sign * soon - current / friction) * np.exp(-friction / GAINS.inertia * 0.006)
     assert abs(later) <= 1.75 * RATE

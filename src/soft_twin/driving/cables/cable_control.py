@@ -337,8 +337,8 @@ class CableControl(ActuatorControl):
 
     def _foresee(self, dt: float) -> None:
         """How fast the cables are by now."""
-        readings, friction = self._readings, np.minimum(self._friction.values, self.parameters.gains.friction)
-        self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, dt)
+        readings, friction = self._readings, np.minimum(self._friction.counted, self.parameters.gains.friction)
+        self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, readings.period, dt)
 
     def _interrupt(self, where: np.ndarray) -> None:
         """Begin a new motion where the cables are, in those where `where` (c,) is true."""
@@ -378,6 +378,7 @@ class CableControl(ActuatorControl):
             accelerations,
             *self._memory.at(nominal + self._readings.ages),
             friction=self._friction.values,
+            counted=self._friction.counted,
             trust=np.minimum(1.0, nominal / self._delays),
             pulls=self._pull_currents,
             newest_pulls=(self._newest_pulls / self._readings.pull_per_current).clip(0.0, self._pull_currents),

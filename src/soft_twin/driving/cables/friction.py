@@ -23,6 +23,11 @@ class FrictionEstimate(ABC):
         self._inertia = inertia
 
     @property
+    def counted(self) -> np.ndarray:
+        """(c,) of that, what may be counted on to slow a winch down [A s/m]."""
+        return self.values
+
+    @property
     def sure(self) -> np.ndarray:
         """(c,) friction that each winch has for sure [A s/m], of which some may be dry."""
         return np.zeros_like(self.values)
@@ -52,14 +57,24 @@ class SoftFriction(FrictionEstimate):
     """b in i = b v + m v̇, by normalised least mean squares.
 
     The cable's pull is left out: at the rates where anything is learned it is small against the friction. Of cables
-    that may pull by more see `stiff_friction`.
+    that may pull by more see `stiff_friction`. A winch that has not moved fast yet has shown hardly any.
     """
+
+    def __init__(self, count: int, first: float, inertia: float):
+        """As FrictionEstimate."""
+        super().__init__(count, first, inertia)
+        self._shown = np.zeros(count)  # share of the values that the winches' own motions have told
+
+    @property
+    def counted(self):
+        """As FrictionEstimate."""
+        return LEAST + self._shown * (self.values - LEAST)
 
     def restart(self):
         """As FrictionEstimate: it is what it was."""
 
     def update(self, currents, rates, accelerations, spans):
         unexplained = currents - self._inertia * accelerations - self.values * rates
-        share = np.minimum(1.0, spans / LEARNING_TIME)
-        change = share * rates * np.where(np.isnan(unexplained), 0.0, unexplained) / (rates**2 + SLOW**2)
-        self.values = np.clip(self.values + change, LEAST, MOST)
+        told = ~np.isnan(unexplained) * np.minimum(1.0, spans / LEARNING_TIME) / (rates**2 + SLOW**2)
+        self.values = np.clip(self.values + told * rates * np.where(told > 0.0, unexplained, 0.0), LEAST, MOST)
+        self._shown += (1.0 - self._shown) * told * rates**2

@@ -81,6 +81,11 @@ class MotorReadings:
         return currents, self._rate_per_speed * self._mean_speeds, self._rate_per_speed * self._accelerations
 
     @property
+    def period(self) -> float:
+        """Of the feedback, 0 while it is not known [s]."""
+        return self._period.seconds
+
+    @property
     def timed(self) -> bool:
         """Whether it is known how often motors answer: until then nobody can say what they do with their currents."""
         return self._period.seconds > 0.0

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-UNSEEN = 0.006  # [s] from a current to the feedback that shows what it has done, on a line that is quick
+UNSEEN = 0.0055  # [s] from a current to the feedback that shows what it has done, beside half a period of the feedback
 
 
 class RateForecast:
@@ -12,7 +12,7 @@ class RateForecast:
 
     Attributes:
         rates: (c,) by now, where feedback stays away [m/s].
-        soon: (c,) what the measured ones become by the currents of the last UNSEEN seconds [m/s].
+        soon: (c,) what the measured ones become by the currents of the last seconds that no feedback shows [m/s].
     """
 
     def __init__(self, count: int, inertia: float):
@@ -23,7 +23,7 @@ class RateForecast:
         self._seconds, self._gained = 0.0, np.zeros(count)  # sums of these
 
     def update(
-        self, measured: np.ndarray, heard: np.ndarray, told: np.ndarray, friction: np.ndarray, dt: float
+        self, measured: np.ndarray, heard: np.ndarray, told: np.ndarray, friction: np.ndarray, period: float, dt: float
     ) -> None:
         """Go on by `dt` seconds.
 
@@ -32,24 +32,26 @@ class RateForecast:
             heard: (c,) bool: whether they are of these seconds.
             told: (c,) currents since the last update [A].
             friction: (c,) b [A s/m].
+            period: of the feedback [s].
             dt: [s].
         """
+        unseen = UNSEEN + 0.5 * period
         gained = dt / self._inertia * told
         expected = (self.rates + gained) / (1.0 + dt / self._inertia * friction)
         self.rates = np.where(heard, measured, expected)
-        self._remember(gained, dt)
-        self.soon = (measured + self._lately()) / (1.0 + UNSEEN / self._inertia * friction)
+        self._remember(gained, dt, unseen)
+        self.soon = (measured + self._lately(unseen)) / (1.0 + unseen / self._inertia * friction)
 
-    def _remember(self, gained: np.ndarray, dt: float) -> None:
+    def _remember(self, gained: np.ndarray, dt: float, unseen: float) -> None:
         self._gains.append((dt, gained))
         self._seconds += dt
         self._gained = self._gained + gained
-        while self._seconds - self._gains[0][0] >= UNSEEN:
+        while self._seconds - self._gains[0][0] >= unseen:
             seconds, gained = self._gains.popleft()
             self._seconds -= seconds
             self._gained = self._gained - gained
 
-    def _lately(self) -> np.ndarray:
-        """(c,) ∫ i dt / m of the last UNSEEN seconds [m/s]: of the first current that is remembered, a part."""
+    def _lately(self, unseen: float) -> np.ndarray:
+        """(c,) ∫ i dt / m of the last `unseen` seconds [m/s]: of the first current that is remembered, a part."""
         seconds, gained = self._gains[0]
-        return self._gained - max(self._seconds - UNSEEN, 0.0) / max(seconds, 1e-9) * gained
+        return self._gained - max(self._seconds - unseen, 0.0) / max(seconds, 1e-9) * gained

@@ -46,6 +46,7 @@ class Wanted:
         rates, accelerations: now [m/s, m/s²].
         displacements_then, rates_then: then [m, m/s].
         friction: what keeps the cables moving, per rate [A s/m].
+        counted: of that, what may be counted on to slow them down [A s/m].
         trust: how far the feedback can be relied on, 1: as the gains were made for.
         pulls: what the cables pull by, as currents [A]; 0 where that is too little to be told from friction.
         newest_pulls: the same by the newest samples alone, where that is less: a robot that was caught comes free.
@@ -56,6 +57,7 @@ class Wanted:
     displacements_then: np.ndarray
     rates_then: np.ndarray
     friction: np.ndarray
+    counted: np.ndarray
     trust: np.ndarray
     pulls: np.ndarray | float = 0.0
     newest_pulls: np.ndarray | float = 0.0
@@ -146,7 +148,7 @@ class WinchControl:
 
         `rates` (3, c) may be any of these [m/s]: measured, by now, soon.
         """
-        steady, most = np.minimum(wanted.friction, self._most_friction) * rates, self._gains.inertia / TIMES
+        steady, most = np.minimum(wanted.counted, self._most_friction) * rates, self._gains.inertia / TIMES
         low, high = (steady + most * (sign * self._highest_rate - rates) for sign in (-1.0, 1.0))
         high = high + wanted.newest_pulls
         return low.max(axis=0).clip(-self._limit, self._limit), high.min(axis=0).clip(-self._limit, self._limit)
