@@ -397,6 +397,7 @@ class CableControl(ActuatorControl):
     def _probe_currents(self, dt: float) -> np.ndarray:
         if (self._accused & self._stale).any():  # unheard, and asked by more and more, it would run
             self._probe = DirectionProbe(self._accused)
+            return np.zeros(len(self._names))
         if self._probe.waits(self._readings.displacements, self._readings.rates, dt):
             return np.zeros(len(self._names))
         pushes = self._probe.pushes(self._readings.displacements, self._readings.currents, dt)
