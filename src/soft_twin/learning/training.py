@@ -269,20 +269,20 @@ class _Lesson:
         """
         left_out = np.arange(len(self._frames.shapes)) % LEFT_OUT == LEFT_OUT - 1
         own, other = np.flatnonzero(~left_out), self._frames.chosen(np.flatnonzero(left_out))
-        clouds, watched = other.clouds, self._training.weights.watched
-        match = MarkerMatch(clouds) if other.markers else ScanMatch(clouds, watched)
+        watched = self._training.weights.watched
 
         @jax.jit
-        def distances(coefficients: Folded) -> jax.Array:
-            return match.distances(*self._bent(other, coefficients(other.shapes)))
+        def distances(frames: Frames, coefficients: Folded) -> jax.Array:  # not of constants: XLA would fold them
+            match = MarkerMatch(frames.clouds) if other.markers else ScanMatch(frames.clouds, watched)
+            return match.distances(*self._bent(frames, coefficients(frames.shapes)))
 
-        found = {0: np.asarray(distances(self.folded(self.trained(0), own)))}
+        found = {0: np.asarray(distances(other, self.folded(self.trained(0), own)))}
 
         def best() -> int:
             return min(found, key=lambda epoch: found[epoch].mean())
 
         def watch(epoch: int, network: Folded) -> bool:
-            found[epoch] = np.asarray(distances(network))
+            found[epoch] = np.asarray(distances(other, network))
             return epoch - best() >= PATIENCE * WATCHED
 
         self.trained(self._training.epochs, own, watch)
