@@ -194,8 +194,9 @@ class Inverse:
         max_iterations: int = MAX_ITERATIONS,
     ) -> Solution:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
-        Where goals leave efforts open and the first are missed, a nearer place is searched for once, from the
-        undeformed body: the loop takes no such search, and may rest beside a target that a whole solve reaches.
+        Where goals leave efforts open and the first are missed, a nearer place is searched for, from the undeformed
+        body and with efforts at their lowest raised: the loop takes no such search, and may rest beside a target that a
+        whole solve reaches.
 
         Args:
             gravity: (3,) in base_link [m/s²].
