@@ -307,7 +307,7 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
             plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
             plot.locator_params(nbins=5 if flat else 3)
     figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
-    figure.savefig(folder / "shapes.png", dpi=110)
+    figure.savefig(folder / "shapes.png", dpi=110, bbox_inches="tight")  # else labels of 3D axes are cut
     _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})
 
 
