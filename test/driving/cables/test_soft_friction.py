@@ -6,11 +6,12 @@ import pytest
 from soft_twin.driving.cables.friction import LEAST, SoftFriction
 
 INERTIA, DT = 0.342, 0.004
+EXPECTED = 17.1  # [A s/m] before anything has moved
 
 
-def _moved(friction, rates, first=17.1):
+def _moved(friction, rates):
     """What is known of a winch with this friction after it has moved at these rates [m/s], a tick each."""
-    estimate = SoftFriction(1, first, INERTIA)
+    estimate = SoftFriction(1, EXPECTED, INERTIA)
     for before, rate in zip(rates, rates[1:], strict=False):
         acceleration = (rate - before) / DT
         current = np.array([friction * rate + INERTIA * acceleration])
@@ -19,8 +20,8 @@ def _moved(friction, rates, first=17.1):
 
 
 def test_a_winch_that_has_not_moved_has_shown_hardly_any_friction():
-    estimate = _moved(17.1, np.zeros(50))
-    assert (estimate.values[0], estimate.counted[0]) == (17.1, LEAST)
+    estimate = _moved(EXPECTED, np.zeros(50))
+    assert (estimate.values[0], estimate.counted[0]) == (EXPECTED, LEAST)
 
 
 @pytest.mark.parametrize("friction", [4.0, 12.0, 25.0])

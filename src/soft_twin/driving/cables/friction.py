@@ -24,7 +24,7 @@ class FrictionEstimate(ABC):
 
     @property
     def counted(self) -> np.ndarray:
-        """(c,) of that, what may be counted on to slow a winch down [A s/m]."""
+        """(c,) of the friction `values`, what may be counted on to slow a winch down [A s/m]."""
         return self.values
 
     @property

@@ -75,9 +75,9 @@ class WinchControl:
 
     A motion is led by its own rate and acceleration, which a cable that was caught and comes free has not, or has
     already. So a current is no more than what brings the rate v to OVERSHOOT times its limit within the time T in
-    which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than is usual, since at a
-    robot that is caught its pull is taken for some; but for a stiff body, whose pull is told from friction. What it
-    pulls by now comes on top of the highest one.
+    which nobody can take it back: k_f v + m (± 1.3 v_max − v) / T, with no more friction than the winch has shown, and
+    than is usual, since at a robot that is caught its pull is taken for some; but for a stiff body, whose pull is told
+    from friction. What it pulls by now comes on top of the highest one.
     While feedback stays away the rate is what it must have become meanwhile, or still is: the bound holds for both. Nor
     does feedback that is on time show what the newest currents do: the bound holds for the rate to come, too, which can
     be taken back by the next tick.
