@@ -81,6 +81,10 @@ class Listener:
         """The answer."""
         return call(self.node, kind, name, request, lambda done, patience, what: self.wait_for(done), PATIENCE)
 
+    def wait_for_motors(self):
+        """Until their driver says that they are limp, or has not heard them on a busy machine and wants them homed."""
+        self.wait_for(lambda: any(self.says("cables_to_motors", what) for what in ("limp", "home the cables")))
+
     def enable(self):
         """Whether the motors are enabled, homed before; a busy machine may not hear them between the two."""
         from std_srvs.srv import SetBool, Trigger

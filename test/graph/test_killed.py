@@ -32,7 +32,7 @@ def nodes(slender, motors, board):
 def _start_driver(processes, nodes, listener):
     processes.start(nodes["cables_to_motors"])
     listener.health.pop("cables_to_motors", None)
-    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+    listener.wait_for_motors()
 
 
 def _kill(processes, name):

@@ -66,7 +66,7 @@ def test_motors_follow_commands_when_enabled_and_are_limp_after_a_lost_adapter(s
     from sensor_msgs.msg import JointState
 
     start("cables_to_motors", can=motors.bus.port.path)
-    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+    listener.wait_for_motors()
     publisher = listener.node.create_publisher(JointState, "cables/command", 1)
     listener.wait_for(publisher.get_subscription_count)
     wanted = np.array([0.001, 0.0, 0.0, 0.0, 0.0, 0.0])
@@ -98,13 +98,13 @@ def test_motors_follow_commands_when_enabled_and_are_limp_after_a_lost_adapter(s
 
 def test_a_stop_is_latched(start, motors, listener):
     start("cables_to_motors", can=motors.bus.port.path)
-    listener.wait_for(lambda: listener.says("cables_to_motors", "limp"))
+    listener.wait_for_motors()
     assert listener.call(Trigger, "stop", Trigger.Request()).success
     answer = listener.call(SetBool, "enable", SetBool.Request(data=True))
     assert not answer.success
     assert "clear the stop" in answer.message
     assert listener.call(Trigger, "clear_stop", Trigger.Request()).success
-    assert "position is unknown" in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
+    assert "home the cables" in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
     # A busy machine may keep the motors from being heard between the two; then both are asked for again.
     listener.wait_for(
         lambda: (
