@@ -4,14 +4,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.task import Future
+
+from soft_twin_ros.node import RobotNode
 
 
 class Background:
     """One thread beside a node; what it returns is awaited in the node's callbacks."""
 
-    def __init__(self, node: Node, name: str):
+    def __init__(self, node: RobotNode, name: str):
         """`name`: of the thread."""
         self._node = node
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -28,6 +29,7 @@ class Background:
                 result.set_result(done.result())
             else:
                 result.set_exception(error)
+            self._node.stir()
 
         self._thread.submit(call).add_done_callback(hand_over)
         return result

@@ -4,6 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.task import Future
 
 AWAITING = 9  # version of rclpy, Kilted's; Jazzy's 7.1 has such an executor, but one that sends coroutines as answers
 
@@ -25,6 +26,31 @@ def executor_of(node: Node) -> Executor:
     executor = EventsExecutor() if EventsExecutor is not None else SingleThreadedExecutor()
     executor.add_node(node)
     return executor
+
+
+class Turns:
+    """A node's executor calls back until it is stirred.
+
+    `spin_once` is not for that: with a coroutine that awaits something it returns at once, over and over, and keeps a
+    processor busy for as long as an action or a long service takes (rclpy's issue 1405).
+
+    Attributes:
+        executor: that calls back.
+    """
+
+    def __init__(self, node: Node):
+        self.executor = executor_of(node)
+        self._stirred = Future()
+
+    def take(self, longest: float) -> None:
+        """Call back until it is stirred, or so long [s]; what coroutines await is looked at first."""
+        self._stirred = Future()
+        self.executor.spin_until_future_complete(self._stirred, longest)
+
+    def stir(self) -> None:
+        """End the turn that is on, after the callback that is on: there is work, or what was awaited has come from
+        another thread."""
+        self._stirred.set_result(None)
 
 
 def hear_all(executor: Executor) -> None:

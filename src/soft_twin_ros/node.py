@@ -25,7 +25,7 @@ from soft_twin.errors import SoftTwinError
 from soft_twin.priority import PREFERENCE_PERIOD, Preference, prefer_all_threads, prefer_no_more
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
-from soft_twin_ros.executor import executor_of, hear_all
+from soft_twin_ros.executor import Turns, hear_all
 from soft_twin_ros.only_one import claim_name
 from soft_twin_ros.parameters import (
     declare,
@@ -91,6 +91,7 @@ class RobotNode(Node):
     active = True
     computes = False
     _tell_no_more: Callable[[], None] | None = None
+    _turns: Turns | None = None
 
     def __init__(self, name: str, parameters: type[RobotParameters]):
         super().__init__(name)
@@ -121,6 +122,28 @@ class RobotNode(Node):
     def has_work(self) -> bool:
         """Whether there is something to `work` on."""
         return False
+
+    def look_for_work(self) -> None:
+        """Called, in the node's thread, where there may be work from now on; else it waits for `IDLE_PERIOD`."""
+        if self.has_work:
+            self.stir()
+
+    def stir(self) -> None:
+        """What a callback awaits is there: called by other threads, or it is seen when something else happens."""
+        if self._turns is not None:
+            self._turns.stir()
+
+    def spin(self, interruption: Interruption) -> NoReturn:
+        """Call back and work until it is interrupted."""
+        self._turns = Turns(self)
+        self.begin()
+        while True:
+            interruption.check()
+            self._turns.take(IDLE_PERIOD)
+            if self.has_work:
+                hear_all(self._turns.executor)
+                if self.has_work:  # nobody has deactivated it meanwhile
+                    self.work()
 
     def work(self) -> None:
         """Called when there is work, after all that came in has been heard: what is too long for a callback."""
@@ -153,8 +176,13 @@ class RobotNode(Node):
         return self.create_publisher(kind, topic, qos, qos_overriding_options=OVERRIDABLE)
 
     def listen(self, kind: type, topic: str, callback, qos):
-        """A subscription whose quality of service can be overridden."""
-        return self.create_subscription(kind, topic, callback, qos, qos_overriding_options=OVERRIDABLE)
+        """A subscription whose quality of service can be overridden; what it brings may be work."""
+
+        def hear(message: Any) -> None:
+            callback(message)
+            self.look_for_work()
+
+        return self.create_subscription(kind, topic, hear, qos, qos_overriding_options=OVERRIDABLE)
 
     def offer_waiting(self, kind: type, service: str, callback):
         """A service whose callback awaits long work: in a group of its own, where it keeps nobody from being heard."""
@@ -237,7 +265,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
             preference.look()
             node.create_steady_timer(PREFERENCE_PERIOD / 4, preference.look)  # which knows when it is due
         interruption.defer()
-        _spin(node, interruption)
+        node.spin(interruption)
     except KeyboardInterrupt:
         pass
     except (SoftTwinError, ParameterException) as error:
@@ -260,14 +288,3 @@ def _leave(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-def _spin(node: RobotNode, interruption: Interruption) -> NoReturn:
-    executor = executor_of(node)
-    node.begin()
-    while True:
-        interruption.check()
-        executor.spin_once(timeout_sec=IDLE_PERIOD)
-        if node.has_work:
-            hear_all(executor)
-            node.work()

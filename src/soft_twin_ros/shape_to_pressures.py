@@ -131,9 +131,11 @@ class ShapeToPressures(ManagedNode):
             return await self._background.run(lambda: self._shapes.answer(request, response, self.now()))
         finally:
             self._answering = False
+            self.look_for_work()
 
     def _take_found(self, future) -> None:
         self._searching, found = False, future.result()
+        self.look_for_work()
         if not self.active:
             return
         if isinstance(found, str):

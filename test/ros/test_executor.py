@@ -1,11 +1,13 @@
+import threading
 import time
 
 import pytest
 import rclpy
+from rclpy.task import Future
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
-from soft_twin_ros.executor import executor_of, hear_all
+from soft_twin_ros.executor import Turns, executor_of, hear_all
 from soft_twin_ros.qos import NEWEST
 
 PATIENCE = 20.0  # [s] of a busy machine
@@ -58,3 +60,30 @@ def test_a_node_that_never_catches_up_answers_all_the_same(worker):
             worker.client.call_async(Trigger.Request())
         assert time.monotonic() < deadline
     assert rounds < 10 + 20
+
+
+def test_a_turn_rests_while_a_coroutine_awaits_and_ends_when_another_thread_brings_what_it_awaits(worker):
+    turns = Turns(worker.node)
+    awaited = Future(executor=turns.executor)
+
+    async def wait():
+        return await awaited
+
+    waiting = turns.executor.create_task(wait())
+    turns.take(0.2)  # which knows the node from now on
+    for _ in range(3):
+        begin = time.monotonic()
+        turns.take(0.1)
+        assert time.monotonic() - begin > 0.09
+    assert not waiting.done()
+
+    def bring():
+        awaited.set_result("brought")
+        turns.stir()
+
+    threading.Timer(0.2, bring).start()
+    begin = time.monotonic()
+    turns.take(PATIENCE)
+    assert time.monotonic() - begin < PATIENCE
+    turns.take(0.1)
+    assert waiting.result() == "brought"

@@ -1,0 +1,58 @@
+import pytest
+from rclpy.node import Node
+from std_msgs.msg import Empty
+
+from soft_twin_ros.node import RobotNode
+from soft_twin_ros.qos import COMMAND
+
+TURNS = 100  # within which a node hears itself
+
+
+class Interrupted:
+    """After so many turns."""
+
+    def __init__(self):
+        self._left = TURNS
+
+    def check(self):
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
+
+
+class Deactivated(RobotNode):
+    """Hears that it shall rest after it has found work, and before it does it."""
+
+    def __init__(self):
+        Node.__init__(self, "deactivated")
+        self.waiting, self.rests, self.worked = False, 0, 0
+        self._beats = self.offer(Empty, "beat", COMMAND)
+        self.listen(Empty, "beat", self._take, COMMAND)
+        self.create_timer(0.01, lambda: self._beats.publish(Empty()))
+
+    def destroy_node(self):
+        Node.destroy_node(self)
+
+    @property
+    def has_work(self):
+        return self.waiting
+
+    def work(self):
+        assert self.waiting
+        self.worked, self.waiting = self.worked + 1, False
+
+    def _take(self, message):
+        self.waiting = True
+        if self.worked:
+            self.executor.create_task(self._rest)
+
+    def _rest(self):
+        self.waiting, self.rests = False, self.rests + 1
+
+
+def test_a_node_that_is_deactivated_before_it_works_does_not_work():
+    node = Deactivated()
+    with pytest.raises(KeyboardInterrupt):
+        node.spin(Interrupted())
+    assert node.worked >= 1 and node.rests > 1
+    node.destroy_node()
