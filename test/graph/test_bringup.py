@@ -1,12 +1,15 @@
 """Managed nodes are silent until they are brought up, one after the other, and again when they have been taken down."""
 
 import os
+import signal
 
 import pytest
 from std_srvs.srv import Trigger
 
 from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes
+
+HALT = 5.2  # [s]
 
 
 @pytest.fixture
@@ -52,3 +55,16 @@ def test_a_node_that_was_killed_is_brought_up_again_when_it_is_there_again(start
         start.processes._processes["imu_to_gravity"].wait()
         listener.wait_for(lambda: listener.says("bringup", "waiting for imu_to_gravity"))
         start("imu_to_gravity")
+
+
+def test_a_node_that_its_machine_has_halted_is_led_again(start, listener):
+    """By Fast DDS's lease of 5 s, as it was, every third such halt made it deaf to `bringup` for good."""
+    start("imu_to_gravity", "gravity_to_cables", "bringup")
+    listener.wait_for(lambda: listener.says("bringup", "all nodes are active"))
+    listener.wait_for(lambda: len(listener.heard["cables/command"]) > 5)
+    halted = start.processes._processes["gravity_to_cables"]
+    halted.send_signal(signal.SIGSTOP)
+    listener.spin(HALT)
+    halted.send_signal(signal.SIGCONT)
+    assert listener.call(Trigger, "take_down", Trigger.Request()).success
+    listener.wait_for(lambda: listener.says("bringup", "all nodes are unconfigured"))
