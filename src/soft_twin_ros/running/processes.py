@@ -180,6 +180,11 @@ class Processes:
                 times[names[session]] += seconds
         return times
 
+    @property
+    def ids(self) -> dict[str, int]:
+        """The process of each node."""
+        return {name: process.pid for name, process in self._processes.items()}
+
     def check(self) -> None:
         """See that all processes live, but for the leader: see its outcome.
 
