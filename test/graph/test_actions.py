@@ -89,7 +89,7 @@ def actions(slender, listener_class, board_class, motors_class, tmp_path_factory
     processes = Processes(tmp_path_factory.mktemp("actions"), os.environ)
     for node in graph(slender, devices=Devices(board.port.path, motors.bus.port.path)):
         processes.start(node)
-    listener.wait_for(lambda: listener.says("cables_to_motors", "position unknown"))
+    listener.wait_for_motors()
     listener.wait_for(lambda: listener.heard["solver/status"])
     yield Actions(listener)
     listener.close()
