@@ -1,6 +1,8 @@
-"""What the managed nodes of an emulated robot survive: transitions at any moment, and machines that halt them."""
+"""What the managed nodes of an emulated robot survive: transitions and calls at any moment, and machines that halt
+them."""
 
 import argparse
+import importlib
 import os
 import random
 import signal
@@ -20,6 +22,9 @@ ANSWER = 15.0  # [s] within which a transition is answered
 PAUSES = (0.0, 0.003, 0.02, 0.1, 0.3)  # [s] between two transitions: shorter and longer than a sample's way
 HALTS = (0.3, 2.0, 8.0)  # [s]
 CLEANED = 0.2  # share of inactive nodes that are cleaned up, not activated
+CALLED = 0.4  # share of steps that call a service in place of a transition
+PACKAGES = ("std_srvs", "soft_twin_msgs")  # whose services are called, with what they ask for left as it is
+DISCOVERY = 2.0  # [s]
 SAID = 10.0  # [s] between two lines
 
 
@@ -32,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed: int = 0) -> list[Figure]:
-    """How many transitions, who ended, and who did not answer.
+    """How many transitions and calls, who ended, and who did not answer.
 
     Raises:
         RunError: nodes did not start.
@@ -52,10 +57,10 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
         for name, line in ended.items():
             print(f"{name}: {line}", flush=True)
         return [
-            Figure("transitions", "transitions", led.count),
+            Figure("transitions", "transitions and calls", led.count),
             Figure("halts", "halts of a process", halted),
             Figure("ended", "nodes that ended", len(ended), "", "0"),
-            Figure("unanswered", "transitions that were not answered", sum(led.unanswered.values()), "", "0"),
+            Figure("unanswered", "transitions and calls that were not answered", sum(led.unanswered.values()), "", "0"),
             Figure("slowest", "slowest answer", 1e3 * led.slowest, "ms"),
         ]
 
@@ -110,6 +115,9 @@ class _Led:
             self._listen(0.05)
         for name in self._clients_of:
             self._change(name, "CONFIGURE")
+        self._listen(DISCOVERY)
+        self._services = self._offered()
+        print(f"{len(self._services)} services: {', '.join(self._services)}", flush=True)
 
     def close(self) -> None:
         self._node.destroy_node()
@@ -124,9 +132,11 @@ class _Led:
         return {}
 
     def step(self) -> None:
-        """One node by one transition, and a pause."""
+        """One node by one transition, or one call, and a pause."""
         name = self._rng.choice(sorted(self._clients_of))
-        if name in self._active:
+        if self._services and self._rng.random() < CALLED:
+            self._call(self._rng.choice(sorted(self._services)))
+        elif name in self._active:
             self._change(name, "DEACTIVATE")
             self._active.discard(name)
         elif self._rng.random() < CLEANED:
@@ -147,22 +157,45 @@ class _Led:
         finally:
             os.kill(process, signal.SIGCONT)
 
+    def _offered(self) -> dict:
+        """Clients of the robot's services."""
+        namespace, found = f"{self._node.get_namespace()}/", {}
+        for name, (kind, *_) in self._node.get_service_names_and_types():
+            package, form, word = kind.split("/")
+            if package in PACKAGES and form == "srv" and name.startswith(namespace):
+                service = getattr(importlib.import_module(f"{package}.srv"), word)
+                found[name.removeprefix(namespace)] = self._node.create_client(service, name)
+        return found
+
+    def _call(self, name: str) -> None:
+        """Call a service, whatever it says."""
+        client = self._services[name]
+        request = client.srv_type.Request()
+        if hasattr(request, "data"):
+            request.data = self._rng.random() < 0.5
+        self._answer(client, request, name)
+
     def _change(self, name: str, transition: str) -> bool:
         """Whether a node has done it."""
         from lifecycle_msgs.msg import Transition
         from lifecycle_msgs.srv import ChangeState
 
         request = ChangeState.Request(transition=Transition(id=getattr(Transition, f"TRANSITION_{transition}")))
-        begin, answer = time.monotonic(), self._clients_of[name].call_async(request)
+        answer = self._answer(self._clients_of[name], request, f"{transition.lower()} of {name}")
+        return answer is not None and answer.success
+
+    def _answer(self, client, request, what: str):
+        """What is answered; None: nothing in time."""
+        begin, answer = time.monotonic(), client.call_async(request)
         while not answer.done() and time.monotonic() < begin + ANSWER:
             self._listen(0.002)
         self.count += 1
         if not answer.done():
-            self.unanswered[name] += 1
-            print(f"{name} does not answer: {transition.lower()}", flush=True)
-            return False
+            self.unanswered[what] += 1
+            print(f"not answered: {what}", flush=True)
+            return None
         self.slowest = max(self.slowest, time.monotonic() - begin)
-        return answer.result().success
+        return answer.result()
 
     def _listen(self, seconds: float) -> None:
         """For so long, to answers."""
