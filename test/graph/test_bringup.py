@@ -58,7 +58,7 @@ def test_a_node_that_was_killed_is_brought_up_again_when_it_is_there_again(start
 
 
 def test_a_node_that_its_machine_has_halted_is_led_again(start, listener):
-    """By Fast DDS's lease of 5 s, as it was, every third such halt made it deaf to `bringup` for good."""
+    """By a lease of 5 s in Fast DDS's profile most of such halts made it deaf to `bringup` for good."""
     start("imu_to_gravity", "gravity_to_cables", "bringup")
     listener.wait_for(lambda: listener.says("bringup", "all nodes are active"))
     listener.wait_for(lambda: len(listener.heard["cables/command"]) > 5)
