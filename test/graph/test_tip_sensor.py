@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from soft_twin_ros.conversions import joint_state, pose_message
 
 ASIDE = np.array([0.0, 0.002, 0.0])  # [m]
+JUMP = np.array([0.015, 0.0, 0.0])  # [m] of the tracker, there or back
 
 
 class Sensed:
@@ -56,6 +57,14 @@ def follow(listener, yes):
     assert answer.result().results[0].successful
 
 
+def jumps(robot, listener):
+    """Whether it is told that the tracker has jumped; after a gap, as busy machines have them, a jump may be a motion,
+    and is followed."""
+    robot.displaced = JUMP - robot.displaced
+    listener.spin(1.5)
+    return listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?")
+
+
 def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is_seen(robot, listener):
     listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
     listener.spin(0.5)
@@ -64,10 +73,9 @@ def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is
     listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
     listener.wait_for(lambda: listener.says("gravity_to_cables", "compensating"))
     assert listener.heard["solver/status"][-1].target.position.y == 0.0
-    robot.displaced = np.array([0.015, 0.0, 0.0])
-    listener.wait_for(lambda: listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?"))
+    listener.wait_for(lambda: jumps(robot, listener))
     listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
-    robot.displaced = np.zeros(3)
+    robot.displaced = JUMP - robot.displaced
     listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)
     robot.frame = "tracker"
     listener.wait_for(lambda: listener.says("gravity_to_cables", "tip/pose in frame 'tracker'"))
