@@ -62,9 +62,9 @@ def test_a_node_that_its_machine_has_halted_is_led_again(start, listener):
     start("imu_to_gravity", "gravity_to_cables", "bringup")
     listener.wait_for(lambda: listener.says("bringup", "all nodes are active"))
     listener.wait_for(lambda: len(listener.heard["cables/command"]) > 5)
-    halted = start.processes._processes["gravity_to_cables"]
-    halted.send_signal(signal.SIGSTOP)
+    halted = start.processes.ids["gravity_to_cables"]
+    os.kill(halted, signal.SIGSTOP)
     listener.spin(HALT)
-    halted.send_signal(signal.SIGCONT)
+    os.kill(halted, signal.SIGCONT)
     assert listener.call(Trigger, "take_down", Trigger.Request()).success
     listener.wait_for(lambda: listener.says("bringup", "all nodes are unconfigured"))

@@ -47,7 +47,7 @@ def _drives(motors):
 def test_nobody_waits_for_a_killed_node_in_shared_memory(processes, nodes, listener):
     """Where nodes take messages through Fast DDS's ports in shared memory, a killed one halts those who send to it."""
     _start_driver(processes, nodes, listener)
-    for pid in ("self", processes._processes["cables_to_motors"].pid):
+    for pid in ("self", processes.ids["cables_to_motors"]):
         assert "fastdds_port" not in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
 
 

@@ -182,7 +182,7 @@ class Processes:
 
     @property
     def ids(self) -> dict[str, int]:
-        """The process of each node."""
+        """The id of the process of each node."""
         return {name: process.pid for name, process in self._processes.items()}
 
     def check(self) -> None:
