@@ -1,5 +1,5 @@
-"""What the managed nodes of an emulated robot survive: transitions and calls at any moment, and machines that halt
-them."""
+"""What the managed nodes of an emulated robot survive: transitions, calls and goals at any moment, and machines that
+halt them."""
 
 import argparse
 import importlib
@@ -9,20 +9,30 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app.measuring import Figure
 from soft_twin.errors import RunError
+from soft_twin.robots.links import TIP
+from soft_twin.robots.skeleton import build_skeleton
 
 PATIENCE = 90.0  # [s] with nodes that start
 ANSWER = 15.0  # [s] within which a transition is answered
 PAUSES = (0.0, 0.003, 0.02, 0.1, 0.3)  # [s] between two transitions: shorter and longer than a sample's way
 HALTS = (0.3, 2.0, 8.0)  # [s]
 CLEANED = 0.2  # share of inactive nodes that are cleaned up, not activated
-CALLED = 0.4  # share of steps that call a service in place of a transition
+CALLED = 0.3  # share of steps that call a service in place of a transition
+ASKED = 0.3  # share of steps that send a goal, or cancel one
+CANCELLED = 0.5  # share of those that cancel, where goals run
+REACH = 0.01  # [m] and [rad]: how far from its rest a goal leads the tip
+DURATIONS = (0.0, 0.2, 2.0, 1000.0)  # [s] of goals: without one, and too long a one, among them
 PACKAGES = ("std_srvs", "soft_twin_msgs")  # whose services are called, with what they ask for left as it is
 DISCOVERY = 2.0  # [s]
 SAID = 10.0  # [s] between two lines
@@ -37,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed: int = 0) -> list[Figure]:
-    """How many transitions and calls, who ended, and who did not answer.
+    """How many transitions, calls and goals, who ended, and who did not answer.
 
     Raises:
         RunError: nodes did not start.
@@ -52,15 +62,18 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
             led.step()
             if time.monotonic() > said + SAID:
                 said = time.monotonic()
-                print(f"{led.count} transitions, {seconds - passed:.0f} s to go", flush=True)
+                print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
         ended = led.ended()
+        if not ended:
+            led.cancel_all()
         for name, line in ended.items():
             print(f"{name}: {line}", flush=True)
         return [
-            Figure("transitions", "transitions and calls", led.count),
+            Figure("transitions", "transitions, calls and goals", led.count),
+            Figure("goals", "goals that ran", led.ran),
             Figure("halts", "halts of a process", halted),
             Figure("ended", "nodes that ended", len(ended), "", "0"),
-            Figure("unanswered", "transitions and calls that were not answered", sum(led.unanswered.values()), "", "0"),
+            Figure("unanswered", "of these not answered", sum(led.unanswered.values()), "", "0"),
             Figure("slowest", "slowest answer", 1e3 * led.slowest, "ms"),
         ]
 
@@ -86,6 +99,24 @@ def _led(robot: str, logs: Path, seed: int) -> Iterator["_Led"]:
         rclpy.try_shutdown()
 
 
+@dataclass
+class _Goal:
+    """One that runs."""
+
+    name: str
+    handle: Any
+    result: Any  # future
+    deadline: float | None = None  # by which it ends, once it is cancelled
+
+
+def _tip_of(robot: Any) -> np.ndarray:
+    """(3,) where the robot's tip rests [m]: links of a body at rest are not turned against each other."""
+    links, name, place = {link.name: link for link in build_skeleton(robot).moving}, TIP, np.zeros(3)
+    while name in links:
+        place, name = place + links[name].place, links[name].parent
+    return place
+
+
 class _Led:
     """Nodes that are led by chance, with what became of it."""
 
@@ -96,6 +127,7 @@ class _Led:
         from soft_twin_ros.running.graph import MANAGED, graph
 
         built = load_robot(robot)
+        self._tip = _tip_of(built)
         specs = [spec for spec in graph(built, managed=True) if spec.name != "bringup"]
         self._processes, self._rng = processes, rng
         self._node = rclpy.create_node("transitions", namespace=specs[0].namespace)
@@ -105,7 +137,8 @@ class _Led:
             if spec.name in MANAGED
         }
         self._active: set[str] = set()
-        self.count, self.unanswered, self.slowest = 0, Counter(), 0.0
+        self.count, self.ran, self.unanswered, self.slowest = 0, 0, Counter(), 0.0
+        self._goals: list[_Goal] = []
         for spec in specs:
             processes.start(spec)
         deadline = time.monotonic() + PATIENCE
@@ -117,9 +150,13 @@ class _Led:
             self._change(name, "CONFIGURE")
         self._listen(DISCOVERY)
         self._services = self._offered()
+        self._actions = self._actions_offered()
         print(f"{len(self._services)} services: {', '.join(self._services)}", flush=True)
+        print(f"{len(self._actions)} actions: {', '.join(self._actions) or 'none'}", flush=True)
 
     def close(self) -> None:
+        for client, _ in self._actions.values():
+            client.destroy()
         self._node.destroy_node()
 
     def ended(self) -> dict[str, str]:
@@ -132,10 +169,16 @@ class _Led:
         return {}
 
     def step(self) -> None:
-        """One node by one transition, or one call, and a pause."""
-        name = self._rng.choice(sorted(self._clients_of))
-        if self._services and self._rng.random() < CALLED:
+        """One node by one transition, one call or one goal, and a pause."""
+        name, lot = self._rng.choice(sorted(self._clients_of)), self._rng.random()
+        self._look_at_goals()
+        if self._services and lot < CALLED:
             self._call(self._rng.choice(sorted(self._services)))
+        elif self._actions and lot < CALLED + ASKED:
+            if self._goals and self._rng.random() < CANCELLED:
+                self._cancel(self._rng.choice(self._goals))
+            else:
+                self._send(self._rng.choice(sorted(self._actions)))
         elif name in self._active:
             self._change(name, "DEACTIVATE")
             self._active.discard(name)
@@ -167,13 +210,87 @@ class _Led:
                 found[name.removeprefix(namespace)] = self._node.create_client(service, name)
         return found
 
+    def cancel_all(self) -> None:
+        """Cancel all goals that run, and wait for how each ended."""
+        for goal in self._goals:
+            self._cancel(goal)
+        while self._goals:
+            self._listen(0.05)
+            self._look_at_goals()
+
+    def _actions_offered(self) -> dict:
+        """Clients of the robot's actions, and their types."""
+        from rclpy.action import ActionClient, get_action_names_and_types
+
+        namespace, found = f"{self._node.get_namespace()}/", {}
+        for name, (kind, *_) in get_action_names_and_types(self._node):
+            package, _, word = kind.split("/")
+            if package in PACKAGES and name.startswith(namespace):
+                action = getattr(importlib.import_module(f"{package}.action"), word)
+                found[name.removeprefix(namespace)] = ActionClient(self._node, action, name), action
+        return found
+
+    def _send(self, name: str) -> None:
+        """Send a goal, which may be refused."""
+        client, action = self._actions[name]
+        handle = self._answer(client.send_goal_async, self._filled(action.Goal()), f"goal of {name}")
+        if handle is not None and handle.accepted:
+            self.ran += 1
+            self._goals.append(_Goal(name, handle, handle.get_result_async()))
+
+    def _filled(self, goal: Any) -> Any:
+        """A goal near the robot's rest; what it does not have stays as it is."""
+        fields, duration = goal.get_fields_and_field_types(), self._rng.choice(DURATIONS)
+        if "duration" in fields:
+            goal.duration = duration
+        if "length" in fields:
+            goal.length = float(np.linalg.norm(self._tip))
+        if "target" in fields:
+            goal.use_orientation = self._rng.random() < 0.5
+            self._lead(goal.target.pose)
+        if "poses" in fields:
+            from geometry_msgs.msg import Transform
+            from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
+
+            place = Transform()
+            place.translation.x, place.translation.y, place.translation.z = self._near()
+            point = MultiDOFJointTrajectoryPoint(transforms=[place])
+            point.time_from_start.sec = round(duration)
+            goal.poses.joint_names, goal.poses.points = ["tip"], [point]
+        return goal
+
+    def _near(self) -> list[float]:
+        """A place near the tip's rest [m]."""
+        return [float(x) + self._rng.uniform(-REACH, REACH) for x in self._tip]
+
+    def _lead(self, pose: Any) -> None:
+        """To a place near the tip's rest, a little tilted."""
+        pose.position.x, pose.position.y, pose.position.z = self._near()
+        pose.orientation.x, pose.orientation.y = (self._rng.uniform(-REACH, REACH) for _ in range(2))
+        pose.orientation.w = float(np.sqrt(1.0 - pose.orientation.x**2 - pose.orientation.y**2))
+
+    def _cancel(self, goal: "_Goal") -> None:
+        """Cancel a goal, which must end soon then."""
+        if goal.deadline is None:
+            self._answer(lambda _: goal.handle.cancel_goal_async(), None, f"cancel of {goal.name}")
+            goal.deadline = time.monotonic() + ANSWER
+
+    def _look_at_goals(self) -> None:
+        """Forget those that have ended; one that was cancelled and has not is not answered."""
+        for goal in list(self._goals):
+            late = goal.deadline is not None and time.monotonic() > goal.deadline
+            if late and not goal.result.done():
+                self._miss(f"end of {goal.name}")
+            if late or goal.result.done():
+                self._goals.remove(goal)
+
     def _call(self, name: str) -> None:
         """Call a service, whatever it says."""
         client = self._services[name]
         request = client.srv_type.Request()
         if hasattr(request, "data"):
             request.data = self._rng.random() < 0.5
-        self._answer(client, request, name)
+        self._answer(client.call_async, request, name)
 
     def _change(self, name: str, transition: str) -> bool:
         """Whether a node has done it."""
@@ -181,21 +298,24 @@ class _Led:
         from lifecycle_msgs.srv import ChangeState
 
         request = ChangeState.Request(transition=Transition(id=getattr(Transition, f"TRANSITION_{transition}")))
-        answer = self._answer(self._clients_of[name], request, f"{transition.lower()} of {name}")
+        answer = self._answer(self._clients_of[name].call_async, request, f"{transition.lower()} of {name}")
         return answer is not None and answer.success
 
-    def _answer(self, client, request, what: str):
+    def _answer(self, ask: Callable[[Any], Any], request: Any, what: str) -> Any:
         """What is answered; None: nothing in time."""
-        begin, answer = time.monotonic(), client.call_async(request)
+        begin, answer = time.monotonic(), ask(request)
         while not answer.done() and time.monotonic() < begin + ANSWER:
             self._listen(0.002)
         self.count += 1
         if not answer.done():
-            self.unanswered[what] += 1
-            print(f"not answered: {what}", flush=True)
+            self._miss(what)
             return None
         self.slowest = max(self.slowest, time.monotonic() - begin)
         return answer.result()
+
+    def _miss(self, what: str) -> None:
+        self.unanswered[what] += 1
+        print(f"not answered: {what}", flush=True)
 
     def _listen(self, seconds: float) -> None:
         """For so long, to answers."""

@@ -9,32 +9,28 @@ last good shape goes on with confidence 0, and the diagnostics say that it is st
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.task import Future
-from soft_twin_msgs.action import CalibrateStraight
 from soft_twin_msgs.msg import Inclinations, Pressures, SolverStatus
 from soft_twin_msgs.msg import Shape as ShapeMessage
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from soft_twin.errors import InputError, SoftTwinError, UsageError
+from soft_twin.errors import InputError, UsageError
 from soft_twin.robots.links import BASE, Link
 from soft_twin.robots.skeleton import build_skeleton
 from soft_twin.robots.tensegrity import TensegrityArm
-from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
+from soft_twin.twins.tensegrity.calibration import Calibration
 from soft_twin.twins.tensegrity.shape import Shape, tip_direction
-from soft_twin_ros.background import Background
 from soft_twin_ros.conversions import header, pose_message, shape_message, to_pose, to_seconds
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import NEWEST
 from soft_twin_ros.robot_frames import RobotFrames
+from soft_twin_ros.straight_calibration import StraightCalibration
 from soft_twin_ros.tensegrity_markers import tensegrity_markers
 from soft_twin_ros.transforms import WORLD
 
@@ -54,18 +50,6 @@ class Parameters(ManagedParameters):
     highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5, settable=True)
 
 
-@dataclass
-class Collection:
-    """Readings that a calibration averages, from one time until another [s]; its goal is told how far it is."""
-
-    goal: Any
-    since: float
-    until: float
-    done: Future
-    inclinations: list[np.ndarray] = field(default_factory=list)
-    pressures: list[np.ndarray] = field(default_factory=list)
-
-
 class StrutsToShape(ManagedNode):
     """See the module's docstring. Updates run between callbacks, calibrations in a thread."""
 
@@ -81,12 +65,10 @@ class StrutsToShape(ManagedNode):
         self._estimator = self._warmed_up()
         self._pressures = np.full(self._arm.model.cylinder_count, np.nan)
         self._waiting: tuple[float, np.ndarray] | None = None
-        self._collection: Collection | None = None
         self._shape: Shape | None = None
         self._refusal = ""
         self._suspicions: tuple[str, ...] = ()
         self._heard = self._next_picture = self._next_diagnosis = self.steady_now()
-        self._background = Background(self, "calibrate")
         self._shapes = self.offer(ShapeMessage, "shape")
         self._tips = self.offer(PoseStamped, "twin/tip")
         self._statuses = self.offer(SolverStatus, "solver/status")
@@ -96,9 +78,7 @@ class StrutsToShape(ManagedNode):
         self.listen(Inclinations, "struts/inclination", self._take_inclinations, NEWEST)
         self.listen(Pressures, "chambers/state", self._take_pressures, NEWEST)
         self.create_service(Trigger, "reset", self._reset)
-        self._calibrations = ActionServer(
-            self, CalibrateStraight, "calibrate", self._calibrate, cancel_callback=lambda goal: CancelResponse.ACCEPT
-        )
+        self._calibration = StraightCalibration(self, lambda: self._arm.model, self._adopt_model)
 
     def health(self) -> Health:
         shape, silence = self._shape, self.steady_now() - self._heard
@@ -135,7 +115,7 @@ class StrutsToShape(ManagedNode):
                 self._publish(stamp, replace(self._shape, stale=True, confidence=0.0))
             return
         self._shape, self._refusal = shape, ""
-        self._collect(inclinations)
+        self._calibration.take(inclinations, self._pressures)
         self._statuses.publish(estimate_message(stamp, self.base_frame, shape, self.steady_now() - start))
         self._publish(stamp, shape)
         if self.steady_now() >= self._next_diagnosis:
@@ -143,7 +123,7 @@ class StrutsToShape(ManagedNode):
             self._suspicions = self._estimator.diagnose()
 
     def close(self) -> None:
-        self._background.close()
+        self._calibration.close()
 
     def _warmed_up(self):
         """An estimator whose kernels are compiled before the first reading comes."""
@@ -195,57 +175,10 @@ class StrutsToShape(ManagedNode):
         response.success, response.message = True, "the next update is a cold start"
         return response
 
-    def _collect(self, inclinations: np.ndarray) -> None:
-        if self._collection is None:
-            return
-        collection, now = self._collection, self.steady_now()
-        collection.inclinations.append(inclinations)
-        collection.pressures.append(self._pressures)
-        if now >= collection.until or collection.goal.is_cancel_requested:
-            collection.done.set_result(None)
-            self._collection = None
-            return
-        progress = (now - collection.since) / (collection.until - collection.since)
-        collection.goal.publish_feedback(CalibrateStraight.Feedback(stage="averaging", progress=progress))
-
-    async def _calibrate(self, goal) -> CalibrateStraight.Result:
-        refusal = self._calibration_refusal()
-        if refusal:
-            goal.abort()
-            return CalibrateStraight.Result(success=False, message=refusal)
-        now = self.steady_now()
-        collection = Collection(goal, now, now + max(0.0, goal.request.duration), Future(executor=self.executor))
-        self._collection = collection
-        await collection.done
-        try:
-            calibration = await self._background.run(lambda: self._solve(collection))
-        except SoftTwinError as error:
-            goal.abort()
-            return CalibrateStraight.Result(success=False, message=str(error))
-        if calibration is None or goal.is_cancel_requested:
-            goal.canceled()
-            return CalibrateStraight.Result(success=False, message="cancelled: the model is as it was")
+    def _adopt_model(self, calibration: Calibration) -> None:
+        """Go on by what was calibrated."""
         self._arm = replace(self._arm, model=calibration.model)
         self._estimator = self._arm.build_estimator(self.parameters.estimator)
-        goal.succeed()
-        return calibration_result(calibration)
-
-    def _calibration_refusal(self) -> str:
-        """Why no calibration can begin now; empty if one can."""
-        if self._collection is not None:
-            return "another calibration is averaging"
-        if self._shape is None or self.steady_now() - self._heard > self.parameters.silent_after:
-            return "no inclinations and pressures come in: nothing to calibrate from"
-        return ""
-
-    def _solve(self, collection: Collection) -> Calibration | None:
-        """From what was collected; nothing, if it was cancelled meanwhile."""
-        if collection.goal.is_cancel_requested:
-            return None
-        collection.goal.publish_feedback(CalibrateStraight.Feedback(stage="solving", progress=0.0))
-        length = collection.goal.request.length
-        inclinations = np.mean(collection.inclinations, axis=0)
-        return calibrate_straight(self._arm.model, inclinations, np.mean(collection.pressures, axis=0), length)
 
 
 def in_order(found: Sequence[str], values: Sequence[float], names: list[str]) -> np.ndarray:
@@ -276,21 +209,6 @@ def estimate_message(stamp: float, frame: str, shape: Shape, duration: float) ->
         residual=float(shape.residual),
         iterations=int(shape.iterations),
         duration=duration,
-    )
-
-
-def calibration_result(calibration: Calibration) -> CalibrateStraight.Result:
-    """The action's result."""
-    before, after = calibration.inclination_error
-    return CalibrateStraight.Result(
-        success=True,
-        message=f"inclinations fit to {np.degrees(after):.2f} deg (before: {np.degrees(before):.2f})",
-        names=list(calibration.offsets),
-        offsets=list(calibration.offsets.values()),
-        inclination_error_before=before,
-        inclination_error_after=after,
-        length_error_before=calibration.length_error[0],
-        length_error_after=calibration.length_error[1],
     )
 
 

@@ -107,19 +107,35 @@ def test_silent_boards_and_missing_inclinations_leave_a_stale_shape(talk, boards
     assert boards.distance(talk.heard["shape"][-1]) < 1e-3
     boards.inclinations[:] = boards.truth.inclinations
     talk.wait_for(lambda: talk.says("struts_to_shape", "estimating"))
+    calibrations = ActionClient(talk.node, CalibrateStraight, "calibrate")
+    talk.wait_for(calibrations.server_is_ready)
+    averaging = _averaging(talk, calibrations, boards.truth.length())
     boards.timer.cancel()
     talk.wait_for(lambda: talk.says("struts_to_shape", "no inclinations: the last shape is stale"))
+    result = averaging.get_result_async()
+    talk.wait_for(result.done)
+    assert result.result().status == GoalStatus.STATUS_ABORTED and "for 2 s" in result.result().result.message
+    refused = _result_of(talk, calibrations, boards.truth.length())
+    assert not refused.success and "nothing to calibrate from" in refused.message
 
 
-def _is_cancelled_while_it_averages(talk, calibrations, length):
+def _averaging(talk, calibrations, length):
+    """A calibration that has begun to average, for longer than anybody waits."""
     told = []
     goal = CalibrateStraight.Goal(length=length, duration=600.0)
     sent = calibrations.send_goal_async(goal, lambda message: told.append(message.feedback))
     talk.wait_for(lambda: any(feedback.progress > 0.0 for feedback in told))
     assert told[-1].stage == "averaging"
-    cancelled = sent.result().cancel_goal_async()
+    return sent.result()
+
+
+def _is_cancelled_while_it_averages(talk, calibrations, length):
+    averaging = _averaging(talk, calibrations, length)
+    busy = _result_of(talk, calibrations, length)
+    assert not busy.success and "another calibration" in busy.message
+    cancelled = averaging.cancel_goal_async()
     talk.wait_for(cancelled.done)
-    result = sent.result().get_result_async()
+    result = averaging.get_result_async()
     talk.wait_for(result.done)
     assert result.result().status == GoalStatus.STATUS_CANCELED and "cancelled" in result.result().result.message
 
