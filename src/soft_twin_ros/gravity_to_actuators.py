@@ -84,6 +84,9 @@ class Parameters(ManagedParameters):
     )
     tip_feedback: bool = parameter(False, "follow the tip sensor of tip/pose", settable=True)
     tip_bandwidth: float = parameter(TIP.bandwidth, "of the tip sensor's loop", "rad/s", *TIP_BANDWIDTHS, settable=True)
+    solve_time_limit: float = parameter(
+        5.0, "longest search of a call of solve_ik for a place that is nearer", "s", 0.1, 600.0, settable=True
+    )
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)
@@ -300,9 +303,9 @@ class GravityToActuators(ManagedNode):
         return response
 
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
-        measured = self._gravity.newest
+        measured, limit = self._gravity.newest, self.parameters.solve_time_limit
         try:
-            return await self._background.run(lambda: self._ik.answer(request, response, measured))
+            return await self._background.run(lambda: self._ik.answer(request, response, measured, limit))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response

@@ -1,5 +1,6 @@
 """One-shot inverse solves, on a twin of their own, and the targets that services ask for."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -39,9 +40,13 @@ class InverseService:
         return pose_target(inverse, position, request.frame or TIP, rotation)
 
     def answer(
-        self, request: SolveIk.Request, response: SolveIk.Response, measured: np.ndarray | None
+        self,
+        request: SolveIk.Request,
+        response: SolveIk.Response,
+        measured: np.ndarray | None,
+        time_limit: float = math.inf,
     ) -> SolveIk.Response:
-        """Solve from rest, for the gravity of the request or for the newest `measured` one (3,) [m/s²].
+        """Solve from rest, for the gravity of the request or for the newest `measured` one (3,) [m/s²], in so long [s].
 
         Raises:
             InputError: see `target`; no gravity is known, or one of another length than the earth's.
@@ -60,7 +65,7 @@ class InverseService:
             self._inverse = self._robot.build_inverse(self._build_twin())
         target = self.target(self._inverse, request)
         self._inverse.twin.reset()
-        solution = self._inverse.solve(gravity, goals=target.goals(self._inverse))
+        solution = self._inverse.solve(gravity, goals=target.goals(self._inverse), time_limit=time_limit)
         return self._filled(response, target, solution)
 
     def _filled(self, response: SolveIk.Response, target: PoseTarget, solution: Solution) -> SolveIk.Response:
@@ -83,5 +88,6 @@ def in_words(frame: str, error: float, solution: Solution) -> str:
     return (
         f"{frame} {1e3 * error:.2f} mm from the target after {solution.iterations} steps"
         + ("" if solution.converged else ", not converged")
+        + ("" if solution.complete else ", ended by solve_time_limit: another place may be nearer")
         + (f"; limits bind: {', '.join(solution.active_limits)}" if solution.active_limits else "")
     )

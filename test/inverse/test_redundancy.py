@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import soft_twin.inverse.inverse
 from soft_twin import load_robot
+from soft_twin.errors import InputError
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import EffortGoal, PositionGoal
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
@@ -73,6 +75,40 @@ def test_a_tip_that_feasible_pressures_make_is_not_called_unreachable_from_the_n
     assert found.converged and found.reachable and found.iterations < 120
     np.testing.assert_allclose(found.efforts, pressures, atol=APART)
     np.testing.assert_allclose(inverse.twin.tip, target, atol=1e-6)
+
+
+class Looks:
+    """A clock that goes on by a second with each look at it."""
+
+    def __init__(self):
+        self.count = 0
+
+    def monotonic(self):
+        self.count += 1
+        return float(self.count)
+
+
+def test_a_time_limit_ends_the_search_with_the_nearest_equilibrium_so_far(inverse, monkeypatch):
+    gravity, pressures = [4.4228, 6.0958, 6.2862], [18513.0, 0.0, 16848.0, 0.0, 0.0, 24189.0]
+    target = inverse.twin.equilibrium(gravity, efforts=pressures).tip
+    monkeypatch.setattr(soft_twin.inverse.inverse, "time", Looks())
+    found = {}
+    for limit in (0.5, 40.0, 1000.0):
+        inverse.twin.reset()
+        found[limit] = inverse.solve(gravity, target, time_limit=limit)
+        np.testing.assert_array_equal(inverse.twin.efforts, found[limit].efforts)
+    assert not found[0.5].complete and not found[0.5].converged and found[0.5].iterations == 1
+    near = found[40.0]  # at the place on the way that the search sets out from
+    assert near.converged and not near.complete and not near.reachable and 1e-4 < near.error < 3e-4
+    np.testing.assert_allclose(inverse.twin.equilibrium(gravity, efforts=near.efforts).tip, near.tip, atol=1e-6)
+    assert found[1000.0].complete and found[1000.0].reachable
+    warm = inverse.solve(gravity, target)
+    assert warm.complete and warm.reachable
+
+
+def test_a_time_limit_is_positive(inverse):
+    with pytest.raises(InputError, match="time limit of 0 s: it must be positive"):
+        inverse.solve(UPRIGHT, TARGETS[0], time_limit=0.0)
 
 
 @pytest.mark.parametrize(

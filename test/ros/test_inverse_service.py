@@ -33,3 +33,12 @@ def test_gravity_in_another_unit_is_refused_in_one_line(service, gravity):
 def test_gravity_of_the_earth_is_answered(service, gravity):
     answer = service.answer(asked(gravity), SolveIk.Response(), None)
     assert answer.success and answer.reachable, answer.message
+
+
+def test_what_the_time_limit_has_ended_is_said(service):
+    request = asked([0.0, 0.0, -9.81])
+    request.target.pose.position.x, request.target.pose.position.z = 0.05, 0.02  # out of reach
+    cut = service.answer(request, SolveIk.Response(), None, 1e-9)
+    assert not cut.success and "not converged, ended by solve_time_limit" in cut.message
+    whole = service.answer(request, SolveIk.Response(), None, 600.0)
+    assert whole.success and not whole.reachable and "solve_time_limit" not in whole.message

@@ -12,6 +12,7 @@ back is allowed half as far with each step, one that goes on further again.
 """
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -63,6 +64,7 @@ class Solution(CableWords):
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
         energy: elastic energy at the last linearisation [J].
+        complete: no time limit ended the search: a nearer place is not known of.
     """
 
     coordinates: np.ndarray
@@ -76,6 +78,7 @@ class Solution(CableWords):
     residual: float
     optimality: float
     energy: float
+    complete: bool = True
 
 
 def arc_posture(twin: Twin, target: np.ndarray) -> list[Goal]:
@@ -118,6 +121,7 @@ class Inverse:
         units = list(twin.effort_units)
         self._stay, self._inner = STAY, 0.0  # share of their range that efforts are led to that goals leave open
         self._taut = True  # whether cables keep their least tension
+        self._deadline = np.inf  # of a whole solve, on a clock that never jumps [s]
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
 
@@ -192,6 +196,7 @@ class Inverse:
         goals: Sequence[Goal] | None = None,
         settled: float = SETTLED,
         max_iterations: int = MAX_ITERATIONS,
+        time_limit: float = math.inf,
     ) -> Solution:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
         Where goals leave efforts open and the first are missed, a nearer place is searched for, from the undeformed
@@ -204,11 +209,13 @@ class Inverse:
             goals: what to reach.
             settled: largest movement [m] that ends the iteration.
             max_iterations: linearisations after which it is given up; the solution then is not converged.
+            time_limit: after which the step that is on is the last one [s]; the solution then is the nearest so far,
+                and not complete.
 
         Raises:
-            InputError: wrong sizes, not finite, gravity in another unit, a target further from the base than twice the
-                body's length or behind the base of a body on an arc, goals of another mesh, or not one of target and
-                goals.
+            InputError: wrong sizes, not finite, gravity in another unit, a limit that is not positive, a target further
+                from the base than twice the body's length or behind the base of a body on an arc, goals of another
+                mesh, or not one of target and goals.
             ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
@@ -217,13 +224,18 @@ class Inverse:
             raise InputError(
                 f"inverse: settled {settled:g} m and {max_iterations} iterations must be positive, and these whole"
             )
+        if not time_limit > 0.0:
+            raise InputError(f"inverse: a time limit of {time_limit:g} s: it must be positive")
         gravity = checked_gravity(gravity)
         goals = self.goals(self.checked_tip(target)) if target is not None else self._checked_goals(goals)
+        self._deadline = time.monotonic() + time_limit
         try:
             return self._solved(gravity, goals, settled, max_iterations)
         except ConvergenceError:  # from where it was; its undeformed body may find its way
             self.twin.reset()
             return self._solved(gravity, goals, settled, max_iterations, careful=True)
+        finally:
+            self._deadline = np.inf
 
     def _solved(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
@@ -236,8 +248,15 @@ class Inverse:
         found = self._searched(gravity, goals, settled, limit, found)
         if found.reachable or found.iterations == limit:
             return found
+        if self._late:
+            return replace(found, complete=False)
         step, moved, more = self._settle(gravity, goals, settled, limit - found.iterations)
-        return self.solution(goals, step, moved, found.iterations + more, settled)
+        return replace(self.solution(goals, step, moved, found.iterations + more, settled), complete=not self._late)
+
+    @property
+    def _late(self) -> bool:
+        """Whether a whole solve has taken all of its time."""
+        return time.monotonic() > self._deadline
 
     def _searched(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
@@ -256,6 +275,8 @@ class Inverse:
             except ConvergenceError:
                 continue
             iterations += more
+            if self._late:
+                break
             nearer = self.solution(goals, step, moved, iterations, settled)
             if nearer.error < found.error:
                 found, here = nearer, self.twin.state()
@@ -313,7 +334,7 @@ class Inverse:
     ) -> tuple[Linearisation, float, int]:
         """Steps until one moves no node by more than `settled` [m]: the last one, what it asked for, their number."""
         iterations, moved, miss = 0, np.inf, np.inf
-        while moved > settled and iterations < limit:
+        while moved > settled and iterations < limit and not (iterations and self._late):
             step, moved = self.step(gravity, goals)
             iterations += 1
             if self.at_edge:
