@@ -71,7 +71,8 @@ class PlateMotions(Errands):
             raise InputError("move_to: tolerance [m] is of positions: leave it out, a plate comes within 0.5 deg")
         if not request.use_orientation or request.frame not in ("", "tip"):
             raise InputError("move_to: of a plate the orientation of its frame 'tip' counts: set use_orientation")
-        await self._targets.aim(target_tilt(request.target, self._frame), request.duration, request.speed)
+        asked, refuse = target_tilt(request.target, self._frame), self._stops.refuse_if_stopped
+        await self._targets.aim(asked, request.duration, request.speed, refuse)
         self._arrived, self._progress = 0.0, 0.0
 
     def ending(self) -> tuple[bool, str] | None:

@@ -58,14 +58,21 @@ class PlateTargets:
         if not self._looking:
             self._look()
 
-    async def aim(self, asked: tuple[float, float], duration: float, speed: float = 0.0) -> Aimed:
+    async def aim(
+        self,
+        asked: tuple[float, float],
+        duration: float,
+        speed: float = 0.0,
+        refuse: Callable[[], None] = lambda: None,
+    ) -> Aimed:
         """Aim at a target [rad], in a duration [s] or at a speed [rad/s], see the controller's `aim`; what is aimed at
-        then.
+        then. `refuse`: called when its reach is known, raises what keeps the target from being aimed at by then.
 
         Raises:
             SoftTwinError: it is refused, or its reach cannot be told.
         """
         aimed = await self.looked_at(asked)
+        refuse()
         self._adopt(Aimed(asked, aimed), duration, speed)
         return self.now
 

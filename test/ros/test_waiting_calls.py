@@ -2,13 +2,16 @@
 
 import threading
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import rclpy
 from rclpy.action import ActionClient
-from soft_twin_msgs.action import FindZero
+from scipy.spatial.transform import Rotation
+from soft_twin_msgs.action import FindZero, MoveTo
 from soft_twin_msgs.srv import SolveIk
+from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin import load_robot
@@ -17,6 +20,7 @@ from soft_twin_ros.conversions import to_pose, to_vector
 from soft_twin_ros.errands import Errands
 from soft_twin_ros.gravity_to_actuators import GravityToActuators
 from soft_twin_ros.pose_to_cables import PoseToCables
+from soft_twin_ros.qos import LATCHED
 
 PATIENCE = 60.0  # [s]
 DOWN = np.array([0.0, 0.0, -9.81])
@@ -132,3 +136,21 @@ def test_others_are_heard_while_an_action_goes_on(talk):
     actions.end(True, "enough")
     talk.until(ended.done)
     assert ended.result().result.message == "enough"
+
+
+def test_a_stop_that_comes_while_a_targets_reach_is_looked_at_keeps_the_plate_from_moving(talk, held):
+    talk = talk(PoseToCables, "neck")
+    targets, motions = talk.node._targets, talk.node._motions
+    targets._background.run(held.wait)
+    motions.take(Mock(tick=Mock(progress=0.0)), 0.01)
+    before = targets.now
+    goal = MoveTo.Goal(use_orientation=True, duration=1.0)
+    goal.target.pose = to_pose(np.zeros(3), Rotation.from_rotvec([0.2, 0.0, 0.0]).as_matrix())
+    moved = talk.act(MoveTo, "move_to", goal)
+    stopped = talk.node.create_publisher(Bool, "stopped", LATCHED)
+    stopped.publish(Bool(data=True))
+    talk.until(lambda: talk.node._motions._stops._stopped)
+    held.set()
+    talk.until(moved.done)
+    assert not moved.result().result.success and "the robot is stopped" in moved.result().result.message
+    assert targets.now is before and not motions.busy
