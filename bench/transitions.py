@@ -1,5 +1,5 @@
 """What the managed nodes of an emulated robot survive: transitions, calls and goals at any moment, and machines that
-halt them."""
+halt them; and whether the robot works again when all that is over and somebody puts it right."""
 
 import argparse
 import importlib
@@ -35,6 +35,10 @@ REACH = 0.01  # [m] and [rad]: how far from its rest a goal leads the tip
 DURATIONS = (0.0, 0.2, 2.0, 1000.0)  # [s] of goals: without one, and too long a one, among them
 PACKAGES = ("std_srvs", "soft_twin_msgs")  # whose services are called, with what they ask for left as it is
 DISCOVERY = 2.0  # [s]
+RECOVERY = 60.0  # [s] in which the robot works again
+AGAIN = 5.0  # [s] between two attempts to put it right
+# services, in this order
+PUT_RIGHT = ("rewind", "clear_stop", "reset_gravity", "reset", "compensate", "home", "enable")
 SAID = 10.0  # [s] between two lines
 
 
@@ -47,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed: int = 0) -> list[Figure]:
-    """How many transitions, calls and goals, who ended, and who did not answer.
+    """How many transitions, calls and goals, who ended, who did not answer, and who does not work afterwards.
 
     Raises:
         RunError: nodes did not start.
@@ -64,16 +68,22 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
                 said = time.monotonic()
                 print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
         ended = led.ended()
+        broken = {}
         if not ended:
             led.cancel_all()
+            broken = led.recover()
+            ended = led.ended()
         for name, line in ended.items():
             print(f"{name}: {line}", flush=True)
+        for name, line in broken.items():
+            print(f"{name} does not work again: {line}", flush=True)
         return [
             Figure("transitions", "transitions, calls and goals", led.count),
             Figure("goals", "goals that ran", led.ran),
             Figure("halts", "halts of a process", halted),
             Figure("ended", "nodes that ended", len(ended), "", "0"),
             Figure("unanswered", "of these not answered", sum(led.unanswered.values()), "", "0"),
+            Figure("broken", "nodes that do not work again", len(broken), "", "0"),
             Figure("slowest", "slowest answer", 1e3 * led.slowest, "ms"),
         ]
 
@@ -122,9 +132,12 @@ class _Led:
 
     def __init__(self, robot: str, processes, rng: random.Random):
         import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
         from lifecycle_msgs.srv import ChangeState
 
+        from soft_twin_ros.qos import SENSOR
         from soft_twin_ros.running.graph import MANAGED, graph
+        from soft_twin_ros.running.health import Drivers, NodesHealth
 
         built = load_robot(robot)
         self._tip = _tip_of(built)
@@ -136,6 +149,9 @@ class _Led:
             for spec in specs
             if spec.name in MANAGED
         }
+        self._health = NodesHealth([spec.name for spec in specs])
+        self._health.drivers = Drivers.ACTIVE
+        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, SENSOR)
         self._active: set[str] = set()
         self.count, self.ran, self.unanswered, self.slowest = 0, 0, Counter(), 0.0
         self._goals: list[_Goal] = []
@@ -218,6 +234,31 @@ class _Led:
             self._listen(0.05)
             self._look_at_goals()
 
+    def recover(self) -> dict[str, str]:
+        """Put the robot right, as somebody does who finds it like this; what nodes say that do not work even so."""
+        end = time.monotonic() + RECOVERY
+        print(f"it is put right, {RECOVERY:g} s at most", flush=True)
+        while not self.ended():
+            for name in self._clients_of:
+                self._change(name, "CONFIGURE")
+                self._change(name, "ACTIVATE")
+            for word in PUT_RIGHT:
+                for name in (each for each in self._services if each.rpartition("/")[2] == word):
+                    self._call(name, on=True)
+            self._listen(AGAIN)
+            unready = self._health.unready()
+            if not unready or time.monotonic() > end:
+                return unready
+        return {}
+
+    def _hear_health(self, message: Any) -> None:
+        from soft_twin_ros.running.runner import told
+
+        for status in message.status:
+            namespace, _, name = status.name.rpartition("/")
+            if namespace == self._node.get_namespace().strip("/"):
+                self._health.take(name, told(status))
+
     def _actions_offered(self) -> dict:
         """Clients of the robot's actions, and their types."""
         from rclpy.action import ActionClient, get_action_names_and_types
@@ -284,12 +325,12 @@ class _Led:
             if late or goal.result.done():
                 self._goals.remove(goal)
 
-    def _call(self, name: str) -> None:
-        """Call a service, whatever it says."""
+    def _call(self, name: str, on: bool | None = None) -> None:
+        """Call a service, whatever it says; None: what it switches is left to chance."""
         client = self._services[name]
         request = client.srv_type.Request()
         if hasattr(request, "data"):
-            request.data = self._rng.random() < 0.5
+            request.data = self._rng.random() < 0.5 if on is None else on
         self._answer(client.call_async, request, name)
 
     def _change(self, name: str, transition: str) -> bool:
