@@ -10,7 +10,9 @@ pressures are told for RViz, see resting_body.
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
+from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from soft_twin_msgs.msg import Pressures
 from soft_twin_msgs.srv import SolveShape
@@ -63,6 +65,7 @@ class ShapeToPressures(ManagedNode):
         self._waiting: PointCloud2 | None = None
         self._found, self._refusal = None, ""
         self._searching = self._answering = False
+        self._rests = 0  # so far: what was searched for before the last one is not wanted any more
         self._background = Background(self, "shapes")
         self._body = RestingBody(self)
         self._commands = self.offer(Pressures, "chambers/command", COMMAND)
@@ -101,11 +104,13 @@ class ShapeToPressures(ManagedNode):
         """Begin to search for the newest target."""
         message, self._waiting, self._searching = self._waiting, None, True
         begin = None if self._found is None else self._found.pressures
-        self._background.run(lambda: self._search(message, begin)).add_done_callback(self._take_found)
+        found = self._background.run(lambda: self._search(message, begin))
+        found.add_done_callback(partial(self._take_found, self._rests))
 
     def rest(self) -> None:
         self._waiting = self._found = None
         self._refusal = ""
+        self._rests += 1
 
     def close(self) -> None:
         self._background.close()
@@ -133,10 +138,11 @@ class ShapeToPressures(ManagedNode):
             self._answering = False
             self.look_for_work()
 
-    def _take_found(self, future) -> None:
+    def _take_found(self, rests: int, future: Future) -> None:
+        """`rests`: when the search began."""
         self._searching, found = False, future.result()
         self.look_for_work()
-        if not self.active:
+        if rests != self._rests:
             return
         if isinstance(found, str):
             self._refusal = found

@@ -118,6 +118,26 @@ def test_a_cloud_becomes_pressures_that_go_on_being_said(started):
     talk.client.destroy_node()
 
 
+def test_a_target_from_before_a_rest_is_not_gone_to_after_it(started):
+    """A search may outlive the activity that asked for it."""
+    talk, held = Talk(started()), threading.Event()
+    talk.until(lambda: talk.client.count_subscribers("target_shape"))
+    talk.node._background.run(held.wait)
+    talk.say(cloud([900.0, 1500.0]))
+    talk.until(lambda: talk.node._searching)
+    talk.node.trigger_deactivate()
+    talk.node.trigger_activate()
+    held.set()
+    talk.until(lambda: not talk.node._searching)
+    for _ in range(20):
+        talk.until(lambda: True)
+    assert not talk.heard and talk.node.health().message == "waiting for a target shape"
+    talk.say(cloud([2000.0, 500.0]))
+    talk.until(lambda: talk.heard)
+    assert talk.heard[0].pressures[0] > 1500.0
+    talk.client.destroy_node()
+
+
 def heights(marker):
     """(n,) [m] of the corners of a body's triangles."""
     return np.array([point.z for point in marker.points])
