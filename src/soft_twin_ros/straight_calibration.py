@@ -67,10 +67,9 @@ class StraightCalibration(Errands):
             return None
         if not self._solving.done():
             return None
-        try:
-            self._found = self._solving.result()
-        except SoftTwinError as error:
-            return False, str(error)
+        if (error := self._solving.exception()) is not None:  # of whatever kind: it ends the goal, not the node
+            return False, str(error) if isinstance(error, SoftTwinError) else f"it cannot be computed: {error!r}"
+        self._found = self._solving.result()
         self._adopt(self._found)
         before, after = np.degrees(self._found.inclination_error)
         return True, f"inclinations fit to {after:.2f} deg (before: {before:.2f})"

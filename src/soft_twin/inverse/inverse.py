@@ -64,7 +64,7 @@ class Solution(CableWords):
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
         energy: elastic energy at the last linearisation [J].
-        complete: no time limit ended the search: a nearer place is not known of.
+        complete: no time limit ended the search, which may have found a nearer place.
     """
 
     coordinates: np.ndarray
