@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,22 +57,11 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
         RunError: nodes did not start.
     """
     with tempfile.TemporaryDirectory(prefix="soft_twin-transitions-") as folder, _led(robot, Path(folder), seed) as led:
-        begin, halted = time.monotonic(), 0
-        said = begin
-        while (passed := time.monotonic() - begin) < seconds and not led.ended():
-            if halted < halts and passed > (halted + 0.5) * seconds / halts:
-                led.halt()
-                halted += 1
-            led.step()
-            if time.monotonic() > said + SAID:
-                said = time.monotonic()
-                print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
-        ended = led.ended()
-        broken = {}
-        if not ended:
+        halted, broken = _lead(led, seconds, halts), {}
+        if not led.ended():
             led.cancel_all()
             broken = led.recover()
-            ended = led.ended()
+        ended = led.ended()
         for name, line in ended.items():
             print(f"{name}: {line}", flush=True)
         for name, line in broken.items():
@@ -86,6 +75,21 @@ def measure(robot: str = "slender", seconds: float = 60.0, halts: int = 3, seed:
             Figure("broken", "nodes that do not work again", len(broken), "", "0"),
             Figure("slowest", "slowest answer", 1e3 * led.slowest, "ms"),
         ]
+
+
+def _lead(led: "_Led", seconds: float, halts: int) -> int:
+    """Lead nodes by chance for so long [s], or until one ends; how often a process was halted, of `halts` times."""
+    begin = said = time.monotonic()
+    halted = 0
+    while (passed := time.monotonic() - begin) < seconds and not led.ended():
+        if halted < halts and passed > (halted + 0.5) * seconds / halts:
+            led.halt()
+            halted += 1
+        led.step()
+        if time.monotonic() > said + SAID:
+            said = time.monotonic()
+            print(f"{led.count} transitions, calls and goals, {seconds - passed:.0f} s to go", flush=True)
+    return halted
 
 
 @contextmanager
@@ -274,7 +278,7 @@ class _Led:
     def _send(self, name: str) -> None:
         """Send a goal, which may be refused."""
         client, action = self._actions[name]
-        handle = self._answer(client.send_goal_async, self._filled(action.Goal()), f"goal of {name}")
+        handle = self._answer(client.send_goal_async(self._filled(action.Goal())), f"goal of {name}")
         if handle is not None and handle.accepted:
             self.ran += 1
             self._goals.append(_Goal(name, handle, handle.get_result_async()))
@@ -313,7 +317,7 @@ class _Led:
     def _cancel(self, goal: "_Goal") -> None:
         """Cancel a goal, which must end soon then."""
         if goal.deadline is None:
-            self._answer(lambda _: goal.handle.cancel_goal_async(), None, f"cancel of {goal.name}")
+            self._answer(goal.handle.cancel_goal_async(), f"cancel of {goal.name}")
             goal.deadline = time.monotonic() + ANSWER
 
     def _look_at_goals(self) -> None:
@@ -331,7 +335,7 @@ class _Led:
         request = client.srv_type.Request()
         if hasattr(request, "data"):
             request.data = self._rng.random() < 0.5 if on is None else on
-        self._answer(client.call_async, request, name)
+        self._answer(client.call_async(request), name)
 
     def _change(self, name: str, transition: str) -> bool:
         """Whether a node has done it."""
@@ -339,12 +343,12 @@ class _Led:
         from lifecycle_msgs.srv import ChangeState
 
         request = ChangeState.Request(transition=Transition(id=getattr(Transition, f"TRANSITION_{transition}")))
-        answer = self._answer(self._clients_of[name].call_async, request, f"{transition.lower()} of {name}")
+        answer = self._answer(self._clients_of[name].call_async(request), f"{transition.lower()} of {name}")
         return answer is not None and answer.success
 
-    def _answer(self, ask: Callable[[Any], Any], request: Any, what: str) -> Any:
-        """What is answered; None: nothing in time."""
-        begin, answer = time.monotonic(), ask(request)
+    def _answer(self, answer: Any, what: str) -> Any:
+        """What a future has got that was asked for just now; None: nothing in time."""
+        begin = time.monotonic()
         while not answer.done() and time.monotonic() < begin + ANSWER:
             self._listen(0.002)
         self.count += 1

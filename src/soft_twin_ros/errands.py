@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.task import Future
 
@@ -13,6 +14,7 @@ from soft_twin.errors import SoftTwinError
 from soft_twin_ros.node import RobotNode
 
 LOOK_PERIOD = 0.1  # [s] between two looks at what a goal has come to; feedback comes as often
+LOST = 2.0  # [s] without anything heard after which what goes by it is given up
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Errands(ABC):
     def __init__(self, node: RobotNode, actions: dict[str, type]):
         """`actions`: types by name."""
         self.node = node
+        self._heard = -np.inf
         self._running: Running | None = None
         self._servers = [
             ActionServer(node, kind, name, self._execute_as(name, kind), cancel_callback=_accept)
@@ -61,6 +64,15 @@ class Errands(ABC):
     def busy(self) -> bool:
         """Whether a goal runs."""
         return self._running is not None
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing has been heard for `LOST`, of what goals go by."""
+        return self.node.steady_now() - self._heard > LOST
+
+    def hear(self) -> None:
+        """What goals go by has come."""
+        self._heard = self.node.steady_now()
 
     def end(self, success: bool, message: str) -> None:
         """End the goal that runs, if there is one."""

@@ -2,17 +2,16 @@
 
 from typing import Any
 
-import numpy as np
 from soft_twin_msgs.action import Follow, MoveTo
 
 from soft_twin.errors import InputError
 from soft_twin.inverse.controller import Controller, Tick
-from soft_twin.inverse.errand import LOST, Errand
+from soft_twin.inverse.errand import Errand
 from soft_twin.inverse.paths import Path, path_of_actuation, path_through, path_to
 from soft_twin.inverse.targets import TIP, pose_target
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
-from soft_twin_ros.errands import Errands
+from soft_twin_ros.errands import LOST, Errands
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.trajectories import actuation_points, pose_points
 
@@ -29,7 +28,7 @@ class MotionActions(Errands):
         self._errand: Errand | None = None
         self._ended: tuple[bool, str] | None = None
         self._tick: Tick | None = None
-        self._stamp, self._heard = 0.0, -np.inf
+        self._stamp = 0.0
         self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
 
     def lead(self) -> None:
@@ -40,7 +39,7 @@ class MotionActions(Errands):
     def take(self, stamp: float, tick: Tick) -> None:
         """After a tick of the sample with that stamp [s]."""
         since, self._stamp, self._tick = stamp - self._stamp, stamp, tick
-        self._heard = self.node.steady_now()
+        self.hear()
         if self.busy and self._ended is None and (ending := self._errand.take(tick, since)) is not None:
             self._ended = ending.success, ending.message
 
@@ -48,7 +47,7 @@ class MotionActions(Errands):
         self._stops.refuse_if_stopped()
         if not self._controller.compensating:
             raise InputError("the actuators are free: call the service `compensate` with true first")
-        if self._silent():
+        if self.silent:
             raise InputError(SILENCE)
         path = self._path_to(request) if name == "move_to" else self._path_along(request)
         self._errand, self._ended = Errand(self._controller, path, request.tolerance), None
@@ -56,7 +55,7 @@ class MotionActions(Errands):
     def ending(self) -> tuple[bool, str] | None:
         if self._ended is None and not self._controller.compensating:
             return False, "the actuators have been set free"
-        if self._ended is None and self._silent():
+        if self._ended is None and self.silent:
             return False, SILENCE
         return self._ended
 
@@ -73,9 +72,6 @@ class MotionActions(Errands):
         if isinstance(message, (MoveTo.Result, Follow.Result)):
             message.orientation_error, message.active_limits = float(tick.orientation_error), list(tick.active_limits)
         return message
-
-    def _silent(self) -> bool:
-        return self.node.steady_now() - self._heard > LOST
 
     def _path_to(self, request: MoveTo.Goal) -> Path:
         place, turn = target_pose(request.target, self._frame, request.use_orientation)

@@ -11,13 +11,12 @@ from soft_twin.inverse.plate_holder import Held, PlateHolder
 from soft_twin.twins.plate_orientation import axis_at, axis_of, pitch_roll_of
 from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
-from soft_twin_ros.errands import Errands
+from soft_twin_ros.errands import LOST, Errands
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.plate_targets import PlateTargets
 
 SETTLING = 2.0  # [s] after the ramp's end in which the target must be reached
 ALIGNED = np.radians(0.5)
-LOST = 2.0  # [s] without a tick after which a motion is given up
 
 
 def target_tilt(message: Any, frame: str) -> tuple[float, float]:
@@ -50,20 +49,20 @@ class PlateMotions(Errands):
         super().__init__(node, {"move_to": MoveTo})
         self._holder, self._targets, self._frame = holder, targets, frame
         self._held: Held | None = None
-        self._heard, self._arrived = -np.inf, 0.0
-        self._progress = 0.0
+        self._arrived = self._progress = 0.0
         self._stops = DriverStops(node, lambda: self.end(False, "the robot was stopped"))
 
     def take(self, held: Held | None, dt: float) -> None:
         """After a tick of `dt` [s]; None: the cables are free."""
-        self._held, self._heard = held, self.node.steady_now()
+        self._held = held
+        self.hear()
         self._progress = 0.0 if held is None else held.tick.progress
         if self._progress >= 1.0:
             self._arrived += dt
 
     async def begin(self, name: str, request: MoveTo.Goal) -> None:
         self._stops.refuse_if_stopped()
-        if self._silent():
+        if self.silent:
             raise InputError("nothing is measured: see the diagnostics for why")
         if self._held is None:
             raise InputError("the cables are free: call the service `compensate` with true first")
@@ -76,8 +75,8 @@ class PlateMotions(Errands):
         self._arrived, self._progress = 0.0, 0.0
 
     def ending(self) -> tuple[bool, str] | None:
-        if self._silent():
-            return False, "nothing was measured for 2 s: see the diagnostics for why"
+        if self.silent:
+            return False, f"nothing was measured for {LOST:g} s: see the diagnostics for why"
         if self._held is None:
             return False, "the cables have been set free"
         if not self._arrived:
@@ -110,6 +109,3 @@ class PlateMotions(Errands):
 
     def _miss(self) -> float:
         return miss(self._held, self._holder.controller.target)
-
-    def _silent(self) -> bool:
-        return self.node.steady_now() - self._heard > LOST

@@ -13,11 +13,10 @@ from soft_twin.errors import InputError, SoftTwinError
 from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
 from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin_ros.background import Background
-from soft_twin_ros.errands import Errands
+from soft_twin_ros.errands import LOST, Errands
 from soft_twin_ros.node import RobotNode
 
 LONGEST = 3600.0  # [s] of averaging
-LOST = 2.0  # [s] without readings after which none are waited for any more
 
 
 class StraightCalibration(Errands):
@@ -30,7 +29,6 @@ class StraightCalibration(Errands):
         self._inclinations: list[np.ndarray] = []
         self._pressures: list[np.ndarray] = []
         self._length = self._since = self._until = 0.0
-        self._heard = -np.inf
         self._solving: Future | None = None
         self._found: Calibration | None = None
         super().__init__(node, {"calibrate": CalibrateStraight})
@@ -41,7 +39,7 @@ class StraightCalibration(Errands):
 
     def take(self, inclinations: np.ndarray, pressures: np.ndarray) -> None:
         """Readings (n,) [rad] and (k,) [Pa] of which a shape was made."""
-        self._heard = self.node.steady_now()
+        self.hear()
         if self.busy and self._solving is None:
             self._inclinations.append(inclinations)
             self._pressures.append(pressures)
@@ -49,7 +47,7 @@ class StraightCalibration(Errands):
     def begin(self, name: str, request: CalibrateStraight.Goal) -> None:
         if self.busy:
             raise InputError("another calibration is averaging or solving: cancel it, or wait for its end")
-        if self._silent():
+        if self.silent:
             raise InputError("no inclinations and pressures come in: nothing to calibrate from")
         if not 0.0 <= request.duration <= LONGEST:
             raise InputError(f"duration {request.duration:g} s: expected 0 to {LONGEST:g}")
@@ -60,7 +58,7 @@ class StraightCalibration(Errands):
 
     def ending(self) -> tuple[bool, str] | None:
         if self._solving is None:
-            if self._silent():
+            if self.silent:
                 return False, f"no inclinations and pressures for {LOST:g} s: the model is as it was"
             if self._inclinations and self.node.steady_now() >= self._until:
                 self._solving = self._background.run(self._solver())
@@ -93,6 +91,3 @@ class StraightCalibration(Errands):
         """What is solved: of these readings, whatever is collected meanwhile."""
         inclinations, pressures = np.mean(self._inclinations, axis=0), np.mean(self._pressures, axis=0)
         return partial(calibrate_straight, self._model(), inclinations, pressures, self._length)
-
-    def _silent(self) -> bool:
-        return self.node.steady_now() - self._heard > LOST
