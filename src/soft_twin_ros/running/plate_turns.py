@@ -64,14 +64,14 @@ class PlateTurns(RunSequence):
         leader.trigger(f"{self.plate_imu}/reset_gravity", "plate_imu_to_gravity")
         leader.pass_time(SETTLING_TIME)
         self._align(leader)
-        self._tare(leader)
+        self._aim(leader, "tare", self.tares, tare=True)
         leader.enter("pause")
         leader.aim(*self.target, POSE)
         leader.pass_time(self.aim_time)
         self._motion(leader, "with")
-        self._aim(leader, "aim")
+        self._aim(leader, "aim", self.aims)
         leader.hang(self.payload, ROBOT)
-        self._aim(leader, "payload")
+        self._aim(leader, "payload", self.aims)
         leader.hang(0.0, ROBOT)
         leader.enter("end")
         leader.require(Drivers.WELL)
@@ -99,19 +99,18 @@ class PlateTurns(RunSequence):
         leader.pass_time(TARE_TIME)
         leader.trigger("align", POSE, ANSWER_PATIENCE)
 
-    def _tare(self, leader: Leader) -> None:
-        leader.enter("tare")
-        for pose in self.tares:
+    def _aim(self, leader: Leader, phase: str, poses: Sequence[Sequence[float]], tare: bool = False) -> None:
+        """Aim at one pose [°] after the other, each for a while. The phase begins when the first is aimed at: a busy
+        machine takes more than a second from asking for it. `tare`: what hangs on the plate there is nothing."""
+        leader.enter("pause")
+        for number, pose in enumerate(poses):
             leader.aim(*pose, POSE)
+            if number == 0:
+                leader.enter(phase)
             leader.pass_time(self.aim_time)
-            leader.trigger("tare", POSE)
-            leader.pass_time(TARE_TIME)
-
-    def _aim(self, leader: Leader, phase: str) -> None:
-        leader.enter(phase)
-        for pose in self.aims:
-            leader.aim(*pose, POSE)
-            leader.pass_time(self.aim_time)
+            if tare:
+                leader.trigger("tare", POSE)
+                leader.pass_time(TARE_TIME)
 
     def _motion(self, leader: Leader, name: str) -> None:
         leader.enter(name)

@@ -115,7 +115,8 @@ def test_a_plate_is_aligned_and_tared_then_held_without_and_with_a_payload():
     aims, holds = [[-25.0, 10.0], [15.0, -20.0]], {"hold 45": "hold 45°"}
     sequence = PlateTurns({}, [22.2, 0.0], 8.0, 2.0, [[20.0, 15.0]], aims, 3.0, 0.5, "plate", holds)
     assert from_text(sequence.to_text()) == sequence and sequence.driven_by == "pose_to_cables"
-    book, aimed = Book("cables_to_motors"), ("pose_to_cables", -25.0, 10.0, 3.0, "pose_to_cables", 15.0, -20.0, 3.0)
+    book = Book("cables_to_motors")
+    first, aimed = ("pose_to_cables", -25.0, 10.0), (3.0, "pose_to_cables", 15.0, -20.0, 3.0)
     sequence.run(book)
     words = [word for step in book.done for word in (step if isinstance(step, tuple) else (step,))]
     assert words == [
@@ -125,9 +126,10 @@ def test_a_plate_is_aligned_and_tared_then_held_without_and_with_a_payload():
         *("imu_to_gravity/reset_gravity", "plate_imu_to_gravity/plate/reset_gravity", 1.5),
         *("align", "pose_to_cables", 0.0, 0.0, "pose_to_cables/compensate on", "cables_to_motors/enable on", 4.0),
         *("pose_to_cables/tare", 2.5, "pose_to_cables/align"),
-        *("tare", "pose_to_cables", 20.0, 15.0, 3.0, "pose_to_cables/tare", 2.5),
-        *("pause", "pose_to_cables", 22.2, 0.0, 3.0, "with", "emulated_robot/play", "aim", *aimed),
-        *("emulated_robot", 0.5, "payload", *aimed, "emulated_robot", 0.0),
+        *("pause", "pose_to_cables", 20.0, 15.0, "tare", 3.0, "pose_to_cables/tare", 2.5),
+        *("pause", "pose_to_cables", 22.2, 0.0, 3.0, "with", "emulated_robot/play"),
+        *("pause", *first, "aim", *aimed, "emulated_robot", 0.5),
+        *("pause", *first, "payload", *aimed, "emulated_robot", 0.0),
         *("end", "cables_to_motors/enable off", "pose_to_cables/compensate off"),
     ]
     assert [(name, holds) for name, _, holds, _ in book.told] == [("without", holds), ("with", holds)]
