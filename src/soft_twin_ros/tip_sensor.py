@@ -64,7 +64,8 @@ class TipSensor:
         dt = 0.0 if self._ticked is None else float(np.clip(stamp - self._ticked, 0.0, LONGEST_TICK))
         self._ticked = stamp
         if tick.holding:
-            self.forget()
+            self._feedback.forget()
+            self._open()
             return
         if self._newest is not None:
             self._believe(*self._newest)
@@ -80,8 +81,11 @@ class TipSensor:
             self.open_because = ""
 
     def forget(self) -> None:
-        """Begin anew, with an open loop."""
+        """Begin anew, with an open loop, whatever the tracker did before."""
         self._feedback.reset()
+        self._open()
+
+    def _open(self) -> None:
         self._controller.lead_by(np.zeros(3))
         self._ticked, self.open_because = None, "no tip/pose"
 

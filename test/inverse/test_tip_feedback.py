@@ -157,11 +157,21 @@ def test_a_tracker_that_is_displaced_leads_nowhere_until_it_is_back():
     np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
 
 
-@pytest.mark.parametrize("anew", [lambda robot: robot.run(0.5, seen=False), lambda robot: robot.feedback.reset(),
-                                  lambda robot: robot.run(0.5, follows=False)])  # fmt: skip
-def test_a_displaced_tracker_that_begins_anew_is_followed(anew):
+@pytest.mark.parametrize("cause", [{"seen": False}, {"follows": False}])
+def test_a_displaced_tracker_stays_out_though_it_was_silent_or_the_drives_were(cause):
+    robot = knocked().run(3.0).run(0.5, **cause).run(8.0)
+    assert not robot.feedback.closed and "12 mm at once: is the tracker" in robot.feedback.refusal
+    np.testing.assert_allclose(robot.feedback.error, 0.0, atol=1e-4)
+    robot.run(0.5, **cause)
+    robot.feedback.measure = TipFeedback.measure.__get__(robot.feedback)  # put back meanwhile
+    robot.run(8.0)
+    assert robot.feedback.refusal == "" and robot.feedback.closed
+    np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
+
+
+def test_a_displaced_tracker_is_followed_where_it_is_when_all_begins_anew():
     robot = knocked().run(3.0)
-    anew(robot)
+    robot.feedback.reset()
     robot.run(8.0)
     assert robot.feedback.closed
     np.testing.assert_allclose(robot.tip, TARGET - AWAY, atol=2e-5)

@@ -16,9 +16,9 @@ lacks wanders, with q m²/s say, and the best stationary gain against noise of t
 
 What is not believed does not count: a tip too far from the twin's (another frame, other units), and one that jumps,
 until it has stayed where it jumped to; the first is one that jumps from d̂. One that, while it is followed, jumps faster
-than a body moves tells of the tracker, not of the robot: that stays out until it jumps back, has been silent, or all
-begins anew. While nothing counts the loop is open, and d̂ fades. d̂ moves slowly even where much is believed, so that
-nobody is surprised by a robot that a wrong frame leads.
+than a body moves tells of the tracker, not of the robot: that stays out until it is back, or all begins anew. A silence
+does not let it in: it may be no more than a busy machine. While nothing counts the loop is open, and d̂ fades. d̂ moves
+slowly even where much is believed, so that nobody is surprised by a robot that a wrong frame leads.
 """
 
 from dataclasses import dataclass
@@ -79,17 +79,21 @@ class TipFeedback:
         self.reset()
 
     def reset(self) -> None:
-        """Know nothing."""
+        """Know nothing, not even that a tracker is displaced."""
+        self._apart: np.ndarray | None = None  # the measured tip from the expected one, as last believed [m]
+        self._knocked: np.ndarray | None = None  # by how much a tracker has jumped that is not back [m]
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of robot and twin nothing any more: a displaced tracker stays out."""
         self.error, self.refusal = np.zeros(3), ""
         self._expected: np.ndarray | None = None
         self._measured: np.ndarray | None = None
         self._bandwidth = self.parameters.bandwidth * np.eye(3)  # of what was measured last
-        self._apart: np.ndarray | None = None  # the measured tip from the expected one, as last believed [m]
         self._elsewhere: np.ndarray | None = None  # where it has jumped to [m]
         self._stayed = 0.0  # there [s]
         self._silence = np.inf
         self._newest, self._since = np.full(3, np.nan), np.inf  # what was measured last, believed or not; ago [s]
-        self._knocked: np.ndarray | None = None  # by how much a tracker has jumped that is not back [m]
 
     @property
     def closed(self) -> bool:
@@ -124,10 +128,10 @@ class TipFeedback:
         self._silence += dt
         self._since += dt
         if self._measured is not None:
-            self._weigh(self._measured - self._expected, dt)
+            self._weigh(self._measured - self._expected, dt, follows)
             self._measured, self._since = None, 0.0
         if not follows:
-            self._silence, self._apart, self._knocked = np.inf, None, None
+            self._silence = np.inf
         if self.closed:
             step, most = (
                 (np.eye(3) - expm(-dt * self._bandwidth)) @ (self._apart - self.error),
@@ -139,11 +143,11 @@ class TipFeedback:
             self.error = self.error * np.exp(-dt / p.fading)
         return -self.error
 
-    def _weigh(self, apart: np.ndarray, dt: float) -> None:
+    def _weigh(self, apart: np.ndarray, dt: float, follows: bool) -> None:
         """Believe what the robot's tip is apart from the twin's (3,) [m], or say why not."""
         p, distance = self.parameters, float(np.linalg.norm(apart))
         self.refusal = ""
-        self._look_for_knock(apart)
+        self._look_for_knock(apart, follows)
         if distance > p.largest * self._length:
             self.refusal = f"the measured tip is {1e3 * distance:.0f} mm from the twin's: frame? units? blocked?"
             return
@@ -158,17 +162,18 @@ class TipFeedback:
             return
         self._apart, self._silence, self._elsewhere = apart, 0.0, None
 
-    def _look_for_knock(self, apart: np.ndarray) -> None:
-        """Whether the tracker has jumped, as no body does, while it was followed, and whether it is back: where it was,
-        or by a jump the other way, as robot and twin may have moved since."""
+    def _look_for_knock(self, apart: np.ndarray, follows: bool) -> None:
+        """Whether the tracker has jumped, as no body does, while it was followed, and whether it is back: where it was
+        (which a robot that does not follow its twin cannot tell), or by a jump the other way, as robot and twin may
+        have moved since."""
         p, step, self._newest = self.parameters, apart - self._newest, apart
         at_once = np.linalg.norm(step) > max(p.jump, p.fastest * self._since) * self._length
         if self._knocked is None:
             self._knocked = apart - self._apart if at_once and self.closed else None
             return
-        near = np.linalg.norm(apart - self._apart) <= p.jump * self._length
+        near = follows and np.linalg.norm(apart - self._apart) <= p.jump * self._length
         back = at_once and step @ self._knocked < -0.5 * self._knocked @ self._knocked
-        if near or back or self._since > p.patience:
+        if near or back:
             self._knocked = None
 
     def _has_stayed(self, apart: np.ndarray, dt: float) -> bool:
