@@ -123,6 +123,22 @@ def test_an_accelerometer_s_wrong_axes_look_like_a_mistake_of_the_gyroscope():
         assert any(np.allclose(np.linalg.det(read) * read, one) for one in usual_mistakes())
 
 
+@pytest.mark.parametrize("passed", [0.0, 0.4, 1.5])
+def test_what_is_wrong_with_a_board_outlives_a_time_without_samples_but_for_repairs(passed):
+    bank = swing(SEEN[0], duration=1.0)[1]
+    before = bank.probabilities["mistaken"]
+    assert before > 0.95
+    bank.lose_tilt(0.5 * passed)
+    bank.lose_tilt(0.5 * passed)
+    up = np.array([0.0, 0.0, 1.0])
+    bank.update(DT, np.zeros(3), STANDARD_GRAVITY * up, up, 0.0)
+    kept, beforehand = np.exp(-HypothesesParameters().repair * passed), HypothesesParameters().mistaken
+    assert bank.probabilities["mistaken"] == pytest.approx(kept * before + (1.0 - kept) * beforehand, abs=0.02)
+    bank.reset()
+    bank.update(DT, np.zeros(3), STANDARD_GRAVITY * up, up, 0.0)
+    assert bank.probabilities["mistaken"] < 0.03
+
+
 def test_probabilities_sum_to_one_and_are_not_known_before_a_sample():
     assert np.isnan(list(Hypotheses().probabilities.values())).all()
     assert sum(swing(duration=0.5)[1].probabilities.values()) == pytest.approx(1.0)

@@ -11,6 +11,7 @@ from soft_twin.studies.campaigns.base import run_campaign
 from soft_twin.studies.campaigns.devices.base_motion import random_motion
 from soft_twin.studies.campaigns.devices.imu_board import crc16, frame, measure
 from soft_twin.studies.campaigns.imu_faults import Fault
+from soft_twin.studies.campaigns.imu_line import ImuLineCampaign
 
 
 def test_a_frame_is_the_literal_one_of_the_protocol():
@@ -38,6 +39,13 @@ def test_gravity_is_seldom_wrong_while_valid_and_hardly_ever_for_long():
     assert result.kinds()["campaign broken"] == result.kinds()["hang"] == 0
     assert result.kinds()["wrong while valid"] <= 4
     assert result.kinds()["wrong for long"] <= 1
+
+
+@pytest.mark.parametrize("seed", [960229, 1400034, 1400097])
+def test_what_was_known_of_a_wrong_sensor_outlives_a_line_that_loses_its_contact(seed):
+    """Boards whose accelerometer begins to be misread; without that they are believed again after a gap."""
+    kinds = {one.kind for one in ImuLineCampaign().run_case(seed)}
+    assert kinds.isdisjoint({"wrong for long"})
 
 
 def healthy(seed, fault=None):

@@ -134,6 +134,15 @@ class Hypotheses:
 
     def reset(self) -> None:
         """Forget everything: the next sample's answer is believed as far as a tilt from one reading is."""
+        self._odds = kernel.beforehand(self._coefficients, len(self._matrices))
+        self._state[-1][kernel.STARTED] = 0.0
+
+    def lose_tilt(self, passed: float) -> None:
+        """The answer is found anew, after a time [s] in which nothing was seen: forget how the base moved. What was
+        wrong with the board is as likely as it was, but for repairs meanwhile."""
+        kept = math.exp(-self.parameters.repair * passed)
+        known = self._odds if self._state[-1][kernel.STARTED] == 0.0 else self._weights
+        self._odds = kept * known + (1.0 - kept) * kernel.beforehand(self._coefficients, len(known))
         self._state[-1][kernel.STARTED] = 0.0
 
     def update(self, dt: float, rates: np.ndarray, force: np.ndarray, up: np.ndarray, doubt: float) -> float:
@@ -147,7 +156,7 @@ class Hypotheses:
             doubt: by which this sample may have turned the answer [rad].
         """
         if self._state[-1][kernel.STARTED] == 0.0:
-            kernel.begin(*self._state, self._coefficients, rates, up)
+            kernel.begin(*self._state, self._coefficients, self._odds, rates, up)
         return kernel.step(*self._state, self._coefficients, self._matrices, dt, rates, force, up, doubt)
 
     @property
@@ -158,12 +167,17 @@ class Hypotheses:
     @property
     def probabilities(self) -> dict[str, float]:
         """Of each kind of hypothesis, "healthy", "biased", "unseen" and "mistaken"; NaN before the first sample."""
-        weights = self._state[4].sum(axis=1)
-        if self._state[-1][kernel.STARTED] == 0.0:
-            weights = np.full(len(weights), math.nan)
-        weights = weights / weights.sum()
+        weights = self._weights
         first = dict(zip(("healthy", "biased", "unseen"), weights[: kernel.MISTAKEN].tolist(), strict=True))
         return first | {"mistaken": float(weights[kernel.MISTAKEN :].sum())}
+
+    @property
+    def _weights(self) -> np.ndarray:
+        """(h,) the probabilities of the hypotheses; NaN before the first sample."""
+        weights = self._state[4].sum(axis=1)
+        if self._state[-1][kernel.STARTED] == 0.0:
+            return np.full(len(weights), math.nan)
+        return weights / weights.sum()
 
 
 def true_rates() -> np.ndarray:

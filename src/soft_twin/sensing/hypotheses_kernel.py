@@ -78,13 +78,12 @@ def _vigour(c, level):
     return c[C_LEAST] * c[C_RATIO] ** (level if level < LEVELS - 1 else 2)
 
 
-def begin(x, s, r, spread, weights, cov, turn, c, w, up):
-    """Forget everything: "up" is the filter's answer, and every hypothesis is as likely as beforehand. Not compiled."""
+def begin(x, s, r, spread, weights, cov, turn, c, odds, w, up):
+    """Forget everything: "up" is the filter's answer, and hypotheses have their `odds` (h,). Not compiled."""
     for array in (x, s, r, spread, cov, turn):
         array.fill(0.0)
-    count = len(x)
-    for h in range(count):
-        weights[h] = _beforehand(c, h, count) / LEVELS
+    for h in range(len(x)):
+        weights[h] = odds[h] / LEVELS
         x[h, UP] = c[C_GRAVITY] * up
         np.fill_diagonal(spread[h], c[C_LEVER] ** 2)
     for level in range(LEVELS):
@@ -102,11 +101,14 @@ def begin(x, s, r, spread, weights, cov, turn, c, w, up):
     turn[STARTED] = 1.0
 
 
-def _beforehand(c, h, count):
-    """Odds of a hypothesis at the beginning: mistakes are made before a board is switched on. Not compiled."""
-    if h >= MISTAKEN:
-        return c[C_MISTAKEN] / (count - MISTAKEN)
-    return 1.0 if h == HEALTHY else _BEGINNING * c[C_HAZARD]
+def beforehand(c, count):
+    """(count,) odds of the hypotheses of a board that nothing is known of: mistakes are made before one is switched on.
+
+    Not compiled."""
+    odds = np.full(count, _BEGINNING * c[C_HAZARD])
+    odds[HEALTHY] = 1.0
+    odds[MISTAKEN:] = c[C_MISTAKEN] / max(count - MISTAKEN, 1)
+    return odds / odds.sum()
 
 
 @_part()

@@ -102,7 +102,7 @@ class WatchedOrientation:
         dt, self._last_used = sample.time - self._last_used, sample.time
         if verdict.trust is Trust.LOST:
             self._agreement.withdraw()
-            self._hypotheses.reset()
+            self._hypotheses.lose_tilt(verdict.lost_time)
             self.agreed = False
             return
         up = rotation_matrix(self.filter.quaternion_wxyz)[2]
@@ -117,7 +117,7 @@ class WatchedOrientation:
         std = self._tilt_std() if self.filter.covariance_is_learnt else math.inf
         self.agreed = self._agreement.update(dt, rates, force, up, std, doubt)
         if self._agreement.lost:
-            self._hypotheses.reset()
+            self._hypotheses.lose_tilt(0.0)
             self.filter.relevel(lost_turn(math.inf))
             self.filter.update(replace(sample, specific_force=self._agreement.found_anew()))
 

@@ -15,6 +15,7 @@ CAMPAIGNS = {  # module -> class
     "motor_line": "MotorLineCampaign",
     "valves": "ValveCampaign",
     "imu": "ImuCampaign",
+    "imu_line": "ImuLineCampaign",
 }
 
 

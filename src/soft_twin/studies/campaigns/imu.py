@@ -122,12 +122,16 @@ class ImuCampaign(Campaign):
     def __init__(self, estimator: str = "ekf"):
         self.estimator = estimator
 
+    def make_case(self, seed: int) -> Case:
+        """The case of a seed."""
+        return make_case(seed)
+
     def run_case(self, seed: int) -> list[Violation]:
-        case = make_case(seed)
+        case = self.make_case(seed)
         return judge(case, live(case, self.estimator))
 
     def story(self, seed: int) -> str:
-        case = make_case(seed)
+        case = self.make_case(seed)
         lines = [f"motion: {case.motion.words}; rate {1.0 / np.diff(case.readings.true_time).mean():.0f} Hz"]
         lines += [f"{f.start:.2f}…{f.end:.2f} s {f.name}: {f.words}" for f in case.faults] or ["no fault"]
         told, last = live(case, self.estimator), None
