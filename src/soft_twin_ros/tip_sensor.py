@@ -17,7 +17,6 @@ from soft_twin_ros.node import RobotNode
 from soft_twin_ros.qos import NEWEST
 
 UNCERTAIN = 0.05  # of the body's length: a standard deviation from which on a measurement does not count
-LONGEST_TICK = 0.1  # [s] that one tick stands for at most
 UNKNOWN = 0.5  # [s] without a word from the drivers after which nobody knows where the actuators are
 
 
@@ -61,7 +60,7 @@ class TipSensor:
 
     def update(self, stamp: float, tick: Tick) -> None:
         """After a tick of gravity that was measured at `stamp` [s]: lead the controller's next one."""
-        dt = 0.0 if self._ticked is None else float(np.clip(stamp - self._ticked, 0.0, LONGEST_TICK))
+        dt = 0.0 if self._ticked is None else max(stamp - self._ticked, 0.0)
         self._ticked = stamp
         if tick.holding:
             self._feedback.forget()

@@ -135,6 +135,18 @@ def test_a_jump_counts_only_where_it_stays():
     np.testing.assert_allclose(robot.tip, TARGET, atol=2e-5)
 
 
+def test_a_tick_that_comes_late_opens_the_loop_and_leads_by_its_share_only():
+    """The solver has been halted for two seconds; what is seen then may be a motion, and no knock."""
+    robot = Robot().run(5.0).run(DT, seen=False)
+    before = robot.feedback.error.copy()
+    robot.feedback.update(robot.twin, 2.0)
+    assert not robot.feedback.closed
+    assert np.linalg.norm(robot.feedback.error - before) < 0.1 * np.linalg.norm(before)
+    robot.feedback.measure(robot.tip + np.array([0.012, 0.0, 0.0]))
+    robot.feedback.update(robot.twin, DT)
+    assert robot.feedback.refusal == "the measured tip has jumped by 12 mm"
+
+
 AWAY = np.array([0.0, 0.012, 0.0])
 
 

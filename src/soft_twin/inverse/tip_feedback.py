@@ -51,6 +51,7 @@ class TipFeedbackParameters:
         patience: without a measurement for so long the loop is open [s].
         fading: time constant by which the correction of an open loop fades [s].
         rate: speed of the correction of a closed loop, at most [1/s].
+        longest: time that a tick, however late it comes, leads the target for [s].
     """
 
     bandwidth: float = 2.0
@@ -63,6 +64,7 @@ class TipFeedbackParameters:
     patience: float = 0.3
     fading: float = 2.0
     rate: float = 0.1
+    longest: float = 0.1
 
 
 class TipFeedback:
@@ -132,15 +134,16 @@ class TipFeedback:
             self._measured, self._since = None, 0.0
         if not follows:
             self._silence = np.inf
+        leads = min(dt, p.longest)
         if self.closed:
             step, most = (
-                (np.eye(3) - expm(-dt * self._bandwidth)) @ (self._apart - self.error),
-                p.rate * self._length * dt,
+                (np.eye(3) - expm(-leads * self._bandwidth)) @ (self._apart - self.error),
+                p.rate * self._length * leads,
             )
             size = float(np.linalg.norm(step))
             self.error = self.error + (step if size <= most else step * (most / size))
         else:
-            self.error = self.error * np.exp(-dt / p.fading)
+            self.error = self.error * np.exp(-leads / p.fading)
         return -self.error
 
     def _weigh(self, apart: np.ndarray, dt: float, follows: bool) -> None:
