@@ -201,7 +201,7 @@ class GravityToActuators(ManagedNode):
             self._ahead = ahead_of(new.lead, new.acceleration_smoothing)
         self._sensor.tune(new.tip_bandwidth)
         if not (new.tip_feedback and new.compensate):
-            self._sensor.forget()
+            self._sensor.reset()
         self._controller.enable(new.compensate)
 
     def close(self) -> None:
@@ -232,7 +232,7 @@ class GravityToActuators(ManagedNode):
 
     def rest(self) -> None:
         self._gravity.waiting = self._tick = None
-        self._sensor.forget()
+        self._sensor.reset()
 
     def _take_rates(self, message: Imu) -> None:
         if self._ahead.looks and is_frame(message.header.frame_id, self.base_frame):

@@ -63,7 +63,6 @@ class TipSensor:
         dt = 0.0 if self._ticked is None else max(stamp - self._ticked, 0.0)
         self._ticked = stamp
         if tick.holding:
-            self._feedback.forget()
             self._open()
             return
         if self._newest is not None:
@@ -79,12 +78,13 @@ class TipSensor:
         else:
             self.open_because = ""
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin anew, with an open loop, whatever the tracker did before."""
         self._feedback.reset()
         self._open()
 
     def _open(self) -> None:
+        self._feedback.open()
         self._controller.lead_by(np.zeros(3))
         self._ticked, self.open_because = None, "no tip/pose"
 

@@ -79,7 +79,7 @@ def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is
     listener.spin(0.8)  # as a busy machine may be deaf for a moment
     robot.seen = True
     listener.spin(2.0)
-    assert listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?")
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?"))
     assert abs(robot.twin_tip[1]) < 5e-4
     robot.displaced = JUMP - robot.displaced
     listener.wait_for(lambda: abs(robot.twin_tip[1] + ASIDE[1]) < 2e-4)

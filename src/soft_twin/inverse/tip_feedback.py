@@ -84,10 +84,10 @@ class TipFeedback:
         """Know nothing, not even that a tracker is displaced."""
         self._apart: np.ndarray | None = None  # the measured tip from the expected one, as last believed [m]
         self._knocked: np.ndarray | None = None  # by how much a tracker has jumped that is not back [m]
-        self.forget()
+        self.open()
 
-    def forget(self) -> None:
-        """Know of robot and twin nothing any more: a displaced tracker stays out."""
+    def open(self) -> None:
+        """Know nothing of robot and twin any more; a displaced tracker stays out."""
         self.error, self.refusal = np.zeros(3), ""
         self._expected: np.ndarray | None = None
         self._measured: np.ndarray | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from soft_twin.studies.campaigns.imu import DURATION, Case, ImuCampaign, make_case
+from soft_twin.studies.campaigns.imu import DURATION, Case, ImuCampaign
 from soft_twin.studies.campaigns.imu_faults import Fault, damage_line
 
 FIRST = 2.0, 4.0  # [s]
@@ -20,7 +20,7 @@ class ImuLineCampaign(ImuCampaign):
     name = "imu_line"
 
     def make_case(self, seed: int) -> Case:
-        case, rng = make_case(seed), np.random.default_rng([seed, 1])
+        case, rng = super().make_case(seed), np.random.default_rng([seed, 1])
         gaps, frames = [], case.frames
         start = rng.uniform(*FIRST)
         while start < DURATION:
