@@ -1,12 +1,12 @@
 """What stands behind actions whose work goes on from one look to the next: goals one at a time, that can be cancelled,
 overtaken and ended, and always say how they ended."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.task import Future
 
@@ -32,7 +32,7 @@ class Errands(ABC):
     def __init__(self, node: RobotNode, actions: dict[str, type]):
         """`actions`: types by name."""
         self.node = node
-        self._heard = -np.inf
+        self._heard = -math.inf
         self._running: Running | None = None
         self._servers = [
             ActionServer(node, kind, name, self._execute_as(name, kind), cancel_callback=_accept)

@@ -9,7 +9,7 @@ from soft_twin.inverse.paths import Path
 
 LONGEST_TICK = 0.1  # [s] that the path goes on at most from one tick to the next, however long there was none
 SETTLING = 2.0  # [s] after the path's end in which its end must be reached
-LOST = 2.0  # [s] without an equilibrium, or without a tick, after which it is given up
+LOST = 2.0  # [s] without an equilibrium after which it is given up
 TOLERANCE, TURN_TOLERANCE = 1e-3, 0.02  # [m], [rad] where nothing else is said
 
 
