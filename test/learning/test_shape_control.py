@@ -74,7 +74,7 @@ def corrected(shapes, random=None):
             [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 3, 0]],
             [[0.02, -0.03], [0.05, 0.1], [0.04, 0.0], [0.0, 0.1]],
         )
-        inputs = InputMap(jnp.array(degrees), jnp.array(own))
+        inputs = InputMap(jnp.array(degrees), jnp.array(own), shapes.filling)
     return Correction("two bumps", shapes, inputs, warp, kernels, 4e-3, "", "")
 
 

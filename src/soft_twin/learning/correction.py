@@ -12,7 +12,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, UsageError
 from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.identity import description_hash
-from soft_twin.learning.input_map import InputMap
+from soft_twin.learning.input_map import Filling, InputMap
 from soft_twin.learning.knots import Knots
 from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.networks import Folded
@@ -97,14 +97,15 @@ class ShapeModel:
         layer = SurfaceLayer(uv, self.knots)
         return lambda inputs: layer.points(self.control_of(inputs))
 
+    @property
+    def filling(self) -> Filling:
+        """Of the twin's chambers."""
+        return Filling.of(self.inflation)
+
     def inputs(self, pressures: jax.Array) -> jax.Array:
         """(a,) shares of inflation, −1…1 within the limits; beyond them they go on straight, as pressures do that a
         simulation by volume turned out to need."""
-        known, filled = (each.astype(np.float32) for each in (self.inflation.pressures, self.inflation.filled))
-        inside = jnp.clip(pressures, known[0], known[-1])
-        shares = jnp.stack([jnp.interp(inside[i], known[:, i], filled[:, i]) for i in range(known.shape[1])])
-        slopes = np.diff(filled, axis=0) / np.diff(known, axis=0)
-        return 2.0 * (shares + jnp.where(pressures > inside, slopes[-1], slopes[0]) * (pressures - inside)) - 1.0
+        return self.filling.shares_of(pressures / np.abs(self.limits).max(axis=1).astype(np.float32))
 
     def inputs_of(self, pressures: np.ndarray) -> jax.Array:
         """(f, a) shares of inflation of pressures (f, a) [Pa]."""

@@ -1,43 +1,78 @@
 """Finds what a robot makes of its pressures (`InputMap`) by what was seen of it.
 
-Every chamber has a parabola of its own. Of fewer than ten frames, those that are left out say whether a line or a
-constant does better, and what share of it: of two frames, what one says of the other; and there is none of it unless
-they are surely nearer, since so few may agree by chance, and what is wrong goes far beyond them. More terms are added
-one by one, each the one that promises to bring surfaces nearer than any other (orthogonal matching pursuit): cubics,
-what another chamber does, products of two, and whatever of the time under pressure. Where the twin looks the same with
-chambers exchanged, so does what is wrong with it, but for what was made unevenly: such terms share a coefficient. How
-many there are, frames that are left out say; where those are nearer without any, there are none. All coefficients are
-those of least squares, by Gauss and Newton, with closest points found anew in each step.
+The pressures under which the twin looks like each frame are found first, each frame by itself, by Gauss and Newton with
+closest points found anew in each step. What they are aside of those that were told is explained by terms: powers of a
+chamber's own pressure, what another chamber does, products of two, and those of the time under pressure. Where the twin
+looks the same with chambers exchanged, so does for the most part what is wrong with it: such terms share a coefficient,
+and each chamber has one more of its own for what was made unevenly.
+
+There may be more terms than frames can tell, and all of them count, each by as much as it is likely: coefficients are
+normally distributed about none, with one spread for each kind of term, and what no terms say of a frame is noise, as
+large in each chamber's pressure, and in what is seen. The spreads are those under which the frames are likeliest, with
+coefficients integrated out (type II maximum likelihood; MacKay, Bayesian interpolation, Neural Computation 4, 1992);
+the coefficients are then the likeliest. Where frames would not be nearer by what all others say of them, there are no
+terms.
+
+Of fewer than ten frames each chamber has a polynomial of its own, of a degree, and to a share, that those ask for that
+are left out: of two frames, what one says of the other; and there is none of it unless they are surely nearer, since
+so few may agree by chance, and what is wrong goes far beyond them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
 
 from soft_twin.errors import ConvergenceError
-from soft_twin.learning.input_map import InputMap, logarithmic, terms
+from soft_twin.learning.input_map import HIGHEST, Filling, InputMap, logarithmic, terms
 from soft_twin.learning.left_out import surely_nearer
 from soft_twin.learning.matching import Match, Surface
 from soft_twin.parallel import Say
 
-OWN = 2  # degree of what each chamber has for itself
-RIDGE = 0.01  # [mm²] by which a share of 1 costs
-FIRST_STEPS, STEPS = 12, 3  # of Gauss and Newton: at the start, and with each term
-STEP = 0.5  # largest change of a share
-SETTLED = 3e-3  # change of a share
+OWN = 2  # degree of what each chamber of few frames has for itself
+RIDGE = 0.01  # [mm²] by which a pressure of 1 costs, so that everything has a solution
+FAR = 2.0  # [mm²] the same, while the nearest surface of a frame is looked for
+STEPS = 12  # of Gauss and Newton
+STEP = 0.25  # largest change of a pressure
+SETTLED = 3e-3  # change of a pressure
 HALVINGS = 4
 TAKEN = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of what few frames find
 FOLDS, LEAST_FRAMES = 5, 10
-MOST, PATIENCE = 24, 4  # terms; so many that do not help, one after the other, are enough
+MOST_FRAMES = 100  # that say what the spreads are
+FACTOR_SPREAD = 0.5  # of what all chambers of one kind make alike of their own pressures
+USUAL_SPREAD, USUAL_NOISE, USUAL_SEEN = 0.02, 0.02, 1.0  # where frames say nothing of them; the last in [mm]
+LEAST_SPREAD, MOST_SPREAD = 1e-4, 0.5
+LEAST_NOISE, MOST_NOISE = 1e-3, 0.2
+LEAST_SEEN, MOST_SEEN = 0.01, 10.0  # [mm]
+BELIEF = 0.05  # in those usual ones, over the square of a logarithm
+
+
+class Kind(NamedTuple):
+    """Of terms whose coefficients have one spread.
+
+    Attributes:
+        own, others: powers of the pressure of the chamber that it is about, and of all others.
+        timed: whether it is times t.
+        shared: by how many: "one" chamber has it for itself, those that symmetries "exchange" share it, or "all" do.
+    """
+
+    own: int
+    others: int
+    timed: bool
+    shared: str
 
 
 class Part(NamedTuple):
-    """One coefficient: which terms it is of, and of which chambers (both in the order of the pairs)."""
+    """One coefficient: its kind, which terms it is of, and of which chambers (both in the order of the pairs)."""
 
+    kind: Kind
     terms: list[int]
     chambers: list[int]
 
@@ -46,6 +81,7 @@ def fit_inputs(
     surface: Surface,
     inputs: np.ndarray,
     match: Match,
+    filling: Filling,
     held: np.ndarray | None = None,
     symmetries: Sequence[Sequence[int]] = (),
     say: Say | None = None,
@@ -56,38 +92,30 @@ def fit_inputs(
         surface: shares (a,) → points and normals (p, 3) [mm].
         inputs: (f, a) shares of the frames, −1…1.
         match: what was seen in them.
+        filling: of the chambers.
         held: (f,) how long pressures had stood [s], 0 or more; None: not known. What is always the same says nothing.
         symmetries: chambers (a,) in the place of each, of every exchange under which the twin is the same.
 
     Raises:
         ConvergenceError: it diverges.
     """
-    inputs, actuators = np.asarray(inputs, float), inputs.shape[1]
+    inputs, actuators = np.asarray(inputs, float), np.shape(inputs)[1]
     reference = _reference(held)
     degrees = _degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
-    values = np.asarray(jax.jit(jax.vmap(lambda x, t: terms(degrees, x, t)))(inputs, times), float)
-    linearised, others = match.linearised(surface), _others(degrees, symmetries)
-
-    def search_of(own: list[Part]) -> _Search:
-        return _Search(linearised, inputs, _design(values, [*own, *others], actuators), len(own))
-
-    degree, taken = _own_degree(degrees, len(inputs), search_of)
-    own = _own(degrees, degree)
-    search = search_of(own)
-    count = 0 if len(inputs) < LEAST_FRAMES else _best_count(search, say)
-    if taken == 0.0 or count is None:
-        return InputMap.none(actuators)
-    path = search.path(np.full(len(inputs), True))
-    for number in range(count + 1):
-        chosen, weights, _ = next(path)
-        if say is not None:
-            say(f"fitting the inputs: {number} of {count} terms beside {len(own)}")
+    told = np.asarray(jax.jit(jax.vmap(filling.pressures_of))(inputs), float)
+    values = np.asarray(jax.jit(jax.vmap(lambda q, t: terms(degrees, q, t)))(told, times), float)
+    frames = _Frames(match.linearised(surface), filling, told)
+    if len(inputs) < LEAST_FRAMES:
+        parts, weights = _of_few(frames, values, degrees)
+    else:
+        parts = _parts(degrees, symmetries)
+        weights = _of_many(frames, _design(values, parts, actuators), parts, say)
     coefficients = np.zeros((len(degrees), actuators))
-    for part, weight in zip((([*own, *others])[i] for i in chosen), taken * weights, strict=True):
+    for part, weight in zip(parts, weights, strict=True):
         coefficients[part.terms, part.chambers] += weight
     used = coefficients.any(axis=1)
-    return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), reference)
+    return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), filling, reference)
 
 
 def _reference(held: np.ndarray | None) -> float | None:
@@ -97,164 +125,291 @@ def _reference(held: np.ndarray | None) -> float | None:
     return float(np.median(held[held > 0.0]))
 
 
-def _own_degree(degrees: np.ndarray, frames: int, search_of: Callable[[list[Part]], "_Search"]) -> tuple[int, float]:
-    """Degree of each chamber's own polynomial, and the share of it that is taken: of few frames those that meet best
-    what is left out, by the mean of its distances [mm], if that is surely nearer than without. One frame has no others:
-    the constant it asks for is taken.
+class _Around(NamedTuple):
+    """What is linear about pressures: ½ Hessian (f, a, a) and ½ gradient (f, a) of the squared distances (f,) [mm²]."""
+
+    hessians: np.ndarray
+    slopes: np.ndarray
+    distances: np.ndarray
+
+    def replaced(self, others: "_Around", which: np.ndarray) -> "_Around":
+        """With those frames (f,) of others."""
+        pairs = zip(self, others, strict=True)
+        return _Around(*(np.where(which.reshape(-1, *[1] * (own.ndim - 1)), new, own) for own, new in pairs))
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """How far surfaces are from what was seen.
+
+    Attributes:
+        linearised: see `Match.linearised`.
+        filling: of the chambers.
+        told: (f, a) pressures over the largest.
     """
-    if frames >= LEAST_FRAMES:
-        return OWN, 1.0
-    if frames == 1:
-        return 0, 1.0
-    folds, errors = np.arange(frames) % FOLDS, {}
-    for degree in range(min(OWN, frames - max(np.bincount(folds)) - 1) + 1):
-        search, left_out = search_of(_own(degrees, degree)), np.empty((len(TAKEN), frames))
-        for fold in np.unique(folds):
-            chosen, weights, _ = next(search.path(folds != fold))
-            values = np.array([search.distances(chosen, taken * weights) for taken in TAKEN])
-            left_out[:, folds == fold] = values[:, folds == fold]
-        errors |= {(degree, taken): np.sqrt(own) for taken, own in zip(TAKEN, left_out, strict=True)}
-    best, without = min(errors, key=lambda choice: errors[choice].mean()), (0, 0.0)
-    return best if surely_nearer(errors[best], errors[without]) else without
+
+    linearised: Callable
+    filling: Filling
+    told: np.ndarray
+
+    def around(self, pressures: np.ndarray) -> _Around:
+        """What is linear about pressures (f, a).
+
+        Raises:
+            ConvergenceError: they are infinitely far.
+        """
+        shares, slopes = self._shares(pressures.astype(np.float32))
+        hessians, gradients, distances = (np.asarray(each, float) for each in self.linearised(shares))
+        if not np.isfinite(distances).all():
+            frame = int(np.argmin(np.isfinite(distances)))
+            raise ConvergenceError(f"the map of the inputs diverged: frame {frame} is {distances[frame]} mm² away")
+        slopes = np.asarray(slopes, float)
+        return _Around(hessians * slopes[:, :, None] * slopes[:, None, :], gradients * slopes, distances)
+
+    @cached_property
+    def _shares(self) -> Callable:
+        """Pressures (f, a) → shares (f, a) and their slopes (f, a)."""
+
+        def both(pressures: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return jax.jvp(self.filling.shares_of, (pressures,), (jnp.ones_like(pressures),))
+
+        return jax.jit(jax.vmap(both))
+
+    def nearest(self, say: Say | None) -> tuple[np.ndarray, np.ndarray]:
+        """(f, a) by how much the pressures are aside of those told under which each surface is nearest to what was
+        seen, and (f, a, a) their precision over that of what is seen [mm²].
+
+        They are linear about pressures that are nearest with FAR to pay for what they are aside: farther away surfaces
+        are ever less what the twin has shown.
+        """
+        pressures, reach = self.told.copy(), np.ones(len(self.told))
+        around, pay = self.around(pressures), FAR * np.eye(self.told.shape[1])
+        for number in range(STEPS):
+            if say is not None:
+                say(f"fitting the inputs: step {number + 1} of {STEPS}")
+            pull = around.slopes + FAR * (pressures - self.told)
+            step = -np.linalg.solve(around.hessians + pay, pull[..., None])[..., 0]
+            largest = np.abs(step).max(axis=1)
+            tried = pressures + (reach * np.minimum(1.0, STEP / np.maximum(largest, SETTLED)))[:, None] * step
+            found = self.around(tried)
+            nearer = self._cost(found, tried) < self._cost(around, pressures)
+            reach = np.where(nearer, np.minimum(2.0 * reach, 1.0), 0.5 * reach)
+            pressures, around = np.where(nearer[:, None], tried, pressures), around.replaced(found, nearer)
+            if (reach * largest < SETTLED).all():
+                break
+        precision = around.hessians + RIDGE * np.eye(self.told.shape[1])
+        left = np.linalg.solve(precision, around.slopes[..., None])[..., 0]
+        return pressures - left - self.told, precision
+
+    def _cost(self, around: _Around, pressures: np.ndarray) -> np.ndarray:
+        """(f,) [mm²]."""
+        return around.distances + FAR * ((pressures - self.told) ** 2).sum(axis=1)
 
 
-def _best_count(search: "_Search", say: Say | None) -> int | None:
-    """How many terms make the frames nearest that are left out; None: they are nearest as they are."""
-    frames = np.arange(len(search.inputs))
-    paths, found = [search.path(frames % FOLDS != fold) for fold in range(FOLDS)], []
-    for number, steps in enumerate(zip(*paths, strict=False)):
-        left_out = np.concatenate([values[frames % FOLDS == fold] for fold, (_, _, values) in enumerate(steps)])
-        found.append(left_out.mean())
-        if say is not None:
-            say(f"fitting the inputs: {number} terms, frames that are left out {found[-1]:.4g} mm²")
-        if number - np.argmin(found) >= PATIENCE:
-            break
-    return int(np.argmin(found)) if min(found) < search.distances([], np.zeros(0)).mean() else None
+def _of_many(frames: _Frames, design: np.ndarray, parts: Sequence[Part], say: Say | None) -> np.ndarray:
+    """(n,) the likeliest coefficients of parts, whose design is (f, a, n)."""
+    aside, precision = frames.nearest(say)
+    chosen = np.unique(np.linspace(0, len(aside) - 1, min(len(aside), MOST_FRAMES)).round().astype(int))
+    if say is not None:
+        say(f"fitting the inputs: {design.shape[2]} coefficients of {len(aside)} frames")
+    evidence = _Evidence(aside[chosen], precision[chosen], design[chosen], [part.kind for part in parts])
+    spreads, noise, seen = evidence.likeliest()
+    if not evidence.foretells(spreads, noise, seen):
+        return np.zeros(len(parts))
+    covariance = _noise(precision, noise, seen)
+    weighted = np.linalg.solve(covariance, np.concatenate([design, aside[..., None]], axis=2))
+    flat, weighted = design.reshape(-1, design.shape[2]), weighted.reshape(-1, design.shape[2] + 1)
+    normal = flat.T @ weighted
+    return np.linalg.solve(normal[:, :-1] + np.diag(spreads**-2.0), normal[:, -1])
 
 
-class _Search:
-    """Least squares with parts that are added.
+def _noise(precision: np.ndarray, noise: float, seen: float) -> np.ndarray:
+    """(f, a, a) covariance of what no term says of pressures."""
+    return seen**2 * np.linalg.inv(precision) + noise**2 * np.eye(precision.shape[1])
+
+
+class _Evidence:
+    """How likely frames are, coefficients integrated out.
 
     Args:
-        linearised: see `Match.linearised`.
-        inputs: (f, a).
-        design: (f, a, n) what each part's coefficient does to shares.
-        first: so many parts are there from the start.
+        aside: (f, a) pressures less those told.
+        precision: (f, a, a) over that of what is seen [mm²].
+        design: (f, a, n) what each coefficient does.
+        kinds: (n,) of the coefficients.
     """
 
-    def __init__(self, linearised: Callable, inputs: np.ndarray, design: np.ndarray, first: int):
-        self._linearised, self.inputs, self._design, self._first = linearised, inputs, design, first
+    def __init__(self, aside: np.ndarray, precision: np.ndarray, design: np.ndarray, kinds: Sequence[Kind]):
+        self._aside, self._precision = aside, precision
+        self._design = design.reshape(aside.size, -1)
+        names = list(dict.fromkeys(kinds))
+        self._wide = np.array([_is_factor(kind) for kind in kinds])
+        names = [name for name in names if not _is_factor(name)]
+        self._kinds = np.array([names.index(kind) if kind in names else -1 for kind in kinds])
+        self._count = len(names)
+        wide = self._design[:, self._wide]
+        self._fixed = FACTOR_SPREAD**2 * wide @ wide.T
+        self._grams = []
+        for k in range(self._count):
+            own = self._design[:, self._kinds == k]
+            self._grams.append(own @ own.T)
+        self._seen = _blocks(np.linalg.inv(precision))
 
-    def path(self, inside: np.ndarray) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
-        """Numbers of the parts that are there, their coefficients, and the distances (f,) of all frames, with ever one
-        part more; found by the frames (f,) inside."""
-        chosen, weights = list(range(self._first)), np.zeros(self._first)
-        weights, (hessians, slopes, values) = self._settled(chosen, weights, inside, FIRST_STEPS)
-        yield chosen, weights, values
-        while len(chosen) < min(self._first + MOST, self._design.shape[2]):
-            chosen = [*chosen, self._next(chosen, hessians, slopes, inside)]
-            weights = np.append(weights, 0.0)
-            weights, (hessians, slopes, values) = self._settled(chosen, weights, inside, STEPS)
-            yield chosen, weights, values
+    def likeliest(self) -> tuple[np.ndarray, float, float]:
+        """Spreads (n,) of the coefficients, noise of pressures, and of what is seen [mm]."""
+        usual = np.log([*[USUAL_SPREAD] * self._count, USUAL_NOISE, USUAL_SEEN])
+        limits = [(LEAST_SPREAD, MOST_SPREAD)] * self._count + [(LEAST_NOISE, MOST_NOISE), (LEAST_SEEN, MOST_SEEN)]
+        found = minimize(self._cost, usual, args=(usual,), jac=True, method="L-BFGS-B", bounds=np.log(limits)).x
+        *spreads, noise, seen = np.exp(found)
+        return np.where(self._wide, FACTOR_SPREAD, np.append(spreads, 0.0)[self._kinds]), noise, seen
 
-    def distances(self, chosen: list[int], weights: np.ndarray) -> np.ndarray:
-        """(f,) of all frames [mm²], with these coefficients of the parts that are there."""
-        shares = self.inputs + self._design[:, :, chosen] @ weights
-        return np.asarray(self._linearised(shares.astype(np.float32))[2], float)
+    def foretells(self, spreads: np.ndarray, noise: float, seen: float) -> bool:
+        """Whether frames are nearer, in the mean, by what all others say of them."""
+        covariance = (self._design * spreads**2) @ self._design.T + _blocks(_noise(self._precision, noise, seen))
+        inverse = np.linalg.inv(covariance)
+        pulled, size = (inverse @ self._aside.ravel()).reshape(self._aside.shape), self._aside.shape[1]
+        own = np.array([inverse[i : i + size, i : i + size] for i in range(0, len(inverse), size)])
+        left = np.linalg.solve(own, pulled[..., None])[..., 0]
+        return self._distance(left) < self._distance(self._aside)
 
-    def _settled(self, chosen: list[int], weights: np.ndarray, inside: np.ndarray, steps: int):
-        """Coefficients after so many steps at the most, and what is linear about them."""
-        design = self._design[:, :, chosen]
-        around, cost = self._around(design, weights, inside)
-        for _ in range(steps):
-            H, g = _normal(design, *around[:2], inside)
-            step = -np.linalg.solve(H, g + RIDGE * weights)
-            largest = np.abs(design[inside] @ step).max()
-            step *= min(1.0, STEP / max(largest, SETTLED))
-            for _ in range(HALVINGS):
-                tried, new = self._around(design, weights + step, inside)
-                if new < cost:
-                    break
-                step *= 0.5
-            else:
+    def _distance(self, aside: np.ndarray) -> float:
+        """Mean of the squared distances [mm²] that pressures (f, a) make."""
+        return float(np.einsum("fa,fab,fb->f", aside, self._precision, aside).mean())
+
+    def _cost(self, logarithms: np.ndarray, usual: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the log likelihood, and its gradient by the logarithms of spreads and noises."""
+        *spreads, noise, seen = np.exp(2.0 * logarithms)
+        covariance = self._fixed + seen * self._seen + noise * np.eye(len(self._seen))
+        for spread, gram in zip(spreads, self._grams, strict=True):
+            covariance = covariance + spread * gram
+        factor = cho_factor(covariance, lower=True)
+        inverse, pulled = cho_solve(factor, np.eye(len(covariance))), cho_solve(factor, self._aside.ravel())
+        slope = inverse - np.outer(pulled, pulled)
+        cost = 0.5 * self._aside.ravel() @ pulled + np.log(np.diag(factor[0])).sum()
+        gradient = [spread * (slope * gram).sum() for spread, gram in zip(spreads, self._grams, strict=True)]
+        gradient += [noise * np.trace(slope), seen * (slope * self._seen).sum()]
+        off = logarithms - usual
+        return cost + BELIEF * off @ off, np.array(gradient) + 2.0 * BELIEF * off
+
+
+def _blocks(matrices: np.ndarray) -> np.ndarray:
+    """(f a, f a) with matrices (f, a, a) along its diagonal."""
+    count, size = matrices.shape[:2]
+    found = np.zeros((count, size, count, size))
+    found[np.arange(count), :, np.arange(count)] = matrices
+    return found.reshape(count * size, -1)
+
+
+def _is_factor(kind: Kind) -> bool:
+    """Whether it is the factor by which a robot's pressures are others."""
+    return kind == Kind(1, 0, False, "exchange")
+
+
+def _of_few(frames: _Frames, values: np.ndarray, degrees: np.ndarray) -> tuple[list[Part], np.ndarray]:
+    """Parts, and their coefficients (n,), of few frames: a polynomial of each chamber, of the degree, and the share of
+    it, that meets best what is left out, by the mean of its distances [mm], if that is surely nearer than without. One
+    frame has no others: the constant it asks for is taken.
+    """
+    count, actuators = frames.told.shape
+    if count == 1:
+        own = _own(degrees, 0)
+        return own, _settled(frames, _design(values, own, actuators), np.full(count, True))
+    folds, errors = np.arange(count) % FOLDS, {}
+    for degree in range(min(OWN, count - max(np.bincount(folds)) - 1) + 1):
+        design, left_out = _design(values, _own(degrees, degree), actuators), np.empty((len(TAKEN), count))
+        for fold in np.unique(folds):
+            weights = _settled(frames, design, folds != fold)
+            apart = np.array([frames.around(frames.told + taken * design @ weights).distances for taken in TAKEN])
+            left_out[:, folds == fold] = apart[:, folds == fold]
+        errors |= {(degree, taken): np.sqrt(own) for taken, own in zip(TAKEN, left_out, strict=True)}
+    best, without = min(errors, key=lambda choice: errors[choice].mean()), (0, 0.0)
+    degree, taken = best if surely_nearer(errors[best], errors[without]) else without
+    own = _own(degrees, degree)
+    return own, taken * _settled(frames, _design(values, own, actuators), np.full(count, True))
+
+
+def _settled(frames: _Frames, design: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """(n,) coefficients of a design (f, a, n) under which the frames (f,) inside are nearest."""
+
+    def around(weights: np.ndarray) -> tuple[_Around, float]:
+        found = frames.around(frames.told + design @ weights)
+        return found, found.distances[inside].mean() + RIDGE * (weights**2).sum()
+
+    weights, own = np.zeros(design.shape[2]), design[inside]
+    (hessians, slopes, _), cost = around(weights)
+    for _ in range(STEPS):
+        normal = np.einsum("fan,fam->nm", own, hessians[inside] @ own) / inside.sum() + RIDGE * np.eye(len(weights))
+        gradient = np.einsum("fan,fa->n", own, slopes[inside]) / inside.sum() + RIDGE * weights
+        step = -np.linalg.solve(normal, gradient)
+        largest = np.abs(own @ step).max()
+        step *= min(1.0, STEP / max(largest, SETTLED))
+        for _ in range(HALVINGS):
+            found, new = around(weights + step)
+            if new < cost:
                 break
-            weights, around, cost = weights + step, tried, new
-            if largest < SETTLED:
-                break
-        return weights, around
-
-    def _around(self, design: np.ndarray, weights: np.ndarray, inside: np.ndarray):
-        """What is linear about coefficients, and what they cost [mm²]."""
-        shares = (self.inputs + design @ weights).astype(np.float32)
-        around = tuple(np.asarray(each, float) for each in self._linearised(shares))
-        if not np.isfinite(around[2]).all():
-            frame = int(np.argmin(np.isfinite(around[2])))
-            raise ConvergenceError(f"the map of the inputs diverged: frame {frame} is {around[2][frame]} mm² away")
-        return around, around[2][inside].mean() + RIDGE * (weights**2).sum()
-
-    def _next(self, chosen: list[int], hessians: np.ndarray, slopes: np.ndarray, inside: np.ndarray) -> int:
-        """The part that promises most, the others following it."""
-        all_parts, own = self._design, self._design[:, :, chosen]
-        H, g = _normal(own, hessians, slopes, inside)
-        mixed = np.einsum("faq,fan->qn", own[inside], hessians[inside] @ all_parts[inside]) / inside.sum()
-        diagonal = np.einsum("fan,fan->n", all_parts[inside], hessians[inside] @ all_parts[inside]) / inside.sum()
-        every = np.einsum("fan,fa->n", all_parts[inside], slopes[inside]) / inside.sum()
-        followed = np.linalg.solve(H, np.column_stack([mixed, g]))
-        left = diagonal - (mixed * followed[:, :-1]).sum(axis=0)
-        gains = (every - mixed.T @ followed[:, -1]) ** 2 / (np.maximum(left, 0.0) + RIDGE)
-        gains[chosen] = -1.0
-        return int(np.argmax(gains))
-
-
-def _normal(design: np.ndarray, hessians: np.ndarray, slopes: np.ndarray, inside: np.ndarray):
-    """Half the Hessian (n, n), with the ridge, and half the gradient (n,), without, of the frames' mean."""
-    own = design[inside]
-    H = np.einsum("fan,fam->nm", own, hessians[inside] @ own) / inside.sum()
-    return H + RIDGE * np.eye(H.shape[0]), np.einsum("fan,fa->n", own, slopes[inside]) / inside.sum()
+            step *= 0.5
+        else:
+            break
+        weights, (hessians, slopes, _), cost = weights + step, found, new
+        if largest < SETTLED:
+            break
+    return weights
 
 
 def _degrees(actuators: int, timed: bool) -> np.ndarray:
     """(m, a + 1) of all terms, see `InputMap`."""
     one = np.eye(actuators + 1, dtype=int)[:actuators]
     plain = [np.zeros(actuators + 1, int), *one, *(2 * one)]
-    rows = [*plain, *(3 * one), *(one[i] + one[j] for i, j in combinations(range(actuators), 2))]
+    rows = [*plain, *(HIGHEST * one), *(one[i] + one[j] for i, j in combinations(range(actuators), 2))]
     if timed:
         rows += [row + np.eye(actuators + 1, dtype=int)[-1] for row in plain]
     return np.array(rows)
 
 
-def _own(degrees: np.ndarray, highest: int = OWN) -> list[Part]:
-    """Each chamber's parabola, or of a lower degree."""
+def _own(degrees: np.ndarray, highest: int) -> list[Part]:
+    """Each chamber's polynomial of that degree."""
     shares = degrees[:, :-1]
     low = np.flatnonzero(
         (shares.max(axis=1) <= highest) & (shares.astype(bool).sum(axis=1) <= 1) & (degrees[:, -1] == 0)
     )
-    return [Part([m], [i]) for i in range(shares.shape[1]) for m in low if _is_of(shares[m], i)]
+    chambers = range(shares.shape[1])
+    return [Part(_kind(degrees[m], i, "one"), [m], [i]) for i in chambers for m in low if _is_of(shares[m], i)]
 
 
-def _others(degrees: np.ndarray, symmetries: Sequence[Sequence[int]]) -> list[Part]:
-    """What may be added: terms and chambers that symmetries make of each other have one coefficient; those of time
-    also, of all chambers alike."""
+def _parts(degrees: np.ndarray, symmetries: Sequence[Sequence[int]]) -> list[Part]:
+    """All that count: terms and chambers that symmetries make of each other have one coefficient, and each of them one
+    of its own, where it is no product or power of others; those of time also have one of all chambers alike."""
     shares, timed = degrees[:, :-1], degrees[:, -1] > 0
     numbers = {tuple(row): m for m, row in enumerate(degrees)}
-    own = {pair for part in _own(degrees) for pair in zip(part.terms, part.chambers, strict=True)}
     pairs = [
         (m, i)
         for m, row in enumerate(shares)
         for i in range(shares.shape[1])
-        if (m, i) not in own and (_is_of(row, i) or not timed[m] and row.max() == 1)
+        if _is_of(row, i) or row.sum() == row.max() < HIGHEST - timed[m] or (row.max() == 1 and not timed[m])
     ]
     parts, seen = [], set()
     for pair in pairs:
         if pair not in seen:
             orbit = _orbit(pair, degrees, numbers, symmetries)
             seen |= orbit
-            parts.append(Part(*map(list, zip(*sorted(orbit), strict=True))))
-    for degree in range(3):
-        alike = [(m, i) for m, i in pairs if timed[m] and shares[m].max() == degree]
+            parts.append(_part(degrees, sorted(orbit), "exchange"))
+            if len(orbit) > 1 and (_is_of(shares[pair[0]], pair[1]) or shares[pair[0]].sum() == 1):
+                parts += [_part(degrees, [each], "one") for each in sorted(orbit) if shares[each[0]].max() < HIGHEST]
+    for degree in range(OWN + 1):
+        alike = [(m, i) for m, i in pairs if timed[m] and shares[m].max() == degree and _is_of(shares[m], i)]
         if alike:
-            parts.append(Part(*map(list, zip(*alike, strict=True))))
+            parts.append(_part(degrees, alike, "all"))
     return parts
+
+
+def _part(degrees: np.ndarray, pairs: Sequence[tuple[int, int]], shared: str) -> Part:
+    """Of pairs of term and chamber that have one coefficient."""
+    m, i = pairs[0]
+    return Part(_kind(degrees[m], i, shared), *map(list, zip(*pairs, strict=True)))
+
+
+def _kind(row: np.ndarray, chamber: int, shared: str) -> Kind:
+    own = int(row[chamber])
+    return Kind(own, int(row[:-1].sum()) - own, bool(row[-1]), shared)
 
 
 def _orbit(pair: tuple[int, int], degrees: np.ndarray, numbers: dict, symmetries) -> set[tuple[int, int]]:
@@ -273,12 +428,12 @@ def _orbit(pair: tuple[int, int], degrees: np.ndarray, numbers: dict, symmetries
 
 
 def _is_of(shares: np.ndarray, chamber: int) -> bool:
-    """Whether a term of these degrees (a,) is of no other chamber's share."""
+    """Whether a term of these powers (a,) is of no other chamber's pressure."""
     return not np.delete(shares, chamber).any()
 
 
 def _design(values: np.ndarray, parts: Sequence[Part], actuators: int) -> np.ndarray:
-    """(f, a, n) what each part's coefficient does to shares, of terms' values (f, m)."""
+    """(f, a, n) what each part's coefficient does to pressures, of terms' values (f, m)."""
     found = np.zeros((len(values), actuators, len(parts)))
     for n, part in enumerate(parts):
         for m, i in zip(part.terms, part.chambers, strict=True):

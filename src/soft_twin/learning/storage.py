@@ -23,7 +23,7 @@ from soft_twin.learning.knots import DEGREE, Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import MOST_CORNERS, Inflation
 
-VERSION = "5"
+VERSION = "6"
 MAX_SIZE = 200_000_000  # [bytes]
 POINT = 3  # coordinates
 MOST_ENTRIES = 10_000_000  # of an array
@@ -175,7 +175,7 @@ def _correction(stored: _Stored, words: Mapping[str, str], numbers: Mapping[str,
     if kernels.min() < 0.0 or kernels.max() > 1.0:
         raise InputError("'kernels' has parameters outside 0…1")
     warp = stored.network("warp", size, POINT * (len(kernels) + 1 + POINT), smooth["warp"])
-    inputs, confidence = _inputs(stored, numbers, chambers), None
+    inputs, confidence = _inputs(stored, numbers, shapes), None
     if "confidence.of_shape" in stored:
         first = stored.array("confidence.of_shape", None, size)
         of_point = stored.network("confidence", POINT, 1, smooth["confidence"])
@@ -199,14 +199,16 @@ def _knots(stored: _Stored, counts: tuple[int, int]) -> Knots:
     return Knots(*found)
 
 
-def _inputs(stored: _Stored, numbers: Mapping[str, Any], chambers: int) -> InputMap:
+def _inputs(stored: _Stored, numbers: Mapping[str, Any], shapes: ShapeModel) -> InputMap:
+    chambers = len(shapes.limits)
     reference = None if numbers["reference"] is None else _positive(numbers, "reference")
     degrees = stored.array("inputs.degrees", stored.rows("inputs.degrees"), chambers + 1)
     highest = np.array([*[HIGHEST] * chambers, 1])
     if degrees.dtype.kind not in "iu" or (degrees < 0).any() or (degrees > highest).any():
         raise InputError(f"'inputs.degrees' are no whole numbers 0…{HIGHEST}, the last 0 or 1")
     coefficients = stored.array("inputs.coefficients", len(degrees), chambers)
-    return InputMap(jnp.asarray(degrees, jnp.int32), jnp.asarray(coefficients, jnp.float32), reference)
+    coefficients = jnp.asarray(coefficients, jnp.float32)
+    return InputMap(jnp.asarray(degrees, jnp.int32), coefficients, shapes.filling, reference)
 
 
 def _exchanges(found: Any, chambers: int) -> tuple[tuple[int, ...], ...]:

@@ -142,7 +142,7 @@ class Lesson:
         layer, shares = SurfaceLayer(self.uv, knots), shapes.inputs_of(seen.pressures)
         if inputs is None:
             surface = _Surface(layer, shapes.network, shapes.mean, shapes.spread)
-            inputs = fit_inputs(surface, shares, self.match, seen.held, shapes.symmetries, say)
+            inputs = fit_inputs(surface, shares, self.match, shapes.filling, seen.held, shapes.symmetries, say)
         kernels = SurfaceLayer(centres, knots)
 
         def simulated(own: jax.Array, held: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array]:

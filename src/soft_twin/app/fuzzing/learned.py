@@ -119,7 +119,8 @@ def _correction():
     shapes = ShapeModel(
         Inflation(pressures, 1e-8 * pressures), network(sizes[0], 0.1), mean, 5.0, Knots.uniform(counts), ((1, 0),)
     )
-    inputs = InputMap(jnp.array([[1, 0, 0], [0, 2, 1]]), jnp.array([[0.02, 0.0], [0.0, 0.01]]), 30.0)
+    degrees, coefficients = jnp.array([[1, 0, 0], [0, 2, 1]]), jnp.array([[0.02, 0.0], [0.0, 0.01]])
+    inputs = InputMap(degrees, coefficients, shapes.filling, 30.0)
     return Correction("sheet", shapes, inputs, network(sizes[1], 0.01), grid(4), 1e-3, "0" * 64, "0" * 64)
 
 
