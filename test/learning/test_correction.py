@@ -300,6 +300,8 @@ BROKEN = {
     "inflation.pressures": (lambda a: a[:, :1], "'inflation.volumes' has the shape"),
     "inputs.degrees": (lambda a: a + 3, "'inputs.degrees' are no whole numbers"),
     "inputs.coefficients": (lambda a: a + np.inf, "'inputs.coefficients' has entries"),
+    "inputs.pressures": (lambda a: a[::-1].copy(), "'inputs.pressures' do not rise"),
+    "inputs.shares": (lambda a: a[:1], "'inputs.shares' do not rise"),
     "confidence.of_shape": (lambda a: a[:-1], "has 127 rows, expected 128"),
 }
 WORDS = {

@@ -13,9 +13,9 @@ coefficients integrated out (type II maximum likelihood; MacKay, Bayesian interp
 the coefficients are then the likeliest. Where frames would not be nearer by what all others say of them, there are no
 terms.
 
-Of fewer than ten frames each chamber has a polynomial of its own, of a degree, and to a share, that those ask for that
-are left out: of two frames, what one says of the other; and there is none of it unless they are surely nearer, since
-so few may agree by chance, and what is wrong goes far beyond them.
+Of fewer than ten frames each chamber has a polynomial of its own, in its share of inflation, of a degree, and to a
+part, that those ask for that are left out: of two frames, what one says of the other; and there is none of it unless
+they are surely nearer, since so few may agree by chance, and what is wrong goes far beyond them.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ from soft_twin.parallel import Say
 
 OWN = 2  # degree of what each chamber of few frames has for itself
 RIDGE = 0.01  # [mm²] by which a pressure of 1 costs, so that everything has a solution
-FAR = 2.0  # [mm²] the same, while the nearest surface of a frame is looked for
+FAR = 20.0  # [mm²] the same, while the nearest surface of a frame is looked for
 STEPS = 12  # of Gauss and Newton
 STEP = 0.25  # largest change of a pressure
 SETTLED = 3e-3  # change of a pressure
@@ -100,6 +100,8 @@ def fit_inputs(
         ConvergenceError: it diverges.
     """
     inputs, actuators = np.asarray(inputs, float), np.shape(inputs)[1]
+    if len(inputs) < LEAST_FRAMES:
+        filling = Filling.straight(actuators)
     reference = _reference(held)
     degrees = _degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)

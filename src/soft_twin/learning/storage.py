@@ -18,7 +18,7 @@ from soft_twin.errors import InputError, RecordingError, UsageError
 from soft_twin.files import checked_file, one_line, output_file, whole_file
 from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.correction import Correction, ShapeModel
-from soft_twin.learning.input_map import HIGHEST, InputMap
+from soft_twin.learning.input_map import HIGHEST, Filling, InputMap
 from soft_twin.learning.knots import DEGREE, Knots
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import MOST_CORNERS, Inflation
@@ -45,6 +45,8 @@ def save(correction: Correction, path: Path) -> None:
         "kernels": correction.kernels,
         "inputs.degrees": np.asarray(correction.inputs.degrees),
         "inputs.coefficients": np.asarray(correction.inputs.coefficients),
+        "inputs.pressures": np.asarray(correction.inputs.filling.pressures),
+        "inputs.shares": np.asarray(correction.inputs.filling.shares),
         **_layers("shape", shapes.network),
         **_layers("warp", correction.warp),
     }
@@ -175,7 +177,7 @@ def _correction(stored: _Stored, words: Mapping[str, str], numbers: Mapping[str,
     if kernels.min() < 0.0 or kernels.max() > 1.0:
         raise InputError("'kernels' has parameters outside 0…1")
     warp = stored.network("warp", size, POINT * (len(kernels) + 1 + POINT), smooth["warp"])
-    inputs, confidence = _inputs(stored, numbers, shapes), None
+    inputs, confidence = _inputs(stored, numbers, chambers), None
     if "confidence.of_shape" in stored:
         first = stored.array("confidence.of_shape", None, size)
         of_point = stored.network("confidence", POINT, 1, smooth["confidence"])
@@ -199,16 +201,25 @@ def _knots(stored: _Stored, counts: tuple[int, int]) -> Knots:
     return Knots(*found)
 
 
-def _inputs(stored: _Stored, numbers: Mapping[str, Any], shapes: ShapeModel) -> InputMap:
-    chambers = len(shapes.limits)
+def _inputs(stored: _Stored, numbers: Mapping[str, Any], chambers: int) -> InputMap:
     reference = None if numbers["reference"] is None else _positive(numbers, "reference")
     degrees = stored.array("inputs.degrees", stored.rows("inputs.degrees"), chambers + 1)
     highest = np.array([*[HIGHEST] * chambers, 1])
     if degrees.dtype.kind not in "iu" or (degrees < 0).any() or (degrees > highest).any():
         raise InputError(f"'inputs.degrees' are no whole numbers 0…{HIGHEST}, the last 0 or 1")
-    coefficients = stored.array("inputs.coefficients", len(degrees), chambers)
-    coefficients = jnp.asarray(coefficients, jnp.float32)
-    return InputMap(jnp.asarray(degrees, jnp.int32), coefficients, shapes.filling, reference)
+    coefficients = jnp.asarray(stored.array("inputs.coefficients", len(degrees), chambers), jnp.float32)
+    filling = Filling(*(_rising(stored, f"inputs.{name}", chambers) for name in ("pressures", "shares")))
+    if filling.pressures.shape != filling.shares.shape:
+        raise InputError("'inputs.pressures' are not as many as 'inputs.shares'")
+    return InputMap(jnp.asarray(degrees, jnp.int32), coefficients, filling, reference)
+
+
+def _rising(stored: _Stored, key: str, chambers: int) -> np.ndarray:
+    """(k, a), two rows or more."""
+    found = stored.array(key, None, chambers).astype(np.float32)
+    if len(found) < 2 or not (np.diff(found, axis=0) > 0.0).all():
+        raise InputError(f"'{key}' do not rise")
+    return found
 
 
 def _exchanges(found: Any, chambers: int) -> tuple[tuple[int, ...], ...]:
