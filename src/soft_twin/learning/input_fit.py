@@ -6,12 +6,10 @@ chamber's own pressure, what another chamber does, products of two, and those of
 looks the same with chambers exchanged, so does for the most part what is wrong with it: such terms share a coefficient,
 and each chamber has one more of its own for what was made unevenly.
 
-There may be more terms than frames can tell, and all of them count, each by as much as it is likely: coefficients are
-normally distributed about none, with one spread for each kind of term, and what no terms say of a frame is noise, as
-large in each chamber's pressure, and in what is seen. The spreads are those under which the frames are likeliest, with
-coefficients integrated out (type II maximum likelihood; MacKay, Bayesian interpolation, Neural Computation 4, 1992);
-the coefficients are then the likeliest. Where frames would not be nearer by what all others say of them, there are no
-terms.
+There may be more terms than frames can tell, and all of them count, each by as much as it is likely (`evidence`):
+coefficients are normally distributed about none, with one spread for each kind of term, and what no terms say of a
+frame is noise, as large in each chamber's pressure, and in what is seen. Where frames would not be nearer by what all
+others say of them, there are no terms.
 
 Of fewer than ten frames each chamber has a polynomial of its own, in its share of inflation, of a degree, and to a
 part, that those ask for that are left out: of two frames, what one says of the other; and there is none of it unless
@@ -27,10 +25,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.learning.evidence import Evidence, likeliest_coefficients
 from soft_twin.learning.input_map import HIGHEST, Filling, InputMap, logarithmic, terms
 from soft_twin.learning.left_out import surely_nearer
 from soft_twin.learning.matching import Match, Surface
@@ -46,12 +43,6 @@ HALVINGS = 4
 TAKEN = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of what few frames find
 FOLDS, LEAST_FRAMES = 5, 10
 MOST_FRAMES = 100  # that say what the spreads are
-FACTOR_SPREAD = 0.5  # of what all chambers of one kind make alike of their own pressures
-USUAL_SPREAD, USUAL_NOISE, USUAL_SEEN = 0.02, 0.02, 1.0  # where frames say nothing of them; the last in [mm]
-LEAST_SPREAD, MOST_SPREAD = 1e-4, 0.5
-LEAST_NOISE, MOST_NOISE = 1e-3, 0.2
-LEAST_SEEN, MOST_SEEN = 0.01, 10.0  # [mm]
-BELIEF = 0.05  # in those usual ones, over the square of a logarithm
 
 
 class Kind(NamedTuple):
@@ -67,6 +58,10 @@ class Kind(NamedTuple):
     others: int
     timed: bool
     shared: str
+
+
+FACTOR = Kind(1, 0, False, "exchange")  # by which the pressures of chambers that are alike are others
+FACTOR_SPREAD = 0.5
 
 
 class Part(NamedTuple):
@@ -214,96 +209,12 @@ def _of_many(frames: _Frames, design: np.ndarray, parts: Sequence[Part], say: Sa
     chosen = np.unique(np.linspace(0, len(aside) - 1, min(len(aside), MOST_FRAMES)).round().astype(int))
     if say is not None:
         say(f"fitting the inputs: {design.shape[2]} coefficients of {len(aside)} frames")
-    evidence = _Evidence(aside[chosen], precision[chosen], design[chosen], [part.kind for part in parts])
-    spreads, noise, seen = evidence.likeliest()
-    if not evidence.foretells(spreads, noise, seen):
+    kinds = [part.kind for part in parts]
+    evidence = Evidence(aside[chosen], precision[chosen], design[chosen], kinds, {FACTOR: FACTOR_SPREAD})
+    beliefs = evidence.likeliest()
+    if not evidence.foretells(beliefs):
         return np.zeros(len(parts))
-    covariance = _noise(precision, noise, seen)
-    weighted = np.linalg.solve(covariance, np.concatenate([design, aside[..., None]], axis=2))
-    flat, weighted = design.reshape(-1, design.shape[2]), weighted.reshape(-1, design.shape[2] + 1)
-    normal = flat.T @ weighted
-    return np.linalg.solve(normal[:, :-1] + np.diag(spreads**-2.0), normal[:, -1])
-
-
-def _noise(precision: np.ndarray, noise: float, seen: float) -> np.ndarray:
-    """(f, a, a) covariance of what no term says of pressures."""
-    return seen**2 * np.linalg.inv(precision) + noise**2 * np.eye(precision.shape[1])
-
-
-class _Evidence:
-    """How likely frames are, coefficients integrated out.
-
-    Args:
-        aside: (f, a) pressures less those told.
-        precision: (f, a, a) over that of what is seen [mm²].
-        design: (f, a, n) what each coefficient does.
-        kinds: (n,) of the coefficients.
-    """
-
-    def __init__(self, aside: np.ndarray, precision: np.ndarray, design: np.ndarray, kinds: Sequence[Kind]):
-        self._aside, self._precision = aside, precision
-        self._design = design.reshape(aside.size, -1)
-        names = list(dict.fromkeys(kinds))
-        self._wide = np.array([_is_factor(kind) for kind in kinds])
-        names = [name for name in names if not _is_factor(name)]
-        self._kinds = np.array([names.index(kind) if kind in names else -1 for kind in kinds])
-        self._count = len(names)
-        wide = self._design[:, self._wide]
-        self._fixed = FACTOR_SPREAD**2 * wide @ wide.T
-        self._grams = []
-        for k in range(self._count):
-            own = self._design[:, self._kinds == k]
-            self._grams.append(own @ own.T)
-        self._seen = _blocks(np.linalg.inv(precision))
-
-    def likeliest(self) -> tuple[np.ndarray, float, float]:
-        """Spreads (n,) of the coefficients, noise of pressures, and of what is seen [mm]."""
-        usual = np.log([*[USUAL_SPREAD] * self._count, USUAL_NOISE, USUAL_SEEN])
-        limits = [(LEAST_SPREAD, MOST_SPREAD)] * self._count + [(LEAST_NOISE, MOST_NOISE), (LEAST_SEEN, MOST_SEEN)]
-        found = minimize(self._cost, usual, args=(usual,), jac=True, method="L-BFGS-B", bounds=np.log(limits)).x
-        *spreads, noise, seen = np.exp(found)
-        return np.where(self._wide, FACTOR_SPREAD, np.append(spreads, 0.0)[self._kinds]), noise, seen
-
-    def foretells(self, spreads: np.ndarray, noise: float, seen: float) -> bool:
-        """Whether frames are nearer, in the mean, by what all others say of them."""
-        covariance = (self._design * spreads**2) @ self._design.T + _blocks(_noise(self._precision, noise, seen))
-        inverse = np.linalg.inv(covariance)
-        pulled, size = (inverse @ self._aside.ravel()).reshape(self._aside.shape), self._aside.shape[1]
-        own = np.array([inverse[i : i + size, i : i + size] for i in range(0, len(inverse), size)])
-        left = np.linalg.solve(own, pulled[..., None])[..., 0]
-        return self._distance(left) < self._distance(self._aside)
-
-    def _distance(self, aside: np.ndarray) -> float:
-        """Mean of the squared distances [mm²] that pressures (f, a) make."""
-        return float(np.einsum("fa,fab,fb->f", aside, self._precision, aside).mean())
-
-    def _cost(self, logarithms: np.ndarray, usual: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log likelihood, and its gradient by the logarithms of spreads and noises."""
-        *spreads, noise, seen = np.exp(2.0 * logarithms)
-        covariance = self._fixed + seen * self._seen + noise * np.eye(len(self._seen))
-        for spread, gram in zip(spreads, self._grams, strict=True):
-            covariance = covariance + spread * gram
-        factor = cho_factor(covariance, lower=True)
-        inverse, pulled = cho_solve(factor, np.eye(len(covariance))), cho_solve(factor, self._aside.ravel())
-        slope = inverse - np.outer(pulled, pulled)
-        cost = 0.5 * self._aside.ravel() @ pulled + np.log(np.diag(factor[0])).sum()
-        gradient = [spread * (slope * gram).sum() for spread, gram in zip(spreads, self._grams, strict=True)]
-        gradient += [noise * np.trace(slope), seen * (slope * self._seen).sum()]
-        off = logarithms - usual
-        return cost + BELIEF * off @ off, np.array(gradient) + 2.0 * BELIEF * off
-
-
-def _blocks(matrices: np.ndarray) -> np.ndarray:
-    """(f a, f a) with matrices (f, a, a) along its diagonal."""
-    count, size = matrices.shape[:2]
-    found = np.zeros((count, size, count, size))
-    found[np.arange(count), :, np.arange(count)] = matrices
-    return found.reshape(count * size, -1)
-
-
-def _is_factor(kind: Kind) -> bool:
-    """Whether it is the factor by which a robot's pressures are others."""
-    return kind == Kind(1, 0, False, "exchange")
+    return likeliest_coefficients(aside, precision, design, beliefs)
 
 
 def _of_few(frames: _Frames, values: np.ndarray, degrees: np.ndarray) -> tuple[list[Part], np.ndarray]:
