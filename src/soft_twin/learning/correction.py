@@ -105,7 +105,7 @@ class ShapeModel:
     def inputs(self, pressures: jax.Array) -> jax.Array:
         """(a,) shares of inflation, −1…1 within the limits; beyond them they go on straight, as pressures do that a
         simulation by volume turned out to need."""
-        return self.filling.shares_of(pressures / np.abs(self.limits).max(axis=1).astype(np.float32))
+        return self.filling.shares_of(pressures / self.inflation.largest.astype(np.float32))
 
     def inputs_of(self, pressures: np.ndarray) -> jax.Array:
         """(f, a) shares of inflation of pressures (f, a) [Pa]."""

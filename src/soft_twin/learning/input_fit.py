@@ -19,7 +19,6 @@ they are surely nearer, since so few may agree by chance, and what is wrong goes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import NamedTuple
 
 import jax
@@ -28,7 +27,8 @@ import numpy as np
 
 from soft_twin.errors import ConvergenceError
 from soft_twin.learning.evidence import Evidence, likeliest_coefficients
-from soft_twin.learning.input_map import HIGHEST, Filling, InputMap, logarithmic, terms
+from soft_twin.learning.input_map import Filling, InputMap, logarithmic, terms
+from soft_twin.learning.input_terms import FACTOR, Part, all_degrees, all_parts, design_of, own_parts
 from soft_twin.learning.left_out import surely_nearer
 from soft_twin.learning.matching import Match, Surface
 from soft_twin.parallel import Say
@@ -43,33 +43,7 @@ HALVINGS = 4
 TAKEN = (0.0, 0.25, 0.5, 0.75, 1.0)  # shares of what few frames find
 FOLDS, LEAST_FRAMES = 5, 10
 MOST_FRAMES = 100  # that say what the spreads are
-
-
-class Kind(NamedTuple):
-    """Of terms whose coefficients have one spread.
-
-    Attributes:
-        own, others: powers of the pressure of the chamber that it is about, and of all others.
-        timed: whether it is times t.
-        shared: by how many: "one" chamber has it for itself, those that symmetries "exchange" share it, or "all" do.
-    """
-
-    own: int
-    others: int
-    timed: bool
-    shared: str
-
-
-FACTOR = Kind(1, 0, False, "exchange")  # by which the pressures of chambers that are alike are others
-FACTOR_SPREAD = 0.5
-
-
-class Part(NamedTuple):
-    """One coefficient: its kind, which terms it is of, and of which chambers (both in the order of the pairs)."""
-
-    kind: Kind
-    terms: list[int]
-    chambers: list[int]
+FACTOR_SPREAD = 0.5  # of the factor by which a robot's pressures are others
 
 
 def fit_inputs(
@@ -98,7 +72,7 @@ def fit_inputs(
     if len(inputs) < LEAST_FRAMES:
         filling = Filling.straight(actuators)
     reference = _reference(held)
-    degrees = _degrees(actuators, reference is not None)
+    degrees = all_degrees(actuators, reference is not None)
     times = np.zeros(len(inputs)) if reference is None else logarithmic(np.asarray(held), reference)
     told = np.asarray(jax.jit(jax.vmap(filling.pressures_of))(inputs), float)
     values = np.asarray(jax.jit(jax.vmap(lambda q, t: terms(degrees, q, t)))(told, times), float)
@@ -106,8 +80,8 @@ def fit_inputs(
     if len(inputs) < LEAST_FRAMES:
         parts, weights = _of_few(frames, values, degrees)
     else:
-        parts = _parts(degrees, symmetries)
-        weights = _of_many(frames, _design(values, parts, actuators), parts, say)
+        parts = all_parts(degrees, symmetries)
+        weights = _of_many(frames, design_of(values, parts, actuators), parts, say)
     coefficients = np.zeros((len(degrees), actuators))
     for part, weight in zip(parts, weights, strict=True):
         coefficients[part.terms, part.chambers] += weight
@@ -224,20 +198,22 @@ def _of_few(frames: _Frames, values: np.ndarray, degrees: np.ndarray) -> tuple[l
     """
     count, actuators = frames.told.shape
     if count == 1:
-        own = _own(degrees, 0)
-        return own, _settled(frames, _design(values, own, actuators), np.full(count, True))
+        own = own_parts(degrees, 0)
+        return own, _settled(frames, design_of(values, own, actuators), np.full(count, True))
     folds, errors = np.arange(count) % FOLDS, {}
     for degree in range(min(OWN, count - max(np.bincount(folds)) - 1) + 1):
-        design, left_out = _design(values, _own(degrees, degree), actuators), np.empty((len(TAKEN), count))
+        design, left_out = design_of(values, own_parts(degrees, degree), actuators), np.empty((len(TAKEN), count))
         for fold in np.unique(folds):
             weights = _settled(frames, design, folds != fold)
             apart = np.array([frames.around(frames.told + taken * design @ weights).distances for taken in TAKEN])
             left_out[:, folds == fold] = apart[:, folds == fold]
         errors |= {(degree, taken): np.sqrt(own) for taken, own in zip(TAKEN, left_out, strict=True)}
     best, without = min(errors, key=lambda choice: errors[choice].mean()), (0, 0.0)
-    degree, taken = best if surely_nearer(errors[best], errors[without]) else without
-    own = _own(degrees, degree)
-    return own, taken * _settled(frames, _design(values, own, actuators), np.full(count, True))
+    if not surely_nearer(errors[best], errors[without]):
+        return [], np.zeros(0)
+    degree, taken = best
+    own = own_parts(degrees, degree)
+    return own, taken * _settled(frames, design_of(values, own, actuators), np.full(count, True))
 
 
 def _settled(frames: _Frames, design: np.ndarray, inside: np.ndarray) -> np.ndarray:
@@ -266,89 +242,3 @@ def _settled(frames: _Frames, design: np.ndarray, inside: np.ndarray) -> np.ndar
         if largest < SETTLED:
             break
     return weights
-
-
-def _degrees(actuators: int, timed: bool) -> np.ndarray:
-    """(m, a + 1) of all terms, see `InputMap`."""
-    one = np.eye(actuators + 1, dtype=int)[:actuators]
-    plain = [np.zeros(actuators + 1, int), *one, *(2 * one)]
-    rows = [*plain, *(HIGHEST * one), *(one[i] + one[j] for i, j in combinations(range(actuators), 2))]
-    if timed:
-        rows += [row + np.eye(actuators + 1, dtype=int)[-1] for row in plain]
-    return np.array(rows)
-
-
-def _own(degrees: np.ndarray, highest: int) -> list[Part]:
-    """Each chamber's polynomial of that degree."""
-    shares = degrees[:, :-1]
-    low = np.flatnonzero(
-        (shares.max(axis=1) <= highest) & (shares.astype(bool).sum(axis=1) <= 1) & (degrees[:, -1] == 0)
-    )
-    chambers = range(shares.shape[1])
-    return [Part(_kind(degrees[m], i, "one"), [m], [i]) for i in chambers for m in low if _is_of(shares[m], i)]
-
-
-def _parts(degrees: np.ndarray, symmetries: Sequence[Sequence[int]]) -> list[Part]:
-    """All that count: terms and chambers that symmetries make of each other have one coefficient, and each of them one
-    of its own, where it is no product or power of others; those of time also have one of all chambers alike."""
-    shares, timed = degrees[:, :-1], degrees[:, -1] > 0
-    numbers = {tuple(row): m for m, row in enumerate(degrees)}
-    pairs = [
-        (m, i)
-        for m, row in enumerate(shares)
-        for i in range(shares.shape[1])
-        if _is_of(row, i) or row.sum() == row.max() < HIGHEST - timed[m] or (row.max() == 1 and not timed[m])
-    ]
-    parts, seen = [], set()
-    for pair in pairs:
-        if pair not in seen:
-            orbit = _orbit(pair, degrees, numbers, symmetries)
-            seen |= orbit
-            parts.append(_part(degrees, sorted(orbit), "exchange"))
-            if len(orbit) > 1 and (_is_of(shares[pair[0]], pair[1]) or shares[pair[0]].sum() == 1):
-                parts += [_part(degrees, [each], "one") for each in sorted(orbit) if shares[each[0]].max() < HIGHEST]
-    for degree in range(OWN + 1):
-        alike = [(m, i) for m, i in pairs if timed[m] and shares[m].max() == degree and _is_of(shares[m], i)]
-        if alike:
-            parts.append(_part(degrees, alike, "all"))
-    return parts
-
-
-def _part(degrees: np.ndarray, pairs: Sequence[tuple[int, int]], shared: str) -> Part:
-    """Of pairs of term and chamber that have one coefficient."""
-    m, i = pairs[0]
-    return Part(_kind(degrees[m], i, shared), *map(list, zip(*pairs, strict=True)))
-
-
-def _kind(row: np.ndarray, chamber: int, shared: str) -> Kind:
-    own = int(row[chamber])
-    return Kind(own, int(row[:-1].sum()) - own, bool(row[-1]), shared)
-
-
-def _orbit(pair: tuple[int, int], degrees: np.ndarray, numbers: dict, symmetries) -> set[tuple[int, int]]:
-    """All pairs of term and chamber that exchanges make of one."""
-    found, new = {pair}, [pair]
-    while new:
-        m, i = new.pop()
-        for exchange in symmetries:
-            row = degrees[m].copy()
-            row[list(exchange)] = degrees[m][:-1]
-            other = numbers[tuple(row)], int(exchange[i])
-            if other not in found:
-                found.add(other)
-                new.append(other)
-    return found
-
-
-def _is_of(shares: np.ndarray, chamber: int) -> bool:
-    """Whether a term of these powers (a,) is of no other chamber's pressure."""
-    return not np.delete(shares, chamber).any()
-
-
-def _design(values: np.ndarray, parts: Sequence[Part], actuators: int) -> np.ndarray:
-    """(f, a, n) what each part's coefficient does to pressures, of terms' values (f, m)."""
-    found = np.zeros((len(values), actuators, len(parts)))
-    for n, part in enumerate(parts):
-        for m, i in zip(part.terms, part.chambers, strict=True):
-            found[:, i, n] += values[:, m]
-    return found

@@ -39,7 +39,7 @@ class Filling(eqx.Module):
     @classmethod
     def of(cls, inflation: Inflation) -> "Filling":
         """Of a twin's chambers."""
-        return cls(inflation.pressures / np.abs(inflation.limits).max(axis=1), 2.0 * inflation.filled - 1.0)
+        return cls(inflation.pressures / inflation.largest, 2.0 * inflation.filled - 1.0)
 
     @classmethod
     def straight(cls, actuators: int) -> "Filling":
@@ -96,7 +96,7 @@ def logarithmic(held: jax.Array | float, reference: float) -> jax.Array:
 
 def terms(degrees: jax.Array, pressures: jax.Array, time: jax.Array | float) -> jax.Array:
     """(m,) values of terms of these degrees (m, a + 1), of pressures (a,) over the largest and t."""
-    powers = jnp.stack([jnp.ones_like(pressures), pressures, pressures**2, pressures**HIGHEST])
+    powers = jnp.stack([pressures**power for power in range(HIGHEST + 1)])
     each = powers[degrees[:, :-1], np.arange(len(pressures))]
     return each.prod(axis=1) * jnp.where(degrees[:, -1] > 0, time, 1.0)
 

@@ -47,6 +47,11 @@ class Inflation:
         return np.array([self.pressures[0], self.pressures[-1]]).T
 
     @property
+    def largest(self) -> np.ndarray:
+        """(a,) largest pressure of each chamber, be it below nought [Pa]."""
+        return np.abs(self.limits).max(axis=1)
+
+    @property
     def filled(self) -> np.ndarray:
         """(p, a) shares 0…1 of what lies between the first volume and the last."""
         return (self.volumes - self.volumes[0]) / (self.volumes[-1] - self.volumes[0])
