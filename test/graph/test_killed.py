@@ -65,10 +65,13 @@ def test_motors_let_go_when_their_driver_is_killed_and_obey_the_next(
         listener.spin(0.03)
 
     def wound():
+        """Homed and enabled again if a busy machine has kept commands from the driver, or motors from being heard."""
         command()
-        if listener.says("cables_to_motors", "home the cables"):
+        if not listener.says("cables_to_motors", "active"):
             listener.wait_for(listener.enable)
-        return abs(listener.heard["cables/state"][-1].position[0] - WOUND[0]) < 2e-4
+            for _ in range(10):  # until its health says so
+                command()
+        return _drives(motors) and abs(listener.heard["cables/state"][-1].position[0] - WOUND[0]) < 2e-4
 
     for _ in range(2):
         _start_driver(processes, nodes, listener)
@@ -76,7 +79,6 @@ def test_motors_let_go_when_their_driver_is_killed_and_obey_the_next(
         listener.heard["cables/state"].clear()
         listener.wait_for(lambda: command() or listener.heard["cables/state"])
         listener.wait_for(wound)
-        assert _drives(motors)
         _kill(processes, "cables_to_motors")
         with pytest.raises(RunError, match="cables_to_motors ended with status -9"):
             processes.check()
