@@ -18,8 +18,8 @@ DEFAULT_DATA = Path("../shared/data")
 OPTIONS = {
     "robot": (str, "NAME", "another robot than the study's: a name in config/, or the path of a description"),
     "simulations": (int, "N", "of a learned robot; default: what its description says"),
-    "seed": (int, "N", "the first of the trainings' seeds; default 0"),
-    "seeds": (int, "N", "how many trainings there are; default 5"),
+    "seed": (int, "N", "the first of the trainings' seeds; default 0, of realities 1"),
+    "seeds": (int, "N", "how many trainings there are; default 5, of realities 4"),
 }  # that some studies have, as arguments of their `run`: type, what stands for a value, what it is
 LEAST = {"simulations": 2, "seed": 0, "seeds": 1}
 

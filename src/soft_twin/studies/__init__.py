@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "learning/shape": "the membrane takes ten scanned shapes by the learned surface, with and without its correction",
     "learning/mould": "the membrane takes drawn moulds and one that air cannot make, with and without correction",
     "learning/missing": "the manipulator learned from scans with holes and from markers with gaps",
+    "learning/realities": "corrections of the manipulator where nothing was chosen, on realities of other seeds",
     "learning/direct": "the membrane without simulations, by as many scans and by ten times as many",
     "learning/ablations": "networks of other sizes, and parts of a correction left out: the mannequin",
     "learning/twins": "the same learning on top of finite elements, of arcs, and of a chain of plates in MuJoCo",

@@ -190,7 +190,7 @@ def scanned(robot, learning, inflation, folder: Path, more: int = 0) -> list[dic
     """
     first = learning.frames + learning.unseen
     cases = frame_cases(robot, learning, inflation, first) + frame_cases(robot, learning, inflation, more, first, 3)
-    work = partial(seen_shape, str(robot.path), reality_hash(robot))
+    work = partial(seen_shape, str(robot.path), reality_hash(robot), learning.seed)
     found = compute_all(work, cases, Workers(0), folder / "frames", terminal_progress, "scans of the reality")
     return [each | {"held": case[1]} for each, case in zip(found, cases, strict=True)]
 
@@ -204,9 +204,10 @@ def frame_cases(robot, learning, inflation, count: int, first: int = 0, draw: in
     return [np.array([number, seconds, *row]) for number, seconds, row in rows]
 
 
-def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray]:
-    """One frame: number, seconds under load, and pressures. `digest` is what stored results belong to."""
-    reality, learning = reality_of(path, digest)
+def seen_shape(path: str, digest: str, seed: int, case: np.ndarray) -> dict[str, np.ndarray]:
+    """One frame of the reality of a seed: number, seconds under load, and pressures. `digest` is what stored results
+    belong to."""
+    reality, learning = reality_of(path, digest, seed)
     number, seconds, pressures = int(case[0]), float(case[1]), case[2:]
     points = reality.shape(pressures, seconds)
     random = np.random.default_rng([learning.seed, 2, number])
@@ -217,9 +218,12 @@ def seen_shape(path: str, digest: str, case: np.ndarray) -> dict[str, np.ndarray
 
 
 @lru_cache(maxsize=1)
-def reality_of(path: str, digest: str):
-    """The reality of a description, and what it says of learning; kept while the digest is the same."""
+def reality_of(path: str, digest: str, seed: int | None = None):
+    """The reality of a description, of another seed than the description's where one is given, and what it says of
+    learning; kept while the digest is the same."""
     robot, learning = learnable(path)
+    if seed is not None:
+        learning = learning.model_copy(update={"seed": seed})
     return SurfaceReality(robot, learning), learning
 
 
