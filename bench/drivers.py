@@ -1,6 +1,5 @@
 """Drivers of motors and valves against emulated devices in processes of their own, over real bytes."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -40,7 +39,7 @@ def _emulated(device: str):
     try:
         yield process.stdout.readline().split()[-1]
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(READY_TIME)
 
 

@@ -1,5 +1,8 @@
+import signal
 import subprocess
 import sys
+
+import pytest
 
 from soft_twin.app.cli import main
 from soft_twin.driving.cables.can_bus import open_bus
@@ -21,6 +24,15 @@ def test_emulated_motors_answer_a_driver_through_a_link(tmp_path):
     finally:
         process.terminate()
         process.wait(10.0)
+
+
+@pytest.mark.parametrize("asked", ["SIGINT", "SIGTERM"])
+def test_a_device_that_is_asked_to_end_takes_its_link_along(asked, tmp_path):
+    process = _emulate("dac_board", "--link", str(tmp_path / "dac"))
+    assert process.stdout.readline().startswith("address: /dev/") and (tmp_path / "dac").is_symlink()
+    process.send_signal(signal.Signals[asked])
+    assert process.wait(60.0) == 130
+    assert not (tmp_path / "dac").is_symlink()
 
 
 def test_it_ends_by_the_clock_and_tells_its_faults(capsys):

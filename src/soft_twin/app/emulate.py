@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -31,10 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     script = FaultScript([parse_fault(text) for text in arguments.fault])
     device = DEVICES[arguments.device](load_robot(arguments.robot), arguments.seed)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # which shells send to what runs beside them
     try:
         _announce(device, arguments.link)
         _live(device, script, arguments.seconds, arguments.link)
     finally:
+        signal.signal(signal.SIGTERM, before)
         device.close()
         if arguments.link and _leads_to(arguments.link, device.address):
             arguments.link.unlink()
