@@ -85,10 +85,10 @@ class ScanMatch(Match):
         seen, own = nearest(points, cloud.points, there), nearest(cloud.points, points)
         away, across = points - cloud.points[seen], cloud.normals[seen]
         _, aside = _parts(away, across)
-        opposite = jax.lax.stop_gradient(aside < self.patch)
+        faced = jax.lax.stop_gradient(aside < self.patch)
         forth, _ = _parts(away, unit(fixed + across))
         back, aside = _parts(cloud.points - points[own], unit(fixed[own] + cloud.normals))
-        forth, scale = forth * jnp.sqrt(opposite / len(points)), jnp.sqrt(there / there.sum())
+        forth, scale = forth * jnp.sqrt(faced / len(points)), jnp.sqrt(there / there.sum())
         if self.border is None:
             return jnp.concatenate([forth, scale * back])
         beyond = jnp.asarray(self.border)[own] * jnp.maximum(aside - self.patch, 0.0)
