@@ -54,11 +54,6 @@ def grid(count: int) -> np.ndarray:
     return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-def on_border(uv: np.ndarray) -> np.ndarray:
-    """(p,) bool, of a grid's parameters (p, 2): those in cells at the border of the unit square."""
-    return ((uv == uv.min(axis=0)) | (uv == uv.max(axis=0))).any(axis=1)
-
-
 def lattice(count: int) -> np.ndarray:
     """(n², 2) parameters on n x n equally spaced lines of the unit square, its border among them; as many as `grid`."""
     ticks = np.linspace(0.0, 1.0, max(2, round(np.sqrt(count))))

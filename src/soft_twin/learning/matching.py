@@ -9,11 +9,11 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from soft_twin.learning.layer import unit
 from soft_twin.learning.losses import Cloud, nearest
 
+REACH = 1.5  # of a patch: a point whose nearest one is further aside is opposite a hole
 Surface = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 Linearised = Callable[[jax.Array], tuple[jax.Array, jax.Array, jax.Array]]
 
@@ -67,38 +67,31 @@ def _linearised(surface: Surface, match: Match, shares: jax.Array) -> tuple[jax.
 class ScanMatch(Match):
     """Scans without correspondences.
 
-    A point counts by its distance along the mean of both surfaces' normals, which is none where both lie on one sphere.
-    What it is aside of a sample says how sparse samples are, and counts only for what was seen beyond the surface's
-    border. A point of the surface opposite a hole of the scan does not count.
+    A point counts by its distance along the mean of both surfaces' normals, which is none where both lie on one sphere,
+    and by what it is aside by more than a patch. A point of the surface opposite a hole of the scan does not count.
 
     Attributes:
         patch: radius [mm] of what a sample stands for.
-        border: (p,) whether a point of the surface is on its border; None: it has none.
     """
 
     patch: float = eqx.field(static=True)
-    border: np.ndarray | None = None
 
     def residuals(self, points: jax.Array, normals: jax.Array, cloud: Cloud) -> jax.Array:
         """See Match."""
         fixed, there = jax.lax.stop_gradient(normals), cloud.there
         seen, own = nearest(points, cloud.points, there), nearest(cloud.points, points)
         away, across = points - cloud.points[seen], cloud.normals[seen]
-        _, aside = _parts(away, across)
-        faced = jax.lax.stop_gradient(aside < self.patch)
-        forth, _ = _parts(away, unit(fixed + across))
-        back, aside = _parts(cloud.points - points[own], unit(fixed[own] + cloud.normals))
-        forth, scale = forth * jnp.sqrt(faced / len(points)), jnp.sqrt(there / there.sum())
-        if self.border is None:
-            return jnp.concatenate([forth, scale * back])
-        beyond = jnp.asarray(self.border)[own] * jnp.maximum(aside - self.patch, 0.0)
-        return jnp.concatenate([forth, scale * back, scale * beyond])
+        aside = (away**2).sum(axis=1) - (away * across).sum(axis=1) ** 2
+        counts = jax.lax.stop_gradient(aside < (REACH * self.patch) ** 2)
+        forth = self._parts(away, unit(fixed + across)) * jnp.sqrt(counts / len(points))
+        back = self._parts(cloud.points - points[own], unit(fixed[own] + cloud.normals)) * jnp.sqrt(there / there.sum())
+        return jnp.concatenate([forth.ravel(), back.ravel()])
 
-
-def _parts(away: jax.Array, across: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(n,) each, of vectors (n, 3): along directions of length 1 (n, 3), and aside of them."""
-    off = (away * across).sum(axis=1)
-    return off, jnp.sqrt(jnp.maximum((away**2).sum(axis=1) - off**2, 1e-12))
+    def _parts(self, away: jax.Array, across: jax.Array) -> jax.Array:
+        """(2, n) of each pair: how far it is apart along a direction, and aside by more than a patch."""
+        off = (away * across).sum(axis=1)
+        aside = jnp.sqrt(jnp.maximum((away**2).sum(axis=1) - off**2, 1e-12))
+        return jnp.stack([off, jnp.maximum(aside - self.patch, 0.0)])
 
 
 class MarkerMatch(Match):

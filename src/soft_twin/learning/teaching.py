@@ -12,7 +12,7 @@ from soft_twin.learning.frames import Recording, Scan
 from soft_twin.learning.identity import description_hash
 from soft_twin.learning.input_fit import fit_inputs
 from soft_twin.learning.input_map import InputMap
-from soft_twin.learning.layer import SurfaceLayer, grid, on_border
+from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.losses import Cloud
 from soft_twin.learning.matching import MarkerMatch, Match, ScanMatch
 from soft_twin.learning.networks import Folded
@@ -95,8 +95,7 @@ def learn_warp(
     """
     weights = training.weights or Weights(patch=shapes.patch, watched=shapes.patch)
     seen = Seen(recording.pressures, recording.held, clouds_of(recording), recording.digest)
-    uv = grid(COMPARED)
-    lesson = Lesson(seen, ScanMatch(seen.clouds, shapes.patch, on_border(uv)), uv)
+    lesson = Lesson(seen, ScanMatch(seen.clouds, shapes.patch), grid(COMPARED))
     return lesson.learn(shapes, robot, replace(training, weights=weights), inputs, say)
 
 
