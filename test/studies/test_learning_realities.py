@@ -43,7 +43,7 @@ def test_rows_are_means_over_unseen_pressures_and_changes_of_the_same_reality(tm
     assert np.ptp(matplotlib.image.imread(tmp_path / "realities.png")) > 0.5
 
 
-def test_another_seed_is_another_reality_with_other_pressures(monkeypatch):
+def test_another_seed_is_another_reality(monkeypatch):
     monkeypatch.setattr(prediction, "SurfaceReality", lambda robot, learning: learning.seed)
     path = str(learnable("manipulator")[0].path)
     own, learning = prediction.reality_of(path, "digest")
