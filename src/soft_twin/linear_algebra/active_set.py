@@ -151,11 +151,13 @@ def independent(rows, kept, dependent):
     these, by directions that are larger than `dependent` of the largest entry of the rows. Gram and Schmidt, with the
     largest rest first."""
     m, c, k = rows.shape[0], rows.shape[1], len(kept)
-    rest, found = rows.copy(), np.empty((min(k + m, c), c))
-    found[:k] = kept
+    rest, found = np.empty((m, c)), np.empty((min(k + m, c), c))
     largest = 0.0
-    for r in range(m):
-        for i in range(c):
+    for i in range(c):
+        for r in range(k):
+            found[r, i] = kept[r, i]
+        for r in range(m):
+            rest[r, i] = rows[r, i]
             largest = max(largest, abs(rows[r, i]))
     for r in range(m):
         for before in range(k):
@@ -163,19 +165,36 @@ def independent(rows, kept, dependent):
     while k < len(found):
         best, size = 0, -1.0
         for r in range(m):
-            own = (rest[r] * rest[r]).sum()
+            own = _square(rest[r])
             if own > size:
                 best, size = r, own
         if not size > (dependent * largest) ** 2:
             break
-        found[k] = rest[best] / np.sqrt(size)
+        _fill_unit(rest[best], found[k])
         for before in range(k):  # again, as what is left may be small
             _take_out(found[before], found[k])
-        found[k] /= np.sqrt((found[k] * found[k]).sum())
+        _fill_unit(found[k], found[k])
         for r in range(m):
             _take_out(found[k], rest[r])
         k += 1
     return found[:k]
+
+
+@part(error_model="numpy")
+def _square(row):
+    """Sum of a row's squares."""
+    total = 0.0
+    for i in range(len(row)):
+        total += row[i] * row[i]
+    return total
+
+
+@part(error_model="numpy")
+def _fill_unit(row, unit):
+    """Fill the unit vector along a row, which it may be."""
+    length = np.sqrt(_square(row))
+    for i in range(len(row)):
+        unit[i] = row[i] / length
 
 
 @part(error_model="numpy")

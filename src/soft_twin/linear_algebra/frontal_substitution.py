@@ -1,8 +1,8 @@
 """Substitution through the fronts of a multifrontal factor (fronts.py), without BLAS."""
 
 import numpy as np
-from numba import njit
 
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.linear_algebra.frontal_layout import front_of
 from soft_twin.linear_algebra.triangles import solve_transposed_triangle, solve_triangle
 
@@ -10,7 +10,7 @@ PANEL = 24  # columns whose triangle is solved at a time
 STRIP = 512  # rows that stay in the cache while right-hand sides are taken in
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def substitute_forward(fronts, panels, columns, first, last):
     """Overwrite what belongs to the fronts first … last in right-hand sides (c, n) by L⁻¹ of it; what is to be added
     behind these fronts, (c, n − end)."""
@@ -20,24 +20,28 @@ def substitute_forward(fronts, panels, columns, first, last):
     for s in range(first, last):
         width, below, panel = front_of(fronts, s)
         start, height = 3 * fronts.starts[s], width + below
-        values[:, :width] = columns[:, start : start + width]
-        values[:, width:height] = 0.0
+        for c in range(count):
+            for i in range(width):
+                values[c, i] = columns[c, start + i]
+            for i in range(width, height):
+                values[c, i] = 0.0
         for j in range(0, width, PANEL):
             k = min(PANEL, width - j)
             corner = panel + j * (height + 1)
             for c in range(count):
                 solve_triangle(panels, corner, height, values[c, j : j + k])
             _take_columns(panels, corner + k, height, k, height - j - k, values, j)
-        columns[:, start : start + width] = values[:, :width]
         rows = fronts.rows[fronts.row_starts[s] : fronts.row_starts[s + 1]]
         inside = np.searchsorted(rows, fronts.starts[last])
         for c in range(count):
+            for i in range(width):
+                columns[c, start + i] = values[c, i]
             _add_blocks(values[c, width:height], rows[:inside], columns[c], 0)
             _add_blocks(values[c, width + 3 * inside : height], rows[inside:], beyond[c], end)
     return beyond
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_beyond(fronts, s, beyond, columns):
     """Add what is behind a front's subtree, in the rows that the front reaches."""
     end = 3 * fronts.starts[s + 1]
@@ -47,14 +51,14 @@ def add_beyond(fronts, s, beyond, columns):
                 columns[c, 3 * row + i] += beyond[c, 3 * row - end + i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_blocks(values, rows, into, start):
     for a in range(len(rows)):
         for i in range(3):
             into[3 * rows[a] - start + i] += values[3 * a + i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def substitute_back(fronts, panels, columns, first, last):
     """Overwrite what belongs to the fronts first … last in (c, n) by L⁻ᵀ of it, once that is done above them."""
     count = len(columns)
@@ -62,9 +66,10 @@ def substitute_back(fronts, panels, columns, first, last):
     for s in range(last - 1, first - 1, -1):
         width, below, panel = front_of(fronts, s)
         start, height = 3 * fronts.starts[s], width + below
-        values[:, :width] = columns[:, start : start + width]
         rows = fronts.rows[fronts.row_starts[s] : fronts.row_starts[s + 1]]
         for c in range(count):
+            for i in range(width):
+                values[c, i] = columns[c, start + i]
             for a in range(len(rows)):
                 for i in range(3):
                     values[c, width + 3 * a + i] = columns[c, 3 * rows[a] + i]
@@ -74,10 +79,12 @@ def substitute_back(fronts, panels, columns, first, last):
             _take_rows(panels, corner + k, height, k, height - j - k, values, j)
             for c in range(count):
                 solve_transposed_triangle(panels, corner, height, values[c, j : j + k])
-        columns[:, start : start + width] = values[:, :width]
+        for c in range(count):
+            for i in range(width):
+                columns[c, start + i] = values[c, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@kernel(error_model="numpy", fastmath={"contract"})
 def _take_columns(panels, origin, ld, k, rows, values, first):
     """y −= A x in the values (c, …) of each right-hand side: x the k from `first` on, y the `rows` behind them, A at
     `origin`. BLAS would copy A before it multiplies with as few columns as there are here."""
@@ -108,12 +115,12 @@ def _take_columns(panels, origin, ld, k, rows, values, first):
                     y[i] -= A0[i] * x0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _four(values, first):
     return values[first], values[first + 1], values[first + 2], values[first + 3]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@kernel(error_model="numpy", fastmath={"contract", "reassoc"})
 def _take_rows(panels, origin, ld, k, rows, values, first):
     """x −= Aᵀ y, as in `_take_columns`."""
     count, behind = len(values), first + k
@@ -156,7 +163,7 @@ def _take_rows(panels, origin, ld, k, rows, values, first):
                 values[c, first + j] -= x0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _subtract_four(values, first, x0, x1, x2, x3):
     values[first] -= x0
     values[first + 1] -= x1
@@ -164,7 +171,7 @@ def _subtract_four(values, first, x0, x1, x2, x3):
     values[first + 3] -= x3
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _tallest(fronts):
     widths = fronts.starts[1:] - fronts.starts[:-1]
     return 3 * (widths + fronts.row_starts[1:] - fronts.row_starts[:-1]).max()

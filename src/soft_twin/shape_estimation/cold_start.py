@@ -10,8 +10,8 @@ on the circle give a start from which Newton's method on the true energy goes on
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.twins.tensegrity.newton import StrutPlacement
 from soft_twin.twins.tensegrity.structure import Structure
 
@@ -90,7 +90,7 @@ def _distinct(found: list[tuple[float, np.ndarray]]) -> list[tuple[float, np.nda
     return kept
 
 
-@njit(cache=True)
+@kernel()
 def descend(coupling, pull, sines, directions, sweeps, settled):
     """Block descent in place: each direction (s, 2 or 3) in turn to its own minimum, the others held."""
     count, dimension = directions.shape
@@ -98,14 +98,17 @@ def descend(coupling, pull, sines, directions, sweeps, settled):
     for _ in range(sweeps):
         change = 0.0
         for i in range(count):
-            new[:] = 0.0
-            new[:2] -= pull[i]
+            for d in range(dimension):
+                new[d] = -pull[i, d] if d < 2 else 0.0
             for j in range(count):
                 if j != i:
                     weight = coupling[i, j] * sines[j]
                     for d in range(dimension):
                         new[d] -= weight * directions[j, d]
-            norm = np.sqrt(np.sum(new * new))
+            square = 0.0
+            for d in range(dimension):
+                square += new[d] * new[d]
+            norm = np.sqrt(square)
             if norm > 0.0:
                 for d in range(dimension):
                     value = new[d] / norm

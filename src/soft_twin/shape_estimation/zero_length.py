@@ -10,9 +10,9 @@ the paper's way. `anchored` holds the base's bottoms instead.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from soft_twin.errors import InputError
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.shape_estimation.estimator import Estimator
 from soft_twin.shape_estimation.readings import Readings
 from soft_twin.twins.tensegrity.model import ArmModel
@@ -133,7 +133,7 @@ def lay_on(nodes: np.ndarray, anchors: np.ndarray, points: np.ndarray) -> np.nda
     return laid + target.mean(axis=0)
 
 
-@njit(cache=True)
+@kernel()
 def nodes_of(centres, yaws, inclinations, lengths):
     """(2 s, 3) nodes p ∓ L/2 q of struts with those centres (s, 3), yaws and inclinations (eqs. 1 and 11)."""
     count = len(lengths)
@@ -147,7 +147,7 @@ def nodes_of(centres, yaws, inclinations, lengths):
     return nodes
 
 
-@njit(cache=True)
+@kernel()
 def gradients(nodes, yaws, inclinations, lengths, members, stiffness, held):
     """Energy e, ∂e/∂p (s, 3) and ∂e/∂θ (s,) of zero-length springs (eq. 10); a held bottom is a pivot."""
     count = len(lengths)
@@ -160,18 +160,19 @@ def gradients(nodes, yaws, inclinations, lengths, members, stiffness, held):
             energy += 0.5 * pull * (nodes[a, d] - nodes[c, d])
             forces[a, d] += pull
             forces[c, d] -= pull
-    by_position = forces[:count] + forces[count:]
-    by_yaw = np.empty(count)
+    by_position, by_yaw = np.empty((count, 3)), np.empty(count)
     for i in range(count):
-        across = 0.5 * (forces[count + i] - forces[i])
-        if not np.isnan(held[i, 0]):
-            by_position[i] = 0.0
-            across = forces[count + i]
-        by_yaw[i] = lengths[i] * np.sin(inclinations[i]) * (np.cos(yaws[i]) * across[1] - np.sin(yaws[i]) * across[0])
+        pivots = not np.isnan(held[i, 0])
+        for d in range(3):
+            by_position[i, d] = 0.0 if pivots else forces[i, d] + forces[count + i, d]
+        share = 0.0 if pivots else 0.5  # a pivot's top turns about its bottom, which bears what pulls there
+        x = (1.0 - share) * forces[count + i, 0] - share * forces[i, 0]
+        y = (1.0 - share) * forces[count + i, 1] - share * forces[i, 1]
+        by_yaw[i] = lengths[i] * np.sin(inclinations[i]) * (np.cos(yaws[i]) * y - np.sin(yaws[i]) * x)
     return energy, by_position, by_yaw
 
 
-@njit(cache=True)
+@kernel()
 def descend(
     centres, yaws, inclinations, lengths, members, stiffness, held, first, position_rate, yaw_rate, energies,
     position_gradients, yaw_gradients,
@@ -185,14 +186,17 @@ def descend(
         nodes = nodes_of(centres, yaws, inclinations, lengths)
         energy, by_position, by_yaw = gradients(nodes, yaws, inclinations, lengths, members, stiffness, held)
         energies[step] = energy
-        position_gradients[step] = by_position
-        yaw_gradients[step] = by_yaw
-        centres[i] -= position_rate * by_position[i]
+        for j in range(count):
+            for d in range(3):
+                position_gradients[step, j, d] = by_position[j, d]
+            yaw_gradients[step, j] = by_yaw[j]
+        for d in range(3):
+            centres[i, d] -= position_rate * by_position[i, d]
         yaws[i] -= yaw_rate * by_yaw[i]
         _hold(i, centres, yaws, inclinations, lengths, held)
 
 
-@njit(cache=True)
+@kernel()
 def _hold(i, centres, yaws, inclinations, lengths, held):
     """Put the centre of strut i where its held bottom (held[i], NaN where free) wants it."""
     if not np.isnan(held[i, 0]):

@@ -1,9 +1,9 @@
 """Damped Newton's loop, compiled: an update of a 20-strut arm is a few of its rounds, each tens of microseconds."""
 
 import numpy as np
-from numba import njit
 
 from soft_twin.linear_algebra.blas import dpbtrf, dpbtrs
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.twins.tensegrity import kernels
 
 ARMIJO = 1e-4
@@ -13,7 +13,7 @@ MAX_TURN = 0.12  # [m] the longest arc by which one step may turn a strut
 ROUNDING = 1e-14  # share of the energy that rounding may add
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def descend(
     bottoms, directions, lengths, members, stiffness, natural, stops, loads, holds, targets, grips, inclinations,
     measured, equations, band, factor, gradient, tangents, curvatures, tolerance, max_iterations, factorised,
@@ -45,7 +45,8 @@ def descend(
             factorised = True
         if not residual > tolerance or iteration == max_iterations:
             return energy, residual, iteration
-        step[:] = -gradient
+        for i in range(len(step)):
+            step[i] = -gradient[i]
         solve(factor, step)
         scale = min(1.0, MAX_TURN / _longest_turn(step, equations))
         allowed = ROUNDING * abs(energy)
@@ -64,39 +65,48 @@ def descend(
             scale *= 0.5
         if not found:
             return energy, residual, iteration
-        bottoms[:] = new_bottoms
-        directions[:] = new_directions
+        for i in range(len(bottoms)):
+            for d in range(3):
+                bottoms[i, d], directions[i, d] = new_bottoms[i, d], new_directions[i, d]
         nodes, energy, before = new_nodes, new_energy, residual
         iteration += 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _factorise(
     nodes, members, stiffness, natural, stops, holds, forces, directions, lengths, grips, inclinations, tangents,
     curvatures, equations, band, factor,
 ):  # fmt: skip
     """Cholesky factor of the Hessian; of a positive definite relative of it where the Hessian is indefinite."""
-    kernels.hessian(
-        nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, False, band
-    )
-    kernels.add_grip_hessian(directions, lengths, grips, inclinations, equations, False, band)
-    factor[:, :] = band
-    if cholesky(factor) == 0:
-        return
-    kernels.hessian(
-        nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, True, band
-    )
-    kernels.add_grip_hessian(directions, lengths, grips, inclinations, equations, True, band)
-    shift = 1e-6 * max(band[0].max(), 1.0)
+    for convex in (False, True):
+        kernels.hessian(
+            nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, convex, band
+        )
+        kernels.add_grip_hessian(directions, lengths, grips, inclinations, equations, convex, band)
+        if _factorise_copy(band, factor):
+            return
+    shift = 0.0
+    for i in range(band.shape[1]):
+        shift = max(shift, band[0, i])
+    shift = 1e-6 * max(shift, 1.0)
     while True:
-        band[0] += shift
-        factor[:, :] = band
-        if cholesky(factor) == 0:
+        for i in range(band.shape[1]):
+            band[0, i] += shift
+        if _factorise_copy(band, factor):
             return
         shift *= 10.0
 
 
-@njit(cache=True)
+@kernel()
+def _factorise_copy(band, factor):
+    """Whether a band is positive definite, whose Cholesky factor is then put into `factor`."""
+    for i in range(band.shape[1]):
+        for k in range(band.shape[0]):
+            factor[k, i] = band[k, i]
+    return cholesky(factor) == 0
+
+
+@kernel()
 def cholesky(band):
     """Factorise a lower band (k + 1, n) in place by LAPACK; 0 if it is positive definite."""
     lower = np.array([76], dtype=np.uint8)
@@ -109,7 +119,7 @@ def cholesky(band):
     return info[0]
 
 
-@njit(cache=True)
+@kernel()
 def solve(factor, vector):
     """Solve in place with a factor (k + 1, n) for a vector (n,)."""
     lower = np.array([76], dtype=np.uint8)
@@ -121,7 +131,7 @@ def solve(factor, vector):
     )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel()
 def _longest_turn(step, equations):
     longest = 1e-300
     for i in range(len(equations)):

@@ -11,13 +11,14 @@ in newtons.
 """
 
 import numpy as np
-from numba import njit
+
+from soft_twin.linear_algebra.compiled import kernel
 
 SLACK_LENGTH = 1e-12  # [m] below which a member has no direction
 STOP_STIFFNESS = 2e5  # K [N/m] of a cylinder's end stops: 0.1 mm at 20 N
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def node_positions(bottoms, directions, lengths):
     """(2 s, 3) nodes from bottoms (s, 3), unit directions (s, 3) and lengths (s,)."""
     count = len(lengths)
@@ -29,7 +30,7 @@ def node_positions(bottoms, directions, lengths):
     return nodes
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def member_law(length, stiffness, natural, stops):
     """Energy e [J], tension T = de/dm [N] and dT/dm [N/m] of a member; stops (2,) shortest and longest length [m]."""
     energy = tension = slope = 0.0
@@ -45,7 +46,7 @@ def member_law(length, stiffness, natural, stops):
     return energy, tension, slope
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def potential(nodes, members, stiffness, natural, stops, loads, holds, targets):
     """Energy [J]: Σ e − Σ load·x + Σ ½ hold |x − target|²."""
     energy = 0.0
@@ -61,17 +62,19 @@ def potential(nodes, members, stiffness, natural, stops, loads, holds, targets):
     return energy
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def tensions(nodes, members, stiffness, natural, stops):
     """(m,) tensions T of the members [N]."""
     result = np.empty(len(members))
     for k in range(len(members)):
-        length = np.sqrt(np.sum((nodes[members[k, 0]] - nodes[members[k, 1]]) ** 2))
-        result[k] = member_law(length, stiffness[k], natural[k], stops[k])[1]
+        square = 0.0
+        for d in range(3):
+            square += (nodes[members[k, 0], d] - nodes[members[k, 1], d]) ** 2
+        result[k] = member_law(np.sqrt(square), stiffness[k], natural[k], stops[k])[1]
     return result
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def node_gradient(nodes, members, stiffness, natural, stops, loads, holds, targets):
     """(2 s, 3) derivative of the potential with respect to each node, as if nodes were free [N]."""
     gradient = np.empty_like(nodes)
@@ -94,7 +97,7 @@ def node_gradient(nodes, members, stiffness, natural, stops, loads, holds, targe
     return gradient
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def strut_frames(directions, lengths, measured, tangents, curvatures):
     """Fill tangents τ (s, 2, 3) and curvatures κ (s, 3) of the struts' tops.
 
@@ -104,19 +107,20 @@ def strut_frames(directions, lengths, measured, tangents, curvatures):
     for i in range(len(lengths)):
         x, y, z = directions[i, 0], directions[i, 1], directions[i, 2]
         sine = np.sqrt(x * x + y * y)
-        if measured[i]:
-            tangents[i, 0] = np.array([-y, x, 0.0])
-            curvatures[i] = np.array([-x, -y, 0.0]) / lengths[i]
+        along = 1.0 if measured[i] else sine  # over what the first tangent is divided
+        if measured[i] or sine > 1e-9:
+            tangents[i, 0, 0], tangents[i, 0, 1], tangents[i, 0, 2] = -y / along, x / along, 0.0
         else:
-            tangents[i, 0] = np.array([-y, x, 0.0]) / sine if sine > 1e-9 else np.array([0.0, 1.0, 0.0])
-            curvatures[i] = -directions[i] / lengths[i]
+            tangents[i, 0, 0], tangents[i, 0, 1], tangents[i, 0, 2] = 0.0, 1.0, 0.0
         if sine > 1e-9:
-            tangents[i, 1] = np.array([z * x / sine, z * y / sine, -sine])
+            tangents[i, 1, 0], tangents[i, 1, 1], tangents[i, 1, 2] = z * x / sine, z * y / sine, -sine
         else:
-            tangents[i, 1] = np.array([z, 0.0, 0.0])
+            tangents[i, 1, 0], tangents[i, 1, 1], tangents[i, 1, 2] = z, 0.0, 0.0
+        curvatures[i, 0], curvatures[i, 1] = -x / lengths[i], -y / lengths[i]
+        curvatures[i, 2] = 0.0 if measured[i] else -z / lengths[i]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def strut_gradient(forces, tangents, equations, gradient):
     """Fill the gradient (n,) [N] of the unknowns from that of the nodes (2 s, 3)."""
     count = len(equations)
@@ -132,7 +136,7 @@ def strut_gradient(forces, tangents, equations, gradient):
                     gradient[row] += tangents[i, a, d] * forces[count + i, d]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def hessian(nodes, members, stiffness, natural, stops, holds, forces, tangents, curvatures, equations, convex, band):
     """Fill the Hessian of the unknowns as a lower band (k + 1, n) [N/m] in LAPACK's layout.
 
@@ -181,14 +185,14 @@ def hessian(nodes, members, stiffness, natural, stops, holds, forces, tangents, 
         _add_block(own[n], n, n, count, 1.0, tangents, equations, band, right)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def inclination(direction):
     """Angle between a unit direction (3,) and up [rad], and the sine of it."""
     sine = np.sqrt(direction[0] ** 2 + direction[1] ** 2)
     return np.arctan2(sine, direction[2]), sine
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def grip_energy(directions, grips, inclinations):
     """Energy [J] of the springs that turn struts to measured inclinations: Σ ½ grip (φ − measured)²."""
     energy = 0.0
@@ -198,7 +202,7 @@ def grip_energy(directions, grips, inclinations):
     return energy
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def add_grip_gradient(directions, lengths, grips, inclinations, equations, gradient):
     """Add the grips' gradient [N]: dφ = dy₅/L along a strut's tilt, nothing along its yaw."""
     for i in range(len(grips)):
@@ -206,7 +210,7 @@ def add_grip_gradient(directions, lengths, grips, inclinations, equations, gradi
             gradient[equations[i, 4]] += grips[i] * (inclination(directions[i])[0] - inclinations[i]) / lengths[i]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def add_grip_hessian(directions, lengths, grips, inclinations, equations, convex, band):
     """Add the grips' Hessian [N/m]: d²φ = cot φ dy₄²/L², since a great circle leaves its latitude towards the equator.
 
@@ -223,7 +227,7 @@ def add_grip_hessian(directions, lengths, grips, inclinations, equations, convex
                     band[0, equations[i, 3]] += bend
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _add_block(block, a, c, count, sign, tangents, equations, band, right):
     """Add sign · JₐᵀB J_c between the struts of nodes a and c, J = [I, τ₁, τ₂] at a top and [I, 0, 0] at a bottom.
 
@@ -257,12 +261,13 @@ def _add_block(block, a, c, count, sign, tangents, equations, band, right):
                 band[column - row, row] += value
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def move_struts(bottoms, directions, lengths, measured, tangents, equations, step, scale):
     """Bottoms and directions after scale · step (n,) along the unknowns; measured struts keep their inclination."""
-    new_bottoms, new_directions = bottoms.copy(), directions.copy()
+    new_bottoms, new_directions = np.empty_like(bottoms), np.empty_like(directions)
     for i in range(len(lengths)):
         for d in range(3):
+            new_bottoms[i, d], new_directions[i, d] = bottoms[i, d], directions[i, d]
             if equations[i, d] >= 0:
                 new_bottoms[i, d] += scale * step[equations[i, d]]
         first = scale * step[equations[i, 3]] if equations[i, 3] >= 0 else 0.0
@@ -279,5 +284,10 @@ def move_struts(bottoms, directions, lengths, measured, tangents, equations, ste
                 for d in range(3):
                     tangent = (first * tangents[i, 0, d] + second * tangents[i, 1, d]) / arc
                     new_directions[i, d] = np.cos(turn) * directions[i, d] + np.sin(turn) * tangent
-            new_directions[i] /= np.sqrt(np.sum(new_directions[i] ** 2))
+            square = 0.0
+            for d in range(3):
+                square += new_directions[i, d] ** 2
+            norm = np.sqrt(square)
+            for d in range(3):
+                new_directions[i, d] /= norm
     return new_bottoms, new_directions
