@@ -1,10 +1,10 @@
 """Kinematics, energies and cables of a rod of constant strains, element by element; see twin.py for the formulas."""
 
 import numpy as np
-from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.linear_algebra.compiled import kernel
 
 
 def solve_stiffness(hessian: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -18,13 +18,13 @@ def solve_stiffness(hessian: np.ndarray, right: np.ndarray) -> tuple[np.ndarray,
     raise ConvergenceError("the rod's stiffness matrix is not finite: the rod is folded or a load is not a number")
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def dot(a, b):
     """a · b, of vectors (3,)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_cross(a, b, total):
     """Add a × b, of vectors (3,), to `total` (3,)."""
     total[0] += a[1] * b[2] - a[2] * b[1]
@@ -32,7 +32,7 @@ def add_cross(a, b, total):
     total[2] += a[0] * b[1] - a[1] * b[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def coefficients(t):
     """(1 − cos θ)/θ², (θ − sin θ)/θ³ and their derivatives by t = θ², as series: good to 1e-9 for θ < 1."""
     A = 0.5 - t / 24.0 + t**2 / 720.0 - t**3 / 40320.0 + t**4 / 3628800.0
@@ -42,7 +42,7 @@ def coefficients(t):
     return A, B, dA, dB
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def rotations(phi):
     """exp([φ]×) = I + (1 − B θ²) [φ]× + A [φ]×² and V(φ) = I + A [φ]× + B [φ]×², where [φ]×² = φ φᵀ − θ² I."""
     t = dot(phi, phi)
@@ -63,7 +63,7 @@ def rotations(phi):
     return turn, V
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def axis_derivatives(phi):
     """∂(V(φ) e)/∂φ (3, 3) of e = e₃: V e = e + A φ × e + B (φ (φ·e) − θ² e)."""
     t = dot(phi, phi)
@@ -83,51 +83,67 @@ def axis_derivatives(phi):
     return D
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _fill_first(frames):
+    """Fill the first of frames (n, 3, 3), which is the base's."""
+    for c in range(3):
+        for a in range(3):
+            frames[0, c, a] = 1.0 if a == c else 0.0
+
+
+@kernel()
 def nodes(q, steps):
     """Frames (e + 1, 3, 3) and positions (e + 1, 3) of the nodes."""
     e = len(steps)
     frames, points = np.empty((e + 1, 3, 3)), np.zeros((e + 1, 3))
-    frames[0] = np.eye(3)
+    _fill_first(frames)
     for i in range(e):
         turn, V = rotations(steps[i] * q[i, :3])
-        frames[i + 1] = frames[i] @ turn
-        points[i + 1] = points[i] + (1.0 + q[i, 3]) * steps[i] * (frames[i] @ V[:, 2].copy())
+        length = (1.0 + q[i, 3]) * steps[i]
+        for c in range(3):
+            x, y, z = frames[i, c]
+            for a in range(3):
+                frames[i + 1, c, a] = x * turn[0, a] + y * turn[1, a] + z * turn[2, a]
+            points[i + 1, c] = points[i, c] + length * (x * V[0, 2] + y * V[1, 2] + z * V[2, 2])
     return frames, points
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def surface_points(q, steps, ring):
     """Frames (e + 1, 3, 3); the nodes, then points `ring` (r, 3) around each, in its frame: (e + 1 + r (e + 1), 3)."""
     frames, axis = nodes(q, steps)
     n, r = len(axis), len(ring)
     points = np.empty((n + n * r, 3))
-    points[:n] = axis
     for i in range(n):
+        for c in range(3):
+            points[i, c] = axis[i, c]
         for k in range(r):
             for c in range(3):
                 points[n + i * r + k, c] = axis[i, c] + dot(frames[i, c], ring[k])
     return frames, points
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def middle_points(q, steps, frames, points):
     """(e, 3) middles of the elements, whose nodes have these frames and points."""
     middles = np.empty((len(steps), 3))
     for i in range(len(steps)):
         V = rotations(0.5 * steps[i] * q[i, :3])[1]
-        middles[i] = points[i] + 0.5 * (1.0 + q[i, 3]) * steps[i] * (frames[i] @ V[:, 2].copy())
+        length = 0.5 * (1.0 + q[i, 3]) * steps[i]
+        for c in range(3):
+            x, y, z = frames[i, c]
+            middles[i, c] = points[i, c] + length * (x * V[0, 2] + y * V[1, 2] + z * V[2, 2])
     return middles
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def motions(q, steps):
     """Frames (e + 1, 3, 3) and positions (e + 1, 3) of the nodes, middles (e, 3) of the elements; and (e, 4, 3), for
     each strain of an element, how what follows turns, how its end moves, and how its middle moves."""
     e = len(steps)
     frames, points, middles = np.empty((e + 1, 3, 3)), np.zeros((e + 1, 3)), np.empty((e, 3))
     turns, moves, halfway = np.zeros((e, 4, 3)), np.empty((e, 4, 3)), np.empty((e, 4, 3))
-    frames[0] = np.eye(3)
+    _fill_first(frames)
     for i in range(e):
         h, stretch = steps[i], 1.0 + q[i, 3]
         phi = h * q[i, :3]
@@ -148,7 +164,7 @@ def motions(q, steps):
     return frames, points, middles, turns, moves, halfway
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def work_gradient(motion, forces, tip_force):
     """∂/∂q (4 e,) of the work of forces (e, 3) on the middles and (3,) on the tip; `motion` as `motions` tells it."""
     _, points, middles, turns, moves, halfway = motion
@@ -163,7 +179,7 @@ def work_gradient(motion, forces, tip_force):
     return gradient
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def stiffness_matrix(q, steps, motion, stiffness, forces, tip_force, inertia):
     """Hessian (4 e, 4 e) of ½ Σ stiffness q² less the work of forces (e, 3) and (3,), plus the product of the middles'
     derivatives weighed with `inertia` (e,).
@@ -204,7 +220,8 @@ def stiffness_matrix(q, steps, motion, stiffness, forces, tip_force, inertia):
             add_cross(forces[j], middle, torque)
             add_cross(following, move, torque)
             for i in range(j - 1, -1, -1):
-                about[:] = torque
+                for c in range(3):
+                    about[c] = torque[c]
                 add_cross(points[j + 1] - points[i + 1], momentum, about)
                 for a in range(4):
                     value = dot(moves[i, a], momentum) + dot(turns[i, a], about)
@@ -222,7 +239,7 @@ def stiffness_matrix(q, steps, motion, stiffness, forces, tip_force, inertia):
     return hessian
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def curvature_of_forces(q, h, own, following, pulls):
     """∂²(Σ f·p)/∂q² (4, 4) of one element under forces in its first frame: its own on its middle (3,), the sum of the
     `following` (3,), and Σ a fᵀ (3, 3) of these, where a is where they act from its end on, in the end's frame."""
@@ -230,10 +247,12 @@ def curvature_of_forces(q, h, own, following, pulls):
     H, along = np.empty((4, 4)), np.zeros((3, 3))
     t = dot(phi, phi)
     A, B = second_coefficients(0.25 * t)
-    along[2] = own  # the axis is e₃
+    for c in range(3):
+        along[2, c] = own[c]  # the axis is e₃
     middle_gradient, middle = curvature_of(half, along, A, B)
     A, B = second_coefficients(t)
-    along[2] = following
+    for c in range(3):
+        along[2, c] = following[c]
     end_gradient, end = curvature_of(phi, along, A, B)
     sine = 1.0 - t * B[0], -B[0] - t * B[1], -2.0 * B[1] - t * B[2]
     turned = curvature_of(phi, pulls, sine, A)[1]
@@ -245,7 +264,7 @@ def curvature_of_forces(q, h, own, following, pulls):
     return H
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def second_coefficients(t):
     """A and B of `coefficients`, each with its first and second derivative."""
     A, B, dA, dB = coefficients(t)
@@ -254,7 +273,7 @@ def second_coefficients(t):
     return (A, dA, ddA), (B, dB, ddB)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def curvature_of(phi, pulls, a, b):
     """Gradient (3,) and Hessian (3, 3) by φ of Σ a(θ²) f·(φ × arm) + b(θ²) f·(φ × (φ × arm)), of `pulls` Σ arm fᵀ
     (3, 3); a, b: with derivatives."""
@@ -279,7 +298,7 @@ def curvature_of(phi, pulls, a, b):
     return gradient, H
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def axis_jacobian(points, turns, moves):
     """∂ of the axis' nodes (e + 1, 3) by the strains: (3 (e + 1), 4 e)."""
     n = len(points)
@@ -295,7 +314,7 @@ def axis_jacobian(points, turns, moves):
     return J
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cable_strain(q, position):
     """√(w² + τ² r²), and its gradient, as four numbers."""
     w = 1.0 + q[3] + q[0] * position[1] - q[1] * position[0]
@@ -304,7 +323,7 @@ def cable_strain(q, position):
     return s, (w * position[1] / s, -w * position[0] / s, twist / s, w / s)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cable_lengths(q, steps, positions, passes):
     """Lengths (c,) and their gradients (c, 4 e)."""
     c, e = passes.shape
@@ -319,7 +338,7 @@ def cable_lengths(q, steps, positions, passes):
     return lengths, gradients
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_cable_stiffness(q, steps, positions, passes, tensions, firmness, hessian):
     """Add Σ T ∂²ℓ/∂q² + k ∂ℓ/∂q ∂ℓ/∂q, where cables of `firmness` k (c,) [N/m] are wound in."""
     c, e = passes.shape

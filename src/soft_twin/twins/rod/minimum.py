@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from soft_twin.errors import ConvergenceError
+from soft_twin.linear_algebra.compiled import kernel
 from soft_twin.twins.rod import kernels
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _search(place: Place, move: np.ndarray) -> Place:
     return trial
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _evaluate(
     strains,
     lengths,
@@ -177,16 +177,19 @@ def _evaluate(
     (e, 3) [N], a Motion's, and what cables are given: `loads` (c,) [N] or, where it is finite, `wound` (c,) [m]."""
     motion = kernels.motions(strains, lengths)
     _, points, middles, _, _, _ = motion
-    parts = np.empty((6, strains.size))
-    rate = strains - start
-    parts[0], parts[3] = (stiffness * strains).ravel(), (viscosity * rate).ravel()
-    push = np.empty_like(weights)
-    value = 0.5 * (parts[0] @ strains.ravel() + parts[3] @ rate.ravel()) - kernels.dot(tip_force, points[-1])
+    parts, push, forces = np.zeros((6, strains.size)), np.empty_like(weights), np.empty_like(weights)
+    value = -kernels.dot(tip_force, points[-1])
     for k in range(len(lengths)):
-        push[k] = inertia[k] * (coasted[k] - middles[k])
-        value += 0.5 * kernels.dot(push[k], coasted[k] - middles[k]) - kernels.dot(weights[k], middles[k])
-    parts[1] = -kernels.work_gradient(motion, weights, tip_force)
-    parts[2] = -kernels.work_gradient(motion, push, np.zeros(3))
+        for a in range(4):
+            i, rate = 4 * k + a, strains[k, a] - start[k, a]
+            parts[0, i], parts[3, i] = stiffness[k, a] * strains[k, a], viscosity[k, a] * rate
+            value += 0.5 * (parts[0, i] * strains[k, a] + parts[3, i] * rate)
+        for d in range(3):
+            push[k, d] = inertia[k] * (coasted[k, d] - middles[k, d])
+            forces[k, d] = weights[k, d] + push[k, d]
+            value += 0.5 * push[k, d] * (coasted[k, d] - middles[k, d]) - weights[k, d] * middles[k, d]
+    by_weights = kernels.work_gradient(motion, weights, tip_force)
+    by_push = kernels.work_gradient(motion, push, np.zeros(3))
     along, pulls = kernels.cable_lengths(strains, lengths, positions, passes)
     tensions = loads.copy()
     for c in range(len(along)):
@@ -195,12 +198,16 @@ def _evaluate(
             value += 0.5 * softness[c] * tensions[c] ** 2
         else:
             value += tensions[c] * along[c]
-    parts[4] = tensions @ pulls
-    parts[5] = parts[0] + parts[1] + parts[2] + parts[3] + parts[4]
+        for i in range(strains.size):
+            parts[4, i] += tensions[c] * pulls[c, i]
+    for i in range(strains.size):
+        parts[1, i], parts[2, i] = -by_weights[i], -by_push[i]
+        for p in range(5):
+            parts[5, i] += parts[p, i]
     norms = np.zeros(6)
     for p in range(6):
         for a in range(strains.size):
             norms[p] += (force_scale[a] * parts[p, a]) ** 2
     if not strains[:, 3].min() >= SMALLEST_STRETCH - 1.0:
         value = np.inf
-    return value, parts[5], np.sqrt(norms), tensions, weights + push, motion
+    return value, parts[5], np.sqrt(norms), tensions, forces, motion
