@@ -2,7 +2,8 @@
 
 Publishes shape (all nodes), twin/tip and solver/status with each update, markers at most at `picture_rate`, and the
 struts on /tf at most at `transform_rate`, each with the stamp of the inclinations. Struts without a usable inclination
-are freed; struts that seem to be swapped are named in the diagnostics. When readings cannot be used or stop coming, the
+are freed; struts that seem to be swapped are named in the diagnostics. When pressures stop coming, the last ones are
+used, the diagnostics say so, and nothing is calibrated. When readings cannot be used or inclinations stop coming, the
 last good shape goes on with confidence 0, and the diagnostics say that it is stale.
 """
 
@@ -45,7 +46,7 @@ class Parameters(ManagedParameters):
     picture_rate: float = parameter(25.0, "greatest rate of the markers", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     silent_after: float = parameter(
-        0.3, "without inclinations for so long there are none", "s", 0.01, 60.0, settable=True
+        0.3, "without inclinations, or pressures, for so long there are none", "s", 0.01, 60.0, settable=True
     )
     highest_tension: float = parameter(100.0, "tension that is drawn red", "N", 1.0, 1e5, settable=True)
 
@@ -68,7 +69,7 @@ class StrutsToShape(ManagedNode):
         self._shape: Shape | None = None
         self._refusal = ""
         self._suspicions: tuple[str, ...] = ()
-        self._heard = self._next_picture = self._next_diagnosis = self.steady_now()
+        self._heard = self._pressures_heard = self._next_picture = self._next_diagnosis = self.steady_now()
         self._shapes = self.offer(ShapeMessage, "shape")
         self._tips = self.offer(PoseStamped, "twin/tip")
         self._statuses = self.offer(SolverStatus, "solver/status")
@@ -107,20 +108,23 @@ class StrutsToShape(ManagedNode):
         """Estimate the shape for the newest inclinations."""
         (stamp, inclinations), self._waiting = self._waiting, None
         start = self.steady_now()
+        pressures, told = self._pressures, start - self._pressures_heard <= self.parameters.silent_after
         try:
-            shape = self._estimator.update(inclinations, self._pressures)
+            shape = self._estimator.update(inclinations, pressures if told else np.full(len(pressures), np.nan))
         except InputError as error:
             self._refuse(str(error))
             if self._shape is not None:
                 self._publish(stamp, replace(self._shape, stale=True, confidence=0.0))
             return
         self._shape, self._refusal = shape, ""
-        self._calibration.take(inclinations, self._pressures)
+        if told:
+            self._calibration.take(inclinations, pressures)
         self._statuses.publish(estimate_message(stamp, self.base_frame, shape, self.steady_now() - start))
         self._publish(stamp, shape)
         if self.steady_now() >= self._next_diagnosis:
             self._next_diagnosis = self.steady_now() + DIAGNOSIS_PERIOD
             self._suspicions = self._estimator.diagnose()
+        self._pressures_heard += self.steady_now() - start  # while it computes it cannot hear, and nobody is silent
 
     def close(self) -> None:
         self._calibration.close()
@@ -149,6 +153,7 @@ class StrutsToShape(ManagedNode):
     def _take_pressures(self, message: Pressures) -> None:
         try:
             self._pressures = in_order(message.names, message.pressures, self._cylinder_names)
+            self._pressures_heard = self.steady_now()
         except InputError as error:
             self._refuse(str(error))
 

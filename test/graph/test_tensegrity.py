@@ -27,7 +27,7 @@ class Boards:
         self.pressures = np.full(40, 600e3)
         self.truth = arm.forward(self.pressures)
         self.inclinations = self.truth.inclinations.copy()
-        self.stamp = 0.0
+        self.stamp, self.measures_pressures = 0.0, True
         self._inclinations = node.create_publisher(Inclinations, "struts/inclination", 10)
         self._pressures = node.create_publisher(Pressures, "chambers/state", 10)
         self.timer = node.create_timer(0.02, self._speak)
@@ -35,7 +35,8 @@ class Boards:
     def _speak(self):
         self.stamp += 0.02
         stamp = header(self.stamp, "")
-        self._pressures.publish(Pressures(header=stamp, names=CYLINDERS, pressures=self.pressures.tolist()))
+        if self.measures_pressures:
+            self._pressures.publish(Pressures(header=stamp, names=CYLINDERS, pressures=self.pressures.tolist()))
         self._inclinations.publish(Inclinations(header=stamp, names=STRUTS, angles=self.inclinations.tolist()))
 
     def distance(self, shape):
@@ -117,6 +118,23 @@ def test_silent_boards_and_missing_inclinations_leave_a_stale_shape(talk, boards
     assert result.result().status == GoalStatus.STATUS_ABORTED and "for 2 s" in result.result().result.message
     refused = _result_of(talk, calibrations, boards.truth.length())
     assert not refused.success and "nothing to calibrate from" in refused.message
+
+
+def test_pressures_that_stop_coming_are_told_and_nothing_is_calibrated_by_the_last_ones(talk, boards):
+    boards.measures_pressures = False
+    talk.wait_for(lambda: talk.says("struts_to_shape", "no pressure, the last one is used"))
+    count = len(talk.heard["shape"])
+    talk.wait_for(lambda: len(talk.heard["shape"]) > count)
+    shape = talk.heard["shape"][-1]
+    assert shape.confidence > 0.0 and boards.distance(shape) < 1e-3
+    calibrations = ActionClient(talk.node, CalibrateStraight, "calibrate")
+    talk.wait_for(calibrations.server_is_ready)
+    talk.spin(2.5)
+    refused = _result_of(talk, calibrations, boards.truth.length())
+    assert not refused.success and "nothing to calibrate from" in refused.message
+    boards.measures_pressures = True
+    talk.wait_for(lambda: talk.says("struts_to_shape", "estimating"))
+    assert _result_of(talk, calibrations, boards.truth.length()).success
 
 
 def _averaging(talk, calibrations, length):
