@@ -39,6 +39,10 @@ class GravitySamples:
         """Since the newest usable sample [s]."""
         return self._node.steady_now() - self.heard
 
+    def measured(self, silent_after: float) -> np.ndarray | None:
+        """The newest gravity (3,) [m/s²]; None: there was none for longer than that [s]."""
+        return self.newest if self.silence <= silent_after else None
+
     def take(self) -> tuple[float, np.ndarray]:
         """The sample that is waiting."""
         taken, self.waiting = self.waiting, None

@@ -303,7 +303,7 @@ class GravityToActuators(ManagedNode):
         return response
 
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
-        measured, limit = self._gravity.newest, self.parameters.solve_time_limit
+        measured, limit = self._gravity.measured(self.parameters.silent_after), self.parameters.solve_time_limit
         try:
             return await self._background.run(lambda: self._ik.answer(request, response, measured, limit))
         except SoftTwinError as error:

@@ -46,15 +46,15 @@ class InverseService:
         measured: np.ndarray | None,
         time_limit: float = math.inf,
     ) -> SolveIk.Response:
-        """Solve from rest, for the gravity of the request or for the newest `measured` one (3,) [m/s²], in so long [s].
+        """Solve from rest, for the gravity of the request or the one that is `measured` (3,) [m/s²], in so long [s].
 
         Raises:
-            InputError: see `target`; no gravity is known, or one of another length than the earth's.
+            InputError: see `target`; no gravity is given or measured, or one of another length than the earth's.
             ConvergenceError: the twin's stiffness broke down.
         """
         gravity = to_array(request.gravity) if np.any(to_array(request.gravity)) else measured
         if gravity is None:
-            raise InputError("no gravity measured yet: give one in the request")
+            raise InputError("no gravity is measured: give one in the request")
         strength = float(np.linalg.norm(gravity))
         if not abs(strength - STANDARD_GRAVITY) <= ELSEWHERE:
             raise InputError(

@@ -297,9 +297,7 @@ class PoseToCables(ManagedNode):
 
     def _measured(self) -> Measured:
         silent_after, cables = self.parameters.silent_after, self._cables
-        base, plate = (
-            samples.newest if samples.silence <= silent_after else None for samples in (self._base, self._plate)
-        )
+        base, plate = self._base.measured(silent_after), self._plate.measured(silent_after)
         if cables is None or self.steady_now() - self._cables_heard > silent_after:
             return Measured(base, plate)
         names = self.robot.cable_names

@@ -79,6 +79,8 @@ def test_without_a_usable_sample_gravity_stops_the_solver_holds_and_both_say_so(
     listener.spin(0.3)
     assert not listener.heard["gravity"]
     assert not listener.heard["cables/command"]
+    answer = listener.call(SolveIk, "solve_ik", SolveIk.Request())
+    assert not answer.success and answer.message == "no gravity is measured: give one in the request"
     board.says = "rest"
     listener.wait_for(lambda: listener.heard["cables/command"])
 
