@@ -107,17 +107,25 @@ def strut_frames(directions, lengths, measured, tangents, curvatures):
     for i in range(len(lengths)):
         x, y, z = directions[i, 0], directions[i, 1], directions[i, 2]
         sine = np.sqrt(x * x + y * y)
-        along = 1.0 if measured[i] else sine  # over what the first tangent is divided
-        if measured[i] or sine > 1e-9:
-            tangents[i, 0, 0], tangents[i, 0, 1], tangents[i, 0, 2] = -y / along, x / along, 0.0
+        if measured[i]:
+            _put(tangents[i, 0], -y, x, 0.0)
+            _put(curvatures[i], -x / lengths[i], -y / lengths[i], 0.0)
         else:
-            tangents[i, 0, 0], tangents[i, 0, 1], tangents[i, 0, 2] = 0.0, 1.0, 0.0
+            if sine > 1e-9:
+                _put(tangents[i, 0], -y / sine, x / sine, 0.0)
+            else:
+                _put(tangents[i, 0], 0.0, 1.0, 0.0)
+            _put(curvatures[i], -x / lengths[i], -y / lengths[i], -z / lengths[i])
         if sine > 1e-9:
-            tangents[i, 1, 0], tangents[i, 1, 1], tangents[i, 1, 2] = z * x / sine, z * y / sine, -sine
+            _put(tangents[i, 1], z * x / sine, z * y / sine, -sine)
         else:
-            tangents[i, 1, 0], tangents[i, 1, 1], tangents[i, 1, 2] = z, 0.0, 0.0
-        curvatures[i, 0], curvatures[i, 1] = -x / lengths[i], -y / lengths[i]
-        curvatures[i, 2] = 0.0 if measured[i] else -z / lengths[i]
+            _put(tangents[i, 1], z, 0.0, 0.0)
+
+
+@kernel(error_model="numpy")
+def _put(vector, x, y, z):
+    """Fill a vector (3,)."""
+    vector[0], vector[1], vector[2] = x, y, z
 
 
 @kernel(error_model="numpy")
