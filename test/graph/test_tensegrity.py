@@ -13,6 +13,7 @@ from std_srvs.srv import Trigger
 
 from soft_twin import load_robot
 from soft_twin_ros.conversions import header, to_array, to_seconds
+from soft_twin_ros.errands import LOST
 from soft_twin_ros.running.graph import Devices, graph
 from soft_twin_ros.running.processes import Processes
 
@@ -129,7 +130,7 @@ def test_pressures_that_stop_coming_are_told_and_nothing_is_calibrated_by_the_la
     assert shape.confidence > 0.0 and boards.distance(shape) < 1e-3
     calibrations = ActionClient(talk.node, CalibrateStraight, "calibrate")
     talk.wait_for(calibrations.server_is_ready)
-    talk.spin(2.5)
+    talk.spin(LOST + 0.5)
     refused = _result_of(talk, calibrations, boards.truth.length())
     assert not refused.success and "nothing to calibrate from" in refused.message
     boards.measures_pressures = True
