@@ -49,18 +49,10 @@ class InverseService:
         """Solve from rest, for the gravity of the request or the one that is `measured` (3,) [m/s²], in so long [s].
 
         Raises:
-            InputError: see `target`; no gravity is given or measured, or one of another length than the earth's.
+            InputError: see `target` and `gravity_of`.
             ConvergenceError: the twin's stiffness broke down.
         """
-        gravity = to_array(request.gravity) if np.any(to_array(request.gravity)) else measured
-        if gravity is None:
-            raise InputError("no gravity is measured: give one in the request")
-        strength = float(np.linalg.norm(gravity))
-        if not abs(strength - STANDARD_GRAVITY) <= ELSEWHERE:
-            raise InputError(
-                f"gravity: {gravity.tolist()} has the length {strength:.4g}: expected {STANDARD_GRAVITY} m/s², in "
-                "base_link"
-            )
+        gravity = gravity_of(request, measured)
         if self._inverse is None:
             self._inverse = self._robot.build_inverse(self._build_twin())
         target = self.target(self._inverse, request)
@@ -81,6 +73,23 @@ class InverseService:
         response.reachable = bool(solution.reachable)
         response.active_limits = list(solution.active_limits)
         return response
+
+
+def gravity_of(request: SolveIk.Request, measured: np.ndarray | None) -> np.ndarray:
+    """The gravity (3,) in base_link [m/s²] of a request, or where it has none the one that is `measured`.
+
+    Raises:
+        InputError: none is given or measured, or one of another length than the earth's.
+    """
+    given = to_array(request.gravity)
+    gravity = given if np.any(given) else measured
+    if gravity is None:
+        raise InputError("no gravity is measured: give one in the request")
+    strength = float(np.linalg.norm(gravity))
+    if not abs(strength - STANDARD_GRAVITY) <= ELSEWHERE:
+        words = f"has the length {strength:.4g}: expected {STANDARD_GRAVITY} m/s², in base_link"
+        raise InputError(f"gravity: {gravity.tolist()} {words}")
+    return gravity
 
 
 def in_words(frame: str, error: float, solution: Solution) -> str:

@@ -11,6 +11,7 @@ and the driver's watchdog acts.
 """
 
 import sys
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,11 +51,11 @@ from soft_twin_ros.conversions import (
     pose_message,
     positions_in_order,
     shape_message,
-    to_array,
     to_pose,
 )
 from soft_twin_ros.conversions import header as header_of
 from soft_twin_ros.gravity_samples import GravitySamples
+from soft_twin_ros.inverse_service import gravity_of
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
@@ -421,24 +422,26 @@ class PoseToCables(ManagedNode):
         return response
 
     def _asked_model(self, name: str) -> PlateModel:
-        """The model of that name that services ask, in the background: one of its own where it has a state."""
+        """The model of that name that services ask, in the background: one of its own, as each bears another load."""
         if name not in self._asked_models:
             known = self._models.get(name)
-            self._asked_models[name] = self.robot.build_twin(name) if known is None or known.moves else known
+            self._asked_models[name] = self.robot.build_twin(name) if known is None or known.moves else copy(known)
         return self._asked_models[name]
 
     async def _solve_ik(self, request: SolveIk.Request, response: SolveIk.Response) -> SolveIk.Response:
         try:
-            asked, given = self._asked(request), to_array(request.gravity)
-            gravity = given if np.any(given) else self._holder.gravity
-            name, payload = self._wanted, 0.0 if self._holder.payload is None else self._holder.payload.borne
-            found = await self._background.run(lambda: self._answer(name, gravity, payload, asked))
+            asked, name, base = self._asked(request), self._wanted, self._base.measured(self.parameters.silent_after)
+            gravity = None if base is None else self._holder.alignment.base(base)
+            payload = 0.0 if self._holder.payload is None else self._holder.payload.borne
+            found = await self._background.run(lambda: self._answer(name, asked, request, gravity, payload))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)
             return response
         response.success, response.message = True, f"{name}: {Aimed(asked, found.reached)}"
         if not found.reachable:
             response.message += f": {out_of_reach(asked, found.reached)}"
+        if found.caveat:
+            response.message += f"; {found.caveat}"
         response.actuators, response.error = list(self.robot.cable_names), NAN
         response.reachable, response.active_limits = bool(found.reachable), list(found.active_limits)
         response.efforts = [float(value) for value in found.efforts]
@@ -447,10 +450,18 @@ class PoseToCables(ManagedNode):
         response.orientation_error = apart(found.reached, asked)
         return response
 
-    def _answer(self, name: str, gravity: np.ndarray, payload: float, asked: tuple[float, float]) -> PlateAnswer:
-        """By the model of that name, under this load."""
+    def _answer(
+        self,
+        name: str,
+        asked: tuple[float, float],
+        request: SolveIk.Request,
+        measured: np.ndarray | None,
+        payload: float,
+    ) -> PlateAnswer:
+        """By the model of that name, under the gravity of the request or the one that is measured."""
         model = self._asked_model(name)
-        model.bear(gravity, payload)
+        if model.knows_loads:
+            model.bear(gravity_of(request, measured), payload)
         return answer(model, *asked, self.robot.cable_names)
 
 

@@ -216,6 +216,28 @@ def test_an_orientation_is_solved_for_and_the_nearest_is_named_where_it_is_out_o
     assert list(answer.active_limits) == ([] if reachable else ["cable_1 displacement max"])
 
 
+def test_no_orientation_is_solved_for_a_gravity_from_before_the_base_fell_silent(neck, listener):
+    neck.base_speaks = False
+    listener.wait_for(lambda: listener.says("pose_to_cables", "open loop: no gravity from the IMU of the base"))
+    request = SolveIk.Request(use_orientation=True)
+    request.target.pose = to_pose(np.zeros(3), tilt(np.radians(15.0), 0.0))
+    assert set_parameter(listener, "model", "pcc_chord").successful
+    assert listener.call(SolveIk, "solve_ik", request).success  # kinematics know of no loads
+    assert set_parameter(listener, "model", "fem").successful
+    answer = listener.call(SolveIk, "solve_ik", request)
+    assert not answer.success and answer.message == "no gravity is measured: give one in the request"
+    request.gravity.z = -981.0
+    answer = listener.call(SolveIk, "solve_ik", request)
+    assert not answer.success and "expected 9.81 m/s²" in answer.message
+    request.gravity.z = -9.81
+    assert listener.call(SolveIk, "solve_ik", request).success
+    neck.base_speaks = True
+    request.gravity.z = 0.0
+    listener.wait_for(lambda: listener.call(SolveIk, "solve_ik", request).success)
+    assert set_parameter(listener, "model", "pcc_chord").successful
+    listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop"))
+
+
 def test_a_target_out_of_reach_is_refused_with_the_nearest_or_the_nearest_is_held(neck, listener):
     beyond, words = SetTarget.Request(use_orientation=True), "pitch 75°, roll 0° is out of reach: the nearest is 56.9°"
     beyond.target.pose = to_pose(np.zeros(3), tilt(np.radians(75.0), 0.0))

@@ -5,6 +5,7 @@ import pytest
 
 import soft_twin
 from soft_twin.inverse.plate_answer import answer
+from soft_twin.inverse.plate_table import PlateTable
 
 NAMES = ["cable_1", "cable_2", "cable_3"]
 
@@ -30,3 +31,10 @@ def test_in_reach_it_is_what_was_asked_for(neck, name):
     np.testing.assert_allclose(found.reached, [0.3, -0.2], atol=1e-3)
     np.testing.assert_allclose(found.displacements, neck.build_twin(name).displacements(0.3, -0.2), atol=2e-5)
     assert np.isfinite(found.efforts).all() == (name == "fem")
+
+
+def test_an_answer_of_a_table_says_how_far_its_load_is_from_the_one_that_counts(neck):
+    table = PlateTable(neck.build_twin("pcc_chord"), neck.build_twin("fem"), 0.3, rings=2, rays=6)
+    assert answer(table, 0.2, 0.0, NAMES).caveat == ""
+    table.bear(np.array([0.0, -9.81, 0.0]))
+    assert "a gravity 90° from this one" in answer(table, 0.2, 0.0, NAMES).caveat

@@ -20,6 +20,7 @@ class PlateAnswer:
         reached: pitch and roll [rad] of the plate then.
         reachable: whether that is what was asked for; else it is the nearest.
         active_limits: that bind, in words.
+        caveat: of the model, see PlateModel.
     """
 
     displacements: np.ndarray
@@ -27,6 +28,7 @@ class PlateAnswer:
     reached: tuple[float, float]
     reachable: bool
     active_limits: tuple[str, ...]
+    caveat: str = ""
 
 
 def answer(model: PlateModel, pitch: float, roll: float, names: Sequence[str]) -> PlateAnswer:
@@ -48,4 +50,4 @@ def answer(model: PlateModel, pitch: float, roll: float, names: Sequence[str]) -
     told, unknown = model.displacements(*reached), np.full(len(names), np.nan)
     limit = CoordinateLimit(*model.displacement_limits, "displacement")
     reachable = apart(reached, (pitch, roll)) < REACHED
-    return PlateAnswer(told, unknown, reached, reachable, tuple(limit.active(names, unknown, told)))
+    return PlateAnswer(told, unknown, reached, reachable, tuple(limit.active(names, unknown, told)), model.caveat)

@@ -34,11 +34,13 @@ class PlateModel(ABC):
     Attributes:
         displacement_limits: lowest and highest displacement of cables, alike or (c,) each [m].
         moves: whether it has a state that each answer moves: two that ask need one each.
+        knows_loads: whether gravity and payload mean anything to it.
         error_share: of a bend that it errs by, as necks that were measured differ from it.
         first_error: by which it errs where nothing of it was seen yet, be it straight [rad].
     """
 
     moves: bool = False
+    knows_loads: bool = True
     error_share: float = 0.1
     first_error: float = 0.3
     displacement_limits: tuple[float | np.ndarray, float | np.ndarray] = (-np.inf, np.inf)

@@ -27,6 +27,8 @@ class ConstantCurvature(PlateModel):
         cable_ends: (c,) the segment, from 0, at whose end a cable is fixed.
     """
 
+    knows_loads = False
+
     def __init__(
         self,
         segment_lengths: Sequence[float],
