@@ -11,10 +11,12 @@ that in the plate's frame, and its name stands before those of all topics and se
 transform.
 """
 
+import math
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +31,7 @@ from soft_twin.errors import DescriptionError, DeviceError, SoftTwinError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.links import BASE, Link, imu_link, plate_link
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
-from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
+from soft_twin.sensing.heater import TEMPERATURE_KEPT, HeaterParameters, TemperatureControl
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
 from soft_twin.sensing.warm_up import warm_up
@@ -47,6 +49,7 @@ from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.transforms import WORLD, Transforms
 
 READ_TIMEOUT = 0.1  # [s]
+WATCH_PERIOD = 0.1  # [s] between two looks whether a board that tells its samples itself still does
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class Parameters(ManagedParameters):
     frame: str = parameter("imu_link", "frame of the board's samples")
     silent_after: float = parameter(
         0.2, "without a sample for so long the IMU is silent", "s", 0.01, 60.0, settable=True
+    )
+    temperature_silent_after: float = parameter(
+        TEMPERATURE_KEPT, "without imu/temperature for so long none is known: no heating", "s", 0.1, 60.0, settable=True
     )
     heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0, settable=True)
     heater_gain: float = parameter(
@@ -99,7 +105,7 @@ class ImuToGravity(ManagedNode):
         self._estimate: GravityEstimate | None = None
         self._fault = ""
         self._clock_faults: tuple[str, ...] = ()
-        self._temperature = float("nan")
+        self._temperature, self._temperature_heard = math.nan, math.inf
         self._heard = self._start = self.steady_now()
         self._was_valid = False
         self._next_heater = 0.0
@@ -133,7 +139,7 @@ class ImuToGravity(ManagedNode):
             return waiting("gravity is not known yet", values)
         if not estimate.valid:
             return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)
-        if faults := (*estimate.faults, *self._clock_faults):
+        if faults := (*estimate.faults, *self._clock_faults, *self._temperature_faults()):
             return Health(WARN, "; ".join(faults), values)
         return Health(OK, f"IMU {estimate.temperature_state}", values)
 
@@ -144,7 +150,8 @@ class ImuToGravity(ManagedNode):
 
     def rest(self) -> None:
         self._next_heater = 0.0
-        self._heat(0.0)
+        with suppress(DeviceError):  # of a board that is gone, which the thread that reads it tells
+            self._heat(0.0)
 
     def _starts(self) -> bool:
         """Whether no sample has come yet, and need not have."""
@@ -162,6 +169,7 @@ class ImuToGravity(ManagedNode):
             return
         self.listen(Temperature, self._before + "imu/temperature", self._receive_temperature, NEWEST)
         self.listen(Imu, self._before + "imu/data_raw", self._receive, 10)
+        self.create_steady_timer(WATCH_PERIOD, self._watch)
 
     def _read(self) -> None:
         """Read the board until the node closes; a board that is not there or goes away is waited for."""
@@ -194,10 +202,25 @@ class ImuToGravity(ManagedNode):
             board.close()
 
     def _receive_temperature(self, message: Temperature) -> None:
-        self._temperature = message.temperature
+        self._temperature, self._temperature_heard = message.temperature, self.steady_now()
 
     def _receive(self, message: Imu) -> None:
-        self._take(message, self._temperature)
+        self._take(message, math.nan if self._temperature_silent else self._temperature)
+
+    @property
+    def _temperature_silent(self) -> bool:
+        """Whether it was told, and is not any more."""
+        return self.steady_now() - self._temperature_heard > self.parameters.temperature_silent_after
+
+    def _temperature_faults(self) -> tuple[str, ...]:
+        return (f"{self._before}imu/temperature is silent: the heater is off",) if self._temperature_silent else ()
+
+    def _watch(self) -> None:
+        """A board that tells no samples is told not to heat: nobody knows how hot it is. A serial one, that hears of no
+        duty then, switches its heater off by itself."""
+        silent = self.steady_now() - self._heard > self.parameters.silent_after
+        if silent and self.active and self._estimate is not None:
+            self._heat(0.0)
 
     def _take(self, raw: Imu, temperature: float) -> None:
         self._heard = self.steady_now()

@@ -66,12 +66,20 @@ def recorded(robot):
 @pytest.fixture(scope="module")
 def path(tmp_path_factory, recorded, robot):
     estimates, ticks = recorded
-    recorder = Recorder(tmp_path_factory.mktemp("replay") / "run.mcap")
+    return _record(tmp_path_factory.mktemp("replay") / "run.mcap", robot, estimates, ticks)
+
+
+def _record(path, robot, estimates, ticks, warmth=SAMPLES):
+    """A run in which so many of the samples come with a temperature."""
+    recorder = Recorder(path)
     for i in range(SAMPLES):
         if i == RESET:
             for topic in ("gravity/reset", "twin/reset"):
                 recorder.add(topic, "std_msgs/msg/Empty", 0.01 * i - 0.005, {})
         _record_sample(recorder, i, estimates[i])
+        if i < warmth:
+            temperature = {"temperature": 40.0 + 0.001 * i, "variance": 0.0}
+            recorder.add("imu/temperature", "sensor_msgs/msg/Temperature", 0.01 * i, temperature)
         if i in ticks:
             _record_tick(recorder, i, ticks[i], robot.target_tip)
     recorder.close()
@@ -83,9 +91,7 @@ def _record_sample(recorder, i, estimate):
     nothing = {"orientation": {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}}
     nothing |= {f"{name}_covariance": [0.0] * 9 for name in ("orientation", "angular_velocity", "linear_acceleration")}
     sample = nothing | {"angular_velocity": xyz(rates), "linear_acceleration": xyz(force)}
-    temperature = {"temperature": 40.0 + 0.001 * i, "variance": 0.0}
     recorder.add("imu/data_raw", "sensor_msgs/msg/Imu", 0.01 * i, sample)
-    recorder.add("imu/temperature", "sensor_msgs/msg/Temperature", 0.01 * i, temperature)
     if estimate.valid:
         gravity = {"vector": xyz(estimate.gravity_in_base)}
         recorder.add("gravity", "geometry_msgs/msg/Vector3Stamped", 0.01 * i, gravity)
@@ -117,6 +123,12 @@ def test_a_replay_says_what_the_nodes_said_to_the_bit(result, recorded):
     np.testing.assert_array_equal(result.tip, [tick.tip for tick in ticks.values()])
     assert [row.largest for row in result.comparisons] == pytest.approx([0.0, 0.0, 0.0], abs=1e-5)
     assert [row.what for row in result.comparisons] == ["gravity", "twin/tip", "cables/command"]
+
+
+def test_a_temperature_leads_the_heater_for_no_longer_than_at_the_node(tmp_path, robot, recorded):
+    result = replay(_record(tmp_path / "run.mcap", robot, *recorded, warmth=80), robot)
+    assert result.heater_duty[-40:-30].min() > 0.5  # 2.8 s after the last temperature
+    assert result.heater_duty[-15:].max() == 0.0
 
 
 def test_cables_are_commanded_from_the_switch_on(result):

@@ -1,17 +1,45 @@
 """The IMU's node in this process: what can be set of it while it runs."""
 
-import pytest
-from rclpy.parameter import Parameter
+import contextlib
+import os
+import time
+import tty
 
+import numpy as np
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import Imu, Temperature
+from std_msgs.msg import Float64
+
+from soft_twin_ros.conversions import header
 from soft_twin_ros.imu_to_gravity import ImuToGravity
 
 
 @pytest.fixture
-def node():
-    started = ImuToGravity()
-    yield started
-    started.close()
-    started.destroy_node()
+def node_of(monkeypatch):
+    """Starts a node with parameters."""
+    begin, started = Node.__init__, []
+
+    def start(**parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        with monkeypatch.context() as patch:
+            patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
+            started.append(ImuToGravity())
+        return started[-1]
+
+    yield start
+    for node in started:
+        node.close()
+        node.destroy_node()
+
+
+@pytest.fixture
+def node(node_of):
+    return node_of()
 
 
 def set_to(node, name, value):
@@ -22,8 +50,8 @@ def set_to(node, name, value):
 def duty(node, cold=20.0):
     """Of the heater once its target, 15 K above the start's temperature, is set."""
     heater = node._estimator.heater
-    for time in (0.0, 1.0):
-        heater.update(time, cold)
+    for stamp in (0.0, 1.0):
+        heater.update(stamp, cold)
     return heater.update(1.1, cold)
 
 
@@ -48,3 +76,85 @@ def test_a_whole_number_for_a_gain_is_told_in_words(node):
     assert told.startswith("heater_gain = 2: expected 2.0, with its point (duty of the heater for an error")
     assert "estimator = 3: expected text" in set_to(node, "estimator", 3).reason
     assert "place_in_world = 1.0: expected a list like its default" in set_to(node, "place_in_world", 1.0).reason
+
+
+class Board:
+    """A micro-ROS board at rest, 10 K colder than its heater shall make it, and what it is told of its heater."""
+
+    def __init__(self, node):
+        self.node, self.client, self.duties = node, rclpy.create_node("board"), []
+        self.node.begin()
+        self._executor, self._noise = SingleThreadedExecutor(), np.random.default_rng(0)
+        for each in (node, self.client):
+            self._executor.add_node(each)
+        self._samples = self.client.create_publisher(Imu, "imu/data_raw", 10)
+        self._temperatures = self.client.create_publisher(Temperature, "imu/temperature", 10)
+        self.client.create_subscription(Float64, "imu/heater", lambda said: self.duties.append(said.data), 100)
+
+    def until(self, done, samples=True, temperatures=True):
+        end = time.monotonic() + 60.0
+        while not done():
+            assert time.monotonic() < end, self.node.health()
+            now = header(time.time(), "imu_link")
+            if temperatures:
+                self._temperatures.publish(Temperature(header=now, temperature=30.0 if self.duties else 25.0))
+            if samples:
+                sample = Imu(header=now)
+                for of, mean in ((sample.linear_acceleration, 9.81), (sample.angular_velocity, 0.0)):
+                    of.x, of.y, of.z = self._noise.normal([0.0, 0.0, mean], 0.01).tolist()
+                self._samples.publish(sample)
+            turn = time.monotonic() + 0.01
+            while time.monotonic() < turn:
+                self._executor.spin_once(timeout_sec=0.001)
+
+    def heats(self):
+        return len(self.duties) > 3 and min(self.duties[-3:]) > 0.5
+
+    def rests(self):
+        return len(self.duties) > 3 and max(self.duties[-3:]) == 0.0
+
+
+@pytest.fixture
+def board(node):
+    result = Board(node)
+    yield result
+    result.client.destroy_node()
+
+
+def test_a_chip_whose_temperature_is_not_told_any_more_is_not_heated(node, board):
+    set_to(node, "temperature_silent_after", 0.5)
+    board.until(board.heats)
+    board.until(board.rests, temperatures=False)
+    assert "imu/temperature is silent: the heater is off" in node.health().message
+    board.until(board.heats)
+    assert "silent" not in node.health().message
+
+
+def test_a_board_without_a_thermometer_is_not_complained_of(node, board):
+    board.until(lambda: node.health().message == "IMU off", temperatures=False)
+    board.until(board.rests, temperatures=False)
+
+
+def test_a_board_that_tells_no_samples_is_told_not_to_heat(node, board):
+    board.until(board.heats)
+    board.until(board.rests, samples=False)
+    board.until(board.heats)
+
+
+def test_a_node_whose_board_takes_no_bytes_can_be_deactivated_and_activated_again(node_of):
+    near, far = os.openpty()
+    tty.setraw(far)
+    node = node_of(device=os.ttyname(far))
+    node.begin()
+    end = time.monotonic() + 10.0
+    while node._board is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.set_blocking(far, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(far, bytes(4096))
+    assert node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+    assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    os.close(near)
+    os.close(far)

@@ -26,6 +26,7 @@ from soft_twin.recording.storage import files
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
 from soft_twin.sensing.gravity_ahead import GravityAhead, ahead_of
+from soft_twin.sensing.heater import TEMPERATURE_KEPT
 from soft_twin.sensing.imu_calibration import calibration_beside
 from soft_twin.sensing.samples import ImuSample
 
@@ -198,16 +199,16 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
 
 
 def _samples(series: dict[str, Series]) -> Iterator[tuple[int, ImuSample]]:
-    """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN before the first."""
-    imu = series["imu/data_raw"]
-    temperatures, known = np.array([np.nan]), np.empty(0, dtype=np.int64)
+    """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN where that is no news."""
+    imu, temperatures = series["imu/data_raw"], np.full(len(series["imu/data_raw"].stamp), np.nan)
     if "imu/temperature" in series:
         known = series["imu/temperature"].stamp
-        temperatures = np.concatenate([temperatures, series["imu/temperature"]["temperature"]])
-    newest = np.searchsorted(known, imu.stamp, side="right")
+        newest = np.searchsorted(known, imu.stamp, side="right") - 1
+        counts = (newest >= 0) & (imu.stamp - known[newest] <= 1e9 * TEMPERATURE_KEPT)
+        temperatures[counts] = series["imu/temperature"]["temperature"][newest[counts]]
     for i, stamp in enumerate(imu.stamp.tolist()):
         rates, force = imu["angular_velocity"][i], imu["linear_acceleration"][i]
-        yield stamp, ImuSample(stamp // 10**9 + stamp % 10**9 * 1e-9, rates, force, float(temperatures[newest[i]]))
+        yield stamp, ImuSample(stamp // 10**9 + stamp % 10**9 * 1e-9, rates, force, float(temperatures[i]))
 
 
 def _estimate(series: dict[str, Series], estimator: Estimator) -> list[tuple[int, Any]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from soft_twin.errors import InputError
 
+TEMPERATURE_KEPT = 3.0  # [s] that a temperature counts where it is told apart from the samples
+
 
 @dataclass(frozen=True)
 class HeaterParameters:
