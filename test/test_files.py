@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line, output_file, parse_json, whole_file
+from soft_twin.files import bounded_memory, checked_file, is_missing, one_line, output_file, parse_json, whole_file
 from soft_twin.private_folder import private_folder
 
 
@@ -25,6 +25,13 @@ def test_what_is_no_file_is_named_and_not_opened(tmp_path, make, found):
     make(tmp_path / "x")
     with pytest.raises(RecordingError, match=found):
         checked_file(tmp_path / "x", "recording", 4, RecordingError)
+
+
+def test_what_may_not_be_looked_at_is_not_taken_for_missing(tmp_path):
+    (tmp_path / "file").touch()
+    assert is_missing(tmp_path / "no" / "file") and is_missing(tmp_path / "file" / "below") and is_missing("")
+    assert not (is_missing(tmp_path) or is_missing(tmp_path / "file"))
+    assert not (is_missing(tmp_path / (300 * "x")) or is_missing("a\0b"))
 
 
 def test_a_name_with_a_zero_byte_is_no_traceback():

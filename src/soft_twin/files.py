@@ -50,6 +50,17 @@ def checked_file(path: str | Path, what: str, largest: int, error: type[SoftTwin
     return path
 
 
+def is_missing(path: str | Path) -> bool:
+    """Whether nothing is there. What may not be looked at is there: who opens it finds out why."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):  # ValueError: a name with a zero byte
+        return False
+    return False
+
+
 def output_file(path: str | Path, what: str) -> Path:
     """The path itself, if a file can be written there; its folder is made where it is missing.
 

@@ -9,6 +9,7 @@ from soft_twin_msgs.action import CalibrateRelease
 from soft_twin.calibration.tuned import DT, SIMULATIONS, check_options
 from soft_twin.calibration.tuning_process import Found, TuningProcess
 from soft_twin.errors import InputError, SoftTwinError
+from soft_twin.files import is_missing
 from soft_twin_ros.errands import Errands
 from soft_twin_ros.node import RobotNode
 
@@ -25,7 +26,7 @@ class CalibrationActions(Errands):
 
     def begin(self, name: str, request: CalibrateRelease.Goal) -> None:
         recording, dt, simulations = Path(request.recording), request.step or DT, request.simulations or SIMULATIONS
-        if not (request.recording and recording.exists()):
+        if not request.recording or is_missing(recording):
             raise InputError(f"recording '{request.recording}': there is no such file or folder on the node's machine")
         check_options(dt, simulations)
         if simulations > MOST:

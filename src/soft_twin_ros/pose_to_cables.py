@@ -14,7 +14,6 @@ import sys
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -29,6 +28,7 @@ from visualization_msgs.msg import Marker
 
 from soft_twin.compiling import compiled_by_one
 from soft_twin.errors import ConvergenceError, InputError, SoftTwinError, UsageError
+from soft_twin.files import is_missing
 from soft_twin.inverse.plate import FemPlate, out_of_reach
 from soft_twin.inverse.plate_alignment import Alignment
 from soft_twin.inverse.plate_answer import PlateAnswer, answer
@@ -116,7 +116,7 @@ class PoseToCables(ManagedNode):
         self._models: dict[str, PlateModel] = {self.parameters.model: self._controller.model}
         self._asked_models: dict[str, PlateModel] = {}
         self._holder.closed = self.parameters.closed
-        if self.parameters.alignment and Path(self.parameters.alignment).is_file():
+        if self.parameters.alignment and not is_missing(self.parameters.alignment):
             self._holder.adopt(read_alignment(self.parameters.alignment))
         self._wanted = self.parameters.model
         self._base = GravitySamples(self, "gravity", self.base_frame)

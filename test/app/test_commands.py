@@ -17,6 +17,8 @@ from soft_twin.mesh.files import read_mesh, write_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh
 
+UNREACHABLE = "/" + 300 * "x" + ".mcap"  # what no system lets anybody look at, as others' folders for who is not root
+
 
 @pytest.mark.parametrize(
     ("argv", "message"),
@@ -34,6 +36,13 @@ from soft_twin.mesh.mesh import Mesh
         (["report", "/"], "a folder without metadata.yaml, .mcap or .db3 in it"),
         (["diff", "/dev/zero", "/dev/zero"], "it is a device"),
         (["estimate", "/dev/null", "--out", "x.npz"], "ends in .mat"),
+        (["replay", UNREACHABLE], "File name too long"),
+        (["report", UNREACHABLE], "File name too long"),
+        (["diff", UNREACHABLE, UNREACHABLE], "File name too long"),
+        (["estimate", UNREACHABLE, "--out", "x.npz"], "File name too long"),
+        (["calibrate", "slender", UNREACHABLE], "File name too long"),
+        (["run", "membrane", "--weights", UNREACHABLE], "File name too long"),
+        (["emulate", "imu", "--link", UNREACHABLE, "--seconds", "0.1"], "File name too long"),
         (["validate", "nothing"], "nothing to validate is called 'nothing': there are"),
     ],
 )

@@ -73,7 +73,7 @@ def _lead(link: Path, address: str) -> None:
     Raises:
         UsageError: something stands there, or the link cannot be made.
     """
-    if os.path.lexists(link) and not link.is_symlink():
+    if os.path.lexists(link) and not os.path.islink(link):
         raise UsageError(f"--link {link}: a file or folder is there, and only a link is replaced")
     try:
         link.unlink(missing_ok=True)
@@ -83,4 +83,4 @@ def _lead(link: Path, address: str) -> None:
 
 
 def _leads_to(link: Path, address: str) -> bool:
-    return link.is_symlink() and os.readlink(link) == address
+    return os.path.islink(link) and os.readlink(link) == address

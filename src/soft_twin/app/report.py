@@ -1,6 +1,7 @@
 """`soft-twin report RECORDING`: the report of a recorded run, made anew."""
 
 import argparse
+import os
 from pathlib import Path
 
 from soft_twin.recording.evaluation import PROFILE
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     recording = Path(arguments.recording)
-    folder = arguments.out or (recording if recording.is_dir() else recording.parent)
+    folder = arguments.out or (recording if os.path.isdir(recording) else recording.parent)
     robot = recorded_robot(arguments.recording, arguments.robot, arguments.namespace)
     print(table(write_report(arguments.recording, folder, robot, arguments.source, arguments.namespace)))
     print(f"{folder / 'report.json'}  {folder / 'report.png'}")

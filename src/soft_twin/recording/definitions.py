@@ -57,7 +57,7 @@ def _text(name: str, folders: list[Path]) -> str:
     package, _, message = name.partition("/")
     for folder in folders:
         path = folder / package / "msg" / f"{message}.msg"
-        if path.is_file():
+        if os.path.isfile(path):
             text = path.read_text(encoding="utf-8")
             return text if text.endswith("\n") else text + "\n"
     places = ", ".join(map(str, folders)) or "no folder"

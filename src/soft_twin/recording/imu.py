@@ -1,5 +1,6 @@
 """Recordings of an IMU, whatever file they are in: BROAD's .mat, bags with sensor_msgs/Imu, .npz."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def read_imu_recording(path: str | Path, topic: str | None = None) -> ImuRecordi
         RecordingError: the file is missing, unreadable, or has no such samples.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         read = _read_bag
     elif path.suffix in READERS:
         read = READERS[checked_file(path, "recording", MAX_RECORDING, RecordingError).suffix]

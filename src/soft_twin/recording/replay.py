@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.driving.cables.winch import Winch
 from soft_twin.errors import RecordingError
+from soft_twin.files import is_missing
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
@@ -178,7 +179,7 @@ def _estimator(robot: DrivenRobot, recording: str | Path) -> GravityEstimator:
     """As the node imu_to_gravity makes it from the robot's description, and the calibration beside the recording."""
     choices = robot.nodes.get("imu_to_gravity", {})
     beside = calibration_beside(files(recording)[0])
-    calibration = beside if beside.is_file() else choices.get("calibration", "")
+    calibration = choices.get("calibration", "") if is_missing(beside) else beside
     return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration)
 
 

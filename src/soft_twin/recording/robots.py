@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -136,7 +137,7 @@ def _is_robot(name: str) -> bool:
 def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
     """By the description's path; by name where the file has moved away."""
     description = Path(told.get("description", ""))
-    by_path = description.suffix in (".yaml", ".yml") and description.is_file()
+    by_path = description.suffix in (".yaml", ".yml") and os.path.isfile(description)
     try:
         robot = load_robot(description if by_path else told.get("robot", ""))
     except SoftTwinError as error:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePath
@@ -15,7 +16,7 @@ from zstandard import ZstdError
 
 from soft_twin.descriptions.yaml_file import read_document
 from soft_twin.errors import DescriptionError, RecordingError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, is_missing, one_line
 from soft_twin.recording import db3
 from soft_twin.recording.chunks import MAX_RECORD_SIZE, BombError, Bounded, records
 
@@ -44,10 +45,10 @@ def files(path: str | Path) -> list[Path]:
         RecordingError: a folder that is no bag, or a bag that rosbag2 has compressed as a whole.
     """
     path = Path(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):
         return [path]
     found = sorted(file for kind in KINDS for file in path.glob(f"*{kind}"))
-    if (path / METADATA_FILE).exists():
+    if not is_missing(path / METADATA_FILE):
         found = [path / PurePath(name).name for name in _named_files(path / METADATA_FILE)]
     if not found:
         raise RecordingError(f"no recording at '{path}': a folder without {METADATA_FILE}, .mcap or .db3 in it")

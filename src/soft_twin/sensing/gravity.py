@@ -9,6 +9,7 @@ import numpy as np
 
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import UsageError
+from soft_twin.files import is_missing
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.ekf import EkfParameters, OrientationEkf
 from soft_twin.sensing.heater import HeaterParameters, TemperatureControl
@@ -183,7 +184,7 @@ def build_estimator(
         DescriptionError, InputError, UsageError: the file is malformed, the mounting no rotation, no such filter.
     """
     stored = StoredCalibration()
-    if calibration and Path(calibration).is_file():
+    if calibration and not is_missing(calibration):
         stored = read_calibration(calibration)
     used = mounting if stored.mounting is None else stored.mounting
     return GravityEstimator(used, GravityParameters(calibration=stored.imu), estimator, heater)

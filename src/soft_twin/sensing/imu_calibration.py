@@ -10,6 +10,7 @@ import yaml
 
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError, RecordingError
+from soft_twin.files import is_missing
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.rotations import checked_rotation
 from soft_twin.sensing.samples import ImuSample
@@ -214,7 +215,7 @@ class CalibrationDesk:
 
     def __init__(self, path: str | Path):
         self._path = Path(path)
-        self.stored = read_calibration(path) if self._path.is_file() else StoredCalibration()
+        self.stored = StoredCalibration() if is_missing(path) else read_calibration(path)
         self._still = StillCollector()
         self._positions: dict[str, np.ndarray] = {}
         self._poses: list[np.ndarray] = []

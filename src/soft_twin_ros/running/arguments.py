@@ -3,6 +3,7 @@
 import difflib
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,7 @@ from soft_twin import load_robot
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.descriptions.yaml_file import parse, read_document
 from soft_twin.errors import DescriptionError, UsageError
-from soft_twin.files import one_line
+from soft_twin.files import checked_file, is_missing, one_line
 from soft_twin.robots.base import Robot
 from soft_twin_ros.running.graph import Devices, NodeSpec, devices_of, graph
 
@@ -81,8 +82,10 @@ class Shared:
             UsageError: one of them is neither true nor false, or the file is missing.
         """
         file = values["params_file"]
-        if file and not Path(file).is_file():
+        if file and is_missing(file):
             raise UsageError(f"params_file:={one_line(file)}: there is no such file")
+        if file:
+            checked_file(file, "params_file", sys.maxsize, UsageError)
         flags = {
             field.name: flag(field.name, values.get(field.name, "false")) for field in fields(cls) if field.type is bool
         }

@@ -10,6 +10,7 @@ from typing import Any
 
 from soft_twin.descriptions.mistakes import mistake_at
 from soft_twin.errors import DescriptionError, UsageError
+from soft_twin.files import is_missing
 from soft_twin.private_folder import private_folder
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
@@ -177,7 +178,7 @@ def _shaping(robot: Robot, weights: str | Path) -> str:
     """
     if not (isinstance(robot, DrivenRobot) and robot.chamber_names):
         raise UsageError(f"weights {weights}: '{robot.name}' has no chambers that give a surface its shape")
-    if not Path(weights).is_file():
+    if is_missing(weights):
         raise UsageError(f"weights {weights}: there is no such file; `soft-twin train {robot.name}` writes one")
     return SHAPE
 

@@ -213,7 +213,7 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
     if interface not in can.VALID_INTERFACES:
         raise DeviceError(f"no CAN interface '{interface}': python-can has {', '.join(sorted(can.VALID_INTERFACES))}")
     if interface == "slcan":
-        if "/" not in channel and Path(NETWORK, channel).exists():
+        if "/" not in channel and os.path.exists(Path(NETWORK, channel)):
             raise DeviceError(
                 f"'{channel}' is a network interface, no serial adapter: set interface: socketcan of cables_to_motors "
                 "in `nodes` of the robot's description"
