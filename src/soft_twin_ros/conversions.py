@@ -225,7 +225,7 @@ def to_rotation(turn: Quaternion, what: str) -> np.ndarray:
         InputError: it is no unit quaternion.
     """
     xyzw = np.array([turn.x, turn.y, turn.z, turn.w])
-    size = np.linalg.norm(xyzw)
+    size = math.hypot(*xyzw)
     if not abs(size - 1.0) < UNIT:  # true for NaN too
         raise InputError(f"{what}: orientation x, y, z, w = {xyzw.tolist()}: expected a unit quaternion")
     return rotation_matrix(np.roll(xyzw, 1) / size)
@@ -240,7 +240,7 @@ def gravity_vector(message: Vector3Stamped, frame: str) -> np.ndarray:
     if not is_frame(message.header.frame_id, frame):
         raise InputError(f"gravity in frame '{message.header.frame_id}': expected '{frame}'")
     gravity = to_array(message.vector)
-    if not 9.0 < np.linalg.norm(gravity) < 10.5:  # false for NaN too
+    if not 9.0 < math.hypot(*gravity) < 10.5:  # false for NaN too
         raise InputError(f"gravity {gravity.tolist()}: expected a finite vector of 9.81 m/s^2")
     return gravity
 

@@ -85,7 +85,7 @@ def gravity_of(request: SolveIk.Request, measured: np.ndarray | None) -> np.ndar
     gravity = given if np.any(given) else measured
     if gravity is None:
         raise InputError("no gravity is measured: give one in the request")
-    strength = float(np.linalg.norm(gravity))
+    strength = math.hypot(*gravity)
     if not abs(strength - STANDARD_GRAVITY) <= ELSEWHERE:
         words = f"has the length {strength:.4g}: expected {STANDARD_GRAVITY} m/s², in base_link"
         raise InputError(f"gravity: {gravity.tolist()} {words}")

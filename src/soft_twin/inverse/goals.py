@@ -342,7 +342,7 @@ def check_distance(target: np.ndarray, twin: Twin) -> None:
     Raises:
         InputError: it is.
     """
-    distance = float(np.linalg.norm(target))
+    distance = math.hypot(*target)
     if distance > 2.0 * twin.length:
         raise InputError(
             f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "
