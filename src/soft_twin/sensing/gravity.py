@@ -115,8 +115,9 @@ class GravityEstimator:
         return self._orientation
 
     def reset(self) -> None:
-        """Start over: tilt, heading, bias, and the temperature to hold."""
-        self.heater = TemperatureControl(self.heater.parameters)
+        """Start over: tilt, heading, bias, and the temperature to hold where none is held."""
+        if self.heater.state not in ("heating", "steady"):
+            self.heater.reset()
         self._start()
 
     def _start(self) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from soft_twin.errors import InputError
 
 TEMPERATURE_KEPT = 3.0  # [s] that a temperature counts where it is told apart from the samples
+FALLING = 0.05  # [K/s] from which on a chip that is not heated cools down
+COOLED = 4.0  # reset times, the board's time constants, after which a chip that was heated counts as cold
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class HeaterParameters:
     """Settings of the temperature control.
 
     Attributes:
-        rise: target above the temperature read at the start [K].
+        rise: target above the temperature read at the start, of a chip that is not heated [K].
         target: target [°C] instead of `rise`, or None.
         proportional: gain [1/K].
         reset_time: time constant of the integral [s]; best that of the board, heater to air.
@@ -24,7 +26,7 @@ class HeaterParameters:
         duty_limits: lowest and highest duty.
         tolerance: deviation that counts as steady [K].
         settling_time: how long the deviation must be within the tolerance to be steady [s].
-        reading_time: how long the temperature is read before the target is set [s].
+        reading_time: over which the temperature at the start is read, twice [s].
         patience: how long the heater may be at its limit without coming nearer to the target [s].
         chip_range: temperatures that a working sensor can report [°C].
     """
@@ -37,7 +39,7 @@ class HeaterParameters:
     duty_limits: tuple[float, float] = (0.0, 1.0)
     tolerance: float = 0.3
     settling_time: float = 2.0
-    reading_time: float = 0.5
+    reading_time: float = 1.0
     patience: float = 20.0
     chip_range: tuple[float, float] = (-40.0, 85.0)
 
@@ -59,9 +61,13 @@ class TemperatureControl:
     time ("automatic reset"). It cannot wind up: at a limit it follows the board's own warming, whose time constant is
     alike, and is right when the target comes near.
 
+    The target stands above the temperature of a chip that is not heated. One that was heated until now, by a process
+    that was started anew, or before a `reset`, is hotter: as long as it cools down it is not read, and after a reset
+    the target is at most what it was. It would rise by 15 °C with every start, else.
+
     Attributes:
-        state: "cold" (the temperature at the start is being read), "heating", "steady", "failed" (given up, see
-            `fault`; the heater is off until `reset`), "off" (no temperature is measured, the heater is off).
+        state: "cold" (the temperature at the start is being read, or falls), "heating", "steady", "failed" (given up,
+            see `fault`; the heater is off until `reset`), "off" (no temperature is measured, the heater is off).
         duty: 0…1.
         target: [°C], None while cold.
         fault: why it has failed, in words, or empty.
@@ -69,16 +75,24 @@ class TemperatureControl:
 
     def __init__(self, parameters: HeaterParameters | None = None):
         self.parameters = parameters or HeaterParameters()
+        self._now = self._heated = math.nan
+        self.target: float | None = None
+        self._most = math.inf
         self.reset()
 
     def reset(self) -> None:
-        """Start over: read the temperature, set the target anew."""
+        """Start over: read the temperature, set the target anew; no higher, where the chip was heated lately."""
+        if not self._now - self._heated < COOLED * self.parameters.reset_time:  # or it was never heated
+            self._most = math.inf
+        elif self.target is not None:
+            self._most = self.target
         self.state = "cold"
         self.duty = 0.0
-        self.target: float | None = None
+        self.target = None
         self.fault = ""
         self._time = math.nan
-        self._started = math.nan
+        self._started = self._began = math.nan
+        self._before, self._sum, self._count = math.nan, 0.0, 0
         self._temperature = math.nan
         self._integral = 0.0
         self._settled_since = math.nan
@@ -87,6 +101,7 @@ class TemperatureControl:
 
     def update(self, time: float, temperature: float) -> float:
         """The duty for a temperature [°C] measured at `time` [s]; NaN switches the heater off while it lasts."""
+        self._now = time
         if self.state == "failed":
             return 0.0
         if math.isnan(temperature):
@@ -105,15 +120,20 @@ class TemperatureControl:
         return self._control(time, self.target - temperature, slope, dt)
 
     def _set_clock_back(self, time: float) -> None:
-        self._started = self._best_time = self._time = time
+        self._started = self._began = self._best_time = self._time = self._heated = time
         self._settled_since = math.nan
 
     def _read_start(self, time: float, temperature: float) -> float:
+        """Means over reading times, until one is no colder than the one before: a chip that was heated cools down."""
+        p = self.parameters
         if math.isnan(self._started):
-            self._started = time
-        if time - self._started >= self.parameters.reading_time:
-            wanted = self.parameters.target
-            self.target = temperature + self.parameters.rise if wanted is None else wanted
+            self._started = self._began = time
+        self._sum, self._count = self._sum + temperature, self._count + 1
+        if time - self._began >= p.reading_time:
+            mean, waited = self._sum / self._count, time - self._started >= COOLED * p.reset_time
+            if mean - self._before >= -FALLING * p.reading_time or waited or p.target is not None:
+                self.target = min(mean + p.rise, self._most) if p.target is None else p.target
+            self._before, self._began, self._sum, self._count = mean, time, 0.0, 0
         return self._switch("cold", 0.0)
 
     def _control(self, time: float, error: float, slope: float, dt: float) -> float:
@@ -121,6 +141,7 @@ class TemperatureControl:
         low, high = p.duty_limits
         duty = min(max(p.proportional * error + self._integral - p.derivative * slope, low), high)
         self._integral += (duty - self._integral) * min(dt / p.reset_time, 1.0)
+        self._heated = time if duty > 0.0 else self._heated
         if self._stalled(time, error, duty >= high):
             return self._fail(
                 f"{p.patience:g} s at full heat and still {error:.1f} K below {self.target:.1f} °C: "
