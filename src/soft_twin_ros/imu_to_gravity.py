@@ -68,6 +68,9 @@ class Parameters(ManagedParameters):
         TEMPERATURE_KEPT, "without imu/temperature for so long none is known: no heating", "s", 0.1, 60.0, settable=True
     )
     heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0, settable=True)
+    heater_target: float = parameter(
+        0.0, "temperature at which the chip is held; 0: 15 above that at the start", "degC", 0.0, 85.0
+    )
     heater_gain: float = parameter(
         1.0, "duty of the heater for an error of temperature", "1/K", 0.05, 5.0, settable=True
     )
@@ -304,7 +307,10 @@ def _place_of(robot: Robot, name: str) -> ImuPlace:
 
 
 def _heating(parameters: Parameters) -> HeaterParameters:
-    return HeaterParameters(proportional=parameters.heater_gain, reset_time=parameters.heater_reset_time)
+    own = parameters
+    return HeaterParameters(
+        target=own.heater_target or None, proportional=own.heater_gain, reset_time=own.heater_reset_time
+    )
 
 
 def _in_world(parameters: Parameters) -> np.ndarray:

@@ -130,6 +130,13 @@ def test_a_chip_whose_temperature_is_not_told_any_more_is_not_heated(node, board
     assert "silent" not in node.health().message
 
 
+def test_a_temperature_to_hold_can_be_given(node_of):
+    board = Board(node_of(heater_target=28.0))
+    board.until(lambda: board.node.health().message == "IMU heating")
+    board.until(board.rests)
+    board.client.destroy_node()
+
+
 def test_a_board_without_a_thermometer_is_not_complained_of(node, board):
     board.until(lambda: node.health().message == "IMU off", temperatures=False)
     board.until(board.rests, temperatures=False)
