@@ -119,6 +119,19 @@ def test_a_heater_that_has_failed_is_not_asked_for_more_after_a_reset():
     assert control.target <= before
 
 
+@pytest.mark.parametrize("gap", ["no samples", "no temperature"])
+def test_a_chip_that_has_cooled_down_in_a_gap_is_heated_again(gap):
+    """As a board that was unplugged for a minute, or whose node was deactivated."""
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 20.0)
+    run(control, 60.0, constant(20.0), thermal)
+    for i in range(6000):
+        thermal.step(20.0, 0.0, DT)
+        if gap == "no temperature":
+            control.update(60.0 + DT * i, math.nan)
+    run(control, 60.0, constant(20.0), thermal, start=120.0)
+    assert (control.state, control.fault) == ("steady", "")
+
+
 def test_what_has_cooled_down_is_read_anew():
     control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 20.0)
     run(control, 60.0, constant(20.0), thermal)

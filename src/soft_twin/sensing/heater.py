@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from soft_twin.errors import InputError
 
 TEMPERATURE_KEPT = 3.0  # [s] that a temperature counts where it is told apart from the samples
+GAP = 1.0  # [s] between two samples from which on nobody knows what the chip did meanwhile
 FALLING = 0.05  # [K/s] from which on a chip that is not heated cools down
 COOLED = 4.0  # reset times, the board's time constants, after which a chip that was heated counts as cold
 
@@ -97,7 +98,7 @@ class TemperatureControl:
         self._integral = 0.0
         self._settled_since = math.nan
         self._best_error = math.inf
-        self._best_time = math.nan
+        self._struggled = 0.0
 
     def update(self, time: float, temperature: float) -> float:
         """The duty for a temperature [°C] measured at `time` [s]; NaN switches the heater off while it lasts."""
@@ -112,7 +113,9 @@ class TemperatureControl:
             return self._fail(f"{found}; look at the board's cable, or change the board, then reset")
         if time < self._time:
             self._set_clock_back(time)
-        dt = min(time - self._time, 1.0) if math.isfinite(self._time) else 0.0
+        if time - self._time > GAP:
+            self._watch_anew()
+        dt = min(time - self._time, GAP) if math.isfinite(self._time) else 0.0
         slope = (temperature - self._temperature) / dt if dt > 0.0 and math.isfinite(self._temperature) else 0.0
         self._time, self._temperature = time, temperature
         if self.target is None:
@@ -120,8 +123,14 @@ class TemperatureControl:
         return self._control(time, self.target - temperature, slope, dt)
 
     def _set_clock_back(self, time: float) -> None:
-        self._started = self._began = self._best_time = self._time = self._heated = time
+        self._started = self._began = self._time = self._heated = time
         self._settled_since = math.nan
+
+    def _watch_anew(self) -> None:
+        """The chip was on its own for a while, and may have cooled down."""
+        self._started = self._before = self._settled_since = math.nan
+        self._sum, self._count = 0.0, 0
+        self._best_error = math.inf
 
     def _read_start(self, time: float, temperature: float) -> float:
         """Means over reading times, until one is no colder than the one before: a chip that was heated cools down."""
@@ -142,18 +151,19 @@ class TemperatureControl:
         duty = min(max(p.proportional * error + self._integral - p.derivative * slope, low), high)
         self._integral += (duty - self._integral) * min(dt / p.reset_time, 1.0)
         self._heated = time if duty > 0.0 else self._heated
-        if self._stalled(time, error, duty >= high):
+        if self._stalled(error, duty >= high, dt):
             return self._fail(
                 f"{p.patience:g} s at full heat and still {error:.1f} K below {self.target:.1f} °C: "
                 "too cold outside, heater broken, or its sensor stuck; check the heater's supply, then reset"
             )
         return self._switch("steady" if self._settled(time, error) else "heating", duty)
 
-    def _stalled(self, time: float, error: float, at_limit: bool) -> bool:
+    def _stalled(self, error: float, at_limit: bool, dt: float) -> bool:
         """Whether the heater has been at its limit for the patience without a gain of half a kelvin."""
+        self._struggled += dt
         if not at_limit or error < self._best_error - 0.5:
-            self._best_error, self._best_time = error, time
-        return time - self._best_time > self.parameters.patience
+            self._best_error, self._struggled = error, 0.0
+        return self._struggled > self.parameters.patience
 
     def _settled(self, time: float, error: float) -> bool:
         if abs(error) > self.parameters.tolerance:
