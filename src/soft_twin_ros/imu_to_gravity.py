@@ -221,9 +221,12 @@ class ImuToGravity(ManagedNode):
     def _watch(self) -> None:
         """A board that tells no samples is told not to heat: nobody knows how hot it is. A serial one, that hears of no
         duty then, switches its heater off by itself."""
-        silent = self.steady_now() - self._heard > self.parameters.silent_after
-        if silent and self.active and self._estimate is not None:
+        if self._silent and self.active and self._estimate is not None:
             self._heat(0.0)
+
+    @property
+    def _silent(self) -> bool:
+        return self.steady_now() - self._heard > self.parameters.silent_after
 
     def _take(self, raw: Imu, temperature: float) -> None:
         self._heard = self.steady_now()
@@ -273,6 +276,9 @@ class ImuToGravity(ManagedNode):
         warm as before."""
         if self._desk is None:
             response.message = "nowhere to write to: start the node with the parameter calibration:=FILE.yaml"
+            return response
+        if self._silent:
+            response.message = "the IMU is silent: there is nothing to calibrate by"
             return response
         with self._lock:
             before = self._desk.stored

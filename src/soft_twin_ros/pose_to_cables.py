@@ -145,13 +145,18 @@ class PoseToCables(ManagedNode):
             return Health(ERROR, self._lost, values)
         if self._held is None and self._base.newest is None and self._plate.newest is None:
             return waiting(self._base.refusal or "waiting for gravity", values)
-        if min(self._base.silence, self._plate.silence) > self.parameters.silent_after:
+        if self._silent:
             return Health(ERROR, "no gravity from base and plate: the last command stands", values)
         if self._controller.model is not self._models.get(self._wanted):
             return Health(WARN, self._refusal or f"the model '{self._wanted}' is being built", values)
         if self._held is None:
             return Health(OK, "the cables are free", values)
         return self._health_while_holding(values)
+
+    @property
+    def _silent(self) -> bool:
+        """Whether nothing is heard of base and plate."""
+        return min(self._base.silence, self._plate.silence) > self.parameters.silent_after
 
     def _health_while_holding(self, values: dict) -> Health:
         held = self._held
@@ -409,6 +414,8 @@ class PoseToCables(ManagedNode):
         try:
             if self._held is None:
                 raise InputError("the cables are free: let them hold the plate straight, and call again")
+            if self._silent:
+                raise InputError("no gravity from base and plate: there is nothing to align")
             measured, payload = self._holder.at_rest.mean(), self._holder.payload
             rest = await self._background.run(lambda: straight_rest(self._asked_model("fem"), measured, payload))
             alignment = self._holder.alignment.with_rest(rest)

@@ -187,6 +187,8 @@ def test_without_both_nothing_is_commanded(neck, listener):
     listener.heard["cables/command"].clear()
     listener.spin(0.5)
     assert not listener.heard["cables/command"]
+    answer = listener.call(Trigger, "align", Trigger.Request())
+    assert not answer.success and answer.message.startswith("no gravity from base and plate")
     neck.base_speaks = neck.plate_speaks = True
     listener.wait_for(lambda: listener.says("pose_to_cables", "closed loop"))
 

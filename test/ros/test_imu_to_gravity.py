@@ -14,6 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
 
 from soft_twin_ros.conversions import header
 from soft_twin_ros.imu_to_gravity import ImuToGravity
@@ -140,6 +141,22 @@ def test_a_temperature_to_hold_can_be_given(node_of):
 def test_a_board_without_a_thermometer_is_not_complained_of(node, board):
     board.until(lambda: node.health().message == "IMU off", temperatures=False)
     board.until(board.rests, temperatures=False)
+
+
+def test_nothing_is_calibrated_by_what_a_board_said_before_it_fell_silent(node_of, tmp_path):
+    node = node_of(calibration=str(tmp_path / "imu.yaml"))
+    board = Board(node)
+
+    def calibrate(service):
+        return service(Trigger.Request(), Trigger.Response())
+
+    board.until(lambda: calibrate(node._calibrate_accelerometer).success)
+    board.until(lambda: node.health().message == "IMU silent: gravity is not published", samples=False)
+    for service in (node._calibrate_accelerometer, node._calibrate_mounting):
+        answer = calibrate(service)
+        assert not answer.success and answer.message == "the IMU is silent: there is nothing to calibrate by"
+    board.until(lambda: calibrate(node._calibrate_accelerometer).success)
+    board.client.destroy_node()
 
 
 def test_a_board_that_tells_no_samples_is_told_not_to_heat(node, board):

@@ -107,6 +107,14 @@ def test_motion_and_silence_are_no_rest():
         collector.mean_force()
 
 
+def test_a_clock_that_is_set_back_costs_no_more_than_what_was_collected():
+    collector = StillCollector()
+    for later in (1000.0, 0.0):
+        for sample in still(300):
+            collector.add(replace(sample, time=sample.time + later))
+    np.testing.assert_allclose(collector.mean_force(), FACES[2], atol=0.01)
+
+
 def test_calibration_survives_its_file(tmp_path):
     matrix = tuple(map(tuple, np.diag(SCALE).tolist()))
     imu = ImuCalibration(matrix, tuple(OFFSET), (0.001, 0.0, -0.002), (1e-5, 0.0, 2e-5), 38.0)

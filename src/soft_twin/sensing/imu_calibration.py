@@ -44,10 +44,12 @@ class StillCollector:
         self._samples: list[ImuSample] = []
 
     def add(self, sample: ImuSample) -> None:
-        """Take in a sample; old ones are forgotten, and with one that is no number all."""
+        """Take in a sample; old ones are forgotten, all with one that is no number, or as the clock is set back."""
         if not np.isfinite([sample.time, *sample.angular_velocity, *sample.specific_force]).all():
             self._samples = []
             return
+        if self._samples and sample.time < self._samples[-1].time:
+            self._samples = []
         self._samples.append(sample)
         while sample.time - self._samples[0].time > self.parameters.duration:
             self._samples.pop(0)
