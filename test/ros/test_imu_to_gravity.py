@@ -101,8 +101,8 @@ class Board:
                 self._temperatures.publish(Temperature(header=now, temperature=30.0 if self.duties else 25.0))
             if samples:
                 sample = Imu(header=now)
-                for of, mean in ((sample.linear_acceleration, 9.81), (sample.angular_velocity, 0.0)):
-                    of.x, of.y, of.z = self._noise.normal([0.0, 0.0, mean], 0.01).tolist()
+                for of, mean, noise in ((sample.linear_acceleration, 9.81, 1e-2), (sample.angular_velocity, 0.0, 1e-3)):
+                    of.x, of.y, of.z = self._noise.normal([0.0, 0.0, mean], noise).tolist()
                 self._samples.publish(sample)
             turn = time.monotonic() + 0.01
             while time.monotonic() < turn:
