@@ -170,3 +170,35 @@ def test_control_goes_on_when_its_clock_is_set_back():
 def test_refuses_impossible_settings(values):
     with pytest.raises(InputError):
         HeaterParameters(**values)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happens_a_chip_gets_no_hotter_than_it_shall_and_is_heated_in_the_end(seed):
+    """Resets, starts anew, gaps, silent thermometers and clocks that jump, on a board that rests after a second."""
+    rng = np.random.default_rng(seed)
+    air, drift = rng.uniform(5.0, 32.0), rng.uniform(-2.0, 4.0)
+    thermal = Thermal(ThermalParameters(capacity=rng.uniform(0.2, 0.5)), air)
+    control, clock, told, duty, chips = TemperatureControl(), 0.0, 0.0, 0.0, []
+    events = {
+        round(when / 0.05): rng.choice(["reset", "begun anew", "gap", "silent", "jump"])
+        for when in rng.uniform(5, 350, 5)
+    }
+    event, ends = "", 0.0
+    for k in range(12_000):
+        now = 0.05 * k
+        chip = thermal.step(air + drift * math.sin(now / 200.0), duty if now - told < 1.0 else 0.0, 0.05)
+        chips.append(chip)
+        clock += 0.05
+        if k in events:
+            event, ends = events[k], now + rng.choice([0.5, 3.0, 10.0, 40.0, 100.0])
+            clock += rng.choice([-1000.0, -10.0, -0.5, 0.5, 10.0, 1000.0]) * (event == "jump")
+            if event == "reset":
+                control.reset()
+            if event == "begun anew":
+                control = TemperatureControl()
+        event = event if now < ends else ""
+        if event != "gap":
+            duty, told = control.update(clock, math.nan if event == "silent" else quantised(now, chip)), now
+    unheated = air + max(drift, 0.0) + 3.0
+    assert control.state == "steady", control.fault
+    assert max(chips) < unheated + 15.0 + 4.0
