@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
@@ -33,6 +34,7 @@ from soft_twin_ros.parameters import (
     refuse_described,
     refuse_unknown,
     refuse_wrong_types,
+    refusing_unreadable,
     said_on_command_line,
 )
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
@@ -201,6 +203,12 @@ class RobotNode(Node):
         except SoftTwinError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return super().set_parameters_atomically(parameter_list)
+
+    def create_service(self, srv_type: type, srv_name: str, callback, **options):
+        """As rclpy does it; its own services that set parameters refuse what they cannot read."""
+        if srv_type in (SetParameters, SetParametersAtomically):
+            callback = refusing_unreadable(srv_type, callback)
+        return super().create_service(srv_type, srv_name, callback, **options)
 
     def create_steady_timer(self, period: float, callback):
         return self.create_timer(period, callback, clock=self.steady_clock)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -85,6 +86,32 @@ def refuse_wrong_types(parameters: Iterable[Parameter], kind: type) -> None:
         if isinstance(field.default, float) and each.type_ == Parameter.Type.INTEGER:
             wanted = f"{float(each.value)}, with its point"
         raise InputError(f"{each.name} = {each.value!r}: expected {wanted} ({field.metadata['description']})")
+
+
+def refusing_unreadable(kind: type, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """rclpy's callback of a service that sets parameters, with values refused that rclpy cannot read.
+
+    It raises, else, and ends the node.
+
+    Args:
+        kind: of the service, SetParameters or SetParametersAtomically.
+        callback: rclpy's.
+    """
+
+    def answer(request: Any, response: Any) -> Any:
+        try:
+            for each in request.parameters:
+                Parameter.from_parameter_msg(each)
+        except (ValueError, TypeError) as error:
+            refused = SetParametersResult(successful=False, reason=f"{each.name}: {error}")
+            if kind is SetParametersAtomically:
+                response.result = refused
+            else:
+                response.results = [refused] * len(request.parameters)
+            return response
+        return callback(request, response)
+
+    return answer
 
 
 def _plain(default: Any) -> Any:

@@ -1,4 +1,10 @@
+import time
+
 import pytest
+import rclpy
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
@@ -56,3 +62,23 @@ def test_a_node_that_is_deactivated_before_it_works_does_not_work():
         node.spin(Interrupted())
     assert node.worked >= 1 and node.rests > 1
     node.destroy_node()
+
+
+@pytest.mark.parametrize("kind", [SetParameters, SetParametersAtomically])
+def test_a_value_of_no_type_is_refused_and_ends_no_node(kind):
+    node, client, executor = Deactivated(), rclpy.create_node("client"), SingleThreadedExecutor()
+    for each in (node, client):
+        executor.add_node(each)
+    name = "set_parameters" if kind is SetParameters else "set_parameters_atomically"
+    caller = client.create_client(kind, f"/deactivated/{name}")
+    assert caller.wait_for_service(30.0)
+    wrong = Parameter(name="rate", value=ParameterValue(type=217))
+    answer = caller.call_async(kind.Request(parameters=[wrong, wrong]))
+    end = time.monotonic() + 30.0
+    while not answer.done() and time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.1)
+    results = answer.result().results if kind is SetParameters else [answer.result().result]
+    assert len(results) == (2 if kind is SetParameters else 1)
+    assert not any(result.successful for result in results) and results[0].reason.startswith("rate: 217")
+    for each in (client, node):
+        each.destroy_node()
