@@ -36,8 +36,8 @@ def measure(
     Raises:
         RunError: the nodes did not get ready.
     """
+    from soft_twin_ros.nonsense import Nonsense, Nuisance
     from soft_twin_ros.running.arguments import robots_of
-    from soft_twin_ros.running.nonsense import Nonsense, Nuisance
     from soft_twin_ros.watcher import watched
 
     (request,) = robots_of(f"{{nonsense: {robot}}}")

@@ -20,12 +20,14 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import RunError
 from soft_twin_ros.calls import call
 from soft_twin_ros.qos import COMMAND
 from soft_twin_ros.watcher import Watcher
 
-NUMBERS = (0.0, -0.0, 1.0, -1.0, 9.81, -9.81, math.nan, math.inf, -math.inf, 1e300, -1e300, 1e-300)
+NUMBERS = (0.0, -0.0, 1.0, -1.0, STANDARD_GRAVITY, -STANDARD_GRAVITY, 1e300, -1e300, 1e-300)
+NO_NUMBERS = (math.nan, math.inf, -math.inf)
 WORDS = ("", "tip", "base_link", "world", "../../etc", 300 * "x", "é☃", "NaN")
 PATIENCE = 40.0  # [s] with an answer
 INTEGERS = re.compile(r"(u?)int(8|16|32|64)")
@@ -64,7 +66,7 @@ class Nonsense:
     def number(self) -> float:
         """Of any size."""
         drawn = self.random.uniform(-1.0, 1.0)
-        return self.random.choice([*NUMBERS, drawn, 0.01 * drawn, 1e4 * drawn])
+        return self.random.choice([*NUMBERS, *NO_NUMBERS, drawn, 0.01 * drawn, 1e4 * drawn])
 
     def _change(self, message: Any) -> None:
         if not (fields := list(message.get_fields_and_field_types().items())):
