@@ -15,3 +15,24 @@ def ros(tmp_path_factory):
         rclpy.init()
     yield
     rclpy.try_shutdown()
+
+
+@pytest.fixture
+def start_node(monkeypatch):
+    """Starts a node of some kind in this process, with parameters; it ends with the test."""
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+
+    begin, nodes = Node.__init__, []
+
+    def start(kind, **parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        with monkeypatch.context() as patch:
+            patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
+            nodes.append(kind())
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        node.close()
+        node.destroy_node()

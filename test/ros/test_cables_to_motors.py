@@ -1,7 +1,6 @@
 """The winches' node in this process, on a bus without motors: how its gains are set while it runs."""
 
 import pytest
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from soft_twin.driving.cables.winch_control import ControlGains
@@ -12,21 +11,10 @@ USUAL = ControlGains()
 
 
 @pytest.fixture
-def start(monkeypatch):
+def start(start_node):
     """Starts the node on a virtual bus of python-can, with further parameters."""
-    nodes, begin = [], Node.__init__
-
-    def started(**parameters):
-        values = {"interface": "virtual", "device": "winches", "reopen_period": 0.05} | parameters
-        overrides = [Parameter(name, value=value) for name, value in values.items()]
-        monkeypatch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
-        nodes.append(CablesToMotors())
-        return nodes[-1]
-
-    yield started
-    for node in nodes:
-        node.close()
-        node.destroy_node()
+    usual = {"interface": "virtual", "device": "winches", "reopen_period": 0.05}
+    return lambda **parameters: start_node(CablesToMotors, **(usual | parameters))
 
 
 def gains(node):

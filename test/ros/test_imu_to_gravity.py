@@ -4,13 +4,13 @@ import contextlib
 import os
 import time
 import tty
+from functools import partial
 
 import numpy as np
 import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Float64
@@ -21,21 +21,9 @@ from soft_twin_ros.imu_to_gravity import ImuToGravity
 
 
 @pytest.fixture
-def node_of(monkeypatch):
+def node_of(start_node):
     """Starts a node with parameters."""
-    begin, started = Node.__init__, []
-
-    def start(**parameters):
-        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        with monkeypatch.context() as patch:
-            patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
-            started.append(ImuToGravity())
-        return started[-1]
-
-    yield start
-    for node in started:
-        node.close()
-        node.destroy_node()
+    return partial(start_node, ImuToGravity)
 
 
 @pytest.fixture
