@@ -15,6 +15,7 @@ from soft_twin.errors import RunError
 from soft_twin.files import one_line
 from soft_twin.parallel import terminal_progress
 
+NAMESPACE = "nonsense"
 PATIENCE = 300.0  # [s] until the nodes are ready
 FALLEN = re.compile(r"Traceback|Segmentation fault|core dumped|Warning:")
 SHOWN = 1500  # characters of a fault
@@ -40,44 +41,54 @@ def measure(
     from soft_twin_ros.running.arguments import robots_of
     from soft_twin_ros.watcher import watched
 
-    (request,) = robots_of(f"{{nonsense: {robot}}}")
+    (request,) = robots_of(f"{{{NAMESPACE}: {robot}}}")
     names = [node.name for node in request.specs]
-    words = [*request.robot.actuator_names, "nonsense/base_link"] if hasattr(request.robot, "actuator_names") else []
+    nonsense = Nonsense(seed, getattr(request.robot, "actuator_names", ()), f"{NAMESPACE}/base_link")
     out.mkdir(parents=True, exist_ok=True)
-    with watched([request], out, {}) as running, (out / "journal.txt").open("w", encoding="utf-8") as journal:
-        watcher, read = running.watcher, dict.fromkeys(names, 0)
-        watcher.wait_for(
-            lambda: not watcher.robots["nonsense"].health.unready(), PATIENCE, lambda: "the nodes are not ready"
-        )
-        nuisance = Nuisance(watcher, "nonsense", names, Nonsense(seed, words or ["tip"]))
-        begun, acts, fallen, faults = time.monotonic(), 0, 0, []
+    with watched([request], out, {}) as running:
+        health = running.watcher.robots[NAMESPACE].health
+        running.watcher.wait_for(lambda: not health.unready(), PATIENCE, lambda: "the nodes are not ready")
+        nuisance = Nuisance(running.watcher, NAMESPACE, names, nonsense)
+        acts, told, ended = _annoy(running, nuisance, seconds, out, names)
+    for fault in [*told, *ended, *nuisance.faults]:
+        print(fault[:SHOWN], flush=True)
+    return [
+        Figure("acts", "acts", float(acts)),
+        Figure("ended", "nodes that ended", float(len(ended)), "", "0"),
+        Figure("told", "tracebacks and warnings of Python", float(len(told)), "", "0"),
+        Figure("unanswered", "questions without an answer", float(len(nuisance.faults)), "", "0"),
+    ]
+
+
+def _annoy(running, nuisance, seconds: float, out: Path, names: list[str]) -> tuple[int, list[str], list[str]]:
+    """For so long [s], or until a node ends: how many acts there were, what nodes have printed that none should, and
+    who has ended."""
+    begun, acts, told, read = time.monotonic(), 0, [], dict.fromkeys(names, 0)
+    with (out / "journal.txt").open("w", encoding="utf-8") as journal:
         try:
             while (since := time.monotonic() - begun) < seconds:
                 journal.write(f"{since:8.2f} s  {one_line(nuisance.act())}\n")
                 journal.flush()
                 acts += 1
-                faults += _fallen(out / "nonsense", read)
-                terminal_progress(f"{acts} acts, {len(faults + nuisance.faults)} faults, {seconds - since:.0f} s to go")
+                told += _fallen(out / NAMESPACE, read)
+                faults = len(told) + len(nuisance.faults)
+                terminal_progress(f"{acts} acts, {faults} faults, {max(seconds - since, 0.0):.0f} s to go")
                 running.check()
-        except (RunError, KeyboardInterrupt) as error:  # what was done counts
-            fallen, faults = int(isinstance(error, RunError)), [*faults, *([str(error)] if str(error) else [])]
-        terminal_progress("")
-    for fault in [*faults, *nuisance.faults]:
-        print(fault[:SHOWN], flush=True)
-    return [
-        Figure("acts", "acts", float(acts)),
-        Figure("ended", "nodes that ended", float(fallen), "", "0"),
-        Figure("told", "tracebacks and warnings of Python", float(len(faults) - fallen), "", "0"),
-        Figure("unanswered", "questions without an answer", float(len(nuisance.faults)), "", "0"),
-    ]
+        except RunError as error:
+            return acts, told, [str(error)]
+        except KeyboardInterrupt:  # what was done counts
+            pass
+        finally:
+            terminal_progress("")
+    return acts, told, []
 
 
 def _fallen(logs: Path, read: dict[str, int]) -> list[str]:
     """What nodes have printed since that none should; `read`: how far each log was looked at."""
     found = []
     for name, place in read.items():
-        text = (logs / f"{name}.log").read_bytes()[place:].decode(errors="replace")
-        read[name] = place + len(text.encode())
+        new = (logs / f"{name}.log").read_bytes()[place:]
+        read[name], text = place + len(new), new.decode(errors="replace")
         if wrong := FALLEN.search(text):
             found.append(f"{name}: {text[wrong.start() :]}")
     return found

@@ -131,7 +131,7 @@ class ImuToGravity(ManagedNode):
 
     def health(self) -> Health:
         estimate, silence = self._estimate, self.steady_now() - self._heard
-        silent = {"silence_s": silence} if silence > self.parameters.silent_after else {}
+        silent = {"silence_s": silence} if self._silent else {}
         if self._fault or silent:
             told = self._fault or "IMU silent: gravity is not published"
             return waiting(told, silent) if self._starts() else Health(ERROR, told, silent)

@@ -14,6 +14,7 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
@@ -30,7 +31,11 @@ NUMBERS = (0.0, -0.0, 1.0, -1.0, STANDARD_GRAVITY, -STANDARD_GRAVITY, 1e300, -1e
 NO_NUMBERS = (math.nan, math.inf, -math.inf)
 WORDS = ("", "tip", "base_link", "world", "../../etc", 300 * "x", "é☃", "NaN")
 PATIENCE = 40.0  # [s] with an answer
-INTEGERS = re.compile(r"(u?)int(8|16|32|64)")
+MOST = 40  # values in a sequence
+SINGLE = 1e38  # what a number of single precision may be
+LATE = (0.0, 0.0, 0.0, -0.2, 0.2, -5.0, 5.0, -1e6)  # [s] by which stamps are
+SEQUENCE, ARRAY = re.compile(r"sequence<(.+?)(?:, *(\d+))?>"), re.compile(r"(.+)\[(\d+)\]")  # fields' types
+INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 GOAL = "/_action/send_goal"
 OF_PARAMETERS = ("parameters", "parameters_atomically", "parameter_types", "type_description")  # how their services end
 
@@ -40,13 +45,26 @@ class Nonsense:
 
     Attributes:
         random: that all of it comes from.
+
+    Args:
+        seed: of it.
+        names: that mean something to the nodes: of actuators.
+        frame: that they take places in.
     """
 
-    def __init__(self, seed: int, words: Sequence[str]):
-        """`words`: that mean something to the nodes, such as names of actuators."""
+    def __init__(self, seed: int, names: Sequence[str] = (), frame: str = "base_link"):
         self.random = random.Random(seed)
-        self._names = list(words)
-        self._words = [*WORDS, *words]
+        self._names, self._words = list(names), [*WORDS, *names, frame]
+        self._plain = {
+            "double": self.number,
+            "float": lambda: float(np.clip(self.number(), -SINGLE, SINGLE)),  # NaN stays
+            "boolean": lambda: self.random.random() < 0.5,
+            "octet": lambda: bytes([self.random.randrange(256)]),
+            "byte": lambda: bytes([self.random.randrange(256)]),
+            "string": lambda: self.random.choice(self._words),
+            "builtin_interfaces/Time": lambda: _stamp(time.time() + self.random.choice(LATE)),
+            "builtin_interfaces/Duration": lambda: Duration(sec=self.random.choice([0, 1, 3, -1, 2**31 - 1])),
+        }
 
     def filled(self, kind: type) -> Any:
         """A message, request or goal of that type."""
@@ -75,47 +93,40 @@ class Nonsense:
         value = getattr(message, name)
         if hasattr(value, "get_fields_and_field_types"):
             self._change(value)
-            return
-        if sequence := re.fullmatch(r"sequence<(.+?)(?:, *\d+)?>", of):
-            value = list(value)
-            if value and self.random.random() < 0.7:
-                value[self.random.randrange(len(value))] = self._value(sequence[1])
-            else:
-                value = value[:-1] if self.random.random() < 0.5 else [*value, self._value(sequence[1])]
-            setattr(message, name, value)
-            return
-        setattr(message, name, self._value(of))
+        elif sequence := SEQUENCE.fullmatch(of):
+            setattr(message, name, self._with_a_change(list(value), sequence[1]))
+        else:
+            setattr(message, name, self._value(of))
+
+    def _with_a_change(self, values: list, of: str) -> list:
+        """A value replaced, left out, or added."""
+        if values and self.random.random() < 0.7:
+            values[self.random.randrange(len(values))] = self._value(of)
+            return values
+        return values[:-1] if self.random.random() < 0.5 else [*values, self._value(of)]
 
     def _value(self, of: str) -> Any:
         """Of a field of the type that is so called."""
-        choose = self.random
-        if sequence := re.fullmatch(r"sequence<(.+?)(?:, *(\d+))?>", of):
-            if sequence[1] == "string" and choose.random() < 0.5:
-                return list(self._names)
-            count = choose.choice([0, 1, 2, len(self._names), 9, 40])
-            return [self._value(sequence[1]) for _ in range(min(count, int(sequence[2] or count)))]
-        if array := re.fullmatch(r"(.+)\[(\d+)\]", of):
+        if sequence := SEQUENCE.fullmatch(of):
+            return self._several(sequence[1], int(sequence[2] or MOST))
+        if array := ARRAY.fullmatch(of):
             return [self._value(array[1]) for _ in range(int(array[2]))]
-        if of == "double":
-            return self.number()
-        if of == "float":
-            return value if abs(value := self.number()) < 1e38 or not math.isfinite(value) else 1e38
-        if of == "boolean":
-            return choose.random() < 0.5
-        if of in ("octet", "byte"):
-            return bytes([choose.randrange(256)])
-        if of.startswith("string"):
-            return choose.choice(self._words)
-        if integer := INTEGERS.fullmatch(of):
-            bits = int(integer[2])
-            low, high = (0, 2**bits - 1) if integer[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-            return choose.choice([low, high, 0, 1, min(2, high), choose.randint(low, high)])
-        if of == "builtin_interfaces/Time":
-            return _stamp(time.time() + choose.choice([0.0, 0.0, 0.0, -0.2, 0.2, -5.0, 5.0, -1e6]))
-        if of == "builtin_interfaces/Duration":
-            return Duration(sec=choose.choice([0, 1, 3, -1, 2**31 - 1]), nanosec=choose.choice([0, 500_000_000]))
+        if integer := INTEGER.fullmatch(of):
+            return self._integer(int(integer[2]), signed=not integer[1])
+        if (plain := self._plain.get(of.partition("<")[0])) is not None:
+            return plain()
         package, name = of.split("/")
         return self.filled(getattr(importlib.import_module(f"{package}.msg"), name))
+
+    def _several(self, of: str, most: int) -> list:
+        if of == "string" and self.random.random() < 0.5:
+            return list(self._names)
+        count = min(self.random.choice([0, 1, 2, len(self._names), 9, MOST]), most)
+        return [self._value(of) for _ in range(count)]
+
+    def _integer(self, bits: int, signed: bool) -> int:
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        return self.random.choice([low, high, 0, 1, 2, self.random.randint(low, high)])
 
 
 class Nuisance:
@@ -146,23 +157,30 @@ class Nuisance:
         self._listen()
         return self._nonsense.random.choices(self._acts, [8, 6, 5, 3])[0]()
 
+    def _topics(self) -> list[tuple[str, str]]:
+        """Names and types of the robot's topics."""
+        return [
+            (name, kinds[0])
+            for name, kinds in self._node.get_topic_names_and_types()
+            if name.startswith(self._robot) and "/_action/" not in name
+        ]
+
     def _listen(self) -> None:
-        for topic, kinds in self._node.get_topic_names_and_types():
-            if topic.startswith(self._robot) and "/_action/" not in topic and topic not in self._listening:
+        """Keep the newest message of each topic."""
+        for topic, kind in self._topics():
+            if topic not in self._listening:
                 self._listening.add(topic)
                 hear = partial(self._heard.__setitem__, topic)
                 lossy = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-                self._node.create_subscription(_type(kinds[0]), topic, hear, lossy)
+                self._node.create_subscription(_type(kind), topic, hear, lossy)
 
     def _say(self) -> str:
         """Messages on a topic that a node hears."""
         choose, own = self._nonsense.random, self._node.get_name()
         heard = [
-            (topic, kinds[0])
-            for topic, kinds in self._node.get_topic_names_and_types()
-            if topic.startswith(self._robot)
-            and "/_action/" not in topic
-            and any(end.node_name != own for end in self._node.get_subscriptions_info_by_topic(topic))
+            (topic, kind)
+            for topic, kind in self._topics()
+            if any(end.node_name != own for end in self._node.get_subscriptions_info_by_topic(topic))
         ]
         if not heard:
             return "nobody listens"

@@ -7,8 +7,6 @@ import pytest
 import rclpy
 from geometry_msgs.msg import Vector3Stamped
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from soft_twin_ros.conversions import joint_state, vector_message
@@ -54,22 +52,12 @@ class Plate:
             assert time.monotonic() < end, self.node.health()
             self.say(*topics)
 
-    def close(self):
-        self.node.close()
-        for node in (self.client, self.node):
-            node.destroy_node()
-
 
 @pytest.fixture
-def plate(monkeypatch):
-    begin, said = Node.__init__, {"robot": "neck", "model": "pcc_chord"}
-    overrides = [Parameter(name, value=value) for name, value in said.items()]
-    with monkeypatch.context() as patch:
-        patch.setattr(Node, "__init__", lambda node, name: begin(node, name, parameter_overrides=overrides))
-        node = PoseToCables()
-    result = Plate(node)
+def plate(start_node):
+    result = Plate(start_node(PoseToCables, robot="neck", model="pcc_chord"))
     yield result
-    result.close()
+    result.client.destroy_node()
 
 
 @pytest.mark.parametrize("lost", IMUS)

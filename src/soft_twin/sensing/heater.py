@@ -78,21 +78,21 @@ class TemperatureControl:
         self.parameters = parameters or HeaterParameters()
         self._now = self._heated = math.nan
         self.target: float | None = None
-        self._most = math.inf
+        self._highest_target = math.inf
         self.reset()
 
     def reset(self) -> None:
         """Start over: read the temperature, set the target anew; no higher, where the chip was heated lately."""
         if not self._now - self._heated < COOLED * self.parameters.reset_time:  # or it was never heated
-            self._most = math.inf
+            self._highest_target = math.inf
         elif self.target is not None:
-            self._most = self.target
+            self._highest_target = self.target
         self.state = "cold"
         self.duty = 0.0
         self.target = None
         self.fault = ""
         self._time = math.nan
-        self._started = self._began = math.nan
+        self._started = self._mean_began = math.nan
         self._before, self._sum, self._count = math.nan, 0.0, 0
         self._temperature = math.nan
         self._integral = 0.0
@@ -123,7 +123,7 @@ class TemperatureControl:
         return self._control(time, self.target - temperature, slope, dt)
 
     def _set_clock_back(self, time: float) -> None:
-        self._started = self._began = self._time = self._heated = time
+        self._started = self._mean_began = self._time = self._heated = time
         self._settled_since = math.nan
 
     def _watch_anew(self) -> None:
@@ -136,13 +136,13 @@ class TemperatureControl:
         """Means over reading times, until one is no colder than the one before: a chip that was heated cools down."""
         p = self.parameters
         if math.isnan(self._started):
-            self._started = self._began = time
+            self._started = self._mean_began = time
         self._sum, self._count = self._sum + temperature, self._count + 1
-        if time - self._began >= p.reading_time:
+        if time - self._mean_began >= p.reading_time:
             mean, waited = self._sum / self._count, time - self._started >= COOLED * p.reset_time
             if mean - self._before >= -FALLING * p.reading_time or waited or p.target is not None:
-                self.target = min(mean + p.rise, self._most) if p.target is None else p.target
-            self._before, self._began, self._sum, self._count = mean, time, 0.0, 0
+                self.target = min(mean + p.rise, self._highest_target) if p.target is None else p.target
+            self._before, self._mean_began, self._sum, self._count = mean, time, 0.0, 0
         return self._switch("cold", 0.0)
 
     def _control(self, time: float, error: float, slope: float, dt: float) -> float:
