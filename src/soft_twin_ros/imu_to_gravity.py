@@ -31,7 +31,7 @@ from soft_twin.errors import DescriptionError, DeviceError, SoftTwinError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.links import BASE, Link, imu_link, plate_link
 from soft_twin.sensing.gravity import GravityEstimate, GravityEstimator, build_estimator
-from soft_twin.sensing.heater import TEMPERATURE_KEPT, HeaterParameters, TemperatureControl
+from soft_twin.sensing.heater import TEMPERATURE_KEPT, TemperatureControl, heating_of
 from soft_twin.sensing.imu_board import ImuBoard
 from soft_twin.sensing.imu_calibration import CalibrationDesk
 from soft_twin.sensing.warm_up import warm_up
@@ -149,7 +149,7 @@ class ImuToGravity(ManagedNode):
     def adopt(self, old: Parameters, new: Parameters) -> None:
         self._stands_at = _in_world(new)
         with self._lock:
-            self._estimator.heater.parameters = _heating(new)
+            self._estimator.heater.parameters = heating_of(vars(new))
 
     def rest(self) -> None:
         self._next_heater = 0.0
@@ -293,7 +293,7 @@ class ImuToGravity(ManagedNode):
 
     def _build_estimator(self, heater: TemperatureControl | None = None) -> GravityEstimator:
         own = self.parameters
-        heater = TemperatureControl(_heating(own)) if heater is None else heater
+        heater = TemperatureControl(heating_of(vars(own))) if heater is None else heater
         return build_estimator(self._place.mounting, own.estimator, own.calibration, heater)
 
 
@@ -310,13 +310,6 @@ def _place_of(robot: Robot, name: str) -> ImuPlace:
         names = ", ".join(place.name for place in robot.imus)
         raise DescriptionError(f"{robot.path}: robot.imus: there is no IMU '{name}': there are {names}")
     return found
-
-
-def _heating(parameters: Parameters) -> HeaterParameters:
-    own = parameters
-    return HeaterParameters(
-        target=own.heater_target or None, proportional=own.heater_gain, reset_time=own.heater_reset_time
-    )
 
 
 def _in_world(parameters: Parameters) -> np.ndarray:

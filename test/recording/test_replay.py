@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -129,6 +130,14 @@ def test_a_temperature_leads_the_heater_for_no_longer_than_at_the_node(tmp_path,
     result = replay(_record(tmp_path / "run.mcap", robot, *recorded, warmth=80, reset=None), robot)
     assert result.heater_duty[-40:-30].min() > 0.5  # 2.8 s after the last temperature
     assert result.heater_duty[-15:].max() == 0.0
+
+
+def test_the_heater_is_led_as_the_description_sets_its_node(tmp_path, robot, recorded):
+    path = _record(tmp_path / "run.mcap", robot, *recorded, warmth=80, reset=None)
+    colder = replay(path, replace(robot, nodes={"imu_to_gravity": {"heater_target": 30.0}}))
+    assert colder.heater_duty.max() == 0.0  # the chip has 40 °C
+    sooner = replay(path, replace(robot, nodes={"imu_to_gravity": {"temperature_silent_after": 1.5}}))
+    assert sooner.heater_duty[210:].max() == 0.0 < sooner.heater_duty.max()
 
 
 def test_cables_are_commanded_from_the_switch_on(result):

@@ -27,7 +27,7 @@ from soft_twin.recording.storage import files
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
 from soft_twin.sensing.gravity_ahead import GravityAhead, ahead_of
-from soft_twin.sensing.heater import TEMPERATURE_KEPT
+from soft_twin.sensing.heater import TEMPERATURE_KEPT, TemperatureControl, heating_of
 from soft_twin.sensing.imu_calibration import calibration_beside
 from soft_twin.sensing.samples import ImuSample
 
@@ -130,7 +130,8 @@ def replay(
     """
     series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
     check_actuators(path, series["solver/status"], robot)
-    estimates = _estimate(series, _estimator(robot, path) if estimator is None else estimator)
+    kept = _imu_choices(robot).get("temperature_silent_after", TEMPERATURE_KEPT)
+    estimates = _estimate(series, _estimator(robot, path) if estimator is None else estimator, kept)
     solves = _solve(series, estimates, _controller(robot) if controller is None else controller, _ahead(robot))
     displacements = _rows(solves, "displacements", (len(robot.cable_names),))
     outputs = {
@@ -175,12 +176,17 @@ def _solver_choices(robot: DrivenRobot) -> dict[str, Any]:
     return {**robot.nodes.get("gravity_to_actuators", {}), **robot.nodes.get("gravity_to_cables", {})}
 
 
+def _imu_choices(robot: DrivenRobot) -> dict[str, Any]:
+    return robot.nodes.get("imu_to_gravity", {})
+
+
 def _estimator(robot: DrivenRobot, recording: str | Path) -> GravityEstimator:
     """As the node imu_to_gravity makes it from the robot's description, and the calibration beside the recording."""
-    choices = robot.nodes.get("imu_to_gravity", {})
+    choices = _imu_choices(robot)
     beside = calibration_beside(files(recording)[0])
     calibration = choices.get("calibration", "") if is_missing(beside) else beside
-    return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration)
+    heater = TemperatureControl(heating_of(choices))
+    return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration, heater)
 
 
 def _series(path: str | Path, namespace: str) -> dict[str, Series]:
@@ -199,24 +205,25 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
     return series
 
 
-def _samples(series: dict[str, Series]) -> Iterator[tuple[int, ImuSample]]:
-    """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN where that is no news."""
+def _samples(series: dict[str, Series], kept: float) -> Iterator[tuple[int, ImuSample]]:
+    """Stamps [ns] and samples; the temperature is the newest one up to each sample, NaN where it is older than `kept`
+    [s]."""
     imu, temperatures = series["imu/data_raw"], np.full(len(series["imu/data_raw"].stamp), np.nan)
     if "imu/temperature" in series:
         known = series["imu/temperature"].stamp
         newest = np.searchsorted(known, imu.stamp, side="right") - 1
-        counts = (newest >= 0) & (imu.stamp - known[newest] <= 1e9 * TEMPERATURE_KEPT)
+        counts = (newest >= 0) & (imu.stamp - known[newest] <= 1e9 * kept)
         temperatures[counts] = series["imu/temperature"]["temperature"][newest[counts]]
     for i, stamp in enumerate(imu.stamp.tolist()):
         rates, force = imu["angular_velocity"][i], imu["linear_acceleration"][i]
         yield stamp, ImuSample(stamp // 10**9 + stamp % 10**9 * 1e-9, rates, force, float(temperatures[i]))
 
 
-def _estimate(series: dict[str, Series], estimator: Estimator) -> list[tuple[int, Any]]:
+def _estimate(series: dict[str, Series], estimator: Estimator, kept: float) -> list[tuple[int, Any]]:
     """Stamp [ns] and estimate of each sample that gave a valid one."""
     resets = _after_events(series["imu/data_raw"], series.get("gravity/reset"))
     estimates = []
-    for i, (stamp, sample) in enumerate(_samples(series)):
+    for i, (stamp, sample) in enumerate(_samples(series, kept)):
         if i in resets:
             estimator.reset()
         estimate = estimator.update(sample)

@@ -4,7 +4,9 @@ Lai et al. (IJRR 2025), "Filters for IMU drifts": the target is the temperature 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from soft_twin.errors import InputError
 
@@ -53,6 +55,20 @@ class HeaterParameters:
                 f"heater gains {self.proportional!r} 1/K, {self.reset_time!r} s, {self.derivative!r} s/K: "
                 "expected > 0, > 0 and >= 0"
             )
+
+
+def heating_of(choices: Mapping[str, Any]) -> HeaterParameters:
+    """As the parameters of the node imu_to_gravity have it; those that are not among `choices` are the defaults.
+
+    Raises:
+        InputError: gains that are not positive.
+    """
+    usual = HeaterParameters()
+    return HeaterParameters(
+        target=choices.get("heater_target") or None,
+        proportional=choices.get("heater_gain", usual.proportional),
+        reset_time=choices.get("heater_reset_time", usual.reset_time),
+    )
 
 
 class TemperatureControl:
