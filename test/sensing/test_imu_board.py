@@ -33,6 +33,21 @@ def test_samples_come_with_the_hosts_time(port, board):
     assert board.errors.lost_frames == 0
 
 
+@pytest.mark.parametrize("step", [-3600.0, -0.5, 2.0, 1e6])
+def test_a_time_of_day_that_is_set_moves_the_samples_after_it_once(port, board, monkeypatch, step):
+    samples, stamps, day = [], [], time.time
+    for k in range(60):
+        if k == 30:
+            monkeypatch.setattr(time, "time", lambda: day() + step)
+        stamps.append(time.monotonic())
+        port.write(frame(stamps[-1], k))
+        samples += board.read(1.0)
+        time.sleep(0.01)
+    steps = np.diff([sample.time for sample in samples]) - np.diff(stamps)
+    assert steps[29] == pytest.approx(step, abs=0.1)
+    np.testing.assert_allclose(np.delete(steps, 29), 0.0, atol=0.03)
+
+
 def test_a_silent_board_gives_nothing_in_time(board):
     start = time.monotonic()
     assert board.read(0.02) == []

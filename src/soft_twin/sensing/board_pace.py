@@ -4,7 +4,10 @@ import math
 
 SEQUENCES = 1 << 16
 _REORDERED = 100  # frames that one may be late by
-_BLOCK = 16  # frames over which a wrong pace of more than 15 % shows
+_BLOCK = 16  # frames, at least, over which a wrong pace of more than 15 % shows
+_BLOCK_TIME = 0.15  # [s] at least, as adapters hand on what came in 16 ms at once
+_ANOTHER = 0.5  # [s] by which arrivals, stamps and the count contradict each other if the board restarted
+_PAUSE = 0.05  # [s] without samples from which arrivals tell it from a clock that jumps
 _BIN = 0.5  # [s]
 _BINS = 4  # over which a wrong pace of more than 0.8 % shows
 _COARSE, _FINE = 0.15, 0.008
@@ -17,8 +20,9 @@ _CAUSE = "samples are timed by their count; power the board off and on, or renew
 class BoardPace:
     """Turns sequence numbers, stamps and arrivals into a time without freezes, jumps and wrong speed.
 
-    The stamp's step is believed while it is what that many samples take. Else the count says how long it was. How long
-    a sample takes is learnt from the stamps, and from arrivals where these disagree for longer than a host sleeps.
+    The stamp's step is believed while it is what that many samples take, or what passed between their arrivals: then
+    the board took no samples. Else the count says how long it was. How long a sample takes is learnt from the stamps,
+    and from arrivals where these disagree for longer than a host sleeps.
 
     Attributes:
         restarted: whether the last frame began a new time, with nothing to do with the one before.
@@ -60,12 +64,12 @@ class BoardPace:
         count = (sequence - self._sequence) % SEQUENCES
         if count == 0 or count > SEQUENCES - _REORDERED:
             return None
-        elapsed = arrival - self._arrival
-        if not count * self._known_period() < elapsed + 1.0:
+        step, elapsed = stamp - self._stamp, arrival - self._arrival
+        if self._is_another(count, step, elapsed):
             self._begin(sequence, stamp, arrival)
             return self._time
         self._bulk |= elapsed < 0.1 * count * self._known_period()
-        self._time += self._step(count, stamp - self._stamp, elapsed)
+        self._time += self._step(count, step, elapsed)
         self._sequence, self._stamp, self._arrival = sequence, stamp, arrival
         self._check_pace(count)
         return self._time
@@ -77,6 +81,20 @@ class BoardPace:
         self._bins, self._bulk = [], False
         self._block = (arrival, stamp, 0)
 
+    def _is_another(self, count: int, step: float, elapsed: float) -> bool:
+        """Whether the board restarted: its count is ahead of arrivals, or all three say another time."""
+        expected = count * self._known_period()
+        if not expected < elapsed + 1.0:
+            return True
+        return elapsed - expected > _ANOTHER and not (self._agrees(count, step) or _paused(step, expected, elapsed))
+
+    def _agrees(self, count: int, step: float) -> bool:
+        """Whether a step of the stamp is what that many samples take."""
+        if not math.isfinite(self._period):
+            return True
+        expected = count * self._period
+        return abs(step - expected) <= _TOLERANCE * self._period + 0.02 * expected
+
     def _known_period(self) -> float:
         return self._period if math.isfinite(self._period) else 0.0
 
@@ -85,12 +103,16 @@ class BoardPace:
         if not math.isfinite(self._period):
             return self._first_step(count, step, elapsed)
         expected = count * self._period
-        agrees = abs(step - expected) <= _TOLERANCE * self._period + 0.02 * expected
+        agrees = self._agrees(count, step)
         self._agreeing = self._agreeing + 1 if agrees else 0
         if self._own_pace and self._agreeing > _TRUSTED_AGAIN:
             self._own_pace = False
+        if not agrees and _paused(step, expected, elapsed):
+            fault = f"board took no samples for {step:.2g} s: look at its firmware and its bus to the chip"
+            self._tell(fault, self._time + step)
+            return step
         if not agrees:
-            self._tell(_words(step, expected))
+            self._tell(_words(step, expected), self._time + expected)
             return expected
         if self._own_pace:
             return expected
@@ -108,7 +130,7 @@ class BoardPace:
         """Compare the time with arrivals, over a few frames and over seconds."""
         arrival, time, frames = self._block
         self._block = (arrival, time, frames + 1)
-        if frames + 1 >= _BLOCK:
+        if frames + 1 >= _BLOCK and self._time - time >= _BLOCK_TIME:
             ratio = (self._arrival - arrival) / (self._time - time)
             if abs(ratio - 1.0) > _COARSE and abs(ratio / max(self._block_ratio, 1e-9) - 1.0) < 0.1:
                 self._correct(ratio)
@@ -138,12 +160,17 @@ class BoardPace:
         self._own_pace, self._agreeing = True, 0
         self._bins = []
         self.restarted = True
-        self._tell(f"board clock runs {1.0 / ratio:.3g} times as fast as time: {_CAUSE}")
+        self._tell(f"board clock runs {1.0 / ratio:.3g} times as fast as time: {_CAUSE}", self._time)
 
-    def _tell(self, fault: str) -> None:
+    def _tell(self, fault: str, time: float) -> None:
         if not (self._own_pace and self._fault):
             self._fault = fault
-        self._fault_time = self._time
+        self._fault_time = time
+
+
+def _paused(step: float, expected: float, elapsed: float) -> bool:
+    """Whether stamp and arrival say that no samples were taken for a while."""
+    return step - expected > _PAUSE and abs(elapsed - step) < _TOLERANCE * (step - expected)
 
 
 def _words(step: float, expected: float) -> str:

@@ -1,8 +1,10 @@
-"""A board's clock seen from the host."""
+"""A board's clock seen from the host, and the host's clock that nobody sets seen from the one that tells the day."""
 
 import math
+import time
 
 _WINDOW = 5.0  # [s] after which a delay is forgotten, so that the offset follows the drift of the board's crystal
+_SET = 0.01  # [s] by which the time of day is set, at least
 
 
 class BoardClock:
@@ -37,3 +39,22 @@ class BoardClock:
         host_time = board_time + min(self._previous, self._current)
         self._last_host_time = max(host_time, self._last_host_time + 1e-6)
         return self._last_host_time
+
+
+class TimeOfDay:
+    """Moments of `time.monotonic()` told as `time.time()`.
+
+    The difference of both is kept until the time of day is set: what a scheduler lets pass between two looks at them
+    does not show, so that times between samples are those that were measured.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = math.nan
+
+    def ahead(self) -> float:
+        """What the time of day is ahead of the clock that nobody sets [s]."""
+        before, now, after = time.monotonic(), time.time(), time.monotonic()
+        ahead, unsure = now - 0.5 * (before + after), 0.5 * (after - before)
+        if not abs(ahead - self._ahead) <= _SET + unsure:
+            self._ahead = ahead
+        return self._ahead

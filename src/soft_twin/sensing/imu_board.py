@@ -1,11 +1,13 @@
 """The serial IMU board, from the host's side."""
 
 import time
+from dataclasses import replace
 
 import serial
 
 from soft_twin.errors import DeviceError
 from soft_twin.one_driver import in_use, is_taken
+from soft_twin.sensing.clock import TimeOfDay
 from soft_twin.sensing.imu_frames import FrameErrors, encode_heater
 from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
@@ -26,6 +28,7 @@ class ImuBoard:
     def __init__(self, device: str):
         self._device = device
         self._receiver = ImuReceiver()
+        self._time_of_day = TimeOfDay()
         require_serial_device(device, "IMU board")
         try:
             self._port = serial.Serial(device, _BAUD_RATE, timeout=0, exclusive=True)
@@ -48,6 +51,8 @@ class ImuBoard:
     def read(self, timeout: float) -> list[ImuSample]:
         """The samples that have arrived, oldest first, on the host's clock (`time.time()`).
 
+        Setting that clock moves the samples after it, and does not change the times between them else.
+
         Args:
             timeout: how long to wait for the first one [s]; an empty list when there is none by then.
 
@@ -57,9 +62,10 @@ class ImuBoard:
         deadline = time.monotonic() + timeout
         while True:
             data = self._receive(deadline - time.monotonic())
-            samples = self._receiver.feed(data, time.time())
+            samples = self._receiver.feed(data, time.monotonic())
             if samples or time.monotonic() >= deadline:
-                return samples
+                ahead = self._time_of_day.ahead()
+                return [replace(sample, time=sample.time + ahead) for sample in samples]
 
     def set_heater(self, duty: float) -> None:
         """Command the heater's duty, 0…1.
