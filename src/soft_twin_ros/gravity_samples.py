@@ -7,7 +7,7 @@ from geometry_msgs.msg import Vector3Stamped
 
 from soft_twin.errors import InputError
 from soft_twin_ros.conversions import gravity_vector, to_seconds
-from soft_twin_ros.node import RobotNode
+from soft_twin_ros.node import NO_TIME, RobotNode
 from soft_twin_ros.qos import NEWEST
 
 CLOCK_JUMP = 1.0  # [s] a stamp that lies so far back belongs to a new timeline, not to a late message
@@ -65,9 +65,7 @@ class GravitySamples:
         now = self._node.now()
         age = now - stamp
         if now == 0.0:
-            self.refuse(
-                "stale", "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
-            )
+            self.refuse("stale", NO_TIME)
         elif age < -stale_after:
             self.refuse("stale", f"gravity stamped {-age:.2f} s ahead of the clock: set the clocks in step")
         elif age > stale_after:

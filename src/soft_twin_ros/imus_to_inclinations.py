@@ -2,7 +2,8 @@
 
 Subscribes to struts/<name>/imu (sensor_msgs/Imu, each in its own time) and publishes struts/inclination for one common
 time at `rate`: that of the newest sample. Struts whose IMU is late are carried on by their rate of turn, struts that
-are silent, broken, or not to be believed are NaN, and the diagnostics name them.
+are silent, broken, stamped by another clock than the robot's, or not to be believed are NaN, and the diagnostics name
+them.
 """
 
 import math
@@ -22,7 +23,7 @@ from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
 from soft_twin.sensing.warm_up import warm_up
 from soft_twin_ros.conversions import header, imu_sample
 from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
-from soft_twin_ros.node import ERROR, OK, WARN, Health, run, waiting
+from soft_twin_ros.node import ERROR, NO_TIME, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 
 
@@ -56,6 +57,7 @@ class ImusToInclinations(ManagedNode):
         self._struts = StrutInclinations(names, axes_of(self.parameters.axes, len(names)), _settings(self.parameters))
         self._angles = np.full(len(names), math.nan)
         self._published = math.nan
+        self._ages: dict[str, float] = {}
         self._start, self._was_there = self.steady_now(), False
         self._inclinations = self.offer(Inclinations, "struts/inclination")
         for name in names:
@@ -70,13 +72,19 @@ class ImusToInclinations(ManagedNode):
     def health(self) -> Health:
         unmeasured = [name for name, angle in zip(self._struts.names, self._angles, strict=True) if math.isnan(angle)]
         faults = [f"{name}: {'; '.join(words)}" for name, words in self._struts.faults.items()]
+        faults += [_words(name, age) for name, age in self._ages.items() if abs(age) > self.parameters.stale_after]
         values = {"unmeasured": ", ".join(unmeasured), "faults": " | ".join(faults)}
         if len(unmeasured) == len(self._struts.names):
-            told = "no strut is measured: are the boards on, and their topics struts/strut_0/imu, … in this namespace?"
+            told = f"no strut is measured: {self._why(faults)}"
             return waiting(told, values) if self._starts else Health(ERROR, told, values)
         if unmeasured or faults:
             return Health(WARN, f"not measured: {', '.join(unmeasured) or 'none'}; {' | '.join(faults)}", values)
         return Health(OK, f"{len(self._struts.names)} struts measured", values)
+
+    def _why(self, faults: list[str]) -> str:
+        if self.now() == 0.0:
+            return NO_TIME
+        return " | ".join(faults) or "are the boards on, and their topics struts/strut_0/imu, … in this namespace?"
 
     @property
     def _starts(self) -> bool:
@@ -84,14 +92,17 @@ class ImusToInclinations(ManagedNode):
         return not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
 
     def _receive(self, name: str, message: Imu) -> None:
-        self._struts.update(name, imu_sample(message, math.nan))
+        sample = imu_sample(message, math.nan)
+        self._ages[name] = self.now() - sample.time
+        self._struts.update(name, sample)
 
     def _publish(self) -> None:
         if not self.active:
             return
-        time = self._struts.newest
+        now = self.now()
+        time = self._struts.newest(now + self.parameters.stale_after)
         if not math.isfinite(time) or time == self._published:
-            self._angles = self._struts.angles(self.now())
+            self._angles = self._struts.angles(now)
             return
         self._published = time
         self._angles = self._struts.angles(time)
@@ -104,6 +115,11 @@ class ImusToInclinations(ManagedNode):
         self._struts.reset()
         response.success, response.message = True, "the filters start over with the next samples"
         return response
+
+
+def _words(name: str, age: float) -> str:
+    stamped = f"{age:.2f} s ago" if age > 0.0 else f"{-age:.2f} s ahead of the clock"
+    return f"{name}: samples stamped {stamped}: set the clocks in step"
 
 
 def axes_of(values: tuple[float, ...], count: int) -> np.ndarray:

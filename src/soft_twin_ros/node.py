@@ -45,6 +45,7 @@ BASE_FRAME = "base_link"
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
 NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
+NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 COMPILING = "compiling kernels, once after an installation"
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 

@@ -121,7 +121,7 @@ def test_a_hundred_struts_each_in_its_own_time():
             struts.update(
                 name, ImuSample(sample.time + offset, sample.angular_velocity, sample.specific_force, math.nan)
             )
-    angles = struts.angles(struts.newest)
+    angles = struts.angles(struts.newest())
     assert angles.shape == (100,)
     assert np.isfinite(angles).all()
 

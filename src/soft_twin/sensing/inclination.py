@@ -58,9 +58,9 @@ class StrutFilter(ABC):
         """Take in the next sample."""
 
     def angle_at(self, time: float, stale_after: float) -> float:
-        """φ carried on to a time by its rate [rad]; NaN where the last sample is older than `stale_after` [s]."""
+        """φ carried on to a time by its rate [rad]; NaN if the last sample is further away than `stale_after` [s]."""
         age = time - self.time
-        return min(max(self.angle + age * self.rate, 0.0), math.pi) if age <= stale_after else math.nan
+        return min(max(self.angle + age * self.rate, 0.0), math.pi) if abs(age) <= stale_after else math.nan
 
 
 class ComplementaryInclination(StrutFilter):
@@ -187,15 +187,13 @@ class StrutInclinations:
     def angles(self, time: float) -> np.ndarray:
         """(s,) inclinations [rad] at one common time [s], carried on from each strut's last sample by its rate.
 
-        NaN where a strut has not been measured for `stale_after`, or not yet, or where its IMU is not to be believed.
+        NaN where a strut was not measured within `stale_after` of it, or where its IMU is not to be believed.
         """
         return np.array([strut.angle_at(time, self.parameters.stale_after) for strut in self._struts.values()])
 
-    @property
-    def newest(self) -> float:
-        """Time of the newest usable sample of any strut [s], NaN before the first."""
-        times = [strut.time for strut in self._struts.values() if math.isfinite(strut.time)]
-        return max(times, default=math.nan)
+    def newest(self, latest: float = math.inf) -> float:
+        """Time of the newest usable sample of any strut whose clock is not ahead of `latest` [s], NaN without one."""
+        return max((strut.time for strut in self._struts.values() if strut.time <= latest), default=math.nan)
 
     @property
     def faults(self) -> dict[str, tuple[str, ...]]:
