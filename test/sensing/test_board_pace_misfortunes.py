@@ -94,3 +94,36 @@ def test_an_adapter_that_hands_on_what_came_in_16_ms_is_no_clock_of_wrong_speed(
         pace.advance(int(k), true[k], np.ceil((true[k] + phase) / 0.016) * 0.016)
         faults.add(pace.fault)
     assert faults == {""}
+
+
+def busy_host(rng, true, mean_pause, sleeps):
+    """Arrivals at a host that looks after random pauses, and sleeps at times for up to 1.5 s."""
+    pauses = rng.exponential(mean_pause, int(2.0 * true[-1] / mean_pause) + 50)
+    pauses += rng.uniform(0.3, 1.5, len(pauses)) * (rng.random(len(pauses)) < sleeps)
+    looks = np.cumsum(pauses)
+    return looks[np.searchsorted(looks, true + 1e-3)]
+
+
+@pytest.mark.parametrize("sleeps", [0.0, 0.05])
+@pytest.mark.parametrize("mean_pause", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("speed", [1.0, 0.98, 0.8, 0.6, 1.2])
+def test_a_busy_host_says_nothing_of_a_good_clock_and_finds_a_bad_one(speed, mean_pause, sleeps):
+    rng = np.random.default_rng(0)
+    true = 0.01 * np.arange(4500)
+    stamps = np.where(true < 15.0, true, 15.0 + speed * (true - 15.0))
+    pace, clock, told, restarts, faults = BoardPace(), BoardClock(), [], 0, set()
+    for k, arrival in enumerate(busy_host(rng, true, mean_pause, sleeps)):
+        time = pace.advance(k, stamps[k], arrival)
+        if pace.restarted:
+            clock.restart()
+        restarts += pace.restarted
+        faults.add(pace.fault)
+        clock.observe(time, arrival)
+        told.append(clock.to_host(time))
+    late = true > 38.0
+    assert np.abs(np.array(told) - true)[late].max() < 0.1
+    np.testing.assert_allclose(np.polyfit(true[late], np.array(told)[late], 1)[0], 1.0, atol=0.02)
+    if speed == 1.0:
+        assert (restarts, faults) == (1, {""})
+    else:
+        assert restarts <= 4 and any("board clock" in fault for fault in faults)

@@ -2,16 +2,16 @@
 
 import math
 
+from soft_twin.sensing.arrival_pace import FINE, ArrivalPace
+
 SEQUENCES = 1 << 16
 _REORDERED = 100  # frames that one may be late by
-_BLOCK = 16  # frames, at least, over which a wrong pace of more than 15 % shows
-_BLOCK_TIME = 0.15  # [s] at least, as adapters hand on what came in 16 ms at once
 _ANOTHER = 0.5  # [s] by which arrivals, stamps and the count contradict each other if the board restarted
 _PAUSE = 0.05  # [s] without samples from which arrivals tell it from a clock that jumps
-_BIN = 0.5  # [s]
-_BINS = 4  # over which a wrong pace of more than 0.8 % shows
-_COARSE, _FINE = 0.15, 0.008
+_FIRST = 8  # steps, whose median is the time of a sample at first
 _TRUSTED_AGAIN = 200  # frames in a row that agree
+_PACE_GAIN, _WRONG_PACE = 0.05, 0.08  # of the mean pace of stamps, and by how much it may be off
+_SURE_PACE = 0.03  # within which the time of a sample is learnt
 _TOLERANCE = 0.3  # of the time between two samples
 _TOLD = 1.0  # [s] for which a fault is told
 _CAUSE = "samples are timed by their count; power the board off and on, or renew its firmware"
@@ -34,12 +34,10 @@ class BoardPace:
         self._stamp = self._arrival = self._time = math.nan
         self._period = math.nan
         self._first_steps: list[float] = []
-        self._own_pace = False
-        self._agreeing = 0
-        self._block: tuple[float, float, int] = (math.nan, math.nan, 0)
-        self._block_ratio = 1.0
-        self._bins: list[tuple[float, float]] = []
-        self._bulk = False
+        self._own_pace, self._agreed = False, True
+        self._agreeing = (0.0, 0.0, 0)
+        self._pace = 1.0
+        self._arrivals = ArrivalPace()
         self._fault, self._fault_time = "", -math.inf
 
     @property
@@ -68,25 +66,26 @@ class BoardPace:
         if self._is_another(count, step, elapsed):
             self._begin(sequence, stamp, arrival)
             return self._time
-        self._bulk |= elapsed < 0.1 * count * self._known_period()
         self._time += self._step(count, step, elapsed)
         self._sequence, self._stamp, self._arrival = sequence, stamp, arrival
-        self._check_pace(count)
+        ratio = self._arrivals.update(self._time, arrival)
+        if ratio != 1.0:
+            self._correct(ratio)
         return self._time
 
     def _begin(self, sequence: int, stamp: float, arrival: float) -> None:
         """The board's first frame, or its first one after it restarted."""
         self.restarted = True
         self._sequence, self._stamp, self._arrival, self._time = sequence, stamp, arrival, stamp
-        self._bins, self._bulk = [], False
-        self._block = (arrival, stamp, 0)
+        self._arrivals.begin(stamp, arrival)
 
     def _is_another(self, count: int, step: float, elapsed: float) -> bool:
-        """Whether the board restarted: its count is ahead of arrivals, or all three say another time."""
+        """Whether the board restarted: its count is ahead of arrivals, or all three say another time all at once."""
         expected = count * self._known_period()
         if not expected < elapsed + 1.0:
             return True
-        return elapsed - expected > _ANOTHER and not (self._agrees(count, step) or _paused(step, expected, elapsed))
+        strange = self._agreed and not (self._agrees(count, step) or _paused(step, expected, elapsed))
+        return strange and elapsed - expected > _ANOTHER
 
     def _agrees(self, count: int, step: float) -> bool:
         """Whether a step of the stamp is what that many samples take."""
@@ -103,10 +102,9 @@ class BoardPace:
         if not math.isfinite(self._period):
             return self._first_step(count, step, elapsed)
         expected = count * self._period
-        agrees = self._agrees(count, step)
-        self._agreeing = self._agreeing + 1 if agrees else 0
-        if self._own_pace and self._agreeing > _TRUSTED_AGAIN:
-            self._own_pace = False
+        self._agreed = agrees = self._agrees(count, step)
+        self._pace += _PACE_GAIN * (min(step / expected, 2.0) - self._pace) if agrees else 0.0
+        self._trust_again(agrees, step, expected)
         if not agrees and _paused(step, expected, elapsed):
             fault = f"board took no samples for {step:.2g} s: look at its firmware and its bus to the chip"
             self._tell(fault, self._time + step)
@@ -116,49 +114,33 @@ class BoardPace:
             return expected
         if self._own_pace:
             return expected
-        self._period += 0.01 * (step / count - self._period)
+        if abs(self._pace - 1.0) > _WRONG_PACE:
+            self._tell(f"board clock runs {self._pace:.2g} times as fast as before: {_CAUSE}", self._time + expected)
+            return expected
+        if abs(self._pace - 1.0) < _SURE_PACE:
+            self._period += 0.005 * (step / count - self._period)
         return step
+
+    def _trust_again(self, agrees: bool, step: float, expected: float) -> None:
+        """Stamps of a board that is timed by its count, after so many in a row that say the same."""
+        told, counted, frames = self._agreeing
+        told, counted, frames = told + step, counted + expected, frames + 1
+        if agrees and frames == _TRUSTED_AGAIN:
+            self._own_pace &= abs(told / counted - 1.0) > 0.5 * FINE
+        self._agreeing = (told, counted, frames) if agrees and frames < _TRUSTED_AGAIN else (0.0, 0.0, 0)
 
     def _first_step(self, count: int, step: float, elapsed: float) -> float:
         usable = step if 0.0 < step < 1.0 else max(elapsed, 1e-3)
         self._first_steps.append(usable / count)
-        if len(self._first_steps) >= _BLOCK // 2:
+        if len(self._first_steps) >= _FIRST:
             self._period = sorted(self._first_steps)[len(self._first_steps) // 2]
         return usable
-
-    def _check_pace(self, count: int) -> None:
-        """Compare the time with arrivals, over a few frames and over seconds."""
-        arrival, time, frames = self._block
-        self._block = (arrival, time, frames + 1)
-        if frames + 1 >= _BLOCK and self._time - time >= _BLOCK_TIME:
-            ratio = (self._arrival - arrival) / (self._time - time)
-            if abs(ratio - 1.0) > _COARSE and abs(ratio / max(self._block_ratio, 1e-9) - 1.0) < 0.1:
-                self._correct(ratio)
-                ratio = 1.0
-            self._block = (self._arrival, self._time, 0)
-            self._block_ratio = ratio
-        self._check_slowly()
-
-    def _check_slowly(self) -> None:
-        delay = self._arrival - self._time
-        if self._bins and self._time - self._bins[-1][0] < _BIN:
-            self._bins[-1] = (self._bins[-1][0], min(self._bins[-1][1], delay))
-            return
-        if self._bulk:  # a host that slept says nothing of the pace
-            self._bins, self._bulk = [], False
-        self._bins.append((self._time, delay))
-        if len(self._bins) <= _BINS:
-            return
-        (start, before), (end, after) = self._bins.pop(0), self._bins[-2]
-        slope = (after - before) / (end - start)
-        if abs(slope) > _FINE:
-            self._correct(1.0 + slope)
 
     def _correct(self, ratio: float) -> None:
         """The time goes 1/ratio as fast as it should."""
         self._period *= ratio
-        self._own_pace, self._agreeing = True, 0
-        self._bins = []
+        self._own_pace, self._agreeing, self._pace = True, (0.0, 0.0, 0), 1.0
+        self._arrivals.begin(self._time, self._arrival)
         self.restarted = True
         self._tell(f"board clock runs {1.0 / ratio:.3g} times as fast as time: {_CAUSE}", self._time)
 

@@ -1,0 +1,108 @@
+"""How fast a board's time goes by the arrivals of its frames, on a host that may be busy or asleep at times."""
+
+from itertools import pairwise
+
+_BLOCK = 16  # frames, at least, over which a wrong pace of more than 15 % shows
+_BLOCK_TIME = 0.15  # [s] at least, as adapters hand on what came in 16 ms at once
+_UNEVEN = 0.15  # of the time of a block: arrivals that are further off an even pace say nothing of it
+_BIN = 0.5  # [s]
+_BINS = 10  # over which a wrong pace of more than 0.8 % shows
+_ENOUGH = 5  # bins
+_SPAN = 1.2  # [s] between two quickest frames, at least
+_SEEN = 0.015  # [s] by which their delays differ, at least
+_AT_ONCE = 0.3  # of the time in which they were measured
+_COARSE, FINE = 0.15, 0.008
+
+
+class ArrivalPace:
+    """Compares times with arrivals, over a few frames where these come evenly, and over seconds where they do not."""
+
+    def __init__(self) -> None:
+        self._ratio = 1.0
+        self._block: list[tuple[float, float]] = []
+        self._bins: list[_Bin] = []
+
+    def begin(self, time: float, arrival: float) -> None:
+        """Times are others from this frame on."""
+        self._bins, self._block = [], [(time, arrival)]
+
+    def update(self, time: float, arrival: float) -> float:
+        """What passes between arrivals by what passes in `time` [s]; 1 where it may be just that.
+
+        An answer that differs is for a new `begin`.
+        """
+        self._block.append((time, arrival))
+        if len(self._block) > _BLOCK and time - self._block[0][0] >= _BLOCK_TIME:
+            ratio, before = _regular_pace(self._block), self._ratio
+            self._block, self._ratio = self._block[-1:], ratio
+            if abs(ratio - 1.0) > _COARSE and abs(ratio / before - 1.0) < 0.1:
+                self._ratio = 1.0
+                return ratio
+        return 1.0 + self._slow_drift(time, arrival)
+
+    def _slow_drift(self, time: float, arrival: float) -> float:
+        if self._bins and time - self._bins[-1].start < _BIN:
+            self._bins[-1].add(time, arrival)
+            return 0.0
+        if self._bins and self._bins[-1].came_at_once:
+            self._bins.pop()
+        drift = _drift([(bin.time, bin.delay) for bin in self._bins])
+        self._bins = [*self._bins[1 - _BINS :], _Bin(time, arrival)]
+        return drift if abs(drift) > FINE else 0.0
+
+
+class _Bin:
+    """Frames of half a second: the quickest of them, and whether they came all at once.
+
+    Attributes:
+        start: time of the first [s].
+        time, delay: of the one that came soonest after it was measured, but for a constant [s].
+    """
+
+    def __init__(self, time: float, arrival: float):
+        self.start, self._first = time, arrival
+        self.time, self.delay = time, arrival - time
+        self.add(time, arrival)
+
+    def add(self, time: float, arrival: float) -> None:
+        """Take in a frame."""
+        self._end, self._last = time, arrival
+        if arrival - time < self.delay:
+            self.time, self.delay = time, arrival - time
+
+    @property
+    def came_at_once(self) -> bool:
+        """Whether a host slept: what came then says nothing of the pace."""
+        return self._last - self._first < _AT_ONCE * (self._end - self.start)
+
+
+def _regular_pace(block: list[tuple[float, float]]) -> float:
+    """What passes between arrivals by what passes in between by the board's time; 1 where they do not come evenly."""
+    (start, first), (end, last) = block[0], block[-1]
+    pace = (last - first) / (end - start)
+    uneven = max(abs(arrival - first - pace * (time - start)) for time, arrival in block)
+    return pace if pace > 0.0 and uneven < _UNEVEN * (last - first) else 1.0
+
+
+def _drift(delays: list[tuple[float, float]]) -> float:
+    """By how much delays (time, delay) grow with time; 0 where there is not enough to tell.
+
+    No frame comes before it is measured, and many come late: the line below all delays that is nearest to them has the
+    clock's drift (Moon, Skelly and Towsley 1999). It is the edge of their lower hull in the middle of the time.
+    """
+    if len(delays) < _ENOUGH:
+        return 0.0
+    hull: list[tuple[float, float]] = []
+    for point in delays:
+        while len(hull) > 1 and _slope(hull[-2], point) <= _slope(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(point)
+    middle = sum(time for time, _ in delays) / len(delays)
+    before, after = next(pair for pair in pairwise(hull) if pair[1][0] >= middle)
+    drift = _slope(before, after)
+    seen = after[0] - before[0] > _SPAN and abs(drift) * (after[0] - before[0]) > _SEEN
+    return drift if seen else 0.0
+
+
+def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
+    return (b[1] - a[1]) / (b[0] - a[0])
