@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from soft_twin.errors import DescriptionError, InputError, RecordingError
+from soft_twin.errors import DescriptionError, InputError, RecordingError, UsageError
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import build_estimator
 from soft_twin.sensing.imu_calibration import (
@@ -167,6 +167,47 @@ def test_a_moving_hand_is_told_and_can_try_again(tmp_path):
         desk.take_position()
     hold(desk, FACES[2], 10.0)
     assert "+z up taken" in desk.take_position()
+
+
+def test_a_mounting_pose_is_corrected_by_an_accelerometer_that_is_calibrated_after_it(tmp_path):
+    desk = CalibrationDesk(tmp_path / "imu.yaml")
+    mounting = Rotation.from_euler("xyz", [0.2, -0.4, 2.0]).as_matrix()
+    poses = [mounting.T @ up / SCALE + OFFSET for up in 9.81 * np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])]
+    hold(desk, poses[0], 10.0)
+    desk.take_pose()
+    for k, force in enumerate(FACES / SCALE + OFFSET):
+        hold(desk, force, 20.0 + 10.0 * k)
+        desk.take_position()
+    hold(desk, poses[1], 100.0)
+    assert "mounting calibrated" in desk.take_pose()
+    np.testing.assert_allclose(desk.stored.mounting, mounting, atol=5e-3)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anybody_turns_the_board(tmp_path):
+    (tmp_path / "in_the_way").touch()
+    desk = CalibrationDesk(tmp_path / "in_the_way" / "imu.yaml")
+    hold(desk, FACES[2], 10.0)
+    for take in (desk.take_position, desk.take_pose):
+        with pytest.raises(UsageError, match="cannot write the IMU calibration '.*imu.yaml': "):
+            take()
+    (tmp_path / "in_the_way").unlink()
+    assert "+z up taken" in desk.take_position() and "base +z up taken" in desk.take_pose()
+
+
+@pytest.mark.parametrize("written", [b"", b"accelerometer_offset: [0.0,"])
+def test_writing_that_is_cut_off_keeps_the_calibration_before(tmp_path, monkeypatch, written):
+    path = tmp_path / "imu.yaml"
+    write_calibration(path, StoredCalibration(ImuCalibration(gyroscope_bias=(0.1, 0.0, 0.0))))
+
+    def cut_off(partial, text, encoding):
+        partial.write_bytes(written)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", cut_off)
+    with pytest.raises(RecordingError, match="No space left on device"):
+        write_calibration(path, StoredCalibration())
+    assert read_calibration(path).imu.gyroscope_bias == (0.1, 0.0, 0.0)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_broken_files_are_named(tmp_path):

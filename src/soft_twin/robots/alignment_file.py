@@ -8,6 +8,7 @@ import yaml
 from soft_twin.descriptions.load import read_part
 from soft_twin.descriptions.plate_alignment import AlignmentFile
 from soft_twin.errors import RecordingError
+from soft_twin.files import whole_file
 from soft_twin.inverse.plate_alignment import Alignment, Rest
 
 
@@ -35,6 +36,7 @@ def write_alignment(path: str | Path, alignment: Alignment) -> None:
         f"# IMUs turned against each other by {np.degrees(alignment.apart):.2f} deg\n"
     )
     try:
-        Path(path).write_text(text + yaml.safe_dump({"rests": rests}, sort_keys=False), encoding="utf-8")
+        with whole_file(Path(path)) as partial:
+            partial.write_text(text + yaml.safe_dump({"rests": rests}, sort_keys=False), encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"alignment cannot be written to '{path}': {error.strerror}") from error

@@ -10,7 +10,7 @@ import yaml
 
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError, RecordingError
-from soft_twin.files import is_missing
+from soft_twin.files import is_missing, output_file, whole_file
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.rotations import checked_rotation
 from soft_twin.sensing.samples import ImuSample
@@ -197,7 +197,8 @@ def write_calibration(path: str | Path, calibration: StoredCalibration) -> None:
         content["mounting"] = calibration.mounting.ravel().tolist()
     text = "# IMU calibration, SI units, °C; f = A (f_measured - offset), mounting: board to base_link\n"
     try:
-        Path(path).write_text(text + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        with whole_file(Path(path)) as partial:
+            partial.write_text(text + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     except OSError as error:
         raise RecordingError(f"IMU calibration cannot be written to '{path}': {error.strerror}") from error
 
@@ -231,8 +232,10 @@ class CalibrationDesk:
 
         Raises:
             InputError: the board moves, is on an edge, or the six positions make no sense (they start over).
-            RecordingError: the file cannot be written.
+            UsageError: the file cannot be written there; nothing is taken.
+            RecordingError: it cannot be written any more.
         """
+        output_file(self._path, "IMU calibration")
         force = self._still.mean_force()
         self._positions[face_up(force)] = force
         missing = [face for face in FACES if face not in self._positions]
@@ -256,15 +259,16 @@ class CalibrationDesk:
 
         Raises:
             InputError: the base moves, or the poses contradict each other (they start over).
-            RecordingError: the file cannot be written.
+            UsageError, RecordingError: as take_position.
         """
-        imu = self.stored.imu
-        force = np.asarray(imu.accelerometer_matrix) @ (self._still.mean_force() - imu.accelerometer_offset)
-        self._poses.append(force)
+        output_file(self._path, "IMU calibration")
+        self._poses.append(self._still.mean_force())
         if len(self._poses) < len(_POSES):
             return "base +z up taken; now turn the base until its +x axis points up, hold it still, and call again"
-        poses, self._poses = self._poses, []
-        self._store(replace(self.stored, mounting=calibrate_mounting(poses, _POSES)))
+        poses, self._poses = np.array(self._poses), []
+        imu = self.stored.imu
+        forces = (poses - imu.accelerometer_offset) @ np.transpose(imu.accelerometer_matrix)
+        self._store(replace(self.stored, mounting=calibrate_mounting(forces, _POSES)))
         return f"mounting calibrated, written to {self._path}"
 
     def _store(self, calibration: StoredCalibration) -> None:
