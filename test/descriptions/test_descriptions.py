@@ -44,8 +44,8 @@ def content_of(name):
 
 
 def text_of(content):
-    """JSON is YAML, but for what is no number, and ten times as quick to write."""
-    return json.dumps(content, indent=0).replace("NaN", ".nan").replace("Infinity", ".inf")
+    """JSON is YAML, but for what is no number, and ten times as quick to write; `indent` makes it slow."""
+    return json.dumps(content).replace(", ", ",\n").replace("NaN", ".nan").replace("Infinity", ".inf")
 
 
 def places(content, keys=()):
