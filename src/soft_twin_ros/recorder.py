@@ -1,7 +1,7 @@
 """Everything that the robot's nodes publish into a bag, as it was on the wire.
 
 Topics in the node's namespace and /diagnostics are recorded as they appear, undecoded. The file is readable at any
-moment, also after the process was killed.
+moment, also after the process was killed. Where nothing more can be written, the disk being full, the node ends.
 """
 
 import importlib
@@ -57,6 +57,7 @@ class Recorder(RobotNode):
         self._channels: dict[int, Subscription] = {}
         self._known: set[str] = set()
         self._count = 0
+        self._writes = True
         self.create_steady_timer(LOOK_FOR_TOPICS, self._look_for_topics)
         self.create_steady_timer(TAKE_PERIOD, self._take)
 
@@ -64,9 +65,15 @@ class Recorder(RobotNode):
         return Health(OK, "recording", {"topics": len(self._channels), "messages": self._count})
 
     def close(self) -> None:
-        self._take()
-        self._input.destroy_node()
-        self._writer.close()
+        try:
+            if self._writes:
+                self._take()
+            self._writer.close()
+        except RecordingError:
+            if self._writes:
+                raise
+        finally:
+            self._input.destroy_node()
 
     def _look_for_topics(self) -> None:
         for topic, types in self.get_topic_names_and_types():
@@ -88,13 +95,24 @@ class Recorder(RobotNode):
         self._channels[channel] = self._input.create_subscription(kind, topic, _not_called, profile, raw=True)
 
     def _take(self) -> None:
-        """Write what has come in since the last time."""
-        for channel, subscription in self._channels.items():
-            with subscription.handle:
-                while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
-                    data, info = taken
-                    self._writer.write(channel, data, info["received_timestamp"], info["source_timestamp"])
-                    self._count += 1
+        """Write what has come in since the last time.
+
+        Raises:
+            RecordingError: it cannot be written.
+        """
+        try:
+            for channel, subscription in self._channels.items():
+                self._write(channel, subscription)
+        except RecordingError:
+            self._writes = False
+            raise
+
+    def _write(self, channel: int, subscription: Subscription) -> None:
+        with subscription.handle:
+            while (taken := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+                data, info = taken
+                self._writer.write(channel, data, info["received_timestamp"], info["source_timestamp"])
+                self._count += 1
 
 
 def is_recorded(topic: str, prefix: str) -> bool:

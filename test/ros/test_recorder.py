@@ -1,6 +1,14 @@
+import resource
+import subprocess
+import sys
+
 import pytest
 
+from soft_twin.recording.reader import read_messages
 from soft_twin_ros.recorder import is_recorded
+from soft_twin_ros.running.processes import environment
+
+FULL = 400_000  # bytes of the file after which the disk is full
 
 
 @pytest.mark.parametrize(
@@ -17,3 +25,32 @@ from soft_twin_ros.recorder import is_recorded
 )
 def test_a_robots_topics_are_recorded_but_not_what_actions_are_made_of(topic, recorded):
     assert is_recorded(topic, "/left/") is recorded
+
+
+def test_a_full_disk_ends_the_recorder_in_one_line_and_what_was_recorded_can_be_read(tmp_path):
+    path = tmp_path / "run.mcap"
+    command = [sys.executable, "-m", "soft_twin_ros.recorder", "--ros-args", "-p", f"path:={path}"]
+    script = (
+        "import rclpy\nfrom std_msgs.msg import String\nfrom random import Random\nrclpy.init()\n"
+        "node, random = rclpy.create_node('speaker'), Random(0)\n"
+        "publisher = node.create_publisher(String, 'noise', 10)\n"
+        "node.create_timer(0.01, lambda: publisher.publish(String(data=random.randbytes(2000).hex())))\n"
+        "rclpy.spin(node)\n"
+    )
+    around = environment(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", script], env=around) as speaker:
+        try:
+            recorder = subprocess.run(
+                command,
+                env=around,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL)),
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+        finally:
+            speaker.kill()
+    assert recorder.returncode == 2
+    assert recorder.stderr.splitlines()[-1] == f"Recorder: cannot write the recording '{path}': File too large"
+    assert "Traceback" not in recorder.stderr
+    assert len(list(read_messages(path, ["/noise"]))) > 0

@@ -138,8 +138,8 @@ class McapWriter:
         if self._stream.closed:
             return
         try:
-            self._writer.finish()
-            self._stream.close()
+            with self._stream:
+                self._writer.finish()
         except OSError as error:
             raise self._unwritable(error) from error
         finally:
