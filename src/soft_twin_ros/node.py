@@ -192,9 +192,17 @@ class RobotNode(Node):
         return self.create_service(kind, service, callback, callback_group=ReentrantCallbackGroup())
 
     def destroy_node(self) -> None:
+        """As rclpy does it, and also what it leaves that holds the node: others would see it for another minute."""
         if self._tell_no_more is not None:
             self._tell_no_more()
+        if self._turns is not None:
+            self._turns.executor.shutdown()
+        for waitable in tuple(self.waitables):  # servers of actions
+            waitable.destroy()
         super().destroy_node()
+        machine = getattr(self, "_state_machine", None)  # of a managed node
+        if machine is not None:
+            machine.destroy_when_not_in_use()
         self._claimed_name.close()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
@@ -285,6 +293,8 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         if node is not None:
             node.close()
             node.destroy_node()
+        gc.unfreeze()
+        gc.collect()  # what was taken apart only: DDS takes its leave of others when nothing holds it any more
         rclpy.try_shutdown()
         prefer_no_more()
     _leave(status)

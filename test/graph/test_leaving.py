@@ -1,0 +1,49 @@
+"""A node that ends on request is gone for others at once, not when DDS has waited for it."""
+
+import os
+import signal
+import time
+
+import pytest
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+
+from soft_twin import load_robot
+from soft_twin_ros.running.graph import graph
+from soft_twin_ros.running.processes import Processes
+
+PATIENCE = 60.0  # [s]
+
+
+@pytest.fixture
+def processes(tmp_path):
+    result = Processes(tmp_path, os.environ)
+    yield result
+    result.stop()
+
+
+def wait(client, done):
+    """How long it takes until something is so [s]."""
+    start = time.monotonic()
+    while not done():
+        assert time.monotonic() < start + PATIENCE, client.get_node_names()
+        rclpy.spin_once(client, timeout_sec=0.05)
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(
+    "name", ["imu_to_gravity", "cables_to_motors", "emulated_robot", "gravity_to_cables", "recorder"]
+)
+def test_a_node_that_ends_is_gone(name, processes, tmp_path):
+    nodes = {spec.name: spec for spec in graph(load_robot("slender"), recording=tmp_path / "run.mcap")}
+    client, told = rclpy.create_node("client"), set()
+    client.create_subscription(DiagnosticArray, "/diagnostics", lambda said: told.add(said.status[0].name), 10)
+    try:
+        processes.start(nodes[name])
+        wait(client, lambda: any(each.endswith(name) for each in told))
+        process = processes._processes[name]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert wait(client, lambda: name not in client.get_node_names()) < 5.0
+    finally:
+        client.destroy_node()
