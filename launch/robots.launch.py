@@ -1,6 +1,6 @@
 """Several robots in one graph, each in a namespace of its own.
 
-`ros2 launch soft_twin robots.launch.py robots:='{left: slender, right: {robot: slender, can: can0}}'`
+`ros2 launch soft_twin robots.launch.py robots:='{left: slender, right: {robot: slender, can: /dev/ttyACM1}}'`
 """
 
 from soft_twin_ros.launching import robots_launch

@@ -14,11 +14,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from soft_twin.driving.clock import Clock
 from soft_twin.driving.driver import ActuatorDriver
-from soft_twin.driving.session import ActuatorSession, Status
+from soft_twin.driving.session import CLOSED, ActuatorSession, Status
 from soft_twin.driving.states import State
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.conversions import to_seconds
-from soft_twin_ros.node import ERROR, OK, WARN, Health, RobotNode, RobotParameters
+from soft_twin_ros.node import ERROR, NOT_ACTIVE, OK, WARN, Health, RobotNode, RobotParameters
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
 
@@ -139,6 +139,8 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
     def health(self) -> Health:
         health = health_of(self.session.status())
+        if health.message == CLOSED:  # by who led it there
+            return replace(health, level=WARN, message=NOT_ACTIVE)
         starts = not self._was_there and self.steady_now() < self._start + self.parameters.appears_within
         return replace(health, level=WARN) if starts and self.session.state is State.AWAY else health
 

@@ -46,6 +46,7 @@ DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
 NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
+NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
 COMPILING = "compiling kernels, once after an installation"
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
@@ -230,7 +231,7 @@ class RobotNode(Node):
                 self.get_logger().info(f"parameter {name} = {now} from now on, it was {before}")
 
     def _tell_health(self) -> None:
-        health = self.health() if self.active else waiting("not active: configure and activate this node, or bring_up")
+        health = self.health() if self.active else waiting(NOT_ACTIVE)
         state, now = (health.level, NUMBERS.sub("", health.message)), self.steady_now()
         if state == self._told and now < self._next_telling:
             return

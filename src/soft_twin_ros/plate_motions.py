@@ -82,7 +82,10 @@ class PlateMotions(Errands):
         if not self._arrived:
             return None
         if self._held.open_because:
-            return True, f"steered, and not held by what is seen: {self._held.open_because}"
+            told = f"steered, and not held by what is seen: {self._held.open_because}"
+            if self._held.follows:
+                return True, told
+            return (False, told) if self._arrived > SETTLING else None
         away, beyond = self._miss(), self._targets.now.beyond
         told = f"{np.degrees(away):.2f} deg from " + (f"the nearest: {beyond}" if beyond else "the target")
         if away <= ALIGNED:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.states import State
-from soft_twin.errors import DeviceError
+from soft_twin.errors import DeviceError, InputError
 
 from .wire import Bench
 
@@ -188,3 +188,9 @@ def test_a_stop_ends_the_wish_to_be_enabled():
     bench.session.home()
     bench.run(0.5, FAR)
     assert _state(bench) is State.READY
+
+
+def test_a_command_without_a_stamp_says_what_it_lacks(bench):
+    bench.run(0.6)
+    with pytest.raises(InputError, match=r"command without a stamp: say when its sample was measured, `\{header: auto"):
+        bench.session.command(FAR, 0.0)

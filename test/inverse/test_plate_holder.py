@@ -223,7 +223,8 @@ def test_cables_that_do_not_follow_open_the_loop_until_they_do(holder):
     holder.controller.aim(0.2, 0.0)
     held(holder, STANDING, 1.0)
     where = holder.controller.command
-    assert "do not follow, by 30.0 mm" in held(holder, Measured(DOWN, DOWN, None, where - 0.03), 0.04).open_because
+    found = held(holder, Measured(DOWN, DOWN, None, where - 0.03), 0.04)
+    assert "do not follow, by 30.0 mm" in found.open_because and not found.follows
     before = holder.controller.correction
     assert held(holder, Measured(DOWN, DOWN, None, where - 0.03), 1.0).tick.correction == pytest.approx(before)
     assert held(holder, Measured(DOWN, DOWN, None, holder.controller.command), 0.02).open_because == ""

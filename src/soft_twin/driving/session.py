@@ -13,6 +13,7 @@ from soft_twin.driving.driver import ActuatorDriver
 from soft_twin.driving.states import Command, State, require
 from soft_twin.errors import DescriptionError, DeviceError, InputError
 
+CLOSED = "the device is closed: connect it first"
 AHEAD = 0.02  # [s] that a stamp may be ahead of our clock
 
 
@@ -123,7 +124,7 @@ class ActuatorSession:
         self._wants_open = self._wants_active = False
         self._relaxed_by_hand = self._latched
         self._let_driver_go()
-        self._away = "the device is closed: connect it first"
+        self._away = CLOSED
 
     def activate(self) -> None:
         """Let motion be asked for.
@@ -337,6 +338,10 @@ class ActuatorSession:
         except (TypeError, ValueError, OverflowError):
             self.refuse(
                 "unusable", "command refused: its stamp is not a number of seconds: send when it was measured, or none"
+            )
+        if age > self.stale_after and float(stamp) == 0.0:
+            self.refuse(
+                "stale", "command without a stamp: say when its sample was measured, `{header: auto, …}` by hand"
             )
         if not age <= self.stale_after:
             limit = self.stale_after

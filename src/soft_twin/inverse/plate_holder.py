@@ -39,6 +39,7 @@ class Held:
         sight: how the plate stands; None: not seen.
         payload: what hangs on it, as of the last look; None: nobody looked yet.
         open_because: why the loop is open; "" where it is closed.
+        follows: whether the cables are where they were told to be, or nobody knows.
         noticed: slack cables, a payload that has changed or swings (see `plate_watch`), and what the model that steers
             says against itself, in words.
     """
@@ -47,6 +48,7 @@ class Held:
     sight: Sight | None
     payload: Payload | None
     open_because: str
+    follows: bool = True
     noticed: tuple[str, ...] = ()
 
 
@@ -120,7 +122,8 @@ class PlateHolder:
         """
         self._sight, wrong = self._look(measured, dt, self._twist_held())
         sight = self._sight
-        wrong = wrong or self._away(finite(measured.displacements))
+        away = self._away(finite(measured.displacements))
+        wrong = wrong or away
         self._feel(measured, dt)
         self._observe(sight, finite(measured.tensions), dt)
         self.controller.model.bear(self.gravity, self._found)
@@ -132,7 +135,8 @@ class PlateHolder:
         resting, wanted = tick.progress >= 1.0, self.controller.model.tensions
         noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
         told = (*noticed, caveat) if (caveat := self.controller.model.caveat) else noticed
-        return Held(tick, sight, self.payload, wrong or ("" if self.closed else "as it was asked for"), told)
+        because = wrong or ("" if self.closed else "as it was asked for")
+        return Held(tick, sight, self.payload, because, not away, told)
 
     def look(self, measured: Measured, dt: float) -> Sight | None:
         """How the plate stands while nobody holds it, `dt` [s] after the last look or update; None: not seen. The

@@ -296,7 +296,7 @@ def refuse_unknown(arguments: Mapping[str, Argument], given: Iterable[str]) -> N
         if name in SHARED and arguments is OF_A_ROBOT:
             raise UsageError(f"'{name}' is an argument of all robots together: say {name}:=… beside robots:=…")
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(name, known, n=1)
             right = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(arguments)}"
             raise UsageError(f"there is no argument '{one_line(name)}': {right}")
 

@@ -121,6 +121,7 @@ def test_any_interface_of_python_can_opens():
     [
         ("slcan", "/dev/no_such_adapter", "plug it in"),
         ("slcan", "/dev/null", "slcan"),
+        ("slcan", "no_such_can0", "expected a path, as /dev/ttyACM0; .* set interface: socketcan"),
         ("socketcan", "no_such_can0", "ip link set"),
         ("carrier_pigeon", "0", "slcan"),
     ],

@@ -218,6 +218,11 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
                 f"'{channel}' is a network interface, no serial adapter: set interface: socketcan of cables_to_motors "
                 "in `nodes` of the robot's description"
             )
+        if "/" not in channel:
+            raise DeviceError(
+                f"no CAN adapter at '{channel}': expected a path, as /dev/ttyACM0; for a network interface of that "
+                "name, bring it up and set interface: socketcan of cables_to_motors in `nodes` of the robot's description"
+            )
         require_serial_device(channel.split("@")[0], "CAN adapter")
     try:
         if interface == "slcan":

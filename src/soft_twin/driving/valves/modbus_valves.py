@@ -241,7 +241,10 @@ def open_device(
     """
     host, _, port = device.partition(":")
     if "/" in host:
-        raise DeviceError(f"no valve terminal at '{device}': expected host, host:port, or a link to one")
+        raise DeviceError(
+            f"no valve terminal at '{device}': an emulated one appears once its robot has started, or give host or "
+            "host:port"
+        )
     if port and not (port.isdigit() and 0 < int(port) < 65536):
         raise DeviceError(f"Modbus device '{device}': expected host or host:port, with a port of 1…65535")
 

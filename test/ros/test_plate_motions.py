@@ -1,0 +1,28 @@
+"""How a motion of a plate ends, by what holds it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from soft_twin_ros.plate_motions import SETTLING, PlateMotions
+
+
+@pytest.fixture
+def motions():
+    """One that has just arrived."""
+    result = PlateMotions.__new__(PlateMotions)
+    result.node, result._heard, result._arrived = SimpleNamespace(steady_now=lambda: 0.0), 0.0, 0.02
+    return result
+
+
+def test_steered_by_cables_that_follow_it_is_done_when_they_have_arrived(motions):
+    motions._held = SimpleNamespace(open_because="the IMU of the plate is silent", follows=True)
+    assert motions.ending() == (True, "steered, and not held by what is seen: the IMU of the plate is silent")
+
+
+def test_cables_that_do_not_follow_are_given_time_and_are_no_success(motions):
+    motions._held = SimpleNamespace(open_because="the cables do not follow, by 6.6 mm", follows=False)
+    assert motions.ending() is None
+    motions._arrived = 1.01 * SETTLING
+    success, told = motions.ending()
+    assert not success and "do not follow, by 6.6 mm" in told
