@@ -221,7 +221,7 @@ def open_bus(interface: str, channel: str, bitrate: int = BIT_RATE, **options) -
         if "/" not in channel:
             raise DeviceError(
                 f"no CAN adapter at '{channel}': expected a path, as /dev/ttyACM0; for a network interface of that "
-                "name, bring it up and set interface: socketcan of cables_to_motors in `nodes` of the robot's description"
+                "name, bring it up and set interface: socketcan of cables_to_motors in `nodes` of the description"
             )
         require_serial_device(channel.split("@")[0], "CAN adapter")
     try:
