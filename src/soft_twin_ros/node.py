@@ -44,6 +44,7 @@ from soft_twin_ros.running.processes import Interruption
 BASE_FRAME = "base_link"
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
+LOGGED_AGAIN = 10.0  # [s] after which a state that comes and goes is worth a line of the log again
 NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
@@ -109,6 +110,8 @@ class RobotNode(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", SENSOR)
         self._told: tuple[bytes, str] | None = None
         self._next_telling = 0.0
+        self._logged: dict[tuple[bytes, str], float] = {}
+        self._logged_level = OK
         self.create_steady_timer(LOOK_PERIOD, self._tell_health)
         if self.computes:
             from soft_twin.compiling import tell_of_compiling  # numba, that drivers need not load
@@ -235,10 +238,20 @@ class RobotNode(Node):
         state, now = (health.level, NUMBERS.sub("", health.message)), self.steady_now()
         if state == self._told and now < self._next_telling:
             return
-        if state != self._told:
+        if state != self._told and self._is_news(state, now):
             self._log(health)
         self._told, self._next_telling = state, now + DIAGNOSTICS_PERIOD
         self._publish_health(health)
+
+    def _is_news(self, state: tuple[bytes, str], now: float) -> bool:
+        """Whether a change belongs into the log: errors and their ends do, what else comes and goes is told now and
+        then."""
+        error = ERROR in (state[0], self._logged_level)
+        self._logged = {each: at for each, at in self._logged.items() if now - at < LOGGED_AGAIN}
+        if state in self._logged and not error:
+            return False
+        self._logged[state], self._logged_level = now, state[0]
+        return True
 
     def _tell_compiling(self, count: int) -> None:
         """While it compiles a node does nothing else: who watches it wants to know."""

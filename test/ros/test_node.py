@@ -8,7 +8,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
-from soft_twin_ros.node import RobotNode
+from soft_twin_ros.node import ERROR, LOGGED_AGAIN, OK, WARN, RobotNode
 from soft_twin_ros.qos import COMMAND
 
 TURNS = 100  # within which a node hears itself
@@ -82,3 +82,26 @@ def test_a_value_of_no_type_is_refused_and_ends_no_node(kind):
     assert not any(result.successful for result in results) and results[0].reason.startswith("rate: 217")
     for each in (client, node):
         each.destroy_node()
+
+
+class Told(RobotNode):
+    """Only what it logs, at a time that a test sets."""
+
+    def __init__(self):
+        self._logged, self._logged_level = {}, OK
+
+    def logs(self, now, level, text):
+        return self._is_news((level, text), now)
+
+
+def test_what_comes_and_goes_is_logged_now_and_then():
+    node = Told()
+    flips = [node.logs(0.1 * k, OK, ("hold", "active")[k % 2]) for k in range(200)]
+    assert sum(flips) == 4 and flips[:2] == [True, True]
+    assert node.logs(20.0 + LOGGED_AGAIN, WARN, "slow") and not node.logs(20.1 + LOGGED_AGAIN, WARN, "slow")
+
+
+def test_errors_and_their_ends_are_always_logged():
+    node = Told()
+    for now in (0.0, 0.1, 0.2):
+        assert node.logs(now, OK, "active") and node.logs(now + 0.05, ERROR, "stuck")
