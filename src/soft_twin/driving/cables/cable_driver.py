@@ -143,7 +143,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         self._timing["bus_errors"] += 1
         if self._clock.monotonic() - self._last_success <= GIVE_UP_AFTER:
             return ""
-        return f"CAN bus gone: {' '.join(str(error).split())}; plug the adapter in and start the driver again"
+        return f"CAN bus gone: {' '.join(str(error).split())}; plug the adapter in (a node opens it anew by itself)"
 
     def _say_last_words(self) -> None:
         self._send(dict.fromkeys(self._control.motor_ids, 0.0))
