@@ -27,6 +27,9 @@ from soft_twin_ros.node import ERROR, NO_TIME, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 
 
+OUT_OF_STEP = 1.0  # [s] by which stamps are off where it is no busy host
+
+
 @dataclass(frozen=True)
 class Parameters(ManagedParameters):
     """Of this node."""
@@ -72,7 +75,7 @@ class ImusToInclinations(ManagedNode):
     def health(self) -> Health:
         unmeasured = [name for name, angle in zip(self._struts.names, self._angles, strict=True) if math.isnan(angle)]
         faults = [f"{name}: {'; '.join(words)}" for name, words in self._struts.faults.items()]
-        faults += [_words(name, age) for name, age in self._ages.items() if abs(age) > self.parameters.stale_after]
+        faults += [_words(name, age) for name, age in self._ages.items() if not -OUT_OF_STEP < age < OUT_OF_STEP]
         values = {"unmeasured": ", ".join(unmeasured), "faults": " | ".join(faults)}
         if len(unmeasured) == len(self._struts.names):
             told = f"no strut is measured: {self._why(faults)}"

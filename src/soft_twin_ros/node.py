@@ -201,8 +201,9 @@ class RobotNode(Node):
             self._tell_no_more()
         if self._turns is not None:
             self._turns.executor.shutdown()
-        for waitable in tuple(self.waitables):  # servers of actions
-            waitable.destroy()
+        for waitable in tuple(self.waitables):
+            if hasattr(waitable, "destroy"):  # servers of actions
+                waitable.destroy()
         super().destroy_node()
         machine = getattr(self, "_state_machine", None)  # of a managed node
         if machine is not None:
