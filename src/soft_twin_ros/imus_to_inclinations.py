@@ -26,7 +26,6 @@ from soft_twin_ros.managed_node import ManagedNode, ManagedParameters
 from soft_twin_ros.node import ERROR, NO_TIME, OK, WARN, Health, run, waiting
 from soft_twin_ros.parameters import parameter
 
-
 OUT_OF_STEP = 1.0  # [s] by which stamps are off where it is no busy host
 
 
