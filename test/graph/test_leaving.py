@@ -23,11 +23,11 @@ def processes(tmp_path):
     result.stop()
 
 
-def wait(client, done):
-    """How long it takes until something is so [s]."""
+def wait(client, log, done):
+    """How long it takes until something is so [s]; where it takes too long, what the node has logged is told."""
     start = time.monotonic()
     while not done():
-        assert time.monotonic() < start + PATIENCE, client.get_node_names()
+        assert time.monotonic() < start + PATIENCE, (client.get_node_names(), log.read_text())
         rclpy.spin_once(client, timeout_sec=0.05)
     return time.monotonic() - start
 
@@ -41,10 +41,11 @@ def test_a_node_that_ends_is_gone(name, processes, tmp_path):
     client.create_subscription(DiagnosticArray, "/diagnostics", lambda said: told.add(said.status[0].name), 10)
     try:
         processes.start(nodes[name])
-        wait(client, lambda: any(each.endswith(name) for each in told))
+        log = tmp_path / f"{name}.log"
+        wait(client, log, lambda: any(each.endswith(name) for each in told))
         process = processes._processes[name]
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
-        assert wait(client, lambda: name not in client.get_node_names()) < LEASE / 3.0
+        assert wait(client, log, lambda: name not in client.get_node_names()) < LEASE / 3.0
     finally:
         client.destroy_node()
