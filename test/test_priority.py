@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -171,11 +172,16 @@ class Host:
     def __init__(self, proc):
         self._proc, self._tick = proc, os.sysconf("SC_CLK_TCK") * os.cpu_count()
         self._all = self._busy = 0
-        self._spent = dict.fromkeys(SESSIONS, 0)
+        self._spent, self._began = dict.fromkeys(SESSIONS, 0), dict.fromkeys(SESSIONS, 1)
         self.live(0.0, 0.0)
 
-    def live(self, own, strangers, seconds=2.0):
-        """Time passes in which so large shares of it are taken."""
+    def begin(self, process, words):
+        """A new process has this number, and was started with these words."""
+        self._spent[process], self._began[process] = 0, self._began[process] + 1
+        (self._proc / str(process) / "cmdline").write_bytes(words)
+
+    def live(self, own, strangers, seconds=2.0, started=True):
+        """Time passes in which so large shares of it are taken; `started`: their words are told anew."""
         ticks = round(seconds * self._tick)
         spent = {100: 0.5 * own, 101: 0.2 * own, 200: 0.2 * own, 201: 0.1 * own, 900: strangers}
         spent = {process: round(share * ticks) for process, share in spent.items()}
@@ -187,10 +193,12 @@ class Host:
             session = os.getsid(0) + SESSIONS[process]
             (self._proc / str(process)).mkdir(exist_ok=True)
             of_children = self._spent[process] // 2  # that have ended
-            words = f"S 1 1 {session} 0 -1 0 0 0 0 0 {self._spent[process] - of_children} 0 {of_children} 0 20 0 1"
+            words = f"S 1 1 {session} 0 -1 0 0 0 0 0 {self._spent[process] - of_children} 0 {of_children} 0 20 0 1 0"
+            words += f" {self._began[process]}"
             (self._proc / str(process) / "stat").write_text(f"{process} (a (b) c) {words}")
-            started_with = b"python3\0imu_to_gravity\0--ros-args\0-r\0__ns:=/a\0" if process == 200 else b"python3\0x\0"
-            (self._proc / str(process) / "cmdline").write_bytes(started_with)
+            if started:
+                words = b"python3\0imu_to_gravity\0--ros-args\0-r\0__ns:=/a\0" if process == 200 else b"python3\0x\0"
+                (self._proc / str(process) / "cmdline").write_bytes(words)
 
 
 @pytest.fixture
@@ -219,11 +227,36 @@ def test_where_nobody_tells_nothing_is_known(tmp_path):
     assert Strangers(tmp_path).share() is None
 
 
-def test_a_process_is_preferred_while_strangers_keep_the_host_busy(host, tmp_path, monkeypatch):
+def test_who_was_just_started_may_become_a_node(host, tmp_path):
+    """Between fork and exec it has the words of who starts it."""
+    strangers = Strangers(tmp_path)
+    (tmp_path / "900" / "cmdline").write_bytes(b"python3\0gravity_to_cables\0--ros-args\0")
+    host.live(0.1, 0.8, started=False)
+    assert strangers.share() == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_number_that_is_given_again_is_another_process(host, tmp_path):
+    strangers = Strangers(tmp_path)
+    for _ in range(3):
+        host.live(0.1, 0.8)
+        assert strangers.share() == pytest.approx(0.8, abs=0.01)
+    host.begin(900, b"python3\0gravity_to_cables\0--ros-args\0")
+    host.live(0.1, 0.8, started=False)
+    strangers.share()
+    host.live(0.1, 0.8, started=False)
+    assert strangers.share() == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.fixture
+def asked(monkeypatch):
     asked = []
     monkeypatch.setattr("soft_twin.priority.prefer_this_process", lambda: asked.append("more"))
     monkeypatch.setattr("soft_twin.priority.prefer_no_more", lambda: asked.append("no more"))
-    preference = Preference(Strangers(tmp_path), period=0.0)
+    return asked
+
+
+def test_a_process_is_preferred_while_strangers_keep_the_host_busy(host, tmp_path, asked):
+    preference = Preference(Strangers(tmp_path))
     for own, others in [(0.9, 0.0), (0.2, MANY - 0.1), (0.3, MANY + 0.1), (0.8, FEW + 0.1), (0.8, FEW - 0.04)]:
         host.live(own, others)
         preference.look()
@@ -231,11 +264,23 @@ def test_a_process_is_preferred_while_strangers_keep_the_host_busy(host, tmp_pat
     assert not preference.asked
 
 
-def test_strangers_are_looked_at_once_a_period(host, tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr("soft_twin.priority.prefer_this_process", lambda: asked.append("more"))
-    preference = Preference(Strangers(tmp_path), period=600.0)
+def test_strangers_that_get_no_more_than_nodes_leave_them_count(host, tmp_path, asked):
+    """Four busy programs beside a robot on two cores: either gets half, and the robot's commands were 60 ms late."""
+    preference = Preference(Strangers(tmp_path))
+    host.live(0.55, 0.45)
     preference.look()
+    assert asked == ["more"]
+
+
+def test_strangers_are_looked_at_until_it_ends(host, tmp_path, asked):
+    preference = Preference(Strangers(tmp_path), period=0.01)
+    preference.start()
     host.live(0.0, 0.9)
-    preference.look()
-    assert asked == []
+    patience = time.monotonic() + 10.0
+    while not asked and time.monotonic() < patience:
+        time.sleep(0.01)
+    preference.close()
+    assert asked == ["more", "no more"]
+    host.live(0.0, 0.0)
+    time.sleep(0.1)
+    assert asked == ["more", "no more"]

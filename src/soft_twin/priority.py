@@ -6,14 +6,16 @@ and pseudo-terminals is an ordinary thread of the system's, and waits where pref
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 NICENESS = -10  # of a process that is preferred: about ten times the share of an ordinary one
-MANY, FEW = 0.5, 0.05  # share of all processors that strangers take where processes are preferred, and are no more
+MANY, FEW = 0.2, 0.05  # share of all processors that strangers take where processes are preferred, and are no more
 SHORTEST_WINDOW = 1.0  # [s] that a share is taken over
-PREFERENCE_PERIOD = 4.0  # [s] between two looks at strangers
+PREFERENCE_PERIOD = 2.0  # [s] between two looks at strangers
+LOOKS = 2  # at the words that a process was started with: at the first it may still be a copy of who starts it
 NODE = b"--ros-args"  # among the words that a node is started with
 SESSION = Path("/proc/self/autogroup")  # where Linux shares processors among sessions first: "/autogroup-7 nice 0"
 ATTEMPTS, ATTEMPT_PERIOD = 10, 0.11  # [s] Linux takes one a tenth of a second from those who are not root
@@ -84,6 +86,7 @@ class Strangers:
     def __init__(self, proc: Path = Path("/proc")):
         """From now on; `proc`: where Linux tells it."""
         self._proc = proc
+        self._looks: dict[tuple[int, bytes], int] = {}  # see `_process`
         self._before = self._times()
 
     def share(self) -> float | None:
@@ -99,24 +102,33 @@ class Strangers:
     def _times(self) -> tuple[int, int, int] | None:
         """All processors' time, what of it they were busy, and that for no strangers; in the kernel's ticks."""
         try:
-            words = (self._proc / "stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+            words = _read(self._proc / "stat").split(b"\n", 1)[0].split()[1:9]
             spent = [int(word) for word in words]
         except (OSError, ValueError):
             return None
-        processes = [found for number in _numbers(str(self._proc)) if (found := self._process(number)) is not None]
+        looks: dict[tuple[int, bytes], int] = {}
+        processes = [found for number in _numbers(self._proc) if (found := self._process(number, looks)) is not None]
+        self._looks = looks
         known = {os.getsid(0), *(session for session, _, is_node in processes if is_node)}
         own = sum(taken for session, taken, _ in processes if session in known)
         return sum(spent), sum(spent) - sum(spent[3:5]), own  # but idle, and waiting for disks
 
-    def _process(self, number: int) -> tuple[int, int, bool] | None:
-        """Session, time that it and its children that have ended have taken, whether it is a node; None: it is gone."""
-        folder = self._proc / str(number)
+    def _process(self, number: int, looks: dict[tuple[int, bytes], int]) -> tuple[int, int, bool] | None:
+        """Session, time that it and its children that have ended have taken, whether it is a node; None: it is gone.
+
+        `looks`: how often each process was seen that is no node, -1 for one that is; filled.
+        """
+        folder = f"{self._proc}/{number}"
         try:
-            words = (folder / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
-            is_node = NODE in (folder / "cmdline").read_bytes()
+            words = _read(f"{folder}/stat").rpartition(b")")[2].split()
+            key = number, words[19]  # which began then: numbers are given again
+            seen = self._looks.get(key, 0)
+            if 0 <= seen < LOOKS:
+                seen = -1 if NODE in _read(f"{folder}/cmdline") else seen + 1
         except (OSError, IndexError):
             return None
-        return int(words[3]), sum(int(word) for word in words[11:15]), is_node
+        looks[key] = seen
+        return int(words[3]), sum(int(word) for word in words[11:15]), seen < 0
 
 
 class Preference:
@@ -128,14 +140,26 @@ class Preference:
 
     def __init__(self, strangers: Strangers | None = None, period: float = PREFERENCE_PERIOD):
         """From now on; `strangers`: those of this host by default. `period`: between two looks at them [s]."""
-        self._strangers, self._period, self._next = strangers or Strangers(), period, 0.0
+        self._strangers, self._period = strangers or Strangers(), period
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
         self.asked = False
 
+    def start(self) -> None:
+        """Look at them once a period, beside what this process does: on a host with hundreds of others it takes ms."""
+        self._thread = threading.Thread(target=self._keep, name="preference", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """For a process that ends: look no more, and give back what was asked for."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+        prefer_no_more()
+
     def look(self) -> None:
-        """Ask for it, or give it back, by what strangers have taken since the last look, if that is due."""
-        if (now := time.monotonic()) < self._next:
-            return
-        self._next, share = now + self._period, self._strangers.share()
+        """Ask for it, or give it back, by what strangers have taken since the last look."""
+        share = self._strangers.share()
         if share is None:
             return
         if not self.asked and share > MANY:
@@ -144,6 +168,23 @@ class Preference:
         elif self.asked and share < FEW:
             self.asked = False
             prefer_no_more()
+
+    def _keep(self) -> None:
+        while not self._closing.wait(self._period):
+            self.look()
+
+
+def _read(file: Path | str) -> bytes:
+    """The first 64 KiB of it, as fast as Linux tells: a look at a host reads a file of each process.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 1 << 16)
+    finally:
+        os.close(descriptor)
 
 
 def _is_preferred_here(process: int) -> bool:
@@ -179,7 +220,7 @@ def _threads() -> list[int]:
     return _numbers("/proc/self/task")
 
 
-def _numbers(folder: str) -> list[int]:
+def _numbers(folder: Path | str) -> list[int]:
     """Ids of the processes or threads in a folder of Linux: elsewhere none are known."""
     try:
         return [int(name) for name in os.listdir(folder) if name.isdigit()]

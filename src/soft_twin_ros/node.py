@@ -23,7 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
-from soft_twin.priority import PREFERENCE_PERIOD, Preference, prefer_all_threads, prefer_no_more
+from soft_twin.priority import Preference, prefer_all_threads
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import Turns, hear_all
@@ -286,16 +286,14 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     """
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
-    node, status = None, 0
+    node, status, preference = None, 0, Preference()
     try:
         ros_domain()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # theirs would end the context too early
-        preference = Preference()
         node = node_class()
         gc.freeze()  # what a start leaves behind stays: to look through it halts a node for 0.04 s
         if not (urgent and prefer_all_threads()):
-            preference.look()
-            node.create_steady_timer(PREFERENCE_PERIOD / 4, preference.look)  # which knows when it is due
+            preference.start()
         interruption.defer()
         node.spin(interruption)
     except KeyboardInterrupt:
@@ -311,7 +309,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         gc.unfreeze()
         gc.collect()  # what was taken apart only: DDS takes its leave of others when nothing holds it any more
         rclpy.try_shutdown()
-        prefer_no_more()
+        preference.close()
     _leave(status)
 
 

@@ -14,7 +14,7 @@ from soft_twin.compiling import compiled_by_one
 from soft_twin.emulation.plant import Plant, Plates
 from soft_twin.errors import DeviceError, SoftTwinError
 from soft_twin.mechanics.moving_base import MovingBase
-from soft_twin.priority import Preference, prefer_no_more
+from soft_twin.priority import Preference
 from soft_twin.robots.base import DrivenRobot
 
 START_PATIENCE = 180.0  # [s] for the process to load and to compile, on a busy machine
@@ -133,23 +133,22 @@ class PlantProcess:
 def live(pipe: int) -> None:
     """What the child does: the plant of the robot that comes through the pipe of this file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when it ends
-    pipe = Connection(pipe)
+    pipe, preference = Connection(pipe), Preference()
     try:
         robot = pipe.recv()
         with compiled_by_one("mechanics"):
             plant = Plant(robot)
-        preference = Preference()
         pipe.send(plant.stations)
+        preference.start()
         while True:
             pipe.send(_state(plant))
-            preference.look()
             _obey(plant, pipe)
     except SoftTwinError as error:
         pipe.send(error)
     except (EOFError, OSError):
         pass  # the parent has gone
     finally:
-        prefer_no_more()
+        preference.close()
 
 
 def _obey(plant: Plant, pipe: Connection) -> None:
