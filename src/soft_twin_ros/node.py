@@ -24,6 +24,7 @@ from rclpy.signals import SignalHandlerOptions
 from soft_twin import load_robot
 from soft_twin.errors import SoftTwinError
 from soft_twin.priority import Preference, prefer_all_threads
+from soft_twin.steady_time import steady_now
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import Turns, hear_all
@@ -175,8 +176,8 @@ class RobotNode(Node):
         return self.get_clock().now().nanoseconds * 1e-9
 
     def steady_now(self) -> float:
-        """Time that never jumps [s]."""
-        return self.steady_clock.now().nanoseconds * 1e-9
+        """Time that nobody sets, and that passes while the host sleeps, too [s]."""
+        return steady_now()
 
     def offer(self, kind: type, topic: str, qos=SENSOR):
         """A publisher whose quality of service can be overridden."""

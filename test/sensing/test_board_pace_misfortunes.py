@@ -62,6 +62,31 @@ def test_times_between_samples_are_those_at_which_they_were_taken(misfortune, se
     assert np.abs(np.array(told) - taken).max() < 0.05
 
 
+@pytest.mark.parametrize("asleep", [0.5, 5.0, 60.0, 3600.0])
+@pytest.mark.parametrize("begins", [150, 1000, 1030, 2000])
+def test_a_board_that_sleeps_with_its_clock_goes_on_where_it_was(asleep, begins):
+    """As with a host whose lid is closed: no frame is missing, no stamp jumps, and all is later from then on."""
+    rng = np.random.default_rng(0)
+    stamps = 7.0 + 0.01 * np.arange(4000)
+    true = stamps + asleep * (np.arange(4000) >= begins)
+    pace, clock, told, faults, restarts = BoardPace(), BoardClock(), [], set(), []
+    for k, arrival in enumerate(true + 50.0 + rng.exponential(2e-3, 4000)):
+        time = pace.advance(k, stamps[k], arrival)
+        if pace.restarted:
+            clock.restart()
+        restarts.append(pace.restarted)
+        faults.add(pace.fault)
+        clock.observe(time, arrival)
+        told.append(clock.to_host(time) - 50.0)
+    told = np.array(told)
+    assert np.abs(told - true)[:begins].max() < 0.02
+    assert told[:begins].max() < told[begins:].min()
+    assert np.abs(told - true)[begins + 250 :].max() < 0.02
+    assert faults == {"", f"board and its clock stood still for {asleep:g} s: did it sleep?"}
+    assert np.flatnonzero(restarts)[0] == 0 and begins < np.flatnonzero(restarts)[1] < begins + 250
+    assert sum(restarts) == 2
+
+
 @pytest.mark.parametrize("pause", [0.1, 0.5, 2.0])
 def test_a_board_that_takes_no_samples_for_a_while_is_named(pause):
     true = 0.01 * np.arange(600) + pause * (np.arange(600) > 400)

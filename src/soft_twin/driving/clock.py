@@ -2,13 +2,15 @@
 
 import time
 
+from soft_twin.steady_time import steady_now
+
 
 class Clock:
     """The system's time. A virtual clock overrides all three, and lets its world live on while somebody sleeps."""
 
     def monotonic(self) -> float:
-        """Time that never goes back [s]; periods, ages and watchdogs are measured by it."""
-        return time.monotonic()
+        """Time that never goes back, asleep or awake [s]; periods, ages and watchdogs are measured by it."""
+        return steady_now()
 
     def time(self) -> float:
         """Time of day, in which measurements are stamped; it may jump [s]."""

@@ -6,9 +6,10 @@ that much behind real time for good. A part that is too slow for it, as the body
 """
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+from soft_twin.steady_time import steady_now
 
 MOST_BEHIND = 0.25  # [s] that are caught up with; hosts take stamps from before that for stale
 WINDOW = 1.0  # [s] of real time that a pace is taken over
@@ -46,7 +47,7 @@ class WorldClock:
         time: that the robot has lived [s].
     """
 
-    def __init__(self, real_time: Callable[[], float] = time.monotonic):
+    def __init__(self, real_time: Callable[[], float] = steady_now):
         """It starts now; `real_time` is what it keeps up with [s]."""
         self._real_time = real_time
         self._start = self._window_start = real_time()

@@ -12,19 +12,28 @@ _SPAN = 1.2  # [s] between two quickest frames, at least
 _SEEN = 0.015  # [s] by which their delays differ, at least
 _AT_ONCE = 0.3  # of the time in which they were measured
 _COARSE, FINE = 0.15, 0.008
+_STEP = 0.3  # [s] by which delays grow at once, and stay grown, where time stood still meanwhile
+_STEADY = 0.2  # of that step: what delays may drift by before it and after it
+_STAYED = 3  # bins after it
+_MOST = 1.5  # what is further off is no clock's drift
 
 
 class ArrivalPace:
-    """Compares times with arrivals, over a few frames where these come evenly, and over seconds where they do not."""
+    """Compares times with arrivals, over a few frames where these come evenly, and over seconds where they do not.
+
+    Attributes:
+        stood_still: for how long the times have, found by the newest frame [s]; 0: they have not. It is for a new
+            `begin`. So it is after host and board have slept, and their clocks have not, or have, alike.
+    """
 
     def __init__(self) -> None:
-        self._ratio = 1.0
+        self._ratio, self.stood_still = 1.0, 0.0
         self._block: list[tuple[float, float]] = []
         self._bins: list[_Bin] = []
 
     def begin(self, time: float, arrival: float) -> None:
         """Times are others from this frame on."""
-        self._bins, self._block = [], [(time, arrival)]
+        self._bins, self._block, self.stood_still = [], [(time, arrival)], 0.0
 
     def update(self, time: float, arrival: float) -> float:
         """What passes between arrivals by what passes in `time` [s]; 1 where it may be just that.
@@ -46,9 +55,11 @@ class ArrivalPace:
             return 0.0
         if self._bins and self._bins[-1].came_at_once:
             self._bins.pop()
-        drift = _drift([(bin.time, bin.delay) for bin in self._bins])
+        delays = [(bin.time, bin.delay) for bin in self._bins]
+        self.stood_still = _standstill(delays)
+        drift = 0.0 if self.stood_still else _drift(delays)
         self._bins = [*self._bins[1 - _BINS :], _Bin(time, arrival)]
-        return drift if abs(drift) > FINE else 0.0
+        return drift if FINE < abs(drift) < _MOST else 0.0
 
 
 class _Bin:
@@ -82,6 +93,16 @@ def _regular_pace(block: list[tuple[float, float]]) -> float:
     pace = (last - first) / (end - start)
     uneven = max(abs(arrival - first - pace * (time - start)) for time, arrival in block)
     return pace if pace > 0.0 and uneven < _UNEVEN * (last - first) else 1.0
+
+
+def _standstill(delays: list[tuple[float, float]]) -> float:
+    """By how much delays (time, delay) have grown at once, and neither before nor after it [s]; 0: they have not."""
+    for first in range(1, len(delays) - _STAYED + 1):
+        before, after = delays[:first], delays[first:]
+        step = min(delay for _, delay in after) - max(delay for _, delay in before)
+        if step > _STEP and all(abs(part[-1][1] - part[0][1]) < _STEADY * step for part in (before, after)):
+            return step
+    return 0.0
 
 
 def _drift(delays: list[tuple[float, float]]) -> float:

@@ -71,6 +71,10 @@ class BoardPace:
         ratio = self._arrivals.update(self._time, arrival)
         if ratio != 1.0:
             self._correct(ratio)
+        elif still := self._arrivals.stood_still:
+            self._arrivals.begin(self._time, arrival)
+            self.restarted = True
+            self._tell(f"board and its clock stood still for {round(still, 1):g} s: did it sleep?", self._time)
         return self._time
 
     def _begin(self, sequence: int, stamp: float, arrival: float) -> None:

@@ -3,6 +3,8 @@
 import math
 import time
 
+from soft_twin.steady_time import steady_now
+
 _WINDOW = 5.0  # [s] after which a delay is forgotten, so that the offset follows the drift of the board's crystal
 _SET = 0.01  # [s] by which the time of day is set, at least
 
@@ -42,7 +44,7 @@ class BoardClock:
 
 
 class TimeOfDay:
-    """Moments of `time.monotonic()` told as `time.time()`.
+    """Moments of `steady_now()` told as `time.time()`.
 
     The difference of both is kept until the time of day is set: what a scheduler lets pass between two looks at them
     does not show, so that times between samples are those that were measured.
@@ -53,7 +55,7 @@ class TimeOfDay:
 
     def ahead(self) -> float:
         """What the time of day is ahead of the clock that nobody sets [s]."""
-        before, now, after = time.monotonic(), time.time(), time.monotonic()
+        before, now, after = steady_now(), time.time(), steady_now()
         ahead, unsure = now - 0.5 * (before + after), 0.5 * (after - before)
         if not abs(ahead - self._ahead) <= _SET + unsure:
             self._ahead = ahead

@@ -1,6 +1,5 @@
 """The serial IMU board, from the host's side."""
 
-import time
 from dataclasses import replace
 
 import serial
@@ -13,6 +12,7 @@ from soft_twin.sensing.imu_receiver import ImuReceiver
 from soft_twin.sensing.samples import ImuSample
 from soft_twin.serial_devices import require_serial_device
 from soft_twin.serial_output import write_bytes
+from soft_twin.steady_time import steady_now
 
 _BAUD_RATE = 460_800
 _WRITE_PATIENCE = 0.02  # [s]
@@ -59,11 +59,11 @@ class ImuBoard:
         Raises:
             DeviceError: the device is gone.
         """
-        deadline = time.monotonic() + timeout
+        deadline = steady_now() + timeout
         while True:
-            data = self._receive(deadline - time.monotonic())
-            samples = self._receiver.feed(data, time.monotonic())
-            if samples or time.monotonic() >= deadline:
+            data = self._receive(deadline - steady_now())
+            samples = self._receiver.feed(data, steady_now())
+            if samples or steady_now() >= deadline:
                 ahead = self._time_of_day.ahead()
                 return [replace(sample, time=sample.time + ahead) for sample in samples]
 
