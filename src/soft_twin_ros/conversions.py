@@ -30,6 +30,18 @@ def to_seconds(stamp: Time) -> float:
     return stamp.sec + stamp.nanosec * 1e-9
 
 
+def out_of_step(what: str, stamp: float, now: float, stale_after: float) -> str:
+    """Why a measurement of that stamp is none of the last `stale_after`; empty if it is [s]."""
+    age = now - stamp
+    if abs(age) <= stale_after:
+        return ""
+    if stamp == 0.0:
+        return f"{what} without a stamp: say when it was measured"
+    if age < 0.0:
+        return f"{what} stamped {-age:.2f} s ahead of the clock: set the clocks in step"
+    return f"{what} stamped {age:.2f} s ago: expected within {stale_after:g} s"
+
+
 def to_stamp(seconds: float) -> Time:
     """Seconds since the epoch as a stamp, to the nanosecond that a float can tell (0.2 µs today)."""
     whole = math.floor(seconds)

@@ -6,7 +6,7 @@ import numpy as np
 from geometry_msgs.msg import Vector3Stamped
 
 from soft_twin.errors import InputError
-from soft_twin_ros.conversions import gravity_vector, to_seconds
+from soft_twin_ros.conversions import gravity_vector, out_of_step, to_seconds
 from soft_twin_ros.node import NO_TIME, RobotNode
 from soft_twin_ros.qos import NEWEST
 
@@ -63,13 +63,10 @@ class GravitySamples:
             self.refuse("unusable", str(error))
             return
         now = self._node.now()
-        age = now - stamp
         if now == 0.0:
             self.refuse("stale", NO_TIME)
-        elif age < -stale_after:
-            self.refuse("stale", f"gravity stamped {-age:.2f} s ahead of the clock: set the clocks in step")
-        elif age > stale_after:
-            self.refuse("stale", f"gravity stamped {age:.2f} s ago: expected within {stale_after:g} s")
+        elif stale := out_of_step("gravity", stamp, now, stale_after):
+            self.refuse("stale", stale)
         elif self._stamp - CLOCK_JUMP < stamp <= self._stamp:
             self.refuse("reordered", "gravity older than the one before it")
         else:

@@ -12,7 +12,14 @@ from soft_twin.errors import InputError
 from soft_twin.inverse.controller import Controller, Tick
 from soft_twin.inverse.following import Following
 from soft_twin.inverse.tip_feedback import TipFeedback
-from soft_twin_ros.conversions import is_frame, positions_in_order, pressures_in_order, to_array, to_seconds
+from soft_twin_ros.conversions import (
+    is_frame,
+    out_of_step,
+    positions_in_order,
+    pressures_in_order,
+    to_array,
+    to_seconds,
+)
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.qos import NEWEST
 
@@ -114,9 +121,8 @@ class TipSensor:
             self._newest = to_seconds(header.stamp), to_array(pose.position), covariance
 
     def _believe(self, stamp: float, tip: np.ndarray, covariance: np.ndarray | None) -> None:
-        age, stale_after = self._node.now() - stamp, self._node.parameters.stale_after
-        if abs(age) > stale_after:
-            self._refuse("stale", f"tip/pose stamped {age:.2f} s ago: expected within {stale_after:g} s")
+        if stale := out_of_step("tip/pose", stamp, self._node.now(), self._node.parameters.stale_after):
+            self._refuse("stale", stale)
             return
         try:
             self._feedback.measure(tip, covariance)

@@ -34,6 +34,7 @@ def hear():
     [
         (100.0, 100.5, "gravity stamped 0.50 s ago: expected within 0.2 s"),
         (103.0, 100.0, "gravity stamped 3.00 s ahead of the clock: set the clocks in step"),
+        (0.0, 1.7e9, "gravity without a stamp: say when it was measured"),
         (1.7e9, 0.0, "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"),
     ],
 )
