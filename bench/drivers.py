@@ -24,6 +24,7 @@ BAND = 0.02  # of the step: settled
 VALVES = 40
 VALVE_TIME = 10.0  # [s]
 READY_TIME = 10.0  # [s] to start an emulated device
+INTERRUPTED = 130  # exit status of one that is ended as it shall be
 
 
 def measure() -> list[Figure]:
@@ -35,12 +36,14 @@ def measure() -> list[Figure]:
 def _emulated(device: str):
     """The address of an emulated device in a process of its own."""
     command = [sys.executable, "-m", "soft_twin.app.cli", "emulate", device]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process.stdout.readline().split()[-1]
     finally:
         process.terminate()
-        process.wait(READY_TIME)
+        said = process.communicate(timeout=READY_TIME)[1]
+        if process.returncode != INTERRUPTED:
+            print(said, end="", file=sys.stderr, flush=True)
 
 
 def _ready(driver: CableDriver) -> CableDriver:
