@@ -8,7 +8,7 @@ from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.inverse import GIVES_WAY, Inverse
 from soft_twin.inverse.limits import EffortLimit
-from soft_twin.inverse.trust import ON_ITS_WAY, TURNED, Trust
+from soft_twin.inverse.trust import CORRECTIONS, ON_ITS_WAY, TURNED, Trust
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 HIGHEST = 2e5  # [Pa] far beyond what silicone chambers bear
@@ -146,3 +146,20 @@ def test_a_whole_solve_from_a_wild_state_starts_again_from_the_undeformed_body(b
     assert not twin.linearise(UPRIGHT).definite
     found = balloon.solve(UPRIGHT, load_robot("arm").target_tip)
     assert found.converged and found.reachable
+
+
+def test_a_body_that_goes_with_care_from_now_on_may_come_to_rest_first():
+    """It was on its way for longer than one that goes with care may need: it is no lost one for that."""
+    trust, task = Trust(1.0), object()
+    trust.attend(task, UPRIGHT)
+    assert trust.stands(0.0, True, UPRIGHT, "rest")
+    for _ in range(ON_ITS_WAY):
+        trust.attend(task, UPRIGHT)
+        assert trust.stands(0.02, True, UPRIGHT, "on its way")
+    trust.stay_careful()
+    for _ in range(CORRECTIONS):
+        trust.attend(task, UPRIGHT)
+        assert trust.allowance == 0.0
+        assert trust.stands(0.02, True, UPRIGHT, "on its way")
+    assert not trust.stands(0.02, True, UPRIGHT, "on its way")
+    assert trust.fall_back(UPRIGHT) == "rest"

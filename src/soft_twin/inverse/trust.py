@@ -99,7 +99,10 @@ class Trust:
             self.stay_careful()
 
     def stay_careful(self) -> None:
-        """Go with care until there is another task: this one's goals are lost again between states at rest."""
+        """Go with care until there is another task: this one's goals are lost again between states at rest. One that is
+        on its way comes to rest first, with as many corrections as any."""
+        if not self.careful:
+            self._waiting = 0
         self.careful = self._settling = True
 
     def settled(self) -> None:
