@@ -6,7 +6,7 @@ before is old when it is opened again. On Linux `time.monotonic()` knows nothing
 
 import time
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # man clock_gettime; FreeBSD's and macOS's count sleep
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # macOS's monotonic clock counts sleep
 
 
 def steady_now() -> float:

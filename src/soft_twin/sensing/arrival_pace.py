@@ -15,7 +15,7 @@ _COARSE, FINE = 0.15, 0.008
 _STEP = 0.3  # [s] by which delays grow at once, and stay grown, where time stood still meanwhile
 _STEADY = 0.2  # of that step: what delays may drift by before it and after it
 _STAYED = 3  # bins after it
-_MOST = 1.5  # what is further off is no clock's drift
+_LARGE = 1.5  # a drift that may be a step, unless it is spread over the bins
 
 
 class ArrivalPace:
@@ -59,7 +59,7 @@ class ArrivalPace:
         self.stood_still = _standstill(delays)
         drift = 0.0 if self.stood_still else _drift(delays)
         self._bins = [*self._bins[1 - _BINS :], _Bin(time, arrival)]
-        return drift if FINE < abs(drift) < _MOST else 0.0
+        return drift if FINE < abs(drift) < _LARGE or (drift >= _LARGE and not _is_step(delays)) else 0.0
 
 
 class _Bin:
@@ -103,6 +103,12 @@ def _standstill(delays: list[tuple[float, float]]) -> float:
         if step > _STEP and all(abs(part[-1][1] - part[0][1]) < _STEADY * step for part in (before, after)):
             return step
     return 0.0
+
+
+def _is_step(delays: list[tuple[float, float]]) -> bool:
+    """Whether delays (time, delay) have grown by most of what they did from one to the next."""
+    growth = max(after - before for (_, before), (_, after) in pairwise(delays))
+    return growth > 0.5 * (delays[-1][1] - delays[0][1])
 
 
 def _drift(delays: list[tuple[float, float]]) -> float:
