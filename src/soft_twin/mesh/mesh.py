@@ -36,13 +36,13 @@ class Mesh:
         """Indices (u,) of the nodes that cells have; others are places that something rigid carries."""
         return np.unique(self.cells)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest corner (3,) of the bounding box [m]."""
         nodes = self.nodes[self.body_nodes]
         return nodes.min(axis=0), nodes.max(axis=0)
 
-    @property
+    @cached_property
     def size(self) -> np.ndarray:
         """Edge lengths (3,) of the bounding box [m]."""
         low, high = self.bounds
