@@ -86,7 +86,7 @@ class Strangers:
     def __init__(self, proc: Path = Path("/proc")):
         """From now on; `proc`: where Linux tells it."""
         self._proc = proc
-        self._looks: dict[tuple[int, bytes], int] = {}  # see `_process`
+        self._known: dict[tuple[int, bytes], tuple[bool, int]] = {}  # by process: is it a node, after so many looks
         self._before = self._times()
 
     def share(self) -> float | None:
@@ -106,29 +106,28 @@ class Strangers:
             spent = [int(word) for word in words]
         except (OSError, ValueError):
             return None
-        looks: dict[tuple[int, bytes], int] = {}
-        processes = [found for number in _numbers(self._proc) if (found := self._process(number, looks)) is not None]
-        self._looks = looks
+        before, self._known = self._known, {}
+        processes = [found for number in _numbers(self._proc) if (found := self._process(number, before)) is not None]
         known = {os.getsid(0), *(session for session, _, is_node in processes if is_node)}
         own = sum(taken for session, taken, _ in processes if session in known)
         return sum(spent), sum(spent) - sum(spent[3:5]), own  # but idle, and waiting for disks
 
-    def _process(self, number: int, looks: dict[tuple[int, bytes], int]) -> tuple[int, int, bool] | None:
+    def _process(self, number: int, before: dict[tuple[int, bytes], tuple[bool, int]]) -> tuple[int, int, bool] | None:
         """Session, time that it and its children that have ended have taken, whether it is a node; None: it is gone.
 
-        `looks`: how often each process was seen that is no node, -1 for one that is; filled.
+        `before`: what was known of all processes.
         """
         folder = f"{self._proc}/{number}"
         try:
             words = _read(f"{folder}/stat").rpartition(b")")[2].split()
-            key = number, words[19]  # which began then: numbers are given again
-            seen = self._looks.get(key, 0)
-            if 0 <= seen < LOOKS:
-                seen = -1 if NODE in _read(f"{folder}/cmdline") else seen + 1
+            process = number, words[19]  # which began then: numbers are given again
+            is_node, looks = before.get(process, (False, 0))
+            if not is_node and looks < LOOKS:
+                is_node, looks = NODE in _read(f"{folder}/cmdline"), looks + 1
         except (OSError, IndexError):
             return None
-        looks[key] = seen
-        return int(words[3]), sum(int(word) for word in words[11:15]), seen < 0
+        self._known[process] = is_node, looks
+        return int(words[3]), sum(int(word) for word in words[11:15]), is_node
 
 
 class Preference:

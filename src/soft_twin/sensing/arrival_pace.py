@@ -22,8 +22,8 @@ class ArrivalPace:
     """Compares times with arrivals, over a few frames where these come evenly, and over seconds where they do not.
 
     Attributes:
-        stood_still: for how long the times have, found by the newest frame [s]; 0: they have not. It is for a new
-            `begin`. So it is after host and board have slept, and their clocks have not, or have, alike.
+        stood_still: for how long the times have, as those of a board that slept, found by the newest frame [s]; 0: they
+            have not. What is not 0 is for a new `begin`.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class ArrivalPace:
         self.stood_still = _standstill(delays)
         drift = 0.0 if self.stood_still else _drift(delays)
         self._bins = [*self._bins[1 - _BINS :], _Bin(time, arrival)]
-        return drift if FINE < abs(drift) < _LARGE or (drift >= _LARGE and not _is_step(delays)) else 0.0
+        return 0.0 if abs(drift) <= FINE or (drift >= _LARGE and _is_step(delays)) else drift
 
 
 class _Bin:
