@@ -28,6 +28,7 @@ from soft_twin.steady_time import steady_now
 from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import Turns, hear_all
+from soft_twin_ros.leaving import leave_graph
 from soft_twin_ros.only_one import claim_name
 from soft_twin_ros.parameters import (
     declare,
@@ -306,9 +307,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         interruption.defer()
         if node is not None:
             node.close()
-            node.destroy_node()
-        gc.unfreeze()
-        gc.collect()  # what was taken apart only: DDS takes its leave of others when nothing holds it any more
+            leave_graph(node)
         rclpy.try_shutdown()
         preference.close()
     _leave(status)

@@ -3,12 +3,14 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 
 from soft_twin import load_robot
+from soft_twin_ros import leaving
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
 
@@ -46,6 +48,36 @@ def test_a_node_that_ends_is_gone(name, processes, tmp_path):
         process = processes._processes[name]
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
-        assert wait(client, log, lambda: name not in client.get_node_names()) < LEASE / 3.0
+        assert wait(client, log, lambda: not client.count_publishers("/diagnostics")) < LEASE / 3.0
     finally:
         client.destroy_node()
+
+
+def test_others_hear_that_a_node_is_gone_while_its_process_is_there(monkeypatch):
+    """Where both are heard at once, the node's name may stay in a graph for good."""
+    context, looks = rclpy.Context(), []
+    rclpy.init(context=context)
+    other = rclpy.create_node("other", context=context)
+
+    def until(done):
+        deadline = time.monotonic() + PATIENCE
+        while not done(other.get_node_names()):
+            assert time.monotonic() < deadline, other.get_node_names()
+            time.sleep(0.01)
+
+    def look(duration):
+        until(lambda names: "leaver" not in names)
+        looks.append((duration, other.get_node_names()))
+
+    try:
+        leaver = rclpy.create_node("leaver")
+        until(lambda names: "leaver" in names)
+        with monkeypatch.context() as patch:
+            patch.setattr(leaving, "time", SimpleNamespace(sleep=look))
+            leaving.leave_graph(leaver)
+        ((duration, names),) = looks
+        assert duration == leaving.HEARD and leaving.NAME in names
+        until(lambda names: leaving.NAME not in names)
+    finally:
+        other.destroy_node()
+        context.shutdown()
