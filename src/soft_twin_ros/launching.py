@@ -17,6 +17,7 @@ from launch_ros.actions import Node
 
 from soft_twin.errors import RunError, UsageError
 from soft_twin.resources import folder
+from soft_twin_ros.only_one import refuse_taken
 from soft_twin_ros.parent import ENDS_WITH, accompanied
 from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
@@ -116,15 +117,16 @@ def lone_node(spec: NodeSpec, shared: Shared) -> list[Action]:
 
 
 def _check(shared: Shared, specs: Sequence[NodeSpec]) -> None:
-    """See that the file of parameters is one for these nodes.
+    """See that the file of parameters is one for these nodes, and that they do not run already.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it is not, or one does.
     """
     if shared.params_file:
         from soft_twin_ros.running.parameter_file import check_parameter_file  # which loads the nodes
 
         check_parameter_file(shared.params_file, specs)
+    refuse_taken(f"/{spec.namespace}/{spec.name}" for spec in specs)
 
 
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:

@@ -29,6 +29,7 @@ from soft_twin_ros.conversions import diagnostic
 from soft_twin_ros.domain import ros_domain
 from soft_twin_ros.executor import Turns, hear_all
 from soft_twin_ros.leaving import leave_graph
+from soft_twin_ros.node_words import take_words
 from soft_twin_ros.only_one import claim_name
 from soft_twin_ros.parameters import (
     declare,
@@ -286,6 +287,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
 
     Its exit status is 0: ended on request; 2: it could not start, one line on stderr says why.
     """
+    take_words(sys.argv, node_class)
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
     interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
     node, status, preference = None, 0, Preference()

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from typing import IO
 
 from soft_twin.errors import UsageError
@@ -18,9 +19,24 @@ def claim_name(name: str) -> IO[bytes]:
     Raises:
         UsageError: a node of that name runs, or see `ros_domain`.
     """
+    return os.fdopen(_claimed(name, time.monotonic() + PATIENCE), "wb")
+
+
+def refuse_taken(names: Iterable[str]) -> None:
+    """See that no node has one of these names, before any of them is started; none is claimed.
+
+    Raises:
+        UsageError: as `claim_name` does.
+    """
+    deadline = time.monotonic() + PATIENCE
+    for name in names:
+        os.close(_claimed(name, deadline))
+
+
+def _claimed(name: str, deadline: float) -> int:
+    """A file descriptor that keeps the name."""
     domain = ros_domain()
     path = private_folder() / f"domain-{domain}{name.replace('/', '.')}.lock"
-    deadline = time.monotonic() + PATIENCE
     while (lock := claim(path)) is None:
         if time.monotonic() > deadline:
             raise UsageError(
@@ -28,4 +44,4 @@ def claim_name(name: str) -> IO[bytes]:
                 "(namespace:=NAME)"
             )
         time.sleep(LOOK_PERIOD)
-    return os.fdopen(lock, "wb")
+    return lock

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -166,6 +167,13 @@ class _Setting:
         low, high = field.metadata["range"]
         if low is not None and not low <= value <= high:  # true for NaN too
             raise InputError(f"{name} = {value}: expected {low:g} to {high:g} ({field.metadata['description']})")
+
+
+def kind_of(node: type[Node]) -> type:
+    """The dataclass of the parameters of a kind of node: `Parameters` of its module, or of that of what it derives
+    from."""
+    kinds = (getattr(sys.modules[each.__module__], "Parameters", None) for each in node.__mro__)
+    return next(kind for kind in kinds if kind is not None)
 
 
 def known_parameters(kind: type) -> list[str]:

@@ -4,7 +4,6 @@ import difflib
 import importlib
 import inspect
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from soft_twin.descriptions.yaml_file import YamlMapping, read_yaml
 from soft_twin.errors import SoftTwinError, UsageError
 from soft_twin_ros.node import RobotNode
-from soft_twin_ros.parameters import known_parameters, unknown
+from soft_twin_ros.parameters import kind_of, known_parameters, unknown
 from soft_twin_ros.running.graph import NodeSpec
 
 PARAMETERS = "ros__parameters"
@@ -53,8 +52,7 @@ def parameters_of(executable: str) -> list[str]:
         for _, each in inspect.getmembers(module, inspect.isclass)
         if issubclass(each, RobotNode) and each.__module__ == module.__name__
     )
-    kinds = (getattr(sys.modules[each.__module__], "Parameters", None) for each in node.__mro__)
-    return known_parameters(next(kind for kind in kinds if kind is not None))
+    return known_parameters(kind_of(node))
 
 
 def _entries(content: YamlMapping, name: str, path: str | Path) -> Iterator[tuple[str, int, YamlMapping]]:
