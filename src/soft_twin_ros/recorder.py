@@ -62,7 +62,7 @@ class Recorder(RobotNode):
         self.create_steady_timer(TAKE_PERIOD, self._take)
 
     def health(self) -> Health:
-        return Health(OK, "recording", {"topics": len(self._channels), "messages": self._count})
+        return Health(OK, f"recording to {self.parameters.path}", {"topics": len(self._channels), "messages": self._count})
 
     def close(self) -> None:
         try:
