@@ -10,6 +10,7 @@ with the body at rest, with `rewind`.
 
 import os
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from soft_twin_ros.parameters import parameter
 from soft_twin_ros.running.graph import own_folder
 
 NAN = float("nan")
+UNPLUGGED_AFTER = 0.3  # [s] from being asked to end: drivers that are asked at once would tell of a lost device
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ class EmulatedRobot(RobotNode):
             self._emulated.hang(*_hung(parameters))
 
     def close(self) -> None:
+        time.sleep(UNPLUGGED_AFTER)  # its threads go on
         for link in self._links:
             link.unlink(missing_ok=True)
         self._emulated.close()

@@ -62,7 +62,8 @@ class Recorder(RobotNode):
         self.create_steady_timer(TAKE_PERIOD, self._take)
 
     def health(self) -> Health:
-        return Health(OK, f"recording to {self.parameters.path}", {"topics": len(self._channels), "messages": self._count})
+        counts = {"topics": len(self._channels), "messages": self._count}
+        return Health(OK, f"recording to {self.parameters.path}", counts)
 
     def close(self) -> None:
         try:

@@ -7,10 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 import rclpy
+import serial
 from diagnostic_msgs.msg import DiagnosticArray
 
 from soft_twin import load_robot
 from soft_twin_ros import leaving
+from soft_twin_ros.emulated_robot import UNPLUGGED_AFTER
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
 
@@ -81,3 +83,26 @@ def test_others_hear_that_a_node_is_gone_while_its_process_is_there(monkeypatch)
     finally:
         other.destroy_node()
         context.shutdown()
+
+
+def test_an_emulated_robot_is_unplugged_when_drivers_that_end_with_it_have_gone(processes, tmp_path):
+    (spec,) = (
+        each
+        for each in graph(load_robot("slender"), emulation={"device_folder": str(tmp_path / "devices")})
+        if each.name == "emulated_robot"
+    )
+    processes.start(spec)
+    board, deadline = tmp_path / "devices" / "imu", time.monotonic() + PATIENCE
+    while not board.exists():
+        assert time.monotonic() < deadline, (tmp_path / "emulated_robot.log").read_text()
+        time.sleep(0.01)
+    with serial.Serial(str(board), timeout=1.0) as port:
+        assert port.read()
+        process, asked = processes._processes["emulated_robot"], time.monotonic()
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(serial.SerialException):
+            while time.monotonic() < asked + PATIENCE:
+                port.read()
+        assert time.monotonic() - asked > UNPLUGGED_AFTER
+    assert process.wait(PATIENCE) == 0
+    assert not board.is_symlink()
