@@ -92,9 +92,9 @@ def test_an_emulated_robot_is_unplugged_when_drivers_that_end_with_it_have_gone(
         if each.name == "emulated_robot"
     )
     processes.start(spec)
-    board, deadline = tmp_path / "devices" / "imu", time.monotonic() + PATIENCE
-    while not board.exists():
-        assert time.monotonic() < deadline, (tmp_path / "emulated_robot.log").read_text()
+    board, log, deadline = tmp_path / "devices" / "imu", tmp_path / "emulated_robot.log", time.monotonic() + PATIENCE
+    while "base: rest" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
     with serial.Serial(str(board), timeout=1.0) as port:
         assert port.read()
