@@ -1,5 +1,6 @@
 import gc
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from soft_twin.compiling import TELLING_PERIOD, compiled_by_one, tell_of_compili
 from soft_twin.private_folder import claim, private_folder
 
 KERNELS = 3
+FULL = 256  # bytes of a file, then the disk is full
 MODULE = """
 from numba import njit
 {}
@@ -89,3 +91,22 @@ def test_the_garbage_collector_rests_while_kernels_are_compiled_and_is_then_as_i
             assert gc.isenabled() == collects
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_a_full_disk_is_one_line(own_folder, tmp_path):
+    (tmp_path / "kernels.py").write_text(MODULE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, FULL)),
+        capture_output=True,
+        text=True,
+    )
+    kept = f"compiled kernels cannot be kept in '{tmp_path / 'kept'}': File too large; make room there"
+    assert done.stderr.splitlines()[-1] == f"soft_twin.errors.UsageError: {kept}"
+
+
+def test_what_else_goes_wrong_inside_is_left_as_it_is(own_folder):
+    with pytest.raises(FileNotFoundError), compiled_by_one("test"):
+        open("/nowhere/at/all")

@@ -4,22 +4,25 @@ Numba compiles a kernel when it is called first after an installation, and keeps
 at once and share kernels: without a word between them each would compile all of them.
 """
 
+import errno
 import gc
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
-from numba.core import event
+from numba.core import config, event
 
-from soft_twin.errors import SoftTwinError
+from soft_twin.errors import SoftTwinError, UsageError
 from soft_twin.private_folder import claim, private_folder
 
 EVENT = "numba:compile"
 PATIENCE = 60.0  # [s] with which a process waits for another one that compiles
 LOOK_PERIOD = 0.05  # [s]
 TELLING_PERIOD = 0.5  # [s]
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -33,12 +36,20 @@ def compiled_by_one(kernels: str) -> Iterator[None]:
 
     Args:
         kernels: name of what is compiled, the same in all processes that may wait for each other.
+
+    Raises:
+        UsageError: inside, where there is no room on the disk to keep them.
     """
     turn, collects = _Turn(kernels), gc.isenabled()
     event.register(EVENT, turn)
     gc.disable()
     try:
         yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        folder = config.CACHE_DIR or Path(__file__).parent
+        raise UsageError(f"compiled kernels cannot be kept in '{folder}': {error.strerror}; make room there") from error
     finally:
         if collects:
             gc.enable()
