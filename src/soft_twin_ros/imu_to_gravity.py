@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from geometry_msgs.msg import Vector3Stamped
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import Imu, Temperature
 from std_msgs.msg import Empty, Float64
 from std_srvs.srv import Trigger
@@ -49,6 +50,7 @@ from soft_twin_ros.qos import COMMAND, NEWEST
 from soft_twin_ros.transforms import WORLD, Transforms
 
 READ_TIMEOUT = 0.1  # [s]
+BRIEF = 1.0  # [s] for which gravity may be missing, as after a jerk, before that is an error
 WATCH_PERIOD = 0.1  # [s] between two looks whether a board that tells its samples itself still does
 
 
@@ -110,7 +112,7 @@ class ImuToGravity(ManagedNode):
         self._clock_faults: tuple[str, ...] = ()
         self._temperature, self._temperature_heard = math.nan, math.inf
         self._heard = self._start = self.steady_now()
-        self._was_valid = False
+        self._was_valid, self._valid_at = False, self._start
         self._next_heater = 0.0
         self._board: ImuBoard | None = None
         self._closing = threading.Event()
@@ -141,7 +143,9 @@ class ImuToGravity(ManagedNode):
         if not estimate.valid and not estimate.faults and not self._was_valid:
             return waiting("gravity is not known yet", values)
         if not estimate.valid:
-            return Health(ERROR, f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}", values)
+            told = f"gravity is not published: {'; '.join(estimate.faults) or 'not valid yet'}"
+            brief = self.steady_now() < self._valid_at + BRIEF
+            return waiting(told, values) if brief else Health(ERROR, told, values)
         if faults := (*estimate.faults, *self._clock_faults, *self._temperature_faults()):
             return Health(WARN, "; ".join(faults), values)
         return Health(OK, f"IMU {estimate.temperature_state}", values)
@@ -150,6 +154,10 @@ class ImuToGravity(ManagedNode):
         self._stands_at = _in_world(new)
         with self._lock:
             self._estimator.heater.parameters = heating_of(vars(new))
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._valid_at = self.steady_now()
+        return super().on_activate(state)
 
     def rest(self) -> None:
         self._next_heater = 0.0
@@ -239,6 +247,7 @@ class ImuToGravity(ManagedNode):
             estimate = self._estimator.update(sample)
         self._estimate, self._was_valid = estimate, self._was_valid or estimate.valid
         if estimate.valid:
+            self._valid_at = self._heard
             self._publish(estimate)
         self._heat(estimate.heater_duty)
 

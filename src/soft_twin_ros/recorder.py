@@ -7,6 +7,7 @@ moment, also after the process was killed. Where nothing more can be written, th
 import importlib
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -44,6 +45,8 @@ class Recorder(RobotNode):
 
     def __init__(self):
         super().__init__("recorder", Parameters)
+        if Path(self.parameters.path).exists():
+            self.get_logger().warning(f"the recording '{self.parameters.path}' of before is replaced")
         self._writer = open_recording(self.parameters.path)
         self._writer.describe(METADATA, robot_metadata(self.robot))
         self._prefix = self.get_namespace().rstrip("/") + "/"

@@ -1,5 +1,8 @@
 """The winches' node in this process, on a bus without motors: how its gains are set while it runs."""
 
+import subprocess
+import sys
+
 import pytest
 from rclpy.parameter import Parameter
 
@@ -29,6 +32,13 @@ def set_to(node, **values):
 
 def test_gains_of_the_start_are_the_driver_s(start):
     assert gains(start()) == USUAL
+
+
+def test_a_robot_without_cables_ends_the_node_at_once():
+    command = [sys.executable, "-m", "soft_twin_ros.cables_to_motors", "--ros-args", "-p", "robot:=arm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120.0)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "CablesToMotors: robot 'arm' has no cables that winches could wind"
 
 
 def test_gains_can_be_set_and_outlive_the_device(start):

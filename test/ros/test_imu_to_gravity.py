@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 import tty
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,8 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from soft_twin_ros.conversions import header
-from soft_twin_ros.imu_to_gravity import ImuToGravity
+from soft_twin_ros.imu_to_gravity import BRIEF, ImuToGravity
+from soft_twin_ros.node import ERROR, WARN
 
 
 @pytest.fixture
@@ -170,3 +172,21 @@ def test_a_node_whose_board_takes_no_bytes_can_be_deactivated_and_activated_agai
     assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     os.close(near)
     os.close(far)
+
+
+def test_gravity_that_is_missing_for_a_moment_is_a_warning_and_then_an_error(node, board):
+    board.until(lambda: node._estimate is not None and node._estimate.valid)
+    node._estimate = replace(node._estimate, valid=False, faults=("tilt uncertain",))
+    assert node.health().level == WARN
+    node._valid_at -= BRIEF
+    assert node.health().level == ERROR
+    assert node.health().message == "gravity is not published: tilt uncertain"
+
+
+def test_who_is_activated_again_has_as_long_to_find_gravity(node, board):
+    board.until(lambda: node._estimate is not None and node._estimate.valid)
+    assert node.trigger_deactivate() == TransitionCallbackReturn.SUCCESS
+    node._valid_at -= BRIEF
+    assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    node._estimate = replace(node._estimate, valid=False, faults=("tilt uncertain",))
+    assert node.health().level == WARN

@@ -29,6 +29,7 @@ def test_a_robots_topics_are_recorded_but_not_what_actions_are_made_of(topic, re
 
 def test_a_full_disk_ends_the_recorder_in_one_line_and_what_was_recorded_can_be_read(tmp_path):
     path = tmp_path / "run.mcap"
+    path.write_bytes(b"of before")
     command = [sys.executable, "-m", "soft_twin_ros.recorder", "--ros-args", "-p", f"path:={path}"]
     script = (
         "import rclpy\nfrom std_msgs.msg import String\nfrom random import Random\nrclpy.init()\n"
@@ -52,5 +53,6 @@ def test_a_full_disk_ends_the_recorder_in_one_line_and_what_was_recorded_can_be_
             speaker.kill()
     assert recorder.returncode == 2
     assert recorder.stderr.splitlines()[-1] == f"Recorder: cannot write the recording '{path}': File too large"
+    assert f"the recording '{path}' of before is replaced" in recorder.stderr
     assert "Traceback" not in recorder.stderr
     assert len(list(read_messages(path, ["/noise"]))) > 0

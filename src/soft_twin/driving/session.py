@@ -77,7 +77,7 @@ class ActuatorSession:
         self._clock, self.stale_after, self.reopen_period = clock, stale_after, reopen_period
         self.driver: Any = None
         self._actuators = "actuators"
-        self._away = "the device is not open yet: connect it, or wait for poll() to do so"
+        self._away = "the device is not open yet: connect it, or wait until it is"
         self._lost = self._refusal = self._waiting = ""
         self._latched = self._untold = self._active = False
         self._wants_open = self._wants_active = autostart

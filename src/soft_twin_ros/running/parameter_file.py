@@ -33,13 +33,13 @@ def check_parameter_file(path: str | Path, specs: Sequence[NodeSpec]) -> None:
     ours = {f"/{spec.namespace}/{spec.name}".replace("//", "/"): parameters_of(spec.executable) for spec in specs}
     found = False
     for name, line, parameters in _entries(content, "", path):
-        where = f"params_file:={path}, line {line}"
+        file = f"params_file:={path}, line "
         matched = [known for node, known in ours.items() if _matches(name, node)]
         if matched:
             found = True
-            _check_names(parameters, {each: None for known in matched for each in known}, f"{where}: {name}")
+            _check_names(parameters, {each: None for known in matched for each in known}, file, name)
         elif near := _nearest_node(name, list(ours)):
-            raise UsageError(f"{where}: no node that is started is called '{name}': did you mean '{near}'?")
+            raise UsageError(f"{file}{line}: no node that is started is called '{name}': did you mean '{near}'?")
     if not found:
         raise UsageError(f"params_file:={path}: nothing is for a node that is started: there are {', '.join(ours)}")
 
@@ -79,7 +79,7 @@ def _nearest_node(pattern: str, nodes: list[str]) -> str:
     return by_name[near[0]] if near else ""
 
 
-def _check_names(parameters: YamlMapping, known: dict[str, Any], where: str) -> None:
+def _check_names(parameters: YamlMapping, known: dict[str, Any], file: str, node: str) -> None:
     for name in parameters:
         if wrong := unknown(name, list(known)):
-            raise UsageError(f"{where}: {wrong}")
+            raise UsageError(f"{file}{parameters.lines[name]}: {node}: {wrong}")

@@ -56,7 +56,7 @@ def test_what_a_node_reads_is_taken(checked, text):
     [
         (
             "/**:\n  ros__parameters:\n    hold_aftr: 0.3",
-            "line 2: /**: there is no parameter 'hold_aftr': did you mean 'hold_after'?",
+            "line 3: /**: there is no parameter 'hold_aftr': did you mean 'hold_after'?",
         ),
         (
             "/left/imu_to_gravity: {ros__parameters: {enable_when_active: true}}",  # of cables_to_motors
