@@ -10,7 +10,6 @@ with the body at rest, with `rewind`.
 
 import os
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +33,6 @@ from soft_twin_ros.parameters import parameter
 from soft_twin_ros.running.graph import own_folder
 
 NAN = float("nan")
-UNPLUGGED_AFTER = 0.3  # [s] from being asked to end: drivers that are asked at once would tell of a lost device
 
 
 @dataclass(frozen=True)
@@ -133,8 +131,7 @@ class EmulatedRobot(RobotNode):
         if self.robot.payload_carrier is not None:
             self._emulated.hang(*_hung(parameters))
 
-    def close(self) -> None:
-        time.sleep(UNPLUGGED_AFTER)  # its threads go on
+    def unplug(self) -> None:
         for link in self._links:
             link.unlink(missing_ok=True)
         self._emulated.close()

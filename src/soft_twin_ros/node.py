@@ -168,6 +168,9 @@ class RobotNode(Node):
     def close(self) -> None:
         """Bring what the node owns into its safe state."""
 
+    def unplug(self) -> None:
+        """Take away what other nodes may be using, drivers that are asked to end at the same time; called last."""
+
     def frame(self, name: str) -> str:
         """A frame of this robot: its name with the namespace before it, so that several robots have frames of their
         own."""
@@ -310,6 +313,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         if node is not None:
             node.close()
             leave_graph(node)
+            node.unplug()
         rclpy.try_shutdown()
         preference.close()
     _leave(status)

@@ -12,7 +12,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from soft_twin import load_robot
 from soft_twin_ros import leaving
-from soft_twin_ros.emulated_robot import UNPLUGGED_AFTER
 from soft_twin_ros.running.graph import graph
 from soft_twin_ros.running.processes import Processes
 
@@ -103,6 +102,6 @@ def test_an_emulated_robot_is_unplugged_when_drivers_that_end_with_it_have_gone(
         with pytest.raises(serial.SerialException):
             while time.monotonic() < asked + PATIENCE:
                 port.read()
-        assert time.monotonic() - asked > UNPLUGGED_AFTER
+        assert time.monotonic() - asked > leaving.HEARD
     assert process.wait(PATIENCE) == 0
     assert not board.is_symlink()

@@ -102,11 +102,8 @@ class PlantProcess:
     def close(self) -> None:
         """End the process."""
         self._pipe.close()
-        try:
-            self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()  # it has nothing to put away
+        self._process.wait()
 
     def _ask(self, method: str, *arguments) -> None:
         self._send((method, *arguments))
