@@ -5,10 +5,11 @@ import multiprocessing
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import partial
-from typing import Any, NoReturn
+from typing import IO, Any, ClassVar, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -52,6 +53,7 @@ NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have chang
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
 COMPILING = "compiling kernels, once after an installation"
+LEAVES_WITHIN = 1.0  # [s] from being interrupted while it is being made
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -98,11 +100,14 @@ class RobotNode(Node):
 
     active = True
     computes = False
+    newest: ClassVar["RobotNode | None"] = None  # of this process, which may still be being made
+    _claimed_name: IO[bytes] | None = None
     _tell_no_more: Callable[[], None] | None = None
     _turns: Turns | None = None
 
     def __init__(self, name: str, parameters: type[RobotParameters]):
         super().__init__(name)
+        RobotNode.newest = self
         self._claimed_name = claim_name(self.get_fully_qualified_name())
         self.base_frame = self.frame(BASE_FRAME)
         refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
@@ -214,7 +219,8 @@ class RobotNode(Node):
         machine = getattr(self, "_state_machine", None)  # of a managed node
         if machine is not None:
             machine.destroy_when_not_in_use()
-        self._claimed_name.close()
+        if self._claimed_name is not None:
+            self._claimed_name.close()
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """As rclpy does it, behind every way to set parameters, with words for values of a wrong type."""
@@ -292,7 +298,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     """
     take_words(sys.argv, node_class)
     sys.setswitchinterval(5e-4)  # a thread that computes must not hold back one that communicates
-    interruption = Interruption(partial(_leave, 0))  # compilers that call Python take exceptions for themselves
+    interruption = Interruption(_abandon)  # compilers that call Python take exceptions for themselves
     node, status, preference = None, 0, Preference()
     try:
         ros_domain()
@@ -314,9 +320,23 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
             node.close()
             leave_graph(node)
             node.unplug()
+        elif RobotNode.newest is not None:
+            with suppress(Exception):  # of a part of a node; why it could not start has been said
+                leave_graph(RobotNode.newest)
         rclpy.try_shutdown()
         preference.close()
     _leave(status)
+
+
+def _abandon() -> NoReturn:
+    """Leave while the node is still being made, which may be halted anywhere."""
+    end = threading.Timer(LEAVES_WITHIN, os._exit, (0,))
+    end.daemon = True
+    end.start()
+    if RobotNode.newest is not None:
+        with suppress(Exception):
+            leave_graph(RobotNode.newest)
+    _leave(0)
 
 
 def _leave(status: int) -> NoReturn:

@@ -24,6 +24,8 @@ def take_words(words: Sequence[str], node: type[Node]) -> None:
         words: the command line, program first.
         node: whose module's docstring and parameters are told.
     """
+    if not (own := _own(words[1:])):
+        return
     parser = argparse.ArgumentParser(
         prog=Path(words[0]).stem,
         usage=USAGE,
@@ -31,7 +33,7 @@ def take_words(words: Sequence[str], node: type[Node]) -> None:
         epilog="\n".join(["parameters:", *_parameters(kind_of(node))]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.parse_args(_own(words[1:]))
+    parser.parse_args(own)
 
 
 def _own(words: Sequence[str]) -> list[str]:

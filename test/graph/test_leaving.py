@@ -54,6 +54,22 @@ def test_a_node_that_ends_is_gone(name, processes, tmp_path):
         client.destroy_node()
 
 
+@pytest.mark.parametrize("name", ["imu_to_gravity", "emulated_robot", "gravity_to_cables"])
+def test_a_node_that_is_interrupted_while_it_is_made_is_gone(name, processes, tmp_path):
+    (spec,) = (each for each in graph(load_robot("slender")) if each.name == name)
+    client, log = rclpy.create_node("client"), tmp_path / f"{name}.log"
+    before = client.count_publishers("/rosout")
+    try:
+        processes.start(spec)
+        wait(client, log, lambda: client.count_publishers("/rosout") > before)
+        process = processes._processes[name]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert wait(client, log, lambda: client.count_publishers("/rosout") == before) < LEASE / 3.0
+    finally:
+        client.destroy_node()
+
+
 def test_others_hear_that_a_node_is_gone_while_its_process_is_there(monkeypatch):
     """Where both are heard at once, the node's name may stay in a graph for good."""
     context, looks = rclpy.Context(), []
