@@ -134,6 +134,20 @@ def test_shapes_without_a_section_in_common_have_no_error(tmp_path, robot):
     assert summary(found)["shape_error_mm"]["with"]["count"] == 0
 
 
+@pytest.mark.parametrize(("rest", "held"), [(0.6, [45.0]), (1.2, [45.0, 90.0])])
+def test_a_short_rest_after_the_last_move_is_no_hold(tmp_path, robot, rest, held):
+    """From upright in 1 s to 45°, which is held for 2 s, and back, where the pass ends after a while."""
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for t in np.arange(0.0, 4.0 + rest, 0.02):
+        turn = Rotation.from_matrix(attitude(np.interp(t, [0.0, 1.0, 3.0, 4.0], [90.0, 45.0, 45.0, 90.0]))).as_quat()
+        recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", t, {"quaternion": xyzw(turn)})
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, 0.001 if t < 3.1 else 0.2, 0.1)))
+    recorder.close()
+    found = evaluate(recorder.writer.path, robot).poses
+    assert [np.degrees(each.inclination) for each in found] == pytest.approx(held, abs=0.1)
+
+
 def test_a_hold_with_few_samples_is_judged_by_its_last(tmp_path, robot):
     recorder = Recorder(tmp_path / "run.mcap")
     recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})

@@ -25,6 +25,7 @@ PROFILE = "profile"
 SETTLED = 0.5  # [s] at the end of a hold that its values are taken from
 STILL = np.radians(0.5)  # [rad/s] a base that turns slower is held
 SHORTEST_HOLD = 0.4  # [s]
+WAITING = 0.5  # of the longest hold between moves: what is shorter, at a pass's ends, is none
 WINDOW = 2.0  # [s] length of the windows that a run without holds is cut into
 MOST_WINDOWS = 12
 SLOW = 0.98  # an emulated robot with a pace below this did not keep up with real time
@@ -275,7 +276,10 @@ def _poses(run: Run, passes: tuple[Interval, ...], held: bool) -> tuple[HeldAtti
 
 
 def _holds(run: Run, interval: Interval) -> list[Interval]:
-    """Where the base is still, in one pass; the last sample of a hold belongs to it."""
+    """Where the base is still, in one pass; the last sample of a hold belongs to it.
+
+    A short rest before the first move or after the last one is a waiting, in which nothing has come to rest.
+    """
     base = run.curve("truth/base", "quaternion_xyzw", (4,))
     inside = interval.contains(base.time)
     time, turns = base.time[inside], Rotation.from_quat(base.values[inside])
@@ -284,7 +288,11 @@ def _holds(run: Run, interval: Interval) -> list[Interval]:
     still = (turns[:-1].inv() * turns[1:]).magnitude() <= STILL * np.maximum(np.diff(time), 1e-6)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(int)))
     found = [Interval(interval.name, time[i], np.nextafter(time[j], np.inf)) for i, j in edges.reshape(-1, 2)]
-    return [hold for hold in found if hold.end - hold.start >= SHORTEST_HOLD]
+    lengths = np.array([hold.end - hold.start for hold in found])
+    between = np.array([time[0] < hold.start and hold.end < time[-1] for hold in found], dtype=bool)
+    waiting = WAITING * lengths[between].max(initial=0.0)
+    shortest = np.where(between, SHORTEST_HOLD, max(SHORTEST_HOLD, waiting))
+    return [hold for hold, long in zip(found, lengths >= shortest, strict=True) if long]
 
 
 def _windows(run: Run, interval: Interval) -> list[Interval]:
