@@ -42,13 +42,14 @@ from soft_twin_ros.parameters import (
     said_on_command_line,
 )
 from soft_twin_ros.qos import OVERRIDABLE, SENSOR
-from soft_twin_ros.running.health import FAILED, READY, WAITING
+from soft_twin_ros.running.health import AWAY, FAILED, READY, WAITING
 from soft_twin_ros.running.processes import Interruption
 
 BASE_FRAME = "base_link"
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 LOOK_PERIOD = 0.1  # [s] how soon a change of health is told
 LOGGED_AGAIN = 10.0  # [s] after which a state that comes and goes is worth a line of the log again
+NOT_THERE_YET = (WAITING, AWAY)  # states; a driver whose device stays away is an error
 NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have changed is no news
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
@@ -280,10 +281,13 @@ class RobotNode(Node):
         self._diagnostics.publish(message)
 
     def _log(self, health: Health) -> None:
-        """Each level from a line of its own: rclpy lets a line of code log at one level only."""
+        """Each level from a line of its own: rclpy lets a line of code log at one level only.
+
+        That it waits for what has yet to start is no warning to who reads a start's log.
+        """
         if health.level == ERROR:
             self.get_logger().error(health.message)
-        elif health.level == WARN:
+        elif health.level == WARN and health.values.get("state") not in NOT_THERE_YET:
             self.get_logger().warning(health.message)
         else:
             self.get_logger().info(health.message)
