@@ -102,13 +102,18 @@ class RobotNode(Node):
     active = True
     computes = False
     newest: ClassVar["RobotNode | None"] = None  # of this process, which may still be being made
+    entering: ClassVar[bool] = False  # ROS makes it right now: it cannot be destroyed yet
+    abandoned: ClassVar[bool] = False  # meanwhile the process was asked to end
     _claimed_name: IO[bytes] | None = None
     _tell_no_more: Callable[[], None] | None = None
     _turns: Turns | None = None
 
     def __init__(self, name: str, parameters: type[RobotParameters]):
+        RobotNode.entering = True
         super().__init__(name)
-        RobotNode.newest = self
+        RobotNode.newest, RobotNode.entering = self, False
+        if RobotNode.abandoned:
+            _abandon()
         self._claimed_name = claim_name(self.get_fully_qualified_name())
         self.base_frame = self.frame(BASE_FRAME)
         refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
@@ -332,11 +337,14 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
     _leave(status)
 
 
-def _abandon() -> NoReturn:
-    """Leave while the node is still being made, which may be halted anywhere."""
+def _abandon() -> None:
+    """Leave while the node is still being made, which may be halted anywhere; not until ROS has made its own part."""
     end = threading.Timer(LEAVES_WITHIN, os._exit, (0,))
     end.daemon = True
     end.start()
+    if RobotNode.entering:
+        RobotNode.abandoned = True
+        return
     if RobotNode.newest is not None:
         with suppress(Exception):
             leave_graph(RobotNode.newest)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from soft_twin.errors import RunError, UsageError
 from soft_twin.private_folder import claim, private_folder
@@ -76,7 +76,7 @@ class Interruption:
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def __init__(self, leave: Callable[[], NoReturn] | None = None):
+    def __init__(self, leave: Callable[[], object] | None = None):
         self.asked = False
         self._leave = self.check if leave is None else leave
         self._deferred = False
