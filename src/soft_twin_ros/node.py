@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -54,7 +55,8 @@ NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have chang
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
 COMPILING = "compiling kernels, once after an installation"
-LEAVES_WITHIN = 1.0  # [s] from being interrupted while it is being made
+LEAVES_WITHIN = 3.0  # [s] from being interrupted while it is being made
+AGAIN_AFTER = 0.01  # [s] after which it looks again whether it can leave
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -102,18 +104,13 @@ class RobotNode(Node):
     active = True
     computes = False
     newest: ClassVar["RobotNode | None"] = None  # of this process, which may still be being made
-    entering: ClassVar[bool] = False  # ROS makes it right now: it cannot be destroyed yet
-    abandoned: ClassVar[bool] = False  # meanwhile the process was asked to end
     _claimed_name: IO[bytes] | None = None
     _tell_no_more: Callable[[], None] | None = None
     _turns: Turns | None = None
 
     def __init__(self, name: str, parameters: type[RobotParameters]):
-        RobotNode.entering = True
         super().__init__(name)
-        RobotNode.newest, RobotNode.entering = self, False
-        if RobotNode.abandoned:
-            _abandon()
+        RobotNode.newest = self
         self._claimed_name = claim_name(self.get_fully_qualified_name())
         self.base_frame = self.frame(BASE_FRAME)
         refuse_unknown(said_on_command_line(sys.argv, self.get_name()), parameters, "-p")
@@ -338,13 +335,22 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
 
 
 def _abandon() -> None:
-    """Leave while the node is still being made, which may be halted anywhere; not until ROS has made its own part."""
+    """Leave while the node is still being made, in a signal's handler: wherever the program is just now."""
     end = threading.Timer(LEAVES_WITHIN, os._exit, (0,))
     end.daemon = True
     end.start()
-    if RobotNode.entering:
-        RobotNode.abandoned = True
-        return
+    signal.signal(signal.SIGALRM, lambda *_: _leave_where_possible())
+    _leave_where_possible()
+
+
+def _leave_where_possible() -> None:
+    """Leave, unless ROS's client library is at something: it destroys nothing that it uses. Then try again soon."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_globals["__name__"].partition(".")[0] == "rclpy":
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_AFTER)
+            return
+        frame = frame.f_back
     if RobotNode.newest is not None:
         with suppress(Exception):
             leave_graph(RobotNode.newest)
