@@ -35,6 +35,12 @@ def wait(client, log, done):
     return time.monotonic() - start
 
 
+def interrupt(process):
+    """Ask it to end, as Ctrl-C does, and see that it does."""
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 0
+
+
 @pytest.mark.parametrize(
     "name", ["imu_to_gravity", "cables_to_motors", "emulated_robot", "gravity_to_cables", "recorder"]
 )
@@ -47,9 +53,7 @@ def test_a_node_that_ends_is_gone(name, processes, tmp_path):
         processes.start(nodes[name])
         log = tmp_path / f"{name}.log"
         wait(client, log, lambda: any(each.endswith(name) for each in told))
-        process = processes._processes[name]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
+        interrupt(processes._processes[name])
         assert wait(client, log, lambda: client.count_publishers("/diagnostics") <= before) < LEASE / 3.0
     finally:
         client.destroy_node()
@@ -63,9 +67,7 @@ def test_a_node_that_is_interrupted_while_it_is_made_is_gone(name, processes, tm
     try:
         processes.start(spec)
         wait(client, log, lambda: client.count_publishers("/rosout") > before)
-        process = processes._processes[name]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
+        interrupt(processes._processes[name])
         assert wait(client, log, lambda: client.count_publishers("/rosout") <= before) < LEASE / 3.0
     finally:
         client.destroy_node()
