@@ -347,7 +347,7 @@ def _leave_where_possible() -> None:
     """Leave, unless ROS's client library is at something: it destroys nothing that it uses. Then try again soon."""
     frame = sys._getframe()
     while frame is not None:
-        if frame.f_globals["__name__"].partition(".")[0] == "rclpy":
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "rclpy":
             signal.setitimer(signal.ITIMER_REAL, AGAIN_AFTER)
             return
         frame = frame.f_back
