@@ -55,7 +55,7 @@ NUMBERS = re.compile(r"\d+(\.\d+)?")  # a message in which only these have chang
 NO_TIME = "no time on /clock yet: publish it (`ros2 bag play --clock`), or leave use_sim_time out"
 NOT_ACTIVE = "not active: configure and activate this node, or bring_up"
 COMPILING = "compiling kernels, once after an installation"
-LEAVES_WITHIN = 3.0  # [s] from being interrupted while it is being made
+LEAVES_WITHIN = 3.0  # [s] that the leave of a part of a node may take
 AGAIN_AFTER = 0.01  # [s] after which it looks again whether it can leave
 IDLE_PERIOD = 0.1  # [s] longest sleep of a node that nothing happens to
 
@@ -314,6 +314,7 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
         if not (urgent and prefer_all_threads()):
             preference.start()
         interruption.defer()
+        signal.setitimer(signal.ITIMER_REAL, 0.0)  # from here on it ends as below, after it has closed
         node.spin(interruption)
     except KeyboardInterrupt:
         pass
@@ -335,23 +336,21 @@ def run(node_class: type[RobotNode], urgent: bool = False) -> NoReturn:
 
 
 def _abandon() -> None:
-    """Leave while the node is still being made, in a signal's handler: wherever the program is just now."""
-    end = threading.Timer(LEAVES_WITHIN, os._exit, (0,))
-    end.daemon = True
-    end.start()
-    signal.signal(signal.SIGALRM, lambda *_: _leave_where_possible())
-    _leave_where_possible()
+    """Leave while the node is still being made, in a signal's handler: wherever the program is just now.
 
-
-def _leave_where_possible() -> None:
-    """Leave, unless ROS's client library is at something: it destroys nothing that it uses. Then try again soon."""
+    Where that is in ROS's client library, which destroys nothing that it uses, try again soon.
+    """
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == "rclpy":
+            signal.signal(signal.SIGALRM, lambda *_: _abandon())
             signal.setitimer(signal.ITIMER_REAL, AGAIN_AFTER)
             return
         frame = frame.f_back
     if RobotNode.newest is not None:
+        end = threading.Timer(LEAVES_WITHIN, os._exit, (0,))
+        end.daemon = True
+        end.start()
         with suppress(Exception):
             leave_graph(RobotNode.newest)
     _leave(0)
