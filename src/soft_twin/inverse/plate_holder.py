@@ -208,7 +208,9 @@ class PlateHolder:
         if displacements is None or command is None:
             return ""
         away = float(np.abs(displacements - command).max())
-        return f"the cables do not follow, by {1e3 * away:.1f} mm" if away > BEHIND + LATE * self._speed else ""
+        if away <= BEHIND + LATE * self._speed:
+            return ""
+        return f"the cables do not follow, by {1e3 * away:.1f} mm: are their motors enabled, and free?"
 
     def _feel(self, measured: Measured, dt: float) -> None:
         """Tell the observer what winches and cables do."""
