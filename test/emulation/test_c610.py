@@ -1,5 +1,6 @@
 import dataclasses
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,6 +56,47 @@ def test_feedback_bytes():
     assert rpm == round(motors.rates[0] / WINCH.radius * 36 * 60 / (2 * np.pi))
     assert current == 200
     assert struct.unpack(">Hhh2x", sixth)[1:] == (-rpm, -200)
+
+
+@pytest.mark.parametrize("growth", [0.0, 1e-4])
+def test_what_a_drum_winds_is_what_its_rotor_has_turned(growth):
+    winch = dataclasses.replace(WINCH, growth=growth)  # radius r0 + g phi, and its cables of other lengths than drawn
+    motors = EmulatedC610([1, 6], winch, FREE, scales=[1.0, 1.2])
+    before, turned = None, np.zeros(2)
+    for _ in range(1500):
+        angles = np.array([struct.unpack(">H6x", data)[0] for _, data in motors.feedback()])
+        if before is not None:
+            turned += (angles - before + 4096) % 8192 - 4096
+        before = angles
+        _drive(motors, 0.4, 0.4, 0.001, dt=0.001)
+    phi = turned / 8192 * 2.0 * np.pi / 36.0
+    wound = np.array([1.0, 1.2]) * (0.0065 * phi + 0.5 * growth * phi**2)
+    assert wound.min() > 0.02
+    np.testing.assert_allclose(motors.displacements, wound, rtol=0.01)
+    rpm = np.array([struct.unpack(">2xh4x", data)[0] for _, data in motors.feedback()])
+    radii = np.array([1.0, 1.2]) * (0.0065 + growth * phi)
+    np.testing.assert_allclose(motors.rates, rpm / 60.0 * 2.0 * np.pi / 36.0 * radii, rtol=0.01)
+
+
+def test_its_torque_does_at_the_cable_what_it_does_at_the_rotor():
+    motors = EmulatedC610([1, 6], dataclasses.replace(WINCH, growth=1e-4), FREE, scales=[1.0, 1.2])
+    _drive(motors, 0.4, 0.4, 1.0)
+    rates, pulls = motors.rates.copy(), 0.4 * FREE.torque_constant * FREE.lag / FREE.inertia  # torque to drum's speed
+    radii = rates / pulls
+    assert radii[1] > 1.2 * 0.0065
+    _drive(motors, 0.4, 0.4, 2.0, tensions=0.4 * FREE.torque_constant / radii)
+    assert np.abs(motors.rates).max() < 0.02 * rates.min()
+
+
+def test_winches_begin_where_their_cables_are_homed_unless_it_is_told_what_they_have_wound(tmp_path):
+    robot = soft_twin.load_robot("slender")
+    cables = [dataclasses.replace(cable, offset=-0.001) for cable in robot.winches.cables]
+    drive = dataclasses.replace(robot.winches, cables=cables)
+    told = SimpleNamespace(name="told", winches=drive, emulated=robot.emulated)
+    np.testing.assert_allclose(EmulatedC610.of(told).displacements, -0.001)
+    wound = dataclasses.replace(robot.emulated, wound=(0.0005,) * 6)
+    told = SimpleNamespace(name="told", winches=drive, emulated=wound)
+    np.testing.assert_allclose(EmulatedC610.of(told).displacements, 0.0005)
 
 
 def test_a_limp_winch_is_turned_by_its_cable_and_a_driven_one_hardly():

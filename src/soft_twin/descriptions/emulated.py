@@ -44,7 +44,8 @@ class FemEmulated(Emulated):
     )
     wound: Annotated[tuple[float, ...], Several(Number(-0.1, 0.1, "m"), 1, 50)] | None = Field(
         default=None,
-        description="by each winch at the start, beyond what is just taut; < 0: slack",
+        description="by each winch at the start, beyond what is just taut; < 0: slack; without it: its cable's "
+        "`offset`, of which a limp winch lets out what is above 0",
     )
     mesh: MeshSource | None = Field(
         default=None, description="of its own, of the same body, with the names that this description speaks of"

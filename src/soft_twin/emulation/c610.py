@@ -14,6 +14,7 @@ from soft_twin.errors import UsageError
 from soft_twin.robots.base import DrivenRobot
 
 COUNTS_PER_TURN = 8192
+LEAST = 0.01  # of the square of a drum's radius, below which no cable that runs off it goes
 FIRST_ID = {0x200: 1, 0x1FF: 5}  # motor id of a command frame's first current
 
 
@@ -67,8 +68,10 @@ class EmulatedC610:
         parameters: MotorParameters | None = None,
         seed: int = 0,
         directions: Sequence[int] | None = None,
+        scales: Sequence[float] | None = None,
     ):
-        """`seed` draws where each rotor stands in its turn; winding directions are the winch's by default."""
+        """`seed` draws where each rotor stands in its turn; winding directions are the winch's by default, and of each
+        length that its drum winds, a cable moves by `scales`, by default 1: as if its drum were larger by that."""
         self.parameters = parameters or MotorParameters()
         self.motor_ids = tuple(motor_ids)
         count = len(self.motor_ids)
@@ -77,6 +80,7 @@ class EmulatedC610:
         self.derating, self.wiring = np.ones(count), np.ones(count)
         self._winch = winch
         self._directions = np.full(count, winch.direction) if directions is None else np.array(directions)
+        self._scales = np.ones(count) if scales is None else np.array(scales, dtype=float)
         self._commanded = np.zeros(count)
         self._since_command = np.full(count, np.inf)
         self._since_current = np.full(count, np.inf)
@@ -95,8 +99,10 @@ class EmulatedC610:
             raise UsageError(f"robot '{robot.name}' has no winches to emulate")
         directions = [drive.winch.direction * cable.direction for cable in drive.cables]
         own = MotorParameters(lag=robot.emulated.motor_lag, free_mobility=robot.emulated.limp_mobility)
-        motors = cls([cable.motor_id for cable in drive.cables], drive.winch, own, seed, directions)
-        motors.displacements = np.array(robot.emulated.wound or np.zeros(len(drive.cables)), dtype=float)
+        scales = [cable.scale for cable in drive.cables]
+        motors = cls([cable.motor_id for cable in drive.cables], drive.winch, own, seed, directions, scales)
+        wound = robot.emulated.wound or [cable.offset for cable in drive.cables]
+        motors.displacements = np.array(wound, dtype=float)
         return motors
 
     @property
@@ -133,7 +139,7 @@ class EmulatedC610:
 
     def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
         """(c,) rates towards which the present forces drive the cables [m/s]."""
-        p, radius = self.parameters, self._winch.radius
+        p, radius = self.parameters, self._scales * self._radii
         pull = self.wiring * self._directions * self.currents * p.torque_constant / radius
         force = np.where(self.limp, 0.0, pull) - tensions
         friction = p.friction / radius
@@ -142,18 +148,27 @@ class EmulatedC610:
         mobility = np.where(self.limp, p.free_mobility, radius**2 * p.lag / p.inertia)
         return np.where(sticks, 0.0, (force - friction * heading) * mobility)
 
+    @property
+    def _radii(self) -> np.ndarray:
+        """(c,) at which cables leave their drums [m]: wound onto itself, a cable's turns fill an area there."""
+        lengths = self.displacements / self._scales
+        return np.sqrt(
+            np.maximum(self._winch.radius**2 + 2.0 * self._winch.growth * lengths, LEAST * self._winch.radius**2)
+        )
+
     def jump(self, index: int, counts: int) -> None:
         """Fault: the encoder of a motor slips by so many counts."""
         self._zero_counts[index] += counts
 
     def feedback(self, turning: bool = True) -> list[tuple[int, bytes]]:
         """One feedback frame (id, data) of every motor that is not silent; without a speed while time stands still."""
-        drum_angle = self.displacements / self._winch.radius
+        radii = self._radii
+        drum_angle = 2.0 * self.displacements / (self._scales * (self._winch.radius + radii))
         gear = self._directions * self._winch.gear_ratio
         counts = (
             np.rint(drum_angle * (gear * COUNTS_PER_TURN / (2.0 * np.pi))).astype(int) + self._zero_counts
         ) % COUNTS_PER_TURN
-        rpm = np.rint(turning * self.rates / self._winch.radius * (gear * 60.0 / (2.0 * np.pi))).astype(int)
+        rpm = np.rint(turning * self.rates / (self._scales * radii) * (gear * 60.0 / (2.0 * np.pi))).astype(int)
         raw_currents = np.rint(1e3 * self.currents).astype(int)
         values = zip(counts.tolist(), np.clip(rpm, -32768, 32767).tolist(), raw_currents.tolist(), strict=True)
         return [

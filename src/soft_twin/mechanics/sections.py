@@ -8,8 +8,13 @@ from soft_twin.errors import MeshError
 from soft_twin.mesh.mesh import Mesh
 
 
+PLANE = 1e-9  # [m] by which nodes of one plane may be apart
+BESIDE = 0.01  # of a section's extent: nearer to its border, or outside, the z axis is not what a body is around
+
+
 def section_weights(mesh: Mesh, z: float) -> np.ndarray:
-    """Weights (n,) of the nodes whose weighted mean is the centre (0, 0, z) of a cross section.
+    """Weights (n,) of the nodes whose weighted mean is the centre of a cross section: (0, 0, z), or, where the z axis
+    passes beside it or along its border, the middle of its extent.
 
     They are the least-norm weights of the nodes nearest to the plane that reproduce linear fields, so that the
     centre of any rigidly moved section is exact.
@@ -20,16 +25,32 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
     distance = np.full(len(mesh.nodes), np.inf)
     distance[mesh.body_nodes] = np.abs(mesh.nodes[mesh.body_nodes, 2] - z)
     width = np.sort(distance)[min(5, len(distance) - 1)] + 1e-9
-    flat = distance <= max(width, 1e-9)
-    if np.ptp(mesh.nodes[flat, 2]) > 1e-9 or flat.sum() < 6:
-        flat = distance <= max(4.0 * width, 0.02 * mesh.size[2])
+    flat = distance <= width
+    if np.abs(mesh.nodes[flat, 2] - z).max() > PLANE or flat.sum() < 6:
+        flat = distance <= max(4.0 * width, 0.02 * mesh.size[2], _other_side(mesh, z))
     near = np.flatnonzero(flat)
     if len(near) < 4:
         raise MeshError(f"only {len(near)} nodes near the section z = {z:g} m: the mesh is too coarse")
-    conditions = np.column_stack([np.ones(len(near)), mesh.nodes[near, :2], mesh.nodes[near, 2] - z]).T
+    across = mesh.nodes[near, :2]
+    low, high = across.min(axis=0), across.max(axis=0)
+    if np.any(np.minimum(-low, high) <= BESIDE * (high - low)):
+        across = across - 0.5 * (low + high)
+    conditions = np.column_stack([np.ones(len(near)), across, mesh.nodes[near, 2] - z]).T
     weights = np.zeros(len(mesh.nodes))
     weights[near] = np.linalg.lstsq(conditions, np.array([1.0, 0.0, 0.0, 0.0]), rcond=None)[0]
     return weights
+
+
+def _other_side(mesh: Mesh, z: float) -> float:
+    """How far from z [m] to look for the nearest nodes of either side: those of one alone do not say where it is. Beyond
+    an end of the body, the nearest two planes of nodes are told on from."""
+    heights = mesh.nodes[mesh.body_nodes, 2] - z
+    below, above = heights[heights <= PLANE], heights[heights >= -PLANE]
+    if len(below) and len(above):
+        return max(-below.max(), above.min()) + PLANE
+    away = np.sort(np.abs(heights))
+    beyond = away[away > away[0] + PLANE]
+    return beyond[0] + PLANE if len(beyond) else away[-1]
 
 
 def section_normal(mesh: Mesh, x: np.ndarray, nodes: np.ndarray) -> np.ndarray:

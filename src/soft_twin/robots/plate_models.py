@@ -69,7 +69,7 @@ def _geometry(robot: "FemRobot") -> tuple[np.ndarray, float, tuple[float, float]
     if not ends:
         raise robot.mistake("a model of a plate needs cables that pull it", "cables")
     starts, stops = (np.array(each) for each in zip(*ends, strict=True))
-    below, above = -starts[:, 2], stops[:, 2] - length
+    below, above = np.maximum(-starts[:, 2], 0.0), np.maximum(stops[:, 2] - length, 0.0)  # within PARALLEL
     for i in np.flatnonzero(np.hypot(below - below[0], above - above[0]) > PARALLEL):
         raise robot.mistake(f"begins or ends at another height than cable '{robot.cable_names[0]}'", "cables", int(i))
     return starts[:, :2], length, (float(below[0]), float(above[0]))

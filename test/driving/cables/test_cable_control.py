@@ -377,7 +377,7 @@ def test_a_stream_of_commands_is_a_line_not_stairs(winches):
 
 def test_calibrated_cables_move_as_far_as_they_are_told():
     robot = load_robot("slender")
-    calibration = {"direction": -1, "scale": 1.05, "offset": 0.001}
+    calibration = {"direction": -1, "scale": 1.05, "offset": -0.001}
     first, second, *others = robot.description.cables
     cables = (first, second.model_copy(update=calibration), *others)
     robot = dataclasses.replace(robot, description=robot.description.model_copy(update={"cables": cables}))
@@ -385,12 +385,10 @@ def test_calibrated_cables_move_as_far_as_they_are_told():
     winches.motors = EmulatedC610.of(robot)
     winches.run(0.6)
     winches.control.home()
-    np.testing.assert_allclose(winches.state.displacements, [0.0, 0.001, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(winches.state.displacements, [0.0, -0.001, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
     winches.control.enable()
     winches.run(1.0, np.full(6, 0.004))
-    # the emulated drum has no such error: it winds in what the driver takes for 1.05 times as much
-    told = np.array([0.004, 0.003 / 1.05, 0.004, 0.004, 0.004, 0.004])
-    np.testing.assert_allclose(winches.motors.displacements, told, atol=1e-5)
+    np.testing.assert_allclose(winches.motors.displacements, 0.004, atol=1e-5)
     assert winches.state.mode == "active"
 
 

@@ -69,6 +69,11 @@ def test_rate_and_force_go_with_the_radius():
     assert winch.force(1.0, 0.05) * winch.radius(0.05) == pytest.approx(winch.force(1.0) * 0.0065)
 
 
+def test_a_cable_does_the_work_of_its_motor():
+    winch = _winch(growth=1e-4, calibration=1.2)
+    assert winch.force(0.5, 0.03) * winch.rate(600, 0.03) == pytest.approx(0.5 * 0.18 * 600 / 60 * 2.0 * math.pi / 36.0)
+
+
 def test_each_cable_is_wound_as_its_calibration_says():
     drive = load_robot("slender").winches
     second = dataclasses.replace(drive.cables[1], direction=-1, scale=1.02)

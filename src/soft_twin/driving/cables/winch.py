@@ -64,8 +64,9 @@ class Winch:
         return self.calibration * self.radius(displacement) * drum_speed
 
     def force(self, current, displacement=0.0):
-        """Pull at the drum's rim [N] of a motor current [A] that is positive when it winds in; friction left out."""
-        return np.asarray(current) * (TORQUE_CONSTANT / self.radius(displacement))
+        """Pull of the cable [N] of a motor current [A] that is positive when it winds in; friction left out. A cable
+        that moves by c times what its drum winds pulls by 1/c of what there is at the rim."""
+        return np.asarray(current) * (TORQUE_CONSTANT / (self.calibration * self.radius(displacement)))
 
     @property
     def _drum_angle_per_count(self):
