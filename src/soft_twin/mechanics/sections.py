@@ -7,7 +7,6 @@ import numpy as np
 from soft_twin.errors import MeshError
 from soft_twin.mesh.mesh import Mesh
 
-
 PLANE = 1e-9  # [m] by which nodes of one plane may be apart
 BESIDE = 0.01  # of a section's extent: nearer to its border, or outside, the z axis is not what a body is around
 
@@ -42,8 +41,8 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
 
 
 def _other_side(mesh: Mesh, z: float) -> float:
-    """How far from z [m] to look for the nearest nodes of either side: those of one alone do not say where it is. Beyond
-    an end of the body, the nearest two planes of nodes are told on from."""
+    """How far from z [m] to look for nodes of either side: those of one alone do not say where it is. Beyond an end of
+    the body, they are the nearest two planes of them."""
     heights = mesh.nodes[mesh.body_nodes, 2] - z
     below, above = heights[heights <= PLANE], heights[heights >= -PLANE]
     if len(below) and len(above):
