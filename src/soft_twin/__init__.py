@@ -1,5 +1,6 @@
 """soft_twin: real -> sim -> real for soft robots. This library runs without ROS."""
 
+import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -8,16 +9,19 @@ if sys.version_info < (3, 10):  # noqa: UP036 - before what an older one cannot 
     sys.exit(f"soft_twin: Python {found} is too old: 3.10 or newer is needed, as ROS 2 Humble has it")
 
 if TYPE_CHECKING:
+    from soft_twin import learning
     from soft_twin.robots import load_robot
 
-__all__ = ["load_robot"]
+__all__ = ["learning", "load_robot"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`load_robot` when it is asked for: what it stands on may be missing, which is told first."""
+    """`load_robot` and `learning` when they are asked for: what they stand on may be missing, which is told first."""
     if name == "load_robot":
         from soft_twin.robots import load_robot
 
         return load_robot
+    if name == "learning":
+        return importlib.import_module("soft_twin.learning")
     raise AttributeError(f"module 'soft_twin' has no attribute '{name}'")

@@ -55,6 +55,10 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
         assert main([*again, "--simulations", "6", "--epochs", "2"]) == 0
     assert "5 frames of 12 markers, " in capsys.readouterr().out
     assert soft_twin.learning.load(out).data != correction.data
+    assert out.stat().st_mode & 0o777 == path.stat().st_mode & 0o777  # what the umask leaves, as of every other file
+    for option, number in (("--seed", "-1"), ("--seed", str(2**64)), ("--simulations", "0")):
+        assert main([*words, option, number]) == 2
+        assert f"{option} {number}: expected" in capsys.readouterr().err
     assert main([*words, "--epochs", "0"]) == 2
     assert main(["train", "finger", *words[2:]]) == 2
     told = capsys.readouterr().err

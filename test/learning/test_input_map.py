@@ -92,6 +92,14 @@ def test_terms_are_powers_of_pressures_times_the_logarithm_of_time():
     np.testing.assert_allclose(found(jnp.array([x, y])), [x + 0.3 * x * y**3, y], atol=1e-6)
 
 
+def test_what_stands_for_longer_than_any_frame_counts_as_the_longest_of_them():
+    told = fit_inputs(surface, SHARES, ScanMatch(clouds(known(CREEP), np.random.default_rng(1)), PATCH), STRAIGHT, HELD)
+    assert told.longest == HELD.max() and not np.isfinite(known(CREEP).longest)
+    longest, beyond, before = (told(jnp.array([0.5, 0.2]), s) for s in (HELD.max(), 1e6, 0.5 * HELD.max()))
+    np.testing.assert_array_equal(longest, beyond)
+    assert np.abs(longest - before).max() > 1e-3
+
+
 def test_a_factor_of_pressures_leads_to_the_shares_of_those():
     """Chambers that fill by the square of what is between −10 and 40, and 0 and 20 kPa."""
     shares = np.linspace(0.0, 1.0, 201)[:, None] * np.ones(2)
@@ -215,6 +223,10 @@ def test_nothing_changes_nothing_and_what_is_not_finite_is_told():
     broken = Cloud(broken.points.at[3, 0, 0].set(jnp.nan), broken.normals, broken.there)
     with pytest.raises(ConvergenceError, match="map of the inputs diverged: frame 3 is nan mm² away"):
         fit_inputs(surface, SHARES, ScanMatch(broken, PATCH), STRAIGHT)
+
+
+def test_one_frame_teaches_nothing():
+    assert not np.asarray(off_by(0.3).coefficients).any()
 
 
 @pytest.mark.parametrize("count", [2, 5])

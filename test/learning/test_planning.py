@@ -113,6 +113,39 @@ def test_what_cannot_be_planned_is_told():
         Planner(tube(), TIP, Scene(cage, BALL), Options(samples=20)).plan(START)
 
 
+@pytest.mark.parametrize(
+    ("scene", "options", "told"),
+    [
+        (Scene((), Ball((np.nan, 0.0, 0.1), 0.02)), Options(), "ball: .* expected three finite numbers"),
+        (Scene((), Ball((0.0, 0.1), 0.02)), Options(), "ball: .* expected three finite numbers"),
+        (Scene((), Ball((0.0, 0.0, 0.1), -0.02)), Options(), "radius of the ball: -0.02 m: expected 0 or more"),
+        (Scene((STICK, Stick((0.0, 0.0), (0.0, 1.0, 0.0), 0.01)), BALL), Options(), "sticks.1: .* three finite"),
+        (Scene((Stick((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), np.inf),), BALL), Options(), "radius of sticks.0: inf m"),
+        (Scene((), BALL, clearance=np.nan), Options(), "clearance: nan m"),
+        (Scene((), BALL, clearance=-1.0), Options(), "clearance: -1 m"),
+        (Scene((), BALL), Options(goals=0), "goals: 0: expected 1 or more"),
+    ],
+)
+def test_scenes_that_cannot_be_are_told_before_anything_is_searched(scene, options, told):
+    with pytest.raises(InputError, match=told):
+        Planner(tube(), TIP, scene, options)
+
+
+@pytest.mark.parametrize(("tip", "start"), [(TIP, np.zeros(3)), (np.array([10**6]), START)])
+def test_a_start_or_a_tip_that_the_shapes_do_not_have_is_told(tip, start):
+    with pytest.raises(InputError, match="no shape of [36] shares, or no such tip"):
+        Planner(tube(), tip, Scene((), BALL)).plan(start)
+    with pytest.raises(InputError, match="tip: expected the numbers of one point or more"):
+        Planner(tube(), np.array([], dtype=int), Scene((), BALL))
+
+
+def test_who_touches_the_ball_already_stays():
+    there = Planner(tube(), TIP, Scene((), BALL), seed=1).plan(START).waypoints[-1]
+    plan = Planner(tube(), TIP, Scene((), BALL), seed=2).plan(there)
+    np.testing.assert_array_equal(plan.along(5), [there] * 5)
+    assert plan.tried == 1 and plan.length == 0.0
+
+
 def test_learned_surfaces_are_evaluated_in_batches():
     pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
     from test_shape_control import corrected, model

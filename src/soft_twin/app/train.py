@@ -38,6 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"training needs JAX ({error.name} is missing): pip install soft_twin[learning]") from None
     if arguments.epochs < 1:
         raise UsageError(f"--epochs {arguments.epochs}: expected 1 or more")
+    if not 0 <= arguments.seed < 2**32:
+        raise UsageError(f"--seed {arguments.seed}: expected 0 to {2**32 - 1}")
+    if arguments.simulations is not None and arguments.simulations < 1:
+        raise UsageError(f"--simulations {arguments.simulations}: expected 1 or more")
     output_file(arguments.out, "weights")
     device = use_device(arguments.device)
     robot, learning = learnable(arguments.robot)

@@ -86,7 +86,9 @@ def fit_inputs(
     for part, weight in zip(parts, weights, strict=True):
         coefficients[part.terms, part.chambers] += weight
     used = coefficients.any(axis=1)
-    return InputMap(jnp.asarray(degrees[used]), jnp.asarray(coefficients[used], jnp.float32), filling, reference)
+    longest = np.inf if reference is None else float(np.max(held))
+    kept = jnp.asarray(coefficients[used], jnp.float32)
+    return InputMap(jnp.asarray(degrees[used]), kept, filling, reference, longest)
 
 
 def _reference(held: np.ndarray | None) -> float | None:
@@ -194,12 +196,11 @@ def _of_many(frames: _Frames, design: np.ndarray, parts: Sequence[Part], say: Sa
 def _of_few(frames: _Frames, values: np.ndarray, degrees: np.ndarray) -> tuple[list[Part], np.ndarray]:
     """Parts, and their coefficients (n,), of few frames: a polynomial of each chamber, of the degree, and the share of
     it, that meets best what is left out, by the mean of its distances [mm], if that is surely nearer than without. One
-    frame has no others: the constant it asks for is taken.
+    frame leaves none out, and teaches nothing.
     """
     count, actuators = frames.told.shape
     if count == 1:
-        own = own_parts(degrees, 0)
-        return own, _settled(frames, design_of(values, own, actuators), np.full(count, True))
+        return [], np.zeros(0)
     folds, errors = np.arange(count) % FOLDS, {}
     for degree in range(min(OWN, count - max(np.bincount(folds)) - 1) + 1):
         design, left_out = design_of(values, own_parts(degrees, degree), actuators), np.empty((len(TAKEN), count))

@@ -12,7 +12,8 @@ frame) does not do from 40 frames. It is not in the paper, which gives the whole
 `input_fit` finds it. Whoever asks has shares of inflation, and gets some: `Filling` leads there and back.
 
 Elastomers creep by about the same in each decade of time: t = ln(1 + s / s₀) − ln 2 of s seconds under pressure, s₀
-being the median of the frames'; it is 0 there, and where nobody tells s.
+being the median of the frames'; it is 0 there, and where nobody tells s. What it does for longer than in any frame
+nobody has seen: what stands for longer counts as the longest of the frames' times.
 """
 
 import equinox as eqx
@@ -64,12 +65,14 @@ class InputMap(eqx.Module):
         coefficients: (m, a) by chambers; zeros change nothing.
         filling: of the chambers.
         reference: s₀ [s]; None: the frames did not tell how long pressures had stood, or always as long.
+        longest: of the frames' times [s].
     """
 
     degrees: jax.Array
     coefficients: jax.Array
     filling: Filling
     reference: float | None = eqx.field(static=True, default=None)
+    longest: float = eqx.field(static=True, default=np.inf)
 
     @classmethod
     def none(cls, actuators: int) -> "InputMap":
@@ -86,7 +89,9 @@ class InputMap(eqx.Module):
 
     def time(self, held: jax.Array | float | None) -> jax.Array | float:
         """t of seconds under pressure [s]."""
-        return 0.0 if held is None or self.reference is None else logarithmic(held, self.reference)
+        if held is None or self.reference is None:
+            return 0.0
+        return logarithmic(jnp.minimum(held, self.longest), self.reference)
 
 
 def logarithmic(held: jax.Array | float, reference: float) -> jax.Array:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.files import one_line
 
 Shapes = Callable[[np.ndarray], np.ndarray]  # shares (n, a) 0…1 → points (n, p, 3) [m]
 COARSE, FINEST = 0.1, 1.0 / 1024.0  # largest change of a share from one shape to the next, at first and at last
@@ -113,6 +114,20 @@ class Options:
     depth: float = 0.25
 
 
+def _check(scene: Scene, options: Options) -> None:
+    """Raise an InputError for a scene that cannot be, or a search for nothing."""
+    places = {f"sticks.{i}": [*stick.start, *stick.end] for i, stick in enumerate(scene.sticks)}
+    for name, place in {**places, "ball": [*scene.ball.centre]}.items():
+        if len(place) % 3 or not np.isfinite(np.array(place, float)).all():
+            raise InputError(f"{name}: {np.array(place, float).tolist()} m: expected three finite numbers for a place")
+    sizes = {f"radius of sticks.{i}": stick.radius for i, stick in enumerate(scene.sticks)}
+    for name, size in {**sizes, "radius of the ball": scene.ball.radius, "clearance": scene.clearance}.items():
+        if not 0.0 <= size < np.inf:
+            raise InputError(f"{name}: {size:g} m: expected 0 or more")
+    if options.goals < 1:
+        raise InputError(f"goals: {options.goals}: expected 1 or more")
+
+
 class Planner:
     """See the module's docstring."""
 
@@ -124,8 +139,14 @@ class Planner:
             scene: what is around it.
             options: of the search.
             seed: of the search: the same seed, the same way.
+
+        Raises:
+            InputError: numbers that are not finite, a radius or a clearance below 0, or no point of a tip.
         """
+        _check(scene, options)
         self._shapes, self._tip, self._scene, self._options = shapes, np.asarray(tip), scene, options
+        if self._tip.ndim != 1 or not len(self._tip):
+            raise InputError("tip: expected the numbers of one point or more")
         self._random, self._tried = np.random.default_rng(seed), 0
 
     def plan(self, start: np.ndarray) -> Plan:
@@ -139,8 +160,15 @@ class Planner:
         start = np.asarray(start, float)
         if start.ndim != 1 or not ((start >= 0.0) & (start <= 1.0)).all():
             raise InputError(f"the start is {start.tolist()}: expected shares of inflation, 0…1 each")
-        if not self._is_free(start[None])[0]:
+        try:
+            points = self._points(start[None])[0]
+            tip = points[self._tip].mean(axis=0)
+        except (TypeError, ValueError, IndexError) as error:
+            raise InputError(f"no shape of {len(start)} shares, or no such tip: {one_line(error)}") from error
+        if self._scene.clearances(points[None])[0] < self._scene.clearance:
             raise InputError("the body is nearer to a stick than its clearance at the start already")
+        if self._touches(tip):
+            return Plan(np.array([start, start]), self._tried, time.monotonic() - begin)
         goals = self._goals(len(start))
         way = self._shortened(self._connected(start, goals))
         return Plan(way, self._tried, time.monotonic() - begin)
@@ -175,18 +203,26 @@ class Planner:
         found, nearest = [], np.inf
         for _ in range(TRIED * self._options.goals):
             shares = self._touching(self._random.uniform(size=actuators))
-            away = float(np.linalg.norm(self._tip_of(shares[None])[0] - np.array(self._scene.ball.centre)))
-            nearest = min(nearest, away)
-            if away <= self._options.depth * self._scene.ball.radius and self._is_free(shares[None])[0]:
+            tip = self._tip_of(shares[None])[0]
+            nearest = min(nearest, self._away(tip))
+            if self._touches(tip) and self._is_free(shares[None])[0]:
                 found.append(shares)
             if len(found) == self._options.goals:
                 break
         if not found:
+            centre = np.array(self._scene.ball.centre).tolist()
             raise ConvergenceError(
-                f"no posture touches the ball at {self._scene.ball.centre} and no stick: the tip came within "
-                f"{1e3 * nearest:.3g} mm of its centre"
+                f"no posture touches the ball at {centre} m and no stick: the tip came within {1e3 * nearest:.3g} mm "
+                "of its centre"
             )
         return np.array(found)
+
+    def _away(self, tip: np.ndarray) -> float:
+        """Of a tip (3,) from the ball's centre [m]."""
+        return float(np.linalg.norm(tip - np.array(self._scene.ball.centre)))
+
+    def _touches(self, tip: np.ndarray) -> bool:
+        return self._away(tip) <= self._options.depth * self._scene.ball.radius
 
     def _touching(self, shares: np.ndarray) -> np.ndarray:
         """Shares (a,) that bring the tip to the ball's centre, or near: damped Newton's steps within the limits."""

@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as packed
 
 from soft_twin.errors import InputError, RecordingError, UsageError
 from soft_twin.files import checked_file, one_line, output_file, whole_file
@@ -58,6 +58,8 @@ def save(correction: Correction, path: Path) -> None:
     words = {"robot": correction.robot, "description": correction.description, "data": correction.data}
     numbers = {"spread": shapes.spread, "width": correction.width, "smooth": smooth, "symmetries": shapes.symmetries}
     numbers["reference"] = correction.inputs.reference
+    if np.isfinite(correction.inputs.longest):
+        numbers["longest"] = correction.inputs.longest
     write(arrays, {**words, "numbers": json.dumps(numbers)}, path)
 
 
@@ -70,7 +72,9 @@ def write(arrays: Mapping[str, np.ndarray], words: Mapping[str, str], path: Path
     contiguous = {key: np.ascontiguousarray(each) for key, each in arrays.items()}
     try:
         with whole_file(output_file(path, "weights")) as partial:
-            save_file(contiguous, partial, {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)})
+            # safetensors' own files are for their owner alone, whatever the umask
+            whole = {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)}
+            partial.write_bytes(packed(contiguous, whole))
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the weights '{path}': {one_line(error)}") from error
 
@@ -203,6 +207,7 @@ def _knots(stored: _Stored, counts: tuple[int, int]) -> Knots:
 
 def _inputs(stored: _Stored, numbers: Mapping[str, Any], chambers: int) -> InputMap:
     reference = None if numbers["reference"] is None else _positive(numbers, "reference")
+    longest = _positive(numbers, "longest") if "longest" in numbers else np.inf
     degrees = stored.array("inputs.degrees", stored.rows("inputs.degrees"), chambers + 1)
     highest = np.array([*[HIGHEST] * chambers, 1])
     if degrees.dtype.kind not in "iu" or (degrees < 0).any() or (degrees > highest).any():
@@ -211,7 +216,7 @@ def _inputs(stored: _Stored, numbers: Mapping[str, Any], chambers: int) -> Input
     filling = Filling(*(_rising(stored, f"inputs.{name}", chambers) for name in ("pressures", "shares")))
     if filling.pressures.shape != filling.shares.shape:
         raise InputError("'inputs.pressures' are not as many as 'inputs.shares'")
-    return InputMap(jnp.asarray(degrees, jnp.int32), coefficients, filling, reference)
+    return InputMap(jnp.asarray(degrees, jnp.int32), coefficients, filling, reference, longest)
 
 
 def _rising(stored: _Stored, key: str, chambers: int) -> np.ndarray:
