@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from sensor_msgs.msg import JointState
 
-from soft_twin.driving.cables.cable_driver import CableDriver
+from soft_twin.driving.cables.cable_driver import CableDriver, require_room
 from soft_twin.driving.cables.gain_margin import check_gains
 from soft_twin.driving.cables.winch_control import ControlGains
-from soft_twin.errors import UsageError
+from soft_twin.errors import DeviceError, UsageError
 from soft_twin_ros.conversions import joint_state, positions_in_order
 from soft_twin_ros.hardware_node import HardwareNode, HardwareParameters
 from soft_twin_ros.homing_actions import HomingActions
@@ -60,6 +60,10 @@ class CablesToMotors(HardwareNode):
         super().check(parameters)
         if self.robot.winches is None:
             raise UsageError(f"robot '{self.robot.name}' has no cables that winches could wind")
+        try:
+            require_room(len(self.robot.cable_names))
+        except DeviceError as error:
+            raise UsageError(str(error)) from error
         check_gains(GAINS.tuned(parameters.position_gain, parameters.rate_gain))
 
     def set_up(self, driver: CableDriver, parameters: Parameters) -> None:

@@ -1,8 +1,10 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import soft_twin
 from soft_twin.errors import InputError, UsageError
 from soft_twin.twins.tensegrity.shape import mean_node_error
 
@@ -16,6 +18,24 @@ def test_exact_inclinations_give_the_exact_shape(arm, cases, name):
     shape = arm.build_estimator("energy").update(truth.inclinations, case.pressures)
     assert shape.converged and not shape.faults and 0.0 < shape.confidence <= 1.0
     assert mean_node_error(shape, truth) < 1e-3
+
+
+@pytest.mark.parametrize("mounting", ["90.0, 0.0, 0.0", "0.0, 90.0, 0.0", "90.0, 0.0, 90.0", "0.0, -90.0, 0.0"])
+@pytest.mark.parametrize("noise", [0.0, NOISE])
+def test_an_arm_that_lies_on_its_side_is_found_before_its_base_not_behind(tmp_path, cases, mounting, noise):
+    """Its mirror image behind the base, in a vertical plane, has the same inclinations and the same energy."""
+    text = Path(soft_twin.load_robot("tm40").path).read_text(encoding="utf-8")
+    path, case = tmp_path / "lying.yaml", cases["bend 30°"]
+    path.write_text(text.replace("mounting_rpy_deg: [0.0, 0.0, 0.0]", f"mounting_rpy_deg: [{mounting}]"))
+    arm, random = soft_twin.load_robot(path), np.random.default_rng(4)
+    truth, errors = arm.forward(case.pressures), []
+    for seed in range(3):
+        estimator = arm.build_estimator("energy")
+        estimator.reset(seed)
+        shape = estimator.update(truth.inclinations + noise * random.normal(size=20), case.pressures)
+        errors.append(mean_node_error(shape, truth))
+        assert shape.confidence > 0.1
+    assert max(errors) < (1e-3 if noise == 0.0 else 0.02)
 
 
 @pytest.mark.parametrize(("name", "limit"), [("straight", 0.005), ("bend 60°", 0.008), ("curled", 0.010)])

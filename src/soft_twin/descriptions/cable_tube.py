@@ -196,7 +196,9 @@ class CableTube(Part):
         try:
             self.as_fem  # noqa: B018 - what it is made of is checked there, too
         except ValidationError as error:
-            raise mistake(f"as a body of finite elements: {first_mistake(error)}") from error
+            words = first_mistake(error)
+            at = ("body", "material") if words.startswith("body.materials") else ()
+            raise mistake(f"as a body of finite elements: {words}", *at) from error
         return self
 
     @cached_property

@@ -104,7 +104,9 @@ class Chamber(Part):
         default=(-1.0, 1.0), description="limits of what is let in"
     )
     channel: Annotated[int | None, Whole(0, 63)] = Field(
-        default=None, description="place of its valve on the device, counted from 0; of an OpenPneu the pair of pumps"
+        default=None,
+        description="place of its valve on the device: 0…n−1 of n chambers, each once; of an OpenPneu the pair of "
+        "pumps",
     )
 
     @model_validator(mode="after")

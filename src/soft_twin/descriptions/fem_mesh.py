@@ -327,8 +327,10 @@ class MeshSource(Part):
         if len(given) != 1:
             words = ", ".join(sources[:-1]) + f" and {sources[-1]}"
             raise mistake(f"expected one of {words}, found {' and '.join(given) or 'none'}")
-        if (self.file is None) != (self.size is None):
-            raise mistake("'size' belongs to 'file': how large the body is, in metres")
+        if self.file is not None and self.size is None:
+            raise mistake("is missing beside 'file': how large the body is along x, y and z, in metres", "size")
+        if self.file is None and self.size is not None:
+            raise mistake("belongs to 'file': how large the body is, in metres", "size")
         if self.file is None and self.element is not None:
             raise mistake("belongs to 'file': a generator has an element of its own", "element")
         return self

@@ -13,7 +13,7 @@ from soft_twin.twins.tensegrity import kernels
 from soft_twin.twins.tensegrity.descent import solve
 from soft_twin.twins.tensegrity.forward import ForwardModel
 from soft_twin.twins.tensegrity.model import ArmModel
-from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, Surroundings, Unknowns
+from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, StrutPlacement, Surroundings, Unknowns
 from soft_twin.twins.tensegrity.shape import Certainty, Shape
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum
@@ -227,11 +227,33 @@ class EnergyEstimator(Estimator):
         situation = Situation(rest.pose, inclinations, measured, laws, around)
         minima: list[Minimum] = []
         for search in range(MAX_SEARCHES):
-            minima += [self.enforce(situation)] if search == 1 else self._lifted_minima(situation)
+            found = [self.enforce(situation)] if search == 1 else self._lifted_minima(situation)
+            minima += self._in_front(found, situation)
             start = ColdStart(_distinct(minima, self.model.structure.strut_lengths), rest.energy)
             if start.work <= self._plausible_work:
                 break
         return start
+
+    def _in_front(self, minima: list[Minimum], rest: Situation) -> list[Minimum]:
+        """These, with the mirror images of those behind the base in their place.
+
+        Of a base that lies on its side, what holds it is in a vertical plane, and an arm behind that has the energy and
+        the inclinations of its image before it: nothing tells them apart but where the arm is at rest.
+        """
+        points, lengths = self.model.structure.anchor_points, self.model.structure.strut_lengths
+        centre = points.mean(axis=0)
+        normal = np.linalg.svd(points - centre)[2][-1]
+        normal = normal * np.sign((rest.pose.nodes(lengths).mean(axis=0) - centre) @ normal)
+        mirror = np.eye(3) - 2.0 * np.outer(normal, normal)
+        behind = [(one.pose.nodes(lengths).mean(axis=0) - centre) @ normal < 0.0 for one in minima]
+        images = (
+            StrutPlacement(centre + (one.pose.bottoms - centre) @ mirror, one.pose.directions @ mirror)
+            for one in minima
+        )
+        return [
+            self.enforce(replace(rest, pose=image)) if is_behind else one
+            for one, image, is_behind in zip(minima, images, behind, strict=True)
+        ]
 
     @property
     def _plausible_work(self) -> float:

@@ -214,6 +214,16 @@ def test_a_rate_that_would_fill_the_bus_is_refused(robot):
         CableDriver(robot.winches, bus, dataclasses.replace(DriverParameters(), rate=1000.0))
 
 
+@pytest.mark.parametrize("count", [7, 8])
+def test_more_motors_than_a_bus_has_room_for_are_refused_whatever_the_rate(robot, count):
+    cables = [dataclasses.replace(robot.winches.cables[0], name=str(i), motor_id=i) for i in range(1, count + 1)]
+    limits = dataclasses.replace(robot.winches.cable_limits)
+    drive = dataclasses.replace(robot.winches, cables=cables, cable_limits=limits)
+    told = f"{count} motors do not fit on a bus of 1 Mbit/s: .* drive 6 at the most"
+    with open_bus("virtual", "cable_driver_crowded") as bus, pytest.raises(DeviceError, match=told):
+        CableDriver(drive, bus, dataclasses.replace(DriverParameters(), rate=10.0))
+
+
 def test_a_stream_of_a_thousand_commands_a_second_leaves_room_on_the_bus():
     clock, ticks = VirtualClock(), 0
     budget = TickBudget(400.0, clock)

@@ -22,6 +22,21 @@ HEARING_PATIENCE = 0.25  # [s] for what the motors have told of meanwhile to com
 GIVE_UP_AFTER = 0.2  # [s] of nothing but errors, and the bus is gone
 
 
+def require_room(motors: int) -> None:
+    """See that so many motors fit on a bus, however seldom they are told something.
+
+    Raises:
+        DeviceError: their feedback alone is too much.
+    """
+    if (load := bus_load(motors, FEEDBACK_RATE, 0.0)) > MAX_BUS_LOAD:
+        most = int(MAX_BUS_LOAD / bus_load(1, FEEDBACK_RATE, 0.0))
+        raise DeviceError(
+            f"{motors} motors do not fit on a bus of {1e-6 * BIT_RATE:g} Mbit/s: what they tell, {FEEDBACK_RATE:g} "
+            f"times a second each, fills {100.0 * load:.0f} % of it, at most {100.0 * MAX_BUS_LOAD:.0f} % are safe; "
+            f"drive {most} at the most"
+        )
+
+
 class TickBudget:
     """How many ticks a second the bus has room for: what is not used is kept for a short burst."""
 
@@ -66,6 +81,7 @@ class CableDriver(ActuatorDriver[CableControl]):
         """
         control = CableControl(drive, parameters)
         super().__init__(control, control.parameters.rate, clock, threaded)
+        require_room(len(drive.cables))
         load = bus_load(len(drive.cables), FEEDBACK_RATE, control.parameters.rate)
         if load > MAX_BUS_LOAD:
             raise DeviceError(
