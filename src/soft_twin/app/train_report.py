@@ -6,6 +6,8 @@ from soft_twin.learning.frames import MarkerRecording, Recording
 from soft_twin.learning.pipeline import Errors, Learned, Pipeline
 from soft_twin.learning.simulations import pressure_limits
 
+MUCH = 0.01  # of the body's size, that frames stay off what was learned of them: sound ones stay off by half, or less
+
 
 def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
     """Lines of what was learned, and of what is odd about it."""
@@ -25,6 +27,11 @@ def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
         f"{recording.name(row)} stays {after[row]:.2f} mm off, others {others:.2f} mm in the median: its pressures?"
         for row in learned.odd
     ]
+    if (share := others / learned.correction.shapes.size) > MUCH:
+        odd.append(
+            f"the frames stay {others:.2f} mm off in the median, {100.0 * share:.1f} % of the body: are they in "
+            "base_link, in metres, and of these pressures? Or the twin is of another robot"
+        )
     return lines, odd
 
 

@@ -1,0 +1,35 @@
+"""What `soft-twin train` says in the end of what is odd."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+
+from soft_twin.app import train_report
+from soft_twin.learning.pipeline import Errors
+
+
+@pytest.mark.parametrize(("off", "said"), [(0.7, False), (5.4, True)])
+def test_frames_that_all_stay_off_are_told(monkeypatch, off, said):
+    """Of a sheet of 160 mm."""
+    monkeypatch.setattr(train_report, "pressure_limits", lambda robot: np.zeros((0, 2)))
+    after = np.column_stack([np.full(12, off), np.full(12, 3.0 * off)])
+    learned = SimpleNamespace(
+        simulations=SimpleNamespace(points=np.zeros(4), seconds=0.1, by_volume=np.zeros(4, dtype=bool), failed={}),
+        surrogate=0.1,
+        unseen=None,
+        seen=Errors(1.5 * after, after),
+        odd=np.zeros(0, dtype=int),
+        seconds={},
+        correction=SimpleNamespace(shapes=SimpleNamespace(size=160.0)),
+    )
+    pipeline = SimpleNamespace(
+        robot=SimpleNamespace(chamber_names=[]),
+        inflation=SimpleNamespace(limits=[]),
+        recording=SimpleNamespace(markers=np.zeros((12, 3, 3))),
+    )
+    _, odd = train_report.told(learned, pipeline)
+    expected = [f"the frames stay {off:.2f} mm off in the median, 3.4 % of the body: are they in base_link"] * said
+    assert [line[: len(start)] for line, start in zip(odd, expected, strict=True)] == expected
