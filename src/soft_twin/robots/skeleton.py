@@ -78,7 +78,8 @@ class BodySkeleton(Skeleton):
         parents = [BASE, *sections, *[BASE] * len(others)]
         drawn = (*sections, *(plate_link(name) for name in robot.plate_names))
         thickness = DISC * mesh.size[2]
-        solids = {name: _slice(mesh.nodes[frames[name].around(mesh)], thickness) for name in drawn}
+        places = {name: frames[name].weights(mesh) @ mesh.nodes for name in drawn}
+        solids = {name: _slice(mesh.nodes[frames[name].around(mesh)], places[name], thickness) for name in drawn}
         super().__init__(list(frames), parents, mesh.nodes, _carried(robot), solids)
 
     def in_base(self, points):
@@ -126,11 +127,11 @@ def _carried(robot: DrivenRobot) -> list[Link]:
     return links
 
 
-def _slice(nodes: np.ndarray, thickness: float) -> Solid:
-    """What is drawn of a cross section with these nodes (k, 3), about their mean."""
+def _slice(nodes: np.ndarray, place: np.ndarray, thickness: float) -> Solid:
+    """What is drawn of a cross section or a plate at a place (3,), of the size of these nodes (k, 3)."""
     low, high = nodes.min(axis=0), nodes.max(axis=0)
-    size, centre = high - low, (low + high) / 2.0 - nodes.mean(axis=0)
-    reach = np.linalg.norm((nodes - nodes.mean(axis=0))[:, :2], axis=1).max()
+    size, centre = high - low, np.append(((low + high) / 2.0 - place)[:2], 0.0)
+    reach = np.linalg.norm((nodes - place)[:, :2], axis=1).max()
     if reach <= ROUND * size[:2].max() / 2.0:
         return Solid(np.array([2.0 * reach, 2.0 * reach, thickness]), round=True)
     return Solid(np.array([*size[:2], thickness]), centre)
