@@ -142,8 +142,13 @@ def test_tables_that_do_not_fit_are_told(folder):
     with pytest.raises(RecordingError, match="without folders"):
         read(folder)
     table.write_text("file,left,right\n")
-    with pytest.raises(RecordingError, match="a line of 3 values"):
+    with pytest.raises(RecordingError, match="no frames: expected a line of 3 values"):
         read(folder)
+    table.write_text("\n".join([*text.splitlines()[:2], "", "frame_0001.ply,1"]))
+    with pytest.raises(RecordingError, match="frames.csv:4: 2 values, expected 3"):
+        read(folder)
+    table.write_text(text + "\n\n")
+    read(folder)
     table.unlink()
     with pytest.raises(RecordingError, match="no table of frames"):
         read(folder)

@@ -192,6 +192,7 @@ def test_points_stand_for_discs_with_the_normals_of_their_surface():
         (np.zeros((50, 2)), "30 or more points"),
         (np.full((50, 3), np.nan), "50 of its 50 points are not finite"),
         (np.ones((50, 3)), "the same few"),
+        (np.linspace(0.0, 0.1, 100)[:, None] * [1.0, 2.0, 0.5], "100 points on a line"),
     ],
 )
 def test_what_is_no_target_is_told(points, told):

@@ -276,16 +276,21 @@ def _read_table(
     """Names of files, pressures (f, a) [Pa], and how long they had stood (f,) [s], if that is told."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:  # spreadsheets put a mark before it
-            header, *rows = list(csv.reader(stream)) or [[]]
+            reader = csv.reader(stream)
+            header, *lines = [(reader.line_num, row) for row in reader if row] or [(1, [])]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path}: not readable as a table: {one_line(error)}") from error
+    header, rows = header[1], [row for _, row in lines]
     if header not in (["file", *names], ["file", *names, HELD]):
         raise RecordingError(
             f"{path}: its columns are {', '.join(header)[:200]}; expected file, {', '.join(names)}, and {HELD} [s] if "
             f"it is known how long pressures had stood"
         )
-    if not rows or any(len(row) != len(header) for row in rows):
-        raise RecordingError(f"{path}: expected a line of {len(header)} values for each frame")
+    if not rows:
+        raise RecordingError(f"{path}: has no frames: expected a line of {len(header)} values for each")
+    for number, row in lines:
+        if len(row) != len(header):
+            raise RecordingError(f"{path}:{number}: {len(row)} values, expected {len(header)}")
     files = [row[0] for row in rows]
     if any(Path(file).name != file for file in files):
         raise RecordingError(f"{path}: frames are files beside it, without folders")

@@ -18,6 +18,7 @@ LEAST = 30  # points
 AROUND = 12  # points around one that its normal is of
 DISC = 0.75  # of the distance of the points, as a disc's radius: a square grid's discs leave no gap
 LARGEST = 5.0  # times the body's size: a target that is larger is in another unit
+LEAST_WIDTH = 1e-3  # of its length: a narrower target is a line
 ALIKE = 2.0  # times the body's size: what a target is in the unit that it may be in
 
 
@@ -79,6 +80,9 @@ class ShapeTarget:
         spacing = float(np.median(distances[:, 4]))  # of points on a square grid, and of points drawn evenly
         if not spacing > 1e-6 * extent:
             raise InputError(f"target: {len(points)} points, most of them are the same few")
+        along, across, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[1]
+        if across < LEAST_WIDTH * along:
+            raise InputError(f"target: {len(points)} points on a line, which is no surface")
         normals = _planes(points, around) if normals is None else _checked_normals(normals, len(points))
         return cls(points, normals, spacing, extent, tree, whole)
 
