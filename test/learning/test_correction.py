@@ -1,5 +1,6 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from soft_twin.robots import load_robot
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import jax
 import jax.numpy as jnp
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 import soft_twin.learning
 from soft_twin.learning import storage
@@ -204,11 +205,12 @@ def test_weights_that_cannot_be_written_leave_nothing_behind(learned, tmp_path, 
     with pytest.raises(UsageError, match="cannot write the weights '/proc/x.safetensors'"):
         save(learned[1], Path("/proc/x.safetensors"))
 
-    def full(arrays, path, words):
-        Path(path).write_bytes(b"half")
-        raise SafetensorError("I/O error: No space left on device")
+    def full(path, data):
+        with path.open("wb") as stream:
+            stream.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(storage, "save_file", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UsageError, match="cannot write the weights .*No space left"):
         save(learned[1], tmp_path / "other.safetensors")
     assert [each.name for each in tmp_path.iterdir()] == ["mine.safetensors"] and not list(folder.iterdir())

@@ -33,17 +33,29 @@ def test_samples_come_with_the_hosts_time(port, board):
     assert board.errors.lost_frames == 0
 
 
-@pytest.mark.parametrize("step", [-3600.0, -0.5, 2.0, 1e6])
-def test_a_time_of_day_that_is_set_moves_the_samples_after_it_once(port, board, monkeypatch, step):
-    samples, stamps, day = [], [], time.time
+def steps_while_the_day_is_set(port, board, monkeypatch, step):
+    """Of samples' times less those of their stamps (59,) [s], and how long any took from its stamp to the host [s]."""
+    samples, stamps, took, day = [], [], [], time.time
     for k in range(60):
         if k == 30:
             monkeypatch.setattr(time, "time", lambda: day() + step)
         stamps.append(time.monotonic())
         port.write(frame(stamps[-1], k))
         samples += board.read(1.0)
+        took.append(time.monotonic() - stamps[-1])
         time.sleep(0.01)
-    steps = np.diff([sample.time for sample in samples]) - np.diff(stamps)
+    monkeypatch.setattr(time, "time", day)
+    return np.diff([sample.time for sample in samples]) - np.diff(stamps), max(took)
+
+
+@pytest.mark.parametrize("step", [-3600.0, -0.5, 2.0, 1e6])
+def test_a_time_of_day_that_is_set_moves_the_samples_after_it_once(port, monkeypatch, step):
+    for _ in range(5):  # a frame that this machine holds up by itself is, to the host, one of a clock that jumps
+        board = ImuBoard(port.path)
+        steps, held_up = steps_while_the_day_is_set(port, board, monkeypatch, step)
+        board.close()
+        if held_up < 0.05:
+            break
     assert steps[29] == pytest.approx(step, abs=0.2)  # a busy machine finds the quickest delivery late
     np.testing.assert_allclose(np.delete(steps, 29), 0.0, atol=0.2)
     assert np.median(np.abs(steps)) < 1e-3

@@ -14,7 +14,7 @@ from soft_twin.errors import UsageError
 from soft_twin.robots.base import DrivenRobot
 
 COUNTS_PER_TURN = 8192
-LEAST = 0.01  # of the square of a drum's radius, below which no cable that runs off it goes
+LEAST = 0.01  # of the square of its radius, that a drum keeps whatever has run off it
 FIRST_ID = {0x200: 1, 0x1FF: 5}  # motor id of a command frame's first current
 
 
