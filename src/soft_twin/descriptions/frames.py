@@ -18,7 +18,9 @@ class NamedFrame(Part):
         default=None, description="in the undeformed body, in a cell of it"
     )
     section: Annotated[float | None, Number(0.0, 10.0, "m")] = Field(
-        default=None, description="height z of a cross section of a slender body"
+        default=None,
+        description="height z of a cross section of a slender body: the place is on the z axis, or in its middle if that "
+        "is beside it",
     )
 
     @property
