@@ -19,8 +19,8 @@ class NamedFrame(Part):
     )
     section: Annotated[float | None, Number(0.0, 10.0, "m")] = Field(
         default=None,
-        description="height z of a cross section of a slender body: the place is on the z axis, or in its middle if that "
-        "is beside it",
+        description="height z of a cross section of a slender body: the place is on the z axis, or in its middle if "
+        "that is beside it",
     )
 
     @property
