@@ -146,6 +146,6 @@ def draw(folder: Path, content: list[dict]) -> None:
             [100 * row["missing"] for row in rows], [row["mean_mm"] for row in rows], "o", color=colour, label=name
         )
     plot.set(xlabel="missing [%]", ylabel="mean error [mm]", title="unseen pressures")
-    plot.set_ylim(bottom=0.0)
+    plot.set_ylim(0.0, 1.1 * max(row["mean_mm"] for row in content))
     plot.legend(frameon=False)
     figure.savefig(folder / "missing.png", dpi=110)
