@@ -107,6 +107,23 @@ def test_names_are_names(evil, refuse):
     refuse(content)
 
 
+def test_the_size_of_a_body_is_asked_for_beside_a_file_and_there_alone(refuse):
+    content = content_of("finger")
+    mesh = content["robot"]["body"]["mesh"]
+    content["robot"]["body"]["mesh"] = mesh | {"size": [0.02, 0.018, 0.08]}
+    refuse(content, r"body.mesh.size: belongs to 'file'")
+    content["robot"]["body"]["mesh"] = {"file": "mine.vtu"}
+    refuse(content, r"body.mesh: 'size' is missing beside 'file'")
+
+
+def test_a_cable_tube_of_a_law_that_it_cannot_have_is_told_where_it_says_so(refuse):
+    content = content_of("slender")
+    content["robot"]["body"]["material"]["model"] = "ogden"
+    refuse(
+        content, "robot.body.material: as a body of finite elements: body.materials.0.young_modulus: belongs to another"
+    )
+
+
 def test_cables_at_one_place_are_refused_also_a_turn_apart(refuse):
     for angle in (90.0, -270.0, 90.01):
         content = content_of("slender")

@@ -206,20 +206,17 @@ def test_cables_that_constant_curvature_does_not_know_are_named(load, index, sta
         load(lambda robot: robot["cables"][index].update(start=start)).build_twin("pcc_chord")
 
 
-@pytest.mark.parametrize("beyond", [-7e-18, 0.0, 5e-7, -5e-7])
+@pytest.mark.parametrize("beyond", [-2e-17, 0.0, 5e-7, -5e-7])
 def test_cables_end_with_the_body_though_its_layers_sum_up_to_a_little_more(load, beyond):
-    def end_with_it(robot):
-        for cable in robot["cables"]:
-            cable["end"] = [*cable["end"][:2], length + beyond]
+    def pitch(height):
+        def end_there(robot):
+            for cable in robot["cables"]:
+                cable["end"] = [*cable["end"][:2], height]
+
+        return load(end_there).build_twin("pcc_chord").orientation(np.array([0.002, 0.0, 0.0]))[0]
 
     length = load(lambda robot: None).description.body.mesh.extent[2]
-    pitch, _ = load(end_with_it).build_twin("pcc_chord").orientation(np.array([0.002, 0.0, 0.0]))
-    exact, _ = (
-        load(lambda robot: [cable.update(end=[*cable["end"][:2], length]) for cable in robot["cables"]])
-        .build_twin("pcc_chord")
-        .orientation(np.array([0.002, 0.0, 0.0]))
-    )
-    assert pitch == pytest.approx(exact, abs=1e-4) and abs(exact) > 0.01
+    assert pitch(length + beyond) == pytest.approx(pitch(length), abs=1e-4) and abs(pitch(length)) > 0.01
 
 
 def test_a_plate_that_is_only_a_place_has_no_finite_element_model(load):

@@ -27,12 +27,17 @@ def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
         f"{recording.name(row)} stays {after[row]:.2f} mm off, others {others:.2f} mm in the median: its pressures?"
         for row in learned.odd
     ]
-    if (share := others / learned.correction.shapes.size) > MUCH:
-        odd.append(
-            f"the frames stay {others:.2f} mm off in the median, {100.0 * share:.1f} % of the body: are they in "
-            "base_link, in metres, and of these pressures? Or the twin is of another robot"
-        )
-    return lines, odd
+    return lines, odd + _of_all(others, learned.correction.shapes.size)
+
+
+def _of_all(off: float, size: float) -> list[str]:
+    """Of frames that stay off by so much in the median [mm], of a body of a size [mm]."""
+    if off <= MUCH * size:
+        return []
+    return [
+        f"the frames stay {off:.2f} mm off in the median, {100.0 * off / size:.1f} % of the body: are they in "
+        "base_link, in metres, and of these pressures? Or the twin is of another robot"
+    ]
 
 
 def _of_simulations(learned: Learned) -> str:

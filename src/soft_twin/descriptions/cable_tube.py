@@ -25,7 +25,7 @@ from soft_twin.descriptions.kinds_of_value import (
     mistake,
 )
 from soft_twin.descriptions.long_form import long_form
-from soft_twin.descriptions.mistakes import first_mistake
+from soft_twin.descriptions.mistakes import first_mistake, place_of_first
 from soft_twin.descriptions.obstacles import AnyObstacle, check_passage
 from soft_twin.descriptions.part import Part
 from soft_twin.descriptions.winches import Winches
@@ -196,9 +196,8 @@ class CableTube(Part):
         try:
             self.as_fem  # noqa: B018 - what it is made of is checked there, too
         except ValidationError as error:
-            words = first_mistake(error)
-            at = ("body", "material") if words.startswith("body.materials") else ()
-            raise mistake(f"as a body of finite elements: {words}", *at) from error
+            at = ("body", "material") if place_of_first(error)[:2] == ["body", "materials"] else ()
+            raise mistake(f"as a body of finite elements: {first_mistake(error)}", *at) from error
         return self
 
     @cached_property

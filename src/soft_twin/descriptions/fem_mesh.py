@@ -328,7 +328,7 @@ class MeshSource(Part):
             words = ", ".join(sources[:-1]) + f" and {sources[-1]}"
             raise mistake(f"expected one of {words}, found {' and '.join(given) or 'none'}")
         if self.file is not None and self.size is None:
-            raise mistake("is missing beside 'file': how large the body is along x, y and z, in metres", "size")
+            raise mistake("'size' is missing beside 'file': how large the body is along x, y and z, in metres")
         if self.file is None and self.size is not None:
             raise mistake("belongs to 'file': how large the body is, in metres", "size")
         if self.file is None and self.element is not None:

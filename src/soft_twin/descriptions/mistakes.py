@@ -41,8 +41,13 @@ def _distinct(error: ValidationError) -> list[dict[str, Any]]:
 def first_mistake(error: ValidationError) -> str:
     """The first mistake of what was not read from a file, with its keys."""
     first = error.errors(include_url=False)[0]
-    context = first.get("ctx", {})
-    return ".".join(map(str, [*first["loc"], *context.get("at", ())])) + f": {_message(first, context)}"
+    return ".".join(map(str, place_of_first(error))) + f": {_message(first, first.get('ctx', {}))}"
+
+
+def place_of_first(error: ValidationError) -> list[str | int]:
+    """The keys of the first mistake."""
+    first = error.errors(include_url=False)[0]
+    return [*first["loc"], *first.get("ctx", {}).get("at", ())]
 
 
 def mistake_at(path: Path, keys: Sequence[str | int], message: str) -> DescriptionError:

@@ -158,6 +158,18 @@ class Planner:
         """
         begin, self._tried = time.monotonic(), 0
         start = np.asarray(start, float)
+        if self._touches(self._start_tip(start)):
+            return Plan(np.array([start, start]), self._tried, time.monotonic() - begin)
+        goals = self._goals(len(start))
+        way = self._shortened(self._connected(start, goals))
+        return Plan(way, self._tried, time.monotonic() - begin)
+
+    def _start_tip(self, start: np.ndarray) -> np.ndarray:
+        """(3,) [m] of a start (a,) where the planner may begin.
+
+        Raises:
+            InputError: see `plan`.
+        """
         if start.ndim != 1 or not ((start >= 0.0) & (start <= 1.0)).all():
             raise InputError(f"the start is {start.tolist()}: expected shares of inflation, 0…1 each")
         try:
@@ -167,11 +179,7 @@ class Planner:
             raise InputError(f"no shape of {len(start)} shares, or no such tip: {one_line(error)}") from error
         if self._scene.clearances(points[None])[0] < self._scene.clearance:
             raise InputError("the body is nearer to a stick than its clearance at the start already")
-        if self._touches(tip):
-            return Plan(np.array([start, start]), self._tried, time.monotonic() - begin)
-        goals = self._goals(len(start))
-        way = self._shortened(self._connected(start, goals))
-        return Plan(way, self._tried, time.monotonic() - begin)
+        return tip
 
     def _points(self, shares: np.ndarray) -> np.ndarray:
         self._tried += len(shares)

@@ -73,8 +73,8 @@ def write(arrays: Mapping[str, np.ndarray], words: Mapping[str, str], path: Path
     try:
         with whole_file(output_file(path, "weights")) as partial:
             # safetensors' own files are for their owner alone, whatever the umask
-            whole = {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)}
-            partial.write_bytes(packed(contiguous, whole))
+            metadata = {"soft_twin": VERSION, **words, "digest": _digest(contiguous, words)}
+            partial.write_bytes(packed(contiguous, metadata))
     except (OSError, SafetensorError) as error:
         raise UsageError(f"cannot write the weights '{path}': {one_line(error)}") from error
 

@@ -21,15 +21,7 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
     Raises:
         MeshError: fewer than four nodes near the plane.
     """
-    distance = np.full(len(mesh.nodes), np.inf)
-    distance[mesh.body_nodes] = np.abs(mesh.nodes[mesh.body_nodes, 2] - z)
-    width = np.sort(distance)[min(5, len(distance) - 1)] + 1e-9
-    flat = distance <= width
-    if np.abs(mesh.nodes[flat, 2] - z).max() > PLANE or flat.sum() < 6:
-        flat = distance <= max(4.0 * width, 0.02 * mesh.size[2], _other_side(mesh, z))
-    near = np.flatnonzero(flat)
-    if len(near) < 4:
-        raise MeshError(f"only {len(near)} nodes near the section z = {z:g} m: the mesh is too coarse")
+    near = _near(mesh, z)
     across = mesh.nodes[near, :2]
     low, high = across.min(axis=0), across.max(axis=0)
     if np.any(np.minimum(-low, high) <= BESIDE * (high - low)):
@@ -38,6 +30,23 @@ def section_weights(mesh: Mesh, z: float) -> np.ndarray:
     weights = np.zeros(len(mesh.nodes))
     weights[near] = np.linalg.lstsq(conditions, np.array([1.0, 0.0, 0.0, 0.0]), rcond=None)[0]
     return weights
+
+
+def _near(mesh: Mesh, z: float) -> np.ndarray:
+    """Indices (k,) of the nodes in the plane at z [m], or on both sides of it.
+
+    Raises:
+        MeshError: fewer than four.
+    """
+    distance = np.full(len(mesh.nodes), np.inf)
+    distance[mesh.body_nodes] = np.abs(mesh.nodes[mesh.body_nodes, 2] - z)
+    width = np.sort(distance)[min(5, len(distance) - 1)] + PLANE
+    near = np.flatnonzero(distance <= width)
+    if distance[near].max() > PLANE or len(near) < 6:
+        near = np.flatnonzero(distance <= max(4.0 * width, 0.02 * mesh.size[2], _other_side(mesh, z)))
+    if len(near) < 4:
+        raise MeshError(f"only {len(near)} nodes near the section z = {z:g} m: the mesh is too coarse")
+    return near
 
 
 def _other_side(mesh: Mesh, z: float) -> float:

@@ -244,16 +244,13 @@ class EnergyEstimator(Estimator):
         centre = points.mean(axis=0)
         normal = np.linalg.svd(points - centre)[2][-1]
         normal = normal * np.sign((rest.pose.nodes(lengths).mean(axis=0) - centre) @ normal)
-        mirror = np.eye(3) - 2.0 * np.outer(normal, normal)
-        behind = [(one.pose.nodes(lengths).mean(axis=0) - centre) @ normal < 0.0 for one in minima]
-        images = (
-            StrutPlacement(centre + (one.pose.bottoms - centre) @ mirror, one.pose.directions @ mirror)
-            for one in minima
-        )
-        return [
-            self.enforce(replace(rest, pose=image)) if is_behind else one
-            for one, image, is_behind in zip(minima, images, behind, strict=True)
-        ]
+        mirror, found = np.eye(3) - 2.0 * np.outer(normal, normal), []
+        for one in minima:
+            if (one.pose.nodes(lengths).mean(axis=0) - centre) @ normal < 0.0:
+                bottoms = centre + (one.pose.bottoms - centre) @ mirror
+                one = self.enforce(replace(rest, pose=StrutPlacement(bottoms, one.pose.directions @ mirror)))
+            found.append(one)
+        return found
 
     @property
     def _plausible_work(self) -> float:
