@@ -116,10 +116,15 @@ def test_what_cannot_be_planned_is_told():
 @pytest.mark.parametrize(
     ("scene", "options", "told"),
     [
-        (Scene((), Ball((np.nan, 0.0, 0.1), 0.02)), Options(), "ball: .* expected three finite numbers"),
-        (Scene((), Ball((0.0, 0.1), 0.02)), Options(), "ball: .* expected three finite numbers"),
+        (Scene((), Ball((np.nan, 0.0, 0.1), 0.02)), Options(), "centre of the ball: .* expected three finite"),
+        (Scene((), Ball((0.0, 0.1), 0.02)), Options(), "centre of the ball: .* expected three finite"),
+        (Scene((), Ball((0.0, 0.1, 0.2) * 2, 0.02)), Options(), "centre of the ball: .* expected three finite"),
         (Scene((), Ball((0.0, 0.0, 0.1), -0.02)), Options(), "radius of the ball: -0.02 m: expected 0 or more"),
-        (Scene((STICK, Stick((0.0, 0.0), (0.0, 1.0, 0.0), 0.01)), BALL), Options(), "sticks.1: .* three finite"),
+        (
+            Scene((STICK, Stick((0.0, 0.0), (0.0, 1.0, 0.0), 0.01)), BALL),
+            Options(),
+            "start of sticks.1: .* three finite",
+        ),
         (Scene((Stick((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), np.inf),), BALL), Options(), "radius of sticks.0: inf m"),
         (Scene((), BALL, clearance=np.nan), Options(), "clearance: nan m"),
         (Scene((), BALL, clearance=-1.0), Options(), "clearance: -1 m"),

@@ -116,11 +116,12 @@ class Options:
 
 def _check(scene: Scene, options: Options) -> None:
     """Raise an InputError for a scene that cannot be, or a search for nothing."""
-    places = {f"sticks.{i}": [*stick.start, *stick.end] for i, stick in enumerate(scene.sticks)}
-    for name, place in {**places, "ball": [*scene.ball.centre]}.items():
-        if len(place) % 3 or not np.isfinite(np.array(place, float)).all():
-            raise InputError(f"{name}: {np.array(place, float).tolist()} m: expected three finite numbers for a place")
-    sizes = {f"radius of sticks.{i}": stick.radius for i, stick in enumerate(scene.sticks)}
+    sticks = dict(enumerate(scene.sticks))
+    places = {f"{end} of sticks.{i}": getattr(stick, end) for i, stick in sticks.items() for end in ("start", "end")}
+    for name, place in {**places, "centre of the ball": scene.ball.centre}.items():
+        if np.shape(place) != (3,) or not np.isfinite(place).all():
+            raise InputError(f"{name}: {np.array(place, float).tolist()} m: expected three finite numbers")
+    sizes = {f"radius of sticks.{i}": stick.radius for i, stick in sticks.items()}
     for name, size in {**sizes, "radius of the ball": scene.ball.radius, "clearance": scene.clearance}.items():
         if not 0.0 <= size < np.inf:
             raise InputError(f"{name}: {size:g} m: expected 0 or more")
