@@ -36,6 +36,16 @@ def test_speed_follows_current_with_the_lag():
     np.testing.assert_allclose(motors.rates, [final, 0.5 * final], rtol=1e-6)
 
 
+@pytest.mark.parametrize("gear_ratio", [18.0, 72.0])
+def test_another_gear_changes_torque_and_friction_in_proportion_and_inertia_by_its_square(gear_ratio):
+    share, current = gear_ratio / 36.0, 0.3
+    motors = _motors(winch=dataclasses.replace(WINCH, gear_ratio=gear_ratio))
+    stall = share * current * FREE.torque_constant / WINCH.radius
+    _drive(motors, current, current, 0.5, tensions=np.array([stall, 0.0]))
+    force, mass = stall, share**2 * FREE.inertia / WINCH.radius**2
+    np.testing.assert_allclose(motors.rates, [0.0, force * FREE.lag / mass], rtol=1e-6, atol=1e-4)
+
+
 def test_displacement_is_the_integral_of_the_rate_whatever_the_step():
     coarse, fine = _motors(), _motors()
     _drive(coarse, 0.5, 0.5, 0.2, dt=0.02)

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from soft_twin.descriptions.drives import WinchDescription
 from soft_twin.descriptions.kinds_of_value import Number, Sign, in_limits, mistake
-from soft_twin.descriptions.m2006 import FASTEST_ROTOR, TORQUE_CONSTANT
+from soft_twin.descriptions.m2006 import FASTEST_ROTOR, torque_constant
 from soft_twin.descriptions.part import Part
 
 
@@ -45,7 +45,7 @@ class Winches(Part):
 
     def check_pull(self, tension: float, of: str) -> None:
         """Raise a mistake where a motor cannot pull with so much [N], which the limit `of` allows."""
-        pull = self.current_limit * TORQUE_CONSTANT / self.radius
+        pull = self.current_limit * torque_constant(self.gear_ratio) / self.radius
         if pull < tension:
             raise mistake(
                 f"{self.current_limit:g} A pulls with {pull:.2g} N at most, less than {of} allows, {tension:g} N",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.descriptions.drives import WinchDescription
+from soft_twin.descriptions.m2006 import GEAR_RATIO
 from soft_twin.errors import UsageError
 from soft_twin.robots.base import DrivenRobot
 
@@ -26,6 +27,9 @@ class MotorParameters:
     where J/τ stands for iron losses and the gear's oil. The inertia is that of the rotor times the square of the
     gear ratio, and a guess like the frictions, which no data sheet gives; frictions are low enough for a limp winch
     to be turned by its cable, as on the robot of Lai et al., which droops when it is not driven.
+
+    All of it is of a drum right behind the motor's own gear; another ratio changes torques in proportion to it, and
+    inertia by its square.
 
     Attributes:
         torque_constant: K [N·m/A] at the drum.
@@ -139,13 +143,13 @@ class EmulatedC610:
 
     def _final_rates(self, tensions: np.ndarray) -> np.ndarray:
         """(c,) rates towards which the present forces drive the cables [m/s]."""
-        p, radius = self.parameters, self._scales * self._radii
-        pull = self.wiring * self._directions * self.currents * p.torque_constant / radius
+        p, radius, gear = self.parameters, self._scales * self._radii, self._winch.gear_ratio / GEAR_RATIO
+        pull = self.wiring * self._directions * self.currents * gear * p.torque_constant / radius
         force = np.where(self.limp, 0.0, pull) - tensions
-        friction = p.friction / radius
+        friction = gear * p.friction / radius
         heading = np.where(self.rates != 0.0, np.sign(self.rates), np.sign(force))
         sticks = (self.rates == 0.0) & (np.abs(force) <= friction)
-        mobility = np.where(self.limp, p.free_mobility, radius**2 * p.lag / p.inertia)
+        mobility = np.where(self.limp, p.free_mobility, radius**2 * p.lag / (gear**2 * p.inertia))
         return np.where(sticks, 0.0, (force - friction * heading) * mobility)
 
     @property

@@ -81,3 +81,12 @@ def test_each_cable_is_wound_as_its_calibration_says():
     counts = winch.rotor_counts(np.full(6, 0.01))
     assert counts[1] == pytest.approx(-counts[0] / 1.02)
     np.testing.assert_allclose(winch.displacement_of_counts(counts), 0.01)
+
+
+@pytest.mark.parametrize("gear_ratio", [19.2, 36.0, 100.0])
+@pytest.mark.parametrize("radius", [0.003, 0.04])
+def test_a_gear_without_losses_gives_all_of_the_rotors_power_to_the_cable(gear_ratio, radius):
+    winch = Winch(WinchDescription(radius=radius, gear_ratio=gear_ratio, direction=1, current_limit=3.0))
+    current, speed = 0.4, 2400.0  # [A, turns/min]; 0.18 N·m/A are told behind 36 turns
+    power = 0.18 / 36.0 * current * speed * 2.0 * math.pi / 60.0
+    assert winch.force(current) * winch.rate(speed) == pytest.approx(power)

@@ -28,7 +28,7 @@ from soft_twin.errors import DeviceError
 LIMP = "limp"
 HEARD = 0.05  # [s] older feedback does not say where a cable is that is to be homed
 AT_REST = 0.02  # [m/s] feedback is some milliseconds old, and the zero of a faster cable not known to 0.2 mm
-MOST_PULL = 1.0  # [A] a cable that may pull by more is told from friction
+MOST_PULL = 1.0  # [A] on the usual drum: a cable that may pull by more is told from friction
 LONGEST_SPAN = 0.02  # [s] between two commands of a stream
 LONGEST_STEP = 0.02  # [s] of motion in one tick, however late it comes
 DELAY_MEMORY = 1.0  # [s] of a line whose feedback is late again and again, at the most
@@ -126,7 +126,9 @@ class CableControl(ActuatorControl):
         self.motor_ids = [cable.motor_id for cable in drive.cables]
         self._names = drive.cable_names
         self._winch = winch_of(drive)
-        highest = drive.winch.current_limit / self.parameters.gains.inertia  # [m/s²]
+        leverage = self._winch.leverage
+        gains, count = self.parameters.gains.levered(leverage), len(self._names)
+        highest = drive.winch.current_limit / gains.inertia  # [m/s²]
         self._readings = MotorReadings(self.motor_ids, self._winch, highest, self.parameters.silent_after)
         self._response = self._readings.response()
         self._limits = drive.cable_limits
@@ -134,18 +136,20 @@ class CableControl(ActuatorControl):
         self._period = 1.0 / self.parameters.rate
         self._memory = MotionMemory(len(self._names))
         self._changes = RateChanges(len(self._names), self._period)
-        gains, count = self.parameters.gains, len(self._names)
         holding = float(np.max(drive.cable_limits.tension[1] / self._winch.force(1.0)))  # [A]
-        self._feels_pulls = holding > MOST_PULL
-        self._control = WinchControl(count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding)
+        self._feels_pulls = holding > leverage * MOST_PULL
+        self._control = WinchControl(
+            count, drive.winch.current_limit, drive.cable_limits.rate, gains, holding, self._feels_pulls
+        )
         friction = StiffFriction if self._feels_pulls else SoftFriction
-        self._friction = friction(count, gains.friction, gains.inertia)
+        self._gains, self._friction = gains, friction(count, gains.friction, gains.inertia, leverage)
         self._forecast = RateForecast(len(self._names), gains.inertia)
         self._delivery = CurrentWatch(self.parameters.delivery, len(self._names))
         self._told = np.zeros(len(self._names))
         spring_back = holding / (gains.position * gains.rate)
         unfelt = 0.0 if self._feels_pulls else holding
-        self._supervision = Supervision(self.parameters.supervision, drive.cable_limits, count, spring_back, unfelt)
+        supervised = self.parameters.supervision
+        self._supervision = Supervision(supervised, drive.cable_limits, count, spring_back, unfelt, leverage)
         self._take_up: SlackTakeUp | None = None
         self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None
@@ -176,8 +180,8 @@ class CableControl(ActuatorControl):
             InputError: winches might swing by them; nothing changes.
         """
         check_gains(gains)
-        self.parameters = replace(self.parameters, gains=gains)
-        self._control.tune(gains)
+        self.parameters, self._gains = replace(self.parameters, gains=gains), gains.levered(self._winch.leverage)
+        self._control.tune(self._gains)
 
     def home(self) -> None:
         """Let the cables' present positions be their offsets: displacement 0, unless the description says another.
@@ -337,7 +341,7 @@ class CableControl(ActuatorControl):
 
     def _foresee(self, dt: float) -> None:
         """How fast the cables are by now."""
-        readings, friction = self._readings, np.minimum(self._friction.counted, self.parameters.gains.friction)
+        readings, friction = self._readings, np.minimum(self._friction.counted, self._gains.friction)
         self._forecast.update(readings.rates, readings.ages == 0.0, self._told, friction, readings.period, dt)
 
     def _interrupt(self, where: np.ndarray) -> None:
@@ -446,7 +450,8 @@ class CableControl(ActuatorControl):
         displacements = self._readings.displacements
         if self._take_up is None:
             pace = min(self.parameters.homing.rate, self._limits.rate)
-            self._take_up = SlackTakeUp(self.parameters.homing, displacements, pace, self.parameters.gains.inertia)
+            winches = self._gains.inertia, self._winch.leverage
+            self._take_up = SlackTakeUp(self.parameters.homing, displacements, pace, *winches)
             self._limiter.allow(-np.inf, np.inf)  # nothing is known of the limits' zero; the travel is the limit
         readings, (currents, rates, _) = self._readings, self._response
         motion = WinchMotion(
@@ -598,9 +603,9 @@ class CableControl(ActuatorControl):
         readings = self._readings
         currents, rates, accelerations = self._response
         if self.enabled:
-            most = np.inf if self._feels_pulls else self.parameters.gains.friction  # else weak pulls are taken for some
+            most = np.inf if self._feels_pulls else self._gains.friction  # else weak pulls are taken for some
             friction = np.minimum(self._friction.values, most)
-            currents = currents - friction * rates - self.parameters.gains.inertia * accelerations
+            currents = currents - friction * rates - self._gains.inertia * accelerations
         newest = readings.pull_per_current * currents
         self._newest_pulls = np.where(np.isnan(newest) | (readings.spans == 0.0), self._newest_pulls, newest)
         share = np.minimum(1.0, readings.spans / self.parameters.tension_lag)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-LEAST, MOST = 2.0, 35.0  # [A s/m]
+LEAST, MOST = 2.0, 35.0  # [A s/m] on the usual drum
 SLOW = 0.02  # [m/s] slower motions say little: the cable's pull would be taken for friction
 LEAST_WAY = 5e-5  # [m] of a push that says something
 LEARNING_TIME = 0.03  # [s] of fast motion
@@ -17,10 +17,12 @@ class FrictionEstimate(ABC):
         values: (c,) [A s/m].
     """
 
-    def __init__(self, count: int, first: float, inertia: float):
-        """Begin with the same friction `first` [A s/m] for all; the inertia m [A s²/m] is known."""
+    def __init__(self, count: int, first: float, inertia: float, leverage: float = 1.0):
+        """Begin with the same friction `first` [A s/m] for all; the inertia m [A s²/m] is known. Winches of another
+        `leverage` than the usual have as much more or less friction."""
         self.values = np.full(count, first)
         self._inertia = inertia
+        self._least, self._most = leverage * LEAST, leverage * MOST
 
     @property
     def counted(self) -> np.ndarray:
@@ -46,7 +48,7 @@ class FrictionEstimate(ABC):
         """
         moved = ways > LEAST_WAY
         pushed = (impulses - self._inertia * rates) / np.where(moved, ways, np.inf)
-        self.values = np.where(moved, np.clip(pushed, LEAST, self.values), self.values)
+        self.values = np.where(moved, np.clip(pushed, self._least, self.values), self.values)
 
     @abstractmethod
     def update(self, currents: np.ndarray, rates: np.ndarray, accelerations: np.ndarray, spans: np.ndarray) -> None:
@@ -60,15 +62,15 @@ class SoftFriction(FrictionEstimate):
     that may pull by more see `stiff_friction`. A winch that has not moved fast yet has shown hardly any.
     """
 
-    def __init__(self, count: int, first: float, inertia: float):
+    def __init__(self, count: int, first: float, inertia: float, leverage: float = 1.0):
         """As FrictionEstimate."""
-        super().__init__(count, first, inertia)
+        super().__init__(count, first, inertia, leverage)
         self._shown = np.zeros(count)  # share of the values that the winches' own motions have told
 
     @property
     def counted(self):
         """As FrictionEstimate."""
-        return LEAST + self._shown * (self.values - LEAST)
+        return self._least + self._shown * (self.values - self._least)
 
     def restart(self):
         """As FrictionEstimate: it is what it was."""
@@ -76,5 +78,6 @@ class SoftFriction(FrictionEstimate):
     def update(self, currents, rates, accelerations, spans):
         unexplained = currents - self._inertia * accelerations - self.values * rates
         told = ~np.isnan(unexplained) * np.minimum(1.0, spans / LEARNING_TIME) / (rates**2 + SLOW**2)
-        self.values = np.clip(self.values + told * rates * np.where(told > 0.0, unexplained, 0.0), LEAST, MOST)
+        told_so = self.values + told * rates * np.where(told > 0.0, unexplained, 0.0)
+        self.values = np.clip(told_so, self._least, self._most)
         self._shown += (1.0 - self._shown) * told * rates**2

@@ -86,11 +86,19 @@ class SlackTakeUp:
         found: whether all cables have been taut for long enough.
     """
 
-    def __init__(self, parameters: HomingParameters, displacements: np.ndarray, pace: float, inertia: float):
-        """Begin at these displacements (c,) [m]; winches of this inertia [A s²/m] are asked for this pace [m/s]."""
+    def __init__(
+        self,
+        parameters: HomingParameters,
+        displacements: np.ndarray,
+        pace: float,
+        inertia: float,
+        leverage: float = 1.0,
+    ):
+        """Begin at these displacements (c,) [m]; winches of this inertia [A s²/m] and leverage are asked for this pace
+        [m/s]."""
         count = len(displacements)
         self.taut = np.zeros(count, dtype=bool)
-        self._parameters = parameters
+        self._parameters, self._frictions = parameters, (leverage * LEAST, leverage * MOST)
         self._paces = pace * FREE_PACE[0], pace * FREE_PACE[1]
         self._age = self._loose = self._held = 0.0
         self.turned = self._winding = self.found = False
@@ -151,7 +159,7 @@ class SlackTakeUp:
         """Indices of the winches that need more, even where they run freely, than any friction that is expected."""
         if not self._winding or self._age < self._parameters.sure:
             return np.array([], dtype=int)
-        most = self._parameters.dry + MOST * self._free_rates
+        most = self._parameters.dry + self._frictions[1] * self._free_rates
         return np.flatnonzero(np.isfinite(self._free) & (self._free > most))
 
     def free_currents(self) -> np.ndarray:
@@ -169,7 +177,7 @@ class SlackTakeUp:
     def _friction_at(self, rates: np.ndarray, wet: np.ndarray) -> np.ndarray:
         """(c,) current of friction at `rates` (c,) [A]: viscous where `wet` (c,), else as dry as it may be."""
         growing = self._free - np.where(wet, 0.0, self._parameters.dry)
-        return self._free + (growing / self._free_rates).clip(LEAST, MOST) * (rates - self._free_rates)
+        return self._free + (growing / self._free_rates).clip(*self._frictions) * (rates - self._free_rates)
 
 
 class _SmoothMotion:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from soft_twin.driving.cables.friction import LEAST, MOST, SLOW, FrictionEstimate
+from soft_twin.driving.cables.friction import SLOW, FrictionEstimate
 
-UNKNOWN = 8.0  # [A s/m] standard deviation of a friction that nobody has seen
-DRIFT = 0.5  # [A s/m] a winch that gets warm changes by in a second
+UNKNOWN = 8.0  # [A s/m] on the usual drum: standard deviation of a friction that nobody has seen
+DRIFT = 0.5  # [A s/m] on that: a winch that gets warm changes by in a second
 ANY_PULL = 1.0  # [A] standard deviation of a pull that nobody has seen
-STEEPEST = 36.0  # [A/m] a pull grows by that over the way: 1000 N/m
+STEEPEST = 36.0  # [A/m] on that: a pull grows by that over the way: 1000 N/m
 MEMORY = 0.02  # [s] for which a pull grows or shrinks evenly
 NOISE = 0.05  # [A] of a current, averaged over …
 LOOK = 0.004  # [s]
@@ -23,11 +23,12 @@ class StiffFriction(FrictionEstimate):
     milliseconds the pull is still what it was, and the friction shows.
     """
 
-    def __init__(self, count: int, first: float, inertia: float):
+    def __init__(self, count: int, first: float, inertia: float, leverage: float = 1.0):
         """As FrictionEstimate."""
-        super().__init__(count, first, inertia)
+        super().__init__(count, first, inertia, leverage)
         self._pulls = self._currents = np.zeros(count)
-        self._of_friction = np.full(count, UNKNOWN**2)
+        self._of_friction = np.full(count, (leverage * UNKNOWN) ** 2)
+        self._drift, self._steepest = leverage * DRIFT, STEEPEST / leverage
         self.restart()
 
     @property
@@ -43,8 +44,8 @@ class StiffFriction(FrictionEstimate):
     def update(self, currents, rates, accelerations, spans):
         known = ~np.isnan(accelerations) & (spans > 0.0)
         inertial = self._inertia * np.where(known, accelerations, 0.0)
-        friction = self._of_friction + DRIFT**2 * spans
-        pulls = self._of_pulls + (NOISE**2 + (STEEPEST * rates) ** 2 * MEMORY) * spans
+        friction = self._of_friction + self._drift**2 * spans
+        pulls = self._of_pulls + (NOISE**2 + (self._steepest * rates) ** 2 * MEMORY) * spans
         telling = np.where(np.abs(rates) > SLOW, rates, 0.0)  # slower ones tell more of dry friction
         seen_friction, seen_pulls = friction * telling + self._of_both, self._of_both * telling + pulls
         changed = 0.5 * (currents - self._currents)  # nobody knows when, between two samples
@@ -58,4 +59,4 @@ class StiffFriction(FrictionEstimate):
         told = self._pulls + expected * seen_pulls * surprise
         self._pulls = np.maximum(told, 0.0)
         pushed = np.minimum(told, 0.0) * self._of_both / self._of_pulls  # a cable does not: it was friction
-        self.values = np.clip(self.values + expected * seen_friction * surprise - pushed, LEAST, MOST)
+        self.values = np.clip(self.values + expected * seen_friction * surprise - pushed, self._least, self._most)

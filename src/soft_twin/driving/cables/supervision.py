@@ -1,6 +1,6 @@
 """Does every motor do what it is told? What is wrong with those that do not, in words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ BLOW = 0.7  # share of the time of a fault that one look stands for at the most:
 
 @dataclass(frozen=True)
 class SupervisionLimits:
-    """When a motor is at fault.
+    """When a motor is at fault; frictions and inertia are those of the usual drum, see `levered`.
 
     Attributes:
         following_error: distance between where a cable should be and where it is [m]; more where it springs back by
@@ -57,6 +57,11 @@ class SupervisionLimits:
     dead_current: float = 1.0
     dead_time: float = 0.02
 
+    def levered(self, leverage: float) -> "SupervisionLimits":
+        """The same for another drum and gear, see `Winch.leverage`."""
+        told = ("friction", "braking", "inertia")
+        return replace(self, **{name: leverage * getattr(self, name) for name in told})
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -93,15 +98,17 @@ class Supervision:
         count: int,
         spring_back: float = 0.0,
         unfelt: float = 0.0,
+        leverage: float = 1.0,
     ):
-        """`spring_back`: of a cable whose highest tension is gone at once [m]; `unfelt`: current [A] that may hold a
-        cable without its pull being known."""
-        self._limits = limits
+        """`limits`: of the usual drum; these winches have another `leverage`. `spring_back`: of a cable whose highest
+        tension is gone at once [m]; `unfelt`: current [A] that may hold a cable without its pull being known."""
+        self._limits = limits.levered(leverage)
         self._following_error = max(limits.following_error, spring_back)
         self._tension = limits.overload * of_cables.tension[1]
         self._catching_up = limits.catching_up * of_cables.rate
         self._fastest = FASTEST * of_cables.rate
-        self._pulls_growth = STEEPEST * self._fastest  # of a winch that is turned out, by its neighbours' doing [A/s]
+        # of a winch that is turned out, by its neighbours' doing [A/s]
+        self._pulls_growth = STEEPEST / leverage * self._fastest
         self._overloaded, self._lost, self._contrary = np.zeros(count), np.zeros(count), np.zeros(count)
         self._excuse = np.full(count, np.inf)  # pulls of before the motors seemed to turn against their currents [A]
         self._dead, self._held_by = np.zeros(count), np.zeros(count)  # [s], and pulls of before that [A]

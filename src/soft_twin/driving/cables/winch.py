@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.descriptions.drives import CableDrive, WinchDescription
-from soft_twin.descriptions.m2006 import TORQUE_CONSTANT
+from soft_twin.descriptions.m2006 import GEAR_RATIO, torque_constant
 from soft_twin.driving.cables.c610 import COUNTS_PER_TURN
+
+USUAL_RADIUS = 0.0065  # [m] of the drum, right behind an M2006's own gear, that gains and frictions are told for
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,17 @@ class Winch:
     def force(self, current, displacement=0.0):
         """Pull of the cable [N] of a motor current [A] that is positive when it winds in; friction left out. A cable
         that moves by c times what its drum winds pulls by 1/c of what there is at the rim."""
-        return np.asarray(current) * (TORQUE_CONSTANT / (self.calibration * self.radius(displacement)))
+        torque = torque_constant(self.description.gear_ratio)
+        return np.asarray(current) * (torque / (self.calibration * self.radius(displacement)))
+
+    @property
+    def leverage(self) -> float:
+        """Turns of the rotor for a length of cable, over those of the usual drum.
+
+        A rotor that turns more often for it pulls by more with the same current, and its own inertia and friction ask
+        for more current, seen from the cable: by this factor, all of them.
+        """
+        return self.description.gear_ratio / GEAR_RATIO * USUAL_RADIUS / self.description.radius
 
     @property
     def _drum_angle_per_count(self):

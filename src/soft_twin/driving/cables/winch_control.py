@@ -15,7 +15,7 @@ TIMES = np.array([[REACTION], [REACTION], [NEXT_TICK]])
 
 @dataclass(frozen=True)
 class ControlGains:
-    """Gains, all of them in terms of the cable. The defaults suit an M2006 on a drum of 6.5 mm radius.
+    """Gains, all of them in terms of the cable, for an M2006 on a drum of 6.5 mm radius; see `levered`.
 
     Attributes:
         position: rate for an error of displacement [1/s].
@@ -36,6 +36,11 @@ class ControlGains:
     def tuned(self, position: float, rate: float) -> "ControlGains":
         """With these gains for position [1/s] and rate [A s/m], and an integral that follows as slowly as it does."""
         return replace(self, position=position, rate=rate, integral=self.integral * rate / self.rate)
+
+    def levered(self, leverage: float) -> "ControlGains":
+        """The same for another drum and gear, see `Winch.leverage`: all that is told in currents, in proportion."""
+        told = ("rate", "integral", "friction", "inertia")
+        return replace(self, **{name: leverage * getattr(self, name) for name in told})
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,22 @@ class WinchControl:
         limited: (c,) whether the current limit binds.
     """
 
-    def __init__(self, count: int, current_limit: float, rate_limit: float, gains: ControlGains, holding: float = 0.0):
-        """`holding`: current that the highest tension of a cable asks for [A]."""
+    def __init__(
+        self,
+        count: int,
+        current_limit: float,
+        rate_limit: float,
+        gains: ControlGains,
+        holding: float = 0.0,
+        pulls_known: bool = False,
+    ):
+        """`holding`: current that the highest tension of a cable asks for [A]; `pulls_known`: its pull is told from
+        friction."""
         self._limit = current_limit
         self._largest_integral = max(LARGEST_INTEGRAL, holding)
         self._rate_limit = (1.0 + RATE_MARGIN) * rate_limit
         self._highest_rate = OVERSHOOT * rate_limit
-        self._most_friction = np.inf if holding > LARGEST_INTEGRAL else gains.friction
+        self._most_friction = np.inf if pulls_known else gains.friction
         self._gains = gains
         self._integral = np.zeros(count)
         self.limited = np.zeros(count, dtype=bool)
