@@ -76,3 +76,14 @@ def test_the_command_writes_it_and_says_where_it_cannot(tmp_path, capsys, made):
 
 def _parameter(system, name):
     return next(each.text for each in system.iter("param") if each.get("name") == name)
+
+
+def test_a_chamber_that_is_drawn_empty_has_its_vacuum_for_a_limit():
+    robot = soft_twin.load_robot("bellows")
+    root = ElementTree.fromstring(urdf(robot))
+    limits = {
+        joint.get("name"): [float(each.text) for each in joint.find("command_interface").findall("param")]
+        for joint in root.find("ros2_control").findall("joint")
+    }
+    assert limits == dict.fromkeys(robot.valves.names_by_channel, [-65000.0, 10000.0])
+    assert {float(each.find("limit").get("effort")) for each in root.findall("joint[@type='continuous']")} == {65000.0}

@@ -20,6 +20,7 @@ class Joint:
         name: of the actuator, and of the joint.
         lower, upper: displacement [m]; None: it never moves.
         effort: highest tension [N] or pressure [Pa].
+        least: lowest pressure [Pa], below 0 of vacuum.
         rate: highest rate of the displacement [m/s]; of what never moves any, which parsers ask for.
     """
 
@@ -28,6 +29,7 @@ class Joint:
     lower: float | None = None
     upper: float | None = None
     rate: float = 1.0
+    least: float = 0.0
 
     @property
     def mark(self) -> str:
@@ -57,4 +59,5 @@ def chamber_joints(robot: Robot) -> list[Joint]:
         return []
     if valves is None:
         return []
-    return [Joint(*each) for each in zip(valves.names_by_channel, valves.limits_by_channel[1], strict=True)]
+    pressures = zip(valves.names_by_channel, *valves.limits_by_channel, strict=True)
+    return [Joint(name, high, least=low) for name, low, high in pressures]

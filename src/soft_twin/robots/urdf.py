@@ -76,7 +76,7 @@ def _add_actuator(root: Element, actuator: Joint) -> None:
     SubElement(joint, "parent", link=BASE)
     SubElement(joint, "child", link=actuator.mark)
     SubElement(joint, "axis", xyz="0 0 -1")
-    limits = {"effort": actuator.effort, "velocity": actuator.rate}
+    limits = {"effort": max(actuator.effort, -actuator.least), "velocity": actuator.rate}
     if moves:
         limits |= {"lower": actuator.lower, "upper": actuator.upper}
     SubElement(joint, "limit", {key: _number(value) for key, value in limits.items()})
@@ -103,7 +103,7 @@ def _add_control(root: Element, topics: str, actuators: str, joints: list[Joint]
 def _add_interfaces(element: Element, joint: Joint) -> None:
     if joint.lower is None:
         limits = SubElement(element, "command_interface", name="effort")
-        low, high = 0.0, joint.effort
+        low, high = joint.least, joint.effort
     else:
         limits = SubElement(element, "command_interface", name="position")
         low, high = joint.lower, joint.upper
