@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bodies import distorted_block
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
@@ -295,3 +296,21 @@ def test_the_stiffness_of_cables_with_friction_is_the_slope_of_their_force(bend)
     numeric = -slope(pull.force, x, direction, step=1e-3 * bend)
     assert np.abs(turned).max() > 1.0
     assert np.abs(stiffness_times(pull, x, direction) + turned - numeric).max() < 1e-4 * np.abs(numeric).max()
+
+
+@pytest.mark.parametrize("angles", [(0.0, 0.0), (1.2, 0.4), (np.pi, -2.0)])
+def test_where_a_cable_turns_does_not_depend_on_how_the_body_is_laid(angles):
+    mesh = voxel_mesh(np.ones((2, 2, 6)), np.array([0.006, 0.006, 0.1 / 6.0]))
+    turn = Rotation.from_euler("xz", angles).as_matrix()
+    laid = Mesh(mesh.nodes @ turn.T, mesh.cells, mesh.element, surfaces=mesh.surfaces)
+    inside = np.array([[[0.003, 0.002, 0.0], [0.003, 0.002, 0.06], [0.003, 0.0, 0.1]]])
+    bend = mesh.nodes + 20.0 * mesh.nodes[:, 2:] ** 2 * np.array([0.02, 0.05, 0.0])
+    expected = Cables.through(mesh, inside).turning(bend)
+    np.testing.assert_allclose(Cables.through(laid, inside @ turn.T).turning(bend @ turn.T), expected, atol=1e-7)
+    assert expected[-1] > 0.1
+
+
+def test_a_straight_cable_from_the_side_turns_nowhere():
+    mesh = voxel_mesh(np.ones((2, 2, 5)), np.array([0.006, 0.005, 0.02]))
+    aside = Cables.outside(mesh, np.array([[0.15, 0.0, 0.09]]), "tip", np.array([[0.006, 0.0, 0.1]]))
+    assert aside.first_turns(mesh.nodes)[0] < 1e-9

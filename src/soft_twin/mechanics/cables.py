@@ -180,7 +180,8 @@ class Cables:
         self._first = np.searchsorted(owners, np.arange(self.count))
         self._each, self._ones, self._node_count = np.arange(len(owners)), np.ones(len(owners)), len(rest)
         self._rest = rest
-        self.rest_lengths = self.lengths(rest)
+        self.rest_lengths, directions = self.lengths_and_directions(rest)
+        self._entries = directions[self._first]  # (c, 3)
 
     def lengths(self, x: np.ndarray) -> np.ndarray:
         """(c,) lengths at positions (n, 3) [m]."""
@@ -266,7 +267,7 @@ class Cables:
         return gradients
 
     def turning(self, x: np.ndarray) -> np.ndarray:
-        """(s,) angle [rad] that each cable has turned from the base, where it enters along +z, to each piece."""
+        """(s,) angle [rad] that each cable has turned to each piece, from where it enters as it lies undeformed."""
         directions = self.lengths_and_directions(x)[1]
         before = self._before(directions)
         across = np.linalg.norm(np.cross(before, directions), axis=1)
@@ -296,9 +297,9 @@ class Cables:
         return up_to @ with_it + earlier @ with_next
 
     def _before(self, directions: np.ndarray) -> np.ndarray:
-        """(s, 3) direction before each piece: the last piece's, or +z where a cable begins."""
+        """(s, 3) direction before each piece: the last piece's, or where a cable begins that of the undeformed one."""
         before = np.roll(directions, 1, axis=0)
-        before[self._first] = [0.0, 0.0, 1.0]
+        before[self._first] = self._entries
         return before
 
     @property

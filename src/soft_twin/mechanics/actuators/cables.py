@@ -117,8 +117,8 @@ class CableActuators(Actuators):
 
 class PulledCables(CableActuators):
     """Cables that are being pulled in all the time: what reaches a piece is exp(−μ θ) of the tension, with the angle θ
-    that the cable has turned from where it enters along +z to where the piece is now (capstan equation). Such a force
-    has no potential."""
+    that the cable has turned to where the piece is now, from where it enters as it lies undeformed (capstan equation).
+    Such a force has no potential."""
 
     has_potential = False
 
