@@ -72,7 +72,7 @@ def test_what_a_finger_tries_that_finds_no_rest_is_not_told():
     controller.set_target([-0.1, 0.05, 0.016])
     ticks = [controller.update(UPRIGHT) for _ in range(45)]
     lost = max(tick.residual for tick in ticks)
-    assert lost > 500.0  # [N]
+    assert lost > 60.0  # [N]
     tried = [not tick.holding for tick in ticks if tick.residual > 1.0]
     assert sum(tried) <= ON_ITS_WAY
     assert max(tick.residual for tick in ticks if not tick.holding) < 40.0

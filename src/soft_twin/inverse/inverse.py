@@ -35,6 +35,7 @@ SETTLED = 1e-7  # [m] a step in which no node asks to move further ends the iter
 STEADY = 5e-6  # [m] the same for the last of a limited number of steps, as those of a control loop are
 MAX_ITERATIONS = 400
 FAR = 10.0  # times the least weight of staying, at the start of a whole solve
+LEAST_SCALE = 0.1  # of what a unit of effort has moved at the most, that staying weighs at the least
 NEAREST = 0.01  # least share of the weight of staying, of a whole solve that has all but met its first goals
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
@@ -184,7 +185,7 @@ class Inverse:
         self._stride, self._trust = Stride(self.twin.length), Trust(self.twin.length, careful)
         self._promise: Promise | None = None
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
-        self._miss, self._wanted = np.inf, np.inf
+        self._miss, self._wanted, self._most = np.inf, np.inf, np.zeros(len(self._kinds))
         self._short, self._strict, self._open = False, False, False
         self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
@@ -242,6 +243,9 @@ class Inverse:
     ) -> Solution:
         """As `solve`, from where the twin is, in at most so many steps."""
         step, moved, iterations = self._settle_strictly(gravity, goals, settled, max(limit // 2, 1), careful)
+        if self._misses_only_later(goals, moved, settled) and iterations < limit:
+            step, moved, more = self._settle_strictly(gravity, goals, settled, limit - iterations, careful, anew=False)
+            iterations += more
         found = self.solution(goals, step, moved, iterations, settled)
         if found.reachable or iterations == limit:
             return found
@@ -252,6 +256,12 @@ class Inverse:
             return replace(found, complete=False)
         step, moved, more = self._settle(gravity, goals, settled, limit - found.iterations)
         return replace(self.solution(goals, step, moved, found.iterations + more, settled), complete=not self._late)
+
+    def _misses_only_later(self, goals: Sequence[Goal], moved: float, settled: float) -> bool:
+        """Whether the first goals are met and the others, on which a step is still spent, have not come to rest."""
+        first = min(goal.priority for goal in goals)
+        met = all(goal.miss(self.twin) < goal.tolerance for goal in goals if goal.priority == first)
+        return met and moved > settled and not self._late
 
     @property
     def _late(self) -> bool:
@@ -319,11 +329,19 @@ class Inverse:
         return order[(efforts <= low)[order]][:TRIED]
 
     def _settle_strictly(
-        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
+        self,
+        gravity: np.ndarray,
+        goals: Sequence[Goal],
+        settled: float,
+        limit: int,
+        careful: bool = False,
+        anew: bool = True,
     ) -> tuple[Linearisation, float, int]:
-        """As `_settle`, with nothing known of the steps so far, by priority."""
-        self.reset(careful)
-        self._damping.weight, self._strict = FAR * self._stay, True
+        """As `_settle`, by priority; `anew`: with nothing known of the steps so far."""
+        if anew:
+            self.reset(careful)
+            self._damping.weight = FAR * self._stay
+        self._strict = True
         try:
             return self._settle(gravity, goals, settled, limit)
         finally:
@@ -560,10 +578,13 @@ class Inverse:
         return asked
 
     def _scales(self, jacobian: np.ndarray) -> np.ndarray:
-        """(a,) what a unit of each actuator's effort moves, alike for all of one kind."""
+        """(a,) what a unit of each actuator's effort moves, alike for all of one kind. Where it hardly moves anything,
+        as where a chamber that lengthens a body begins to shorten it, what it moved before says what staying weighs."""
         squares, scales = (jacobian * jacobian).sum(axis=0), np.empty(self.twin.actuator_count)
-        for own in self._kinds:
-            scales[own] = max(math.sqrt(squares[own].sum() / len(own)), 1e-300)
+        for i, own in enumerate(self._kinds):
+            now = math.sqrt(squares[own].sum() / len(own))
+            self._most[i] = max(self._most[i], now)
+            scales[own] = max(now, LEAST_SCALE * self._most[i], 1e-300)
         return scales
 
     def _bounds(self, step: Linearisation, unit: np.ndarray | None) -> Bounds:
