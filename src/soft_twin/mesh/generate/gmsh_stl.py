@@ -6,11 +6,14 @@ import numpy as np
 
 from soft_twin.errors import MeshError
 from soft_twin.files import checked_file
+from soft_twin.mesh.closed_surface import check_closed
 from soft_twin.mesh.elements import element_named
+from soft_twin.mesh.files import LEAST_TIME, MAX_MEMORY, TIME_PER_BYTE
 from soft_twin.mesh.generate.gmsh_tube import initialised_gmsh
 from soft_twin.mesh.generate.hollows import surfaces_of_block
 from soft_twin.mesh.mesh import Mesh, check_mesh, make_mesh
 from soft_twin.mesh.straighten import straightened
+from soft_twin.reading_apart import read_apart
 
 LARGEST_FILE = 100_000_000  # [bytes]
 
@@ -29,9 +32,15 @@ def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) ->
 
     Raises:
         UsageError: Gmsh is not installed or cannot be loaded.
-        MeshError: no such file, or its surfaces enclose nothing.
+        MeshError: no such file, or its surfaces do not enclose one body.
     """
     path = checked_file(path, "surface", LARGEST_FILE, MeshError)
+    seconds = LEAST_TIME + TIME_PER_BYTE * path.stat().st_size
+    content = read_apart("meshio:read", path, "surface", MeshError, seconds, MAX_MEMORY)
+    try:
+        check_closed(content.points, content.get_cells_type("triangle"))
+    except MeshError as error:
+        raise MeshError(f"{path}: {error}") from None
     gmsh = initialised_gmsh()
     try:
         nodes, cells = _filled(gmsh, path, size, np.radians(edge_deg), order)

@@ -58,15 +58,15 @@ def initialised_gmsh():
     Raises:
         UsageError: Gmsh is not installed or cannot be loaded.
     """
+    handler = _get_handler(signal.SIGPIPE)
     try:
         import gmsh
-    except (ImportError, OSError) as error:
+
+        gmsh.initialize(interruptible=False)
+    except (ImportError, OSError, AttributeError) as error:  # the last where its library is another one
         raise UsageError(
             f"Gmsh is needed for tetrahedral meshes and cannot be loaded ({error}): pip install gmsh"
         ) from error
-    handler = _get_handler(signal.SIGPIPE)
-    try:
-        gmsh.initialize(interruptible=False)
     finally:
         _set_handler(signal.SIGPIPE, handler)
     gmsh.option.setNumber("General.Terminal", 0)
