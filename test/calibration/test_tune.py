@@ -1,5 +1,7 @@
 """E and damping by a recorded release: the truth comes back, in few simulations; broken recordings are one line."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from known_release import DT, GRAVITY
@@ -7,6 +9,7 @@ from known_release import DT, GRAVITY
 from soft_twin.app.cli import main
 from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import search_grid, total_error
+from soft_twin.calibration.tuned import Tuned
 from soft_twin.errors import RecordingError
 from soft_twin.parallel import Workers
 from soft_twin.recording.simulated import SimulatedRecording
@@ -85,3 +88,9 @@ def test_a_release_that_is_too_short_is_refused(robot, tmp_path):
             recording.pose("truth/tip", 0.01 * step, np.zeros(3), np.array([0.0, 0.0, 1.0]))
     with pytest.raises(RecordingError, match="5 poses of the tip after the release"):
         read_release(path, "slender")
+
+
+def test_a_simulation_with_a_lower_e_total_is_told():
+    found = Tuned({"cable_friction": 0.1}, {"cable_friction": 0.02}, 0.2, [1.3, 0.16, 0.2], 1.0, np.zeros((2, 3)))
+    assert "(number 2 has 0.16 mm³" in found.in_words()
+    assert "(number" not in dataclasses.replace(found, history=[1.3, 0.2]).in_words()

@@ -60,5 +60,5 @@ def test_plates_are_refused():
     free, _ = beam()
     model, material = beam([RigidPlate(np.flatnonzero(free.rest.points[:, 0] > 0.059))])
     integrator = BackwardEuler(model, 0.01)
-    with pytest.raises(UsageError, match="plates or driven actuators are known: take trajectory_gradient"):
+    with pytest.raises(UsageError, match="plates or driven actuators are known: calibrate a body without them"):
         trajectory_sensitivities(integrator, record(integrator, 1), [Density(model, material)])

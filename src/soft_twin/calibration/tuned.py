@@ -10,6 +10,7 @@ from soft_twin.errors import InputError
 DT = 0.02  # [s] of a simulation's steps
 SIMULATIONS = 8  # at most
 STEPS = (1e-4, 1.0)  # [s] of a simulation
+TOLD = 0.01  # share of e_total by which another simulation's is lower
 
 
 def check_options(dt: float, simulations: int = 1) -> None:
@@ -48,12 +49,19 @@ class Tuned:
     distance: float = np.nan
     remarks: tuple[str, ...] = ()
 
+    def _another(self) -> str:
+        """Which simulation had a lower e_total, if one had: what is looked for are tips that are near each other."""
+        least = min(self.history)
+        if not least < (1.0 - TOLD) * self.error:
+            return ""
+        return f" (number {1 + self.history.index(least)} has {least:.4g} mm³: what is least is their tips' distance)"
+
     def in_words(self) -> str:
         """With what stands in the description then."""
         values = self.values
         told = "".join(f"note: {remark}\n" for remark in self.remarks)
         told += f"e_total {self.error:.4g} mm³, tips {1e3 * self.distance:.2g} mm apart (rms), after "
-        told += f"{len(self.history)} simulations; in the description's"
+        told += f"{len(self.history)} simulations{self._another()}; in the description's"
         spread = {name: f"± {100.0 * each:.2g} %" for name, each in self.uncertainties.items()}
         if "cable_friction" in values:
             rubs = f"cable_friction: {values['cable_friction']:.4g}  # {spread['cable_friction']}"

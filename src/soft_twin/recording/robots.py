@@ -61,7 +61,9 @@ def cable_robot(robot: Robot) -> DrivenRobot:
         UsageError: it is of another kind.
     """
     if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
-        raise UsageError(f"runs of '{robot.name}' are not evaluated: only those of robots with cables alone are")
+        raise UsageError(
+            f"runs of '{robot.name}' are not replayed or evaluated: only those of robots that cables alone drive are"
+        )
     return robot
 
 

@@ -25,7 +25,10 @@ from soft_twin.solvers.derivatives.derivatives import (
 from soft_twin.solvers.derivatives.parameters import Parameter
 from soft_twin.solvers.time.integrators import Integrator
 
-OTHERS = "no sensitivities of motions with contacts, plates or driven actuators are known: take trajectory_gradient"
+OTHERS = (
+    "no sensitivities of motions with contacts, plates or driven actuators are known: calibrate a body without them; "
+    "trajectory_gradient, of the library, knows the slopes of one quantity"
+)
 
 
 def trajectory_sensitivities(
