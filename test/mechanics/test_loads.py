@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.cables import CableActuators, PulledCables
-from soft_twin.mechanics.body import Body, Material
+from soft_twin.mechanics.body import Body, Material, nodes_in
 from soft_twin.mechanics.cables import Cables
 from soft_twin.mechanics.constraints import Driven, Prescribed
 from soft_twin.mechanics.loads import Effort, Gravity, NodalLoad, Pressure
@@ -314,3 +314,10 @@ def test_a_straight_cable_from_the_side_turns_nowhere():
     mesh = voxel_mesh(np.ones((2, 2, 5)), np.array([0.006, 0.005, 0.02]))
     aside = Cables.outside(mesh, np.array([[0.15, 0.0, 0.09]]), "tip", np.array([[0.006, 0.0, 0.1]]))
     assert aside.first_turns(mesh.nodes)[0] < 1e-9
+
+
+def test_an_end_that_is_cut_aslant_says_why_it_has_no_nodes():
+    mesh = voxel_mesh(np.ones((2, 2, 3)), 0.01)
+    aslant = Mesh(mesh.nodes, mesh.cells, mesh.element, surfaces={"tip": np.zeros((0, 4), dtype=int)})
+    with pytest.raises(InputError, match="frames.tip: no nodes, for no face lies flat at that end"):
+        nodes_in(aslant, "tip", "frames.tip")

@@ -65,7 +65,7 @@ def _lines(robot: DrivenRobot) -> Iterator[str]:
     x, y, z = 1e3 * mesh.size
     yield f"mesh       {len(mesh.cells)} {mesh.element.name} cells, {x:g} x {y:g} x {z:g} mm, {size} unknowns"
     for kind in ("surfaces", "volumes", "groups"):
-        yield f"{kind:<11}{', '.join(getattr(mesh, kind)) or 'none'}"
+        yield f"{kind:<11}{', '.join(name for name, own in getattr(mesh, kind).items() if len(own)) or 'none'}"
     yield f"mass       {1e3 * model.body.mass:.4g} g"
     yield f"actuators  {', '.join(robot.actuator_names)}"
     yield f"frames     {', '.join(robot.build_frames(model.body))}"

@@ -15,6 +15,8 @@ from soft_twin.mechanics.materials.mean_dilatation import MeanDilatation
 from soft_twin.mesh.mesh import Mesh, checked_indices, jacobians
 
 NOTHING = 1e-12  # [kg] that is left of a mass that was taken off
+ENDS = ("base", "tip")
+EMPTY = ", for no face lies flat at that end, across z: cut it flat, or name a group of nodes in the mesh file"
 
 
 @dataclass
@@ -273,7 +275,7 @@ def nodes_in(mesh: Mesh, nodes: str | np.ndarray, what: str) -> np.ndarray:
     if chosen.dtype == bool and chosen.shape == (len(mesh.nodes),):
         chosen = np.flatnonzero(chosen)
     if not chosen.size:
-        raise InputError(f"{what}: no nodes")
+        raise InputError(f"{what}: no nodes{EMPTY if isinstance(nodes, str) and nodes in ENDS else ''}")
     checked = checked_indices(chosen, len(mesh.nodes), what)
     if len(checked) < chosen.size:
         raise InputError(f"{what}: {chosen.size - len(checked)} of {chosen.size} nodes are given twice")
