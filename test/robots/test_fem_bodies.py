@@ -54,6 +54,13 @@ def mesh_of(**source):
     return build_mesh(MeshSource.model_validate(source), Path())
 
 
+def two_names_of_one_hollow(robot):
+    """The first hollow, the largest, is "chamber 1", too."""
+    for hollow in robot["body"]["mesh"]["sweep"]["hollows"][1:]:
+        hollow["last"][2] -= 1
+    robot["chambers"][1]["surface"] = "chamber 1"
+
+
 def test_the_robot_of_the_page_bends_away_from_the_chamber_that_is_blown_up(twin):
     for i, angle in enumerate(np.radians([45.0, 165.0, 285.0])):
         efforts = np.zeros(3)
@@ -142,6 +149,7 @@ def test_a_point_of_the_body_is_a_frame(twin):
         ),
         (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
         (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
+        (two_names_of_one_hollow, r"chambers: chambers 'room_1' and 'room_2' press on \d+ faces both: give each a"),
     ],
 )
 def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
@@ -172,6 +180,11 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
             lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][2].update(last=[1, 11, 6]),
             r"sweep.hollows\[2\]: there is no wall between 'room_3' and 'room_1'",
         ),
+        (
+            lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][1].update(name="lumen"),
+            r"hollows\[1\].name: 'lumen' is a surface of the body's own, as are base, tip, outside, lumen: call it",
+        ),
+        (lambda robot: robot["chambers"][2].update(surface="room_1"), "chambers: two chambers share the surface"),
         (
             lambda robot: robot["body"]["mesh"]["sweep"].update(radial=[0.005, 0.005]),
             "radial: 2 layers of 0.01 m in all",

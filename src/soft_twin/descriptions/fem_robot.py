@@ -183,13 +183,14 @@ class FemRobot(Part):
                 raise mistake(f"'{plate}' is no plate: there are {', '.join(plates) or 'none'}", *keys)
 
     def _check_names(self) -> None:
-        """No two of a kind share a name, a motor or a channel."""
+        """No two of a kind share a name, a motor, a surface or a channel."""
         actuators = [each.name for each in (*self.cables, *self.chambers, *self.muscles)]
         refuse_twice(actuators, "actuators share the name")
         refuse_twice([each.name for each in self.body.plates], "plates share the name", "body", "plates")
         refuse_twice([each.name for each in self.imus], "IMUs share the name", "imus")
         refuse_twice([each.name for each in self.obstacles], "obstacles share the name", "obstacles")
         refuse_twice([each.motor_id for each in self.cables], "cables share the motor_id", "cables")
+        refuse_twice([each.surface for each in self.chambers], "chambers share the surface", "chambers")
         refuse_twice([each.channel for each in self.chambers], "chambers share the channel", "chambers")
 
     def _check_drives(self) -> None:
