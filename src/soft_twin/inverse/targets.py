@@ -16,6 +16,7 @@ from soft_twin.inverse.goals import (
     Goal,
     OrientationGoal,
     PositionGoal,
+    checked_curve,
     told_by_coordinate,
 )
 from soft_twin.inverse.inverse import Inverse, Solution
@@ -146,7 +147,8 @@ def pose_target(
 
     Raises:
         InputError: there is no such frame, a position of the wrong size, not finite, out of all reach or behind the
-            base (see `Inverse.checked_tip`), the orientation of a frame that has none, or a line of no two points.
+            base (see `Inverse.checked_tip`), the orientation of a frame that has none, or a line of no two points that
+            are apart.
     """
     frames = inverse.twin.frames
     if frame not in frames:
@@ -154,7 +156,7 @@ def pose_target(
     if rotation is not None:
         frames[frame].rotation(inverse.twin)  # which says why there is none
     if line is not None:
-        line = CurveGoal([], line).points
+        line = checked_curve(line)
     checked = inverse.checked_tip if frame == TIP else inverse.checked_target
     return PoseTarget(checked(position), frame, rotation, line)
 
