@@ -163,6 +163,27 @@ def test_limits_of_efforts_coordinates_and_their_rates_hold(twin, plate):
     assert (solution.efforts <= np.array([2.0, 2.0, 12e3, 2.0]) * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("rest", [(-1.0, 4.0), (0.0, 4.0), (-1.0, 0.5), (-1e-6, 0.5), (0.0, 0.5)])
+def test_a_limit_of_the_volume_is_named_where_it_binds_however_wide_its_range_is(twin, rest):
+    """A chamber takes in 50 mm³: a cubic metre of range says nothing of how near a limit is."""
+    volume = _at(twin, SIDEWAYS, EFFORTS).coordinates()[2]
+    low, high = rest[0], rest[1] * volume
+    limits = [LIMITS[0], CoordinateLimit([-0.01, -0.01, low, -0.01], [0.02, 0.02, high, 0.02])]
+    twin.reset()
+    found = Inverse(twin, limits, twin.actuators.names).solve(SIDEWAYS, goals=[EffortGoal(EFFORTS, 1.0)])
+    assert found.converged
+    named = "air coordinate max" in found.active_limits
+    assert named == (found.coordinates[2] > 0.999999 * high) == (rest[1] < 1.0)
+    assert "air coordinate min" not in found.active_limits
+
+
+def test_limits_at_rest_or_without_an_end_are_named_where_they_bind():
+    limit = CoordinateLimit([-1.0, -1.0, -np.inf, -np.inf, -1.0], [0.0, 0.0, 0.0, np.inf, np.inf])
+    told = np.array([-1e-8, -1e-12, 0.0, 5.0, 7.0])
+    assert limit.active(list("abcde"), np.zeros(5), told) == ["b coordinate max", "c coordinate max"]
+    assert CoordinateLimit(0.0, 1e-12).active(["a", "b"], np.zeros(2), np.array([5e-13, 1e-12])) == ["b coordinate max"]
+
+
 @pytest.mark.parametrize(
     ("limit", "word"),
     [
