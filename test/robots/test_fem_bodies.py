@@ -208,6 +208,24 @@ def test_a_mesh_in_millimetres_is_named(load, tmp_path, twin):
         robot.build_twin()
 
 
+def test_a_target_of_a_body_beside_the_origin_is_within_reach_of_its_base(load, tmp_path, twin):
+    from dataclasses import replace
+
+    place = np.array([0.2, -0.05, 0.0])
+    write_mesh(replace(twin.body.mesh, nodes=twin.body.mesh.nodes + place), tmp_path / "trio.vtu")
+
+    def beside(robot, tip):
+        robot["body"].update(mesh={"file": "trio.vtu", "size": [0.03, 0.03, 0.06], "element": "hex20r"}, fibres=[])
+        robot["frames"]["waist"].update(point=[0.21, -0.05, 0.03])
+        robot["target"].update(tip=tip)
+
+    near = load(lambda robot: beside(robot, [0.2, -0.05, 0.062])).build_controller()
+    np.testing.assert_allclose(near.twin.base, place, atol=1e-9)
+    far = load(lambda robot: beside(robot, [0.0, 0.0, 0.062]))
+    with pytest.raises(DescriptionError, match=r"mine.yaml:[1-9]\d+: robot.target.tip: .* twice the body's size"):
+        far.build_twin()
+
+
 def test_hollows_of_a_sweep_are_where_they_are_said_to_be(twin):
     surfaces = twin.body.mesh.surfaces
     inner, outer = 0.004 + 0.011 / 3.0, 0.004 + 0.022 / 3.0

@@ -318,6 +318,11 @@ class MeshSource(Part):
         return self.voxels or self.sweep or self.stack or self.lobes or self.tube or self.stl
 
     @property
+    def is_at_origin(self) -> bool:
+        """Whether its base is known to be there before it is read: a file may have it anywhere."""
+        return self.file is None and self.stl is None
+
+    @property
     def extent(self) -> Size:
         """How large the body is along x, y and z [m]."""
         return self.size if self.generator is None else self.generator.extent

@@ -362,12 +362,12 @@ def _factor(compliance: np.ndarray) -> np.ndarray:
 
 
 def check_distance(target: np.ndarray, twin: Twin) -> None:
-    """Refuse a target (3,) [m] that is further from the base than twice the body's length.
+    """Refuse a target (3,) [m] that is further from the body's base than twice its length.
 
     Raises:
         InputError: it is.
     """
-    distance = math.hypot(*target)
+    distance = math.dist(target, twin.base)
     if distance > 2.0 * twin.length:
         raise InputError(
             f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "

@@ -490,8 +490,10 @@ class Inverse:
                 more than a half circle.
         """
         target = self.checked_target(target)
-        if self.posture is arc_posture and target[2] < 0.0:
-            raise InputError(f"target: {target.tolist()} m is behind the base: expected z ≥ 0 of a body on an arc")
+        if self.posture is arc_posture and target[2] < (lowest := float(self.twin.base[2])):
+            raise InputError(
+                f"target: {target.tolist()} m is behind the base: expected z ≥ {lowest:g} m of a body on an arc"
+            )
         return target
 
     @property
