@@ -22,6 +22,7 @@ from soft_twin.twins.frames import SectionFrame
 
 LENGTH = 0.1
 SIDEWAYS = np.array([1.0, -9.0, -2.0])
+TARGET = np.array([0.03, 0.02, 0.085])
 ENDS = [(0.004, 0.003), (-0.004, 0.003), (0.0, -0.003)]
 PLACES = [(0.05, 0.02, 0.0), (0.3, 0.0, 0.0), (0.0, 0.0, 0.25), (-0.02, 0.1, -0.4)]
 
@@ -46,6 +47,23 @@ def twin_at(place, clamped="base"):
 def inverse_at(place, posture=arc_posture):
     twin = twin_at(place)
     return Inverse(twin, [EffortLimit(0.0, 5.0), CoordinateLimit(-0.02, 0.05)], twin.actuators.names, posture)
+
+
+@pytest.fixture(scope="module")
+def at_origin():
+    inverse = inverse_at(np.zeros(3))
+    return inverse.solve(SIDEWAYS, TARGET), inverse.twin.section(0.5 * LENGTH, inverse.twin.points)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_body_elsewhere_takes_the_same_posture(at_origin, place):
+    inverse = inverse_at(place)
+    np.testing.assert_allclose(inverse.twin.base, place, atol=1e-12)
+    found = inverse.solve(SIDEWAYS, TARGET + place)
+    np.testing.assert_allclose(found.efforts, at_origin[0].efforts, atol=1e-4)
+    middle = inverse.twin.section(place[2] + 0.5 * LENGTH, inverse.twin.points)
+    np.testing.assert_allclose(middle - place, at_origin[1], atol=1e-6)
+    assert found.error == pytest.approx(at_origin[0].error, abs=1e-6)
 
 
 def test_on_the_axis_the_base_is_the_origin_to_the_last_bit_that_counts():
@@ -78,3 +96,14 @@ def test_behind_the_base_is_below_where_it_stands(place):
     inverse.checked_tip(np.array([0.05, 0.0, 0.001]) + place)
     with pytest.raises(InputError, match=f"is behind the base: expected z ≥ {place[2]:g} m of a body on an arc"):
         inverse.checked_tip(np.array([0.05, 0.0, -0.001]) + place)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_line_is_followed_wherever_the_body_stands(place):
+    """Straight: the sections on it stay where they are."""
+    inverse = inverse_at(place, None)
+    line = place + np.outer(np.linspace(0.0, 1.0, 5), [0.0, 0.0, LENGTH])
+    goals = pose_target(inverse, line[-1], line=line).goals(inverse)
+    assert max(goal.miss(inverse.twin) for goal in goals) < 1e-9
+    for share, frame in zip((0.5, 0.75), goals[1].frames, strict=True):
+        assert frame.z == pytest.approx(place[2] + share * LENGTH)

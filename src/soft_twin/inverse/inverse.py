@@ -84,7 +84,8 @@ class Solution(CableWords):
 def arc_posture(twin: Twin, target: np.ndarray) -> list[Goal]:
     """The middle of a slender body on the arc from its base to the target (3,), as far as the tip leaves it free: it
     decides between solutions with the same tip, and keeps the body from sagging between base and tip."""
-    return [PositionGoal(SectionFrame(0.5 * twin.length), arc_through(target, 0.5), priority=2)]
+    (low, high), base = twin.span, twin.base
+    return [PositionGoal(SectionFrame(0.5 * (low + high)), base + arc_through(target - base, 0.5), priority=2)]
 
 
 class Inverse:

@@ -23,7 +23,7 @@ from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.twins.base import Twin
 from soft_twin.twins.frames import Frame, SectionFrame
 
-ON_LINE = (0.5, 0.75)  # of the body's length: sections that shall lie on a target's line; more of them go to and fro
+ON_LINE = (0.5, 0.75)  # of the body's height: sections that shall lie on a target's line; more of them go to and fro
 TIP = "tip"  # the frame that is aimed at where nothing else is said
 
 
@@ -47,10 +47,12 @@ class PoseTarget:
     def goals(self, inverse: Inverse) -> list[Goal]:
         """What the inverse shall reach for it; the tip's position comes with the body's posture, if it has one, and a
         line with sections that shall lie on it."""
-        frame, length = inverse.twin.frames[self.frame], inverse.twin.length
+        frame, (low, high) = inverse.twin.frames[self.frame], inverse.twin.span
         place, on_line = PositionGoal(frame, self.position), []
         if self.line is not None:
-            on_line = [CurveGoal([SectionFrame(share * length) for share in ON_LINE], self.line, priority=2)]
+            on_line = [
+                CurveGoal([SectionFrame(low + share * (high - low)) for share in ON_LINE], self.line, priority=2)
+            ]
         if self.rotation is not None:
             alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]
             return [place, OrientationGoal(frame, self.rotation, alike), *on_line]
