@@ -88,8 +88,8 @@ class ConstantCurvature(PlateModel):
     def orientation(self, displacements: np.ndarray) -> tuple[float | np.ndarray, float | np.ndarray]:
         """Pitch and roll [rad] of the plate for displacements (c,) [m], or (n,) of each for (n, c), of one segment.
 
-        A plate that is bent by more than ±π/2 of pitch has the pitch and roll of where its axis points. Raises as
-        `bends_of`.
+        A plate that is bent by more than ±π/2 of pitch has the pitch and roll of where its axis points. Two straight
+        cables may be as long in two poses: it is one of them, see `bends_of`, which also says what is raised.
         """
         self._has_one_segment()
         bends, _ = self.bends_of(displacements)
@@ -119,6 +119,8 @@ class ConstantCurvature(PlateModel):
 
         A part that all cables have in common says nothing of the bend (a body that is pressed together, winches that
         were not homed) and is found beside it where there are more cables than bends have components, else taken as 0.
+        As many straight cables as bends have components may be as long with other bends: those that are found then are
+        some that explain them, from a straight body on.
 
         Returns:
             The bends, and the common part (…) [m].
