@@ -83,6 +83,16 @@ def displacements_of(straight, lengths, overhangs, cables, ends, bends):
 
 
 @njit(cache=True)
+def jacobians_of(straight, lengths, overhangs, cables, ends, bends):
+    """(n, c, 2 s) derivatives of the displacements by bends (n, s, 2)."""
+    found = np.empty(len(cables))
+    jacobians = np.empty((len(bends), len(cables), 2 * len(lengths)))
+    for row in range(len(bends)):
+        pulls(straight, lengths, overhangs, cables, ends, bends[row], found, jacobians[row])
+    return jacobians
+
+
+@njit(cache=True)
 def bend_of(pitch, roll):
     """The bend whose end has this pitch and roll."""
     x, y = np.sin(pitch), -np.sin(roll) * np.cos(pitch)

@@ -67,21 +67,29 @@ class ConstantCurvature(PlateModel):
         self._common = self._sees_common_part()
 
     def displacements(self, pitch: float | np.ndarray, roll: float | np.ndarray) -> np.ndarray:
-        """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) for arrays (n,).
+        """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) where one or both
+        are arrays (n,).
 
         Args:
             pitch, roll: of `plate_orientation.py` [rad].
 
         Raises:
-            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, or several segments.
+            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, arrays of two shapes, or several
+                segments.
         """
         self._has_one_segment()
-        if np.ndim(pitch) == 0:
+        if np.ndim(pitch) == np.ndim(roll) == 0:
+            pitch, roll = float(pitch), float(roll)
             if not abs(pitch) + abs(roll) < self._harmless:  # the tilt is at most this
                 self._refuse_beyond(np.atleast_1d(pitch), np.atleast_1d(roll))
             return kernels.displacements_at_one(*self._one, self.cable_positions, pitch, roll)
-        pitch, roll = np.broadcast_arrays(np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float))
-        pitch, roll = pitch.ravel(), roll.ravel()
+        pitch, roll = np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float)
+        try:
+            pitch, roll = (each.ravel() for each in np.broadcast_arrays(pitch, roll))
+        except ValueError as error:
+            raise InputError(
+                f"pitch {pitch.shape} and roll {roll.shape}: expected numbers or arrays of one shape"
+            ) from error
         self._refuse_beyond(pitch, roll)
         return kernels.displacements_at(*self._one, self.cable_positions, pitch, roll)
 
@@ -108,11 +116,11 @@ class ConstantCurvature(PlateModel):
         return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], -1)
 
     def jacobian(self, bends: np.ndarray) -> np.ndarray:
-        """(c, s, 2) derivatives [m/rad] of the displacements by bends (s, 2)."""
+        """(…, c, s, 2) derivatives [m/rad] of the displacements by bends (…, s, 2) [rad]."""
         bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
-        found, jacobian = np.empty(len(self.cable_positions)), np.empty((len(self.cable_positions), bends.size))
-        kernels.pulls(*self._geometry, bends, found, jacobian)
-        return jacobian.reshape(len(self.cable_positions), *bends.shape)
+        flat = bends.reshape(-1, *bends.shape[-2:])
+        found = kernels.jacobians_of(*self._geometry, flat)
+        return found.reshape(*bends.shape[:-2], len(self.cable_positions), *bends.shape[-2:])
 
     def bends_of(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bends (…, s, 2) [rad] that explain displacements (…, c) [m] in the least squares' sense.
