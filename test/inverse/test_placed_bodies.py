@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import InputError
+from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import PositionGoal
 from soft_twin.inverse.inverse import Inverse, arc_posture
 from soft_twin.inverse.limits import CoordinateLimit, EffortLimit
@@ -72,6 +73,19 @@ def test_on_the_axis_the_base_is_the_origin_to_the_last_bit_that_counts():
 
 def test_the_base_of_a_body_that_hangs_is_where_it_is_clamped():
     np.testing.assert_allclose(twin_at((0.05, 0.0, -LENGTH), "tip").base, [0.05, 0.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_loop_tells_where_the_tip_looks_wherever_the_body_stands(place):
+    ticks = []
+    for origin in (np.zeros(3), np.asarray(place)):
+        controller = Controller(inverse_at(origin), TARGET + origin)
+        controller.enable(True)
+        ticks.append([controller.update(SIDEWAYS) for _ in range(30)][-1])
+    at_origin, elsewhere = ticks
+    np.testing.assert_allclose(elsewhere.tip_direction, at_origin.tip_direction, atol=1e-5)
+    np.testing.assert_allclose(elsewhere.centre_line - place, at_origin.centre_line, atol=1e-6)
+    assert np.degrees(np.arccos(at_origin.tip_direction[2])) > 10.0
 
 
 @pytest.mark.parametrize("place", PLACES)
