@@ -5,7 +5,7 @@ import pytest
 from test_actuators import LENGTH, SIDEWAYS, finger
 
 from soft_twin.errors import InputError
-from soft_twin.inverse.goals import CurveGoal, DirectionGoal, OrientationGoal, PositionGoal, SurfaceGoal
+from soft_twin.inverse.goals import CurveGoal, DirectionGoal, EffortGoal, OrientationGoal, PositionGoal, SurfaceGoal
 from soft_twin.inverse.inverse import Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.inverse.priorities import Bounds, Level, solve_levels
@@ -163,6 +163,27 @@ def test_limits_of_efforts_coordinates_and_their_rates_hold(twin, plate):
     assert (solution.efforts <= np.array([2.0, 2.0, 12e3, 2.0]) * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("rest", [(-1.0, 4.0), (0.0, 4.0), (-1.0, 0.5), (-1e-6, 0.5), (0.0, 0.5)])
+def test_a_limit_of_the_volume_is_named_where_it_binds_however_wide_its_range_is(twin, rest):
+    """A chamber takes in 50 mm³: a cubic metre of range says nothing of how near a limit is."""
+    volume = _at(twin, SIDEWAYS, EFFORTS).coordinates()[2]
+    low, high = rest[0], rest[1] * volume
+    limits = [LIMITS[0], CoordinateLimit([-0.01, -0.01, low, -0.01], [0.02, 0.02, high, 0.02])]
+    twin.reset()
+    found = Inverse(twin, limits, twin.actuators.names).solve(SIDEWAYS, goals=[EffortGoal(EFFORTS, 1.0)])
+    assert found.converged
+    named = "air coordinate max" in found.active_limits
+    assert named == (found.coordinates[2] > 0.999999 * high) == (rest[1] < 1.0)
+    assert "air coordinate min" not in found.active_limits
+
+
+def test_limits_at_rest_or_without_an_end_are_named_where_they_bind():
+    limit = CoordinateLimit([-1.0, -1.0, -np.inf, -np.inf, -1.0], [0.0, 0.0, 0.0, np.inf, np.inf])
+    told = np.array([-1e-8, -1e-12, 0.0, 5.0, 7.0])
+    assert limit.active(list("abcde"), np.zeros(5), told) == ["b coordinate max", "c coordinate max"]
+    assert CoordinateLimit(0.0, 1e-12).active(["a", "b"], np.zeros(2), np.array([5e-13, 1e-12])) == ["b coordinate max"]
+
+
 @pytest.mark.parametrize(
     ("limit", "word"),
     [
@@ -179,6 +200,67 @@ def test_rates_that_bind_are_named_on_the_way_and_no_longer_at_its_end(twin, pla
     assert not found[0].reachable and found[0].active_limits
     assert all(name.endswith(word) for name in found[0].active_limits)
     assert found[-1].converged and found[-1].reachable and not found[-1].active_limits
+
+
+def test_a_curve_whose_points_are_given_twice_is_the_curve_without_them(twin):
+    heights = [SectionFrame(z) for z in (0.02, 0.04, 0.06)]
+    points = np.array([[0.01 + 0.2 * z**2 / 0.06, 0.0075, z] for z in np.linspace(0.0, 0.07, 8)])
+    twin.equilibrium(SIDEWAYS, efforts=EFFORTS)
+    step = twin.linearise(SIDEWAYS)
+    once, twice = CurveGoal(heights, points), CurveGoal(heights, np.repeat(points, [2, 1, 3, 1, 1, 1, 1, 2], axis=0))
+    for one, other in zip(*(goal.residual_and_jacobian(twin, step) for goal in (once, twice)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert twice.miss(twin) == once.miss(twin) > 1e-3
+    twin.reset()
+    assert Inverse(twin, LIMITS, twin.actuators.names).solve(SIDEWAYS, goals=[twice]).converged
+
+
+def test_normals_of_a_surface_count_by_their_direction(twin, plate):
+    top, rng = plate.nodes, np.random.default_rng(5)
+    places, normals = twin.body.mesh.nodes[top] + [0.0, 0.0, 0.001], np.tile([0.0, 0.0, 1.0], (len(top), 1))
+    twin.equilibrium(SIDEWAYS, efforts=EFFORTS)
+    unit, long = SurfaceGoal(top, places, normals), SurfaceGoal(top, places, rng.uniform(0.1, 9.0) * normals)
+    assert long.miss(twin) == pytest.approx(unit.miss(twin), rel=1e-12)
+
+
+PLANE = np.array([[0.0, 0.0, 0.06]]), np.array([[0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda frame: CurveGoal([frame], np.ones((3, 3))), "curve: its 3 points are one place"),
+        (lambda frame: CurveGoal([], np.eye(3)), "CurveGoal: expected one frame or more"),
+        (lambda frame: CurveGoal(frame, np.eye(3)), "CurveGoal: expected a list of frames, found a NodesFrame"),
+        (lambda frame: CurveGoal(["tip"], np.eye(3)), r"CurveGoal: expected a frame, such as twin.*, found 'tip'"),
+        (lambda frame: CurveGoal([np.eye(3)], np.eye(3)), "CurveGoal: expected a frame, .*, found a ndarray"),
+        (lambda frame: CurveGoal([frame], [["a", "b", "c"]] * 2), "curve: expected at least two points"),
+        (lambda frame: PositionGoal("tip", [0.0, 0.0, 0.06]), "PositionGoal: expected a frame, .*, found 'tip'"),
+        (lambda frame: OrientationGoal("tip", np.eye(3)), "OrientationGoal: expected a frame, .*, found 'tip'"),
+        (lambda frame: OrientationGoal(frame, "up"), "rotation matrix"),
+        (lambda frame: DirectionGoal("tip", [0, 0, 1], [0, 0, 1]), "DirectionGoal: expected a frame, .*, found 'tip'"),
+        (lambda frame: SurfaceGoal([], *PLANE), "surface: expected numbers of nodes, from 0 on, found an array"),
+        (lambda frame: SurfaceGoal([-5], *PLANE), "surface: expected numbers of nodes, from 0 on, found -5"),
+        (lambda frame: SurfaceGoal([0.5], *PLANE), "surface: expected numbers of nodes, from 0 on, found .* float64"),
+        (lambda frame: SurfaceGoal([3], PLANE[0], [[0.0, 0.0, 0.0]]), "surface: the normal of point 0 is zero"),
+        (lambda frame: SurfaceGoal([3], [[0.0, 0.0]], [[0.0, 1.0]]), r"expected points \(m, 3\) and as many normals"),
+        (lambda frame: PositionGoal(frame, [0, 0, 0.06], weight="1"), "weight of a goal '1': expected a positive, fin"),
+        (lambda frame: PositionGoal(frame, [0, 0, 0.06], priority="1"), "priority of a goal '1': expected a whole num"),
+        (lambda frame: PositionGoal(frame, [0, 0, 0.06], tolerance=[1]), r"tolerance of a goal \[1\]: expected a posi"),
+        (lambda frame: EffortGoal(0.5), "efforts: expected 1 numbers"),
+    ],
+)
+def test_a_goal_that_cannot_be_is_named(plate, make, message):
+    with pytest.raises(InputError, match=message):
+        make(plate)
+
+
+def test_goals_are_a_list_of_goals(twin, plate):
+    inverse, goal = Inverse(twin, LIMITS, twin.actuators.names), PositionGoal(plate, [0.01, 0.0075, 0.059])
+    with pytest.raises(InputError, match="goals: expected a list of goals, found a PositionGoal"):
+        inverse.solve(SIDEWAYS, goals=goal)
+    with pytest.raises(InputError, match="goals: expected goals, such as a PositionGoal, found 'tip'"):
+        inverse.solve(SIDEWAYS, goals=[goal, "tip"])
 
 
 def test_what_makes_no_sense_is_named(twin, plate):

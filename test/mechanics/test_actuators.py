@@ -147,5 +147,8 @@ def test_what_does_not_fit_is_named():
         Chambers(["chamber 1"], ["a", "b"])
     with pytest.raises(MeshError, match="chamber 7"):
         Model(model.body, [Gravity()], actuators=[Chambers(["chamber 7"])])
+    faces = model.body.mesh.surface("chamber 1")
+    with pytest.raises(MeshError, match="chambers 'air' and 'more air' press on 42 faces both: give each a surface"):
+        Model(model.body, [Gravity()], actuators=[Chambers(["chamber 1", faces[::-1]], ["air", "more air"])])
     with pytest.raises(InputError, match="one Gravity"):
         FemTwin(Model(model.body), LENGTH)

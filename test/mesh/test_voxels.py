@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import MeshError
+from soft_twin.mesh.generate.hollows import hollowed
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import jacobians
 from soft_twin.mesh.selection import enclosed_volume
@@ -54,3 +55,9 @@ def test_grids_that_make_no_body_are_refused():
         voxel_mesh(np.zeros((2, 2, 2), bool), 1.0)
     with pytest.raises(MeshError, match="no voxel has label 3 .'muscle'.: there are 1, 2"):
         voxel_mesh(hollow_box(), 1.0, labels={3: "muscle"})
+
+
+def test_a_hollow_cannot_take_the_name_of_a_surface_of_the_block():
+    mesh = voxel_mesh(np.ones((4, 4, 5), bool), 0.01)
+    with pytest.raises(MeshError, match="'tip' is a surface of its own, as are base, tip, outside: call the"):
+        hollowed(mesh, [("tip", np.arange(len(mesh.cells)) == 42)])

@@ -54,6 +54,13 @@ def mesh_of(**source):
     return build_mesh(MeshSource.model_validate(source), Path())
 
 
+def two_names_of_one_hollow(robot):
+    """The first hollow, the largest, is "chamber 1", too."""
+    for hollow in robot["body"]["mesh"]["sweep"]["hollows"][1:]:
+        hollow["last"][2] -= 1
+    robot["chambers"][1]["surface"] = "chamber 1"
+
+
 def test_the_robot_of_the_page_bends_away_from_the_chamber_that_is_blown_up(twin):
     for i, angle in enumerate(np.radians([45.0, 165.0, 285.0])):
         efforts = np.zeros(3)
@@ -142,6 +149,7 @@ def test_a_point_of_the_body_is_a_frame(twin):
         ),
         (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
         (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
+        (two_names_of_one_hollow, r"chambers: chambers 'room_1' and 'room_2' press on \d+ faces both: give each a"),
     ],
 )
 def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
@@ -173,6 +181,11 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
             r"sweep.hollows\[2\]: there is no wall between 'room_3' and 'room_1'",
         ),
         (
+            lambda robot: robot["body"]["mesh"]["sweep"]["hollows"][1].update(name="lumen"),
+            r"hollows\[1\].name: 'lumen' is a surface of the body's own, as are base, tip, outside, lumen: call it",
+        ),
+        (lambda robot: robot["chambers"][2].update(surface="room_1"), "chambers: two chambers share the surface"),
+        (
             lambda robot: robot["body"]["mesh"]["sweep"].update(radial=[0.005, 0.005]),
             "radial: 2 layers of 0.01 m in all",
         ),
@@ -193,6 +206,24 @@ def test_a_mesh_in_millimetres_is_named(load, tmp_path, twin):
     robot = load(lambda robot: robot["body"].update(mesh={"file": "trio.vtu", "size": [0.03, 0.03, 0.06]}))
     with pytest.raises(DescriptionError, match=r"mine.yaml:\d+: robot.body.mesh: .*seems to be in millimetres"):
         robot.build_twin()
+
+
+def test_a_target_of_a_body_beside_the_origin_is_within_reach_of_its_base(load, tmp_path, twin):
+    from dataclasses import replace
+
+    place = np.array([0.2, -0.05, 0.0])
+    write_mesh(replace(twin.body.mesh, nodes=twin.body.mesh.nodes + place), tmp_path / "trio.vtu")
+
+    def beside(robot, tip):
+        robot["body"].update(mesh={"file": "trio.vtu", "size": [0.03, 0.03, 0.06], "element": "hex20r"}, fibres=[])
+        robot["frames"]["waist"].update(point=[0.21, -0.05, 0.03])
+        robot["target"].update(tip=tip)
+
+    near = load(lambda robot: beside(robot, [0.2, -0.05, 0.062])).build_controller()
+    np.testing.assert_allclose(near.twin.base, place, atol=1e-9)
+    far = load(lambda robot: beside(robot, [0.0, 0.0, 0.062]))
+    with pytest.raises(DescriptionError, match=r"mine.yaml:[1-9]\d+: robot.target.tip: .* twice the body's size"):
+        far.build_twin()
 
 
 def test_hollows_of_a_sweep_are_where_they_are_said_to_be(twin):

@@ -285,6 +285,10 @@ def test_a_list_with_a_mistake_is_not_told_to_be_empty_too(load):
         (lambda robot: robot["obstacles"].append(robot["obstacles"][0]), "two obstacles share the name 'floor'"),
         (lambda robot: robot["target"].update(tip=[0.0, 0.0, 5.0]), "target.tip: .* twice the body's size"),
         (lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(last=[2, 1, 40]), "is no cell of a body"),
+        (
+            lambda robot: robot["body"]["mesh"]["voxels"]["hollows"][0].update(name="tip"),
+            r"mine.yaml:\d+: .*hollows\[0\].name: 'tip' is a surface of the body's own, as are base, tip, outside",
+        ),
     ],
 )
 def test_contradictions_are_named_when_the_file_is_read(load, change, message):

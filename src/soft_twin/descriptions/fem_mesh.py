@@ -24,6 +24,7 @@ MOST_CELLS = 100_000
 LOBE_CELLS = 13  # of one lobe in a section: of the core, the wall and the chamber, see mesh/generate/lobes.py
 SAME_SIZE = 0.02  # by which two meshes of one body may differ
 TETRAHEDRA_IN_CUBE = 6.0 * math.sqrt(2.0)  # regular ones of edge length 1 in a volume of 1
+OWN_SURFACES = ("base", "tip", "outside")  # of generated bodies, whatever their hollows are called
 CELL = Several(Whole(0, 500), 3, 3)
 SIZE = Several(Number(1e-4, 10.0, "m"), 3, 3)
 Size = tuple[float, float, float]
@@ -40,7 +41,8 @@ class Hollow(Part):
     first: Annotated[tuple[int, int, int], CELL] = Field(description="cell of one corner, counted from 0")
     last: Annotated[tuple[int, int, int], CELL] = Field(description="cell of the opposite corner, in it")
     name: Annotated[str | None, NAME] = Field(
-        default=None, description="of the surface around it; hollows of one name are one"
+        default=None,
+        description="of the surface around it, none of the body's own such as `tip`; hollows of one name are one",
     )
 
     @model_validator(mode="after")
@@ -89,7 +91,7 @@ class Voxels(Part):
     @model_validator(mode="after")
     def _fits_together(self) -> "Voxels":
         check_cells(self.cells, "cells")
-        check_hollows(self.hollows, self.cells)
+        check_hollows(self.hollows, self.cells, OWN_SURFACES)
         for key, lengths, count, size in zip(
             ("along_x", "along_y", "along"), self.lengths, self.cells, self.size, strict=True
         ):
@@ -131,7 +133,7 @@ class Sweep(Part):
         self._check_lengths()
         if self.hollows and not self.inner_diameter:
             raise mistake("around a middle that is full there are no hollows: give a lumen", "inner_diameter")
-        check_hollows(self.hollows, self.divisions, self.divisions[1])
+        check_hollows(self.hollows, self.divisions, (*OWN_SURFACES, "lumen"), self.divisions[1])
         return self
 
     def _check_lengths(self) -> None:
@@ -316,6 +318,11 @@ class MeshSource(Part):
         return self.voxels or self.sweep or self.stack or self.lobes or self.tube or self.stl
 
     @property
+    def is_at_origin(self) -> bool:
+        """Whether its base is known to be there before it is read: a file may have it anywhere."""
+        return self.file is None and self.stl is None
+
+    @property
     def extent(self) -> Size:
         """How large the body is along x, y and z [m]."""
         return self.size if self.generator is None else self.generator.extent
@@ -356,10 +363,15 @@ def check_cells(divisions: Sequence[int], *at: str | int) -> None:
         raise mistake(f"{math.prod(divisions)} cells are more than {MOST_CELLS}", *at)
 
 
-def check_hollows(hollows: Sequence[Hollow], cells: Sequence[int], around: int | None = None) -> None:
-    """Raise a mistake where a hollow is beyond the body's cells, or no cell is between two of different names.
-    `around`: number of cells after which the second axis begins anew."""
+def check_hollows(
+    hollows: Sequence[Hollow], cells: Sequence[int], own: Sequence[str], around: int | None = None
+) -> None:
+    """Raise a mistake where a hollow is beyond the body's cells, is called like one of the body's `own` surfaces, or
+    no cell is between two of different names. `around`: number of cells after which the second axis begins anew."""
     for i, hollow in enumerate(hollows):
+        if hollow.name in own:
+            words = f"'{hollow.name}' is a surface of the body's own, as are {', '.join(own)}: call it otherwise"
+            raise mistake(words, "hollows", i, "name")
         if any(last >= count for last, count in zip(hollow.last, cells, strict=True)):
             raise mistake(f"{hollow.last} is no cell of a body of {tuple(cells)}", "hollows", i, "last")
         for other in hollows[:i]:

@@ -1,6 +1,7 @@
 """What a description of any body of finite elements has: mesh, materials, what holds and moves it, named frames."""
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -86,7 +87,7 @@ class FrameTarget(Part):
     """Where the frame `tip` should be when nobody says anything else."""
 
     tip: Annotated[tuple[float, float, float], Several(Number(-1e5, 1e5, "m"), 3, 3)] = Field(
-        description="x, y, z in base_link, within twice the body's size"
+        description="x, y, z in base_link, within twice the body's size of its base"
     )
 
 
@@ -157,15 +158,19 @@ class FemRobot(Part):
         self._check_plates()
         self._check_other_meshes()
         check_passage(self.obstacles, min(self.body.mesh.extent))
-        reach = 2.0 * math.hypot(*self.body.mesh.extent)
-        if math.hypot(*self.target.tip) > reach:
-            raise mistake(
-                f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m: it is the tip's place "
-                "in metres, in base_link",
-                "target",
-                "tip",
-            )
+        if self.body.mesh.is_at_origin and (words := self.out_of_reach((0.0, 0.0, 0.0))):
+            raise mistake(words, "target", "tip")
         return self
+
+    def out_of_reach(self, base: Sequence[float]) -> str:
+        """What is wrong with its target where its base is at (3,) [m]; "" where nothing is."""
+        reach = 2.0 * math.hypot(*self.body.mesh.extent)
+        if math.dist(self.target.tip, base) <= reach:
+            return ""
+        return (
+            f"{self.target.tip} m is farther away than twice the body's size, {reach:g} m: it is the tip's place in "
+            "metres, in base_link"
+        )
 
     def _check_other_meshes(self) -> None:
         """The emulated robot's body, and SOFA's, is as large as the twin's, whatever its mesh."""
@@ -183,13 +188,14 @@ class FemRobot(Part):
                 raise mistake(f"'{plate}' is no plate: there are {', '.join(plates) or 'none'}", *keys)
 
     def _check_names(self) -> None:
-        """No two of a kind share a name, a motor or a channel."""
+        """No two of a kind share a name, a motor, a surface or a channel."""
         actuators = [each.name for each in (*self.cables, *self.chambers, *self.muscles)]
         refuse_twice(actuators, "actuators share the name")
         refuse_twice([each.name for each in self.body.plates], "plates share the name", "body", "plates")
         refuse_twice([each.name for each in self.imus], "IMUs share the name", "imus")
         refuse_twice([each.name for each in self.obstacles], "obstacles share the name", "obstacles")
         refuse_twice([each.motor_id for each in self.cables], "cables share the motor_id", "cables")
+        refuse_twice([each.surface for each in self.chambers], "chambers share the surface", "chambers")
         refuse_twice([each.channel for each in self.chambers], "chambers share the channel", "chambers")
 
     def _check_drives(self) -> None:

@@ -225,7 +225,7 @@ class Controller:
             coordinates=coordinates,
             efforts=efforts,
             tip=solution.tip,
-            tip_direction=twin.section_normal(twin.length),
+            tip_direction=twin.section_normal(twin.span[1]),
             tip_rotation=tip_rotation,
             reached=frame.position(twin),
             reached_rotation=tip_rotation if aimed_at.frame == TIP else rotation_of(frame, twin),

@@ -7,7 +7,8 @@ for those.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -22,6 +23,7 @@ from soft_twin.twins.frames import Frame
 
 REACHED = 1e-4  # [m] a place closer than this is called reached
 ALIGNED = 1e-3  # [rad] likewise an orientation
+NO_LENGTH = 1e-9  # [m] a shorter piece of a curve has no direction
 NEARLY_STRAIGHT = 1e-6  # of how far a place is behind the origin: it is straight behind it when no further aside
 ALIKE = 1e-6  # [m/Pa] so that a kilopascal of pressure that is missed counts as a millimetre of cable
 
@@ -48,9 +50,9 @@ class Goal(ABC):
             InputError: a weight or a tolerance that is not positive and finite, or a priority that is no whole number.
         """
         for word, value in (("weight", weight), ("tolerance", tolerance)):
-            if value is not None and not 0.0 < value < math.inf:
+            if value is not None and not (isinstance(value, Real) and 0.0 < value < math.inf):
                 raise InputError(f"{word} of a goal {value!r}: expected a positive, finite number")
-        if priority % 1 != 0:
+        if not isinstance(priority, Real) or priority % 1 != 0:
             raise InputError(f"priority of a goal {priority!r}: expected a whole number, 1 comes first")
         self.weight, self.priority = float(weight), priority
         if tolerance is not None:
@@ -62,6 +64,23 @@ class Goal(ABC):
         Raises:
             InputError: see `check_distance`.
         """
+
+    def _checked_frames(self, frames: Iterable[Frame]) -> list[Frame]:
+        """One frame or more.
+
+        Raises:
+            InputError: none, or what is no frame, such as the name of one.
+        """
+        kind = type(self).__name__
+        if isinstance(frames, Frame) or not isinstance(frames, Iterable):
+            raise InputError(f"{kind}: expected a list of frames, found {shown(frames)}")
+        frames = list(frames)
+        if not frames:
+            raise InputError(f"{kind}: expected one frame or more, found none")
+        for each in frames:
+            if not isinstance(each, Frame):
+                raise InputError(f"{kind}: expected a frame, such as twin.frames['tip'], found {shown(each)}")
+        return frames
 
     def is_of(self, twin: Twin) -> bool:
         """Whether the twin has the nodes that it is about."""
@@ -88,7 +107,8 @@ class PositionGoal(Goal):
         tolerance: float | None = None,
     ):
         super().__init__(weight, priority, tolerance)
-        self.frame, self.frames, self.target = frame, [frame], checked_vector(target, 3, "target")
+        self.frames = self._checked_frames([frame])
+        self.frame, self.target = frame, checked_vector(target, 3, "target")
 
     def check_reach(self, twin):
         check_distance(self.target, twin)
@@ -111,7 +131,8 @@ class OrientationGoal(Goal):
         self, frame: Frame, target: np.ndarray, weight: float = 1.0, priority: int = 1, tolerance: float | None = None
     ):
         super().__init__(weight, priority, tolerance)
-        self.frame, self.frames, self.target = frame, [frame], np.asarray(target, dtype=float)
+        self.frames = self._checked_frames([frame])
+        self.frame, self.target = frame, _numbers(target)
         if self.target.shape != (3, 3) or not np.allclose(self.target @ self.target.T, np.eye(3), atol=1e-6):
             raise InputError("orientation: expected a rotation matrix (3, 3)")
         if np.linalg.det(self.target) < 0.0:
@@ -148,7 +169,8 @@ class DirectionGoal(Goal):
         tolerance: float | None = None,
     ):
         super().__init__(weight, priority, tolerance)
-        self.frame, self.frames, self.axis, self.target = frame, [frame], _unit(axis, "axis"), _unit(target, "target")
+        self.frames = self._checked_frames([frame])
+        self.frame, self.axis, self.target = frame, _unit(axis, "axis"), _unit(target, "target")
 
     def residual_and_jacobian(self, twin, step):
         now = self.frame.rotation(twin) @ self.axis
@@ -174,11 +196,10 @@ class CurveGoal(Goal):
         tolerance: float | None = None,
     ):
         super().__init__(weight, priority, tolerance)
-        self.frames = list(frames)
-        points = np.asarray(points, dtype=float)
-        if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.isfinite(points).all():
-            raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
-        self.points, self._starts, self._spans = points, points[:-1], np.diff(points, axis=0)
+        self.frames, self.points = self._checked_frames(frames), checked_curve(points)
+        spans = np.diff(self.points, axis=0)
+        longer = np.linalg.norm(spans, axis=1) > NO_LENGTH
+        self._starts, self._spans = self.points[:-1][longer], spans[longer]
 
     def residual_and_jacobian(self, twin, step):
         pairs = [self._of(frame, twin, step) for frame in self.frames]
@@ -205,8 +226,8 @@ class CurveGoal(Goal):
 
 
 class SurfaceGoal(Goal):
-    """Nodes of a body shall lie on a surface of points (m, 3) with unit normals (m, 3) in base_link: each in the
-    tangent plane of the nearest point, as in point-to-plane registration (Chen and Medioni 1992)."""
+    """Nodes of a body shall lie on a surface of points (m, 3) with normals (m, 3), of any length, in base_link: each in
+    the tangent plane of the nearest point, as in point-to-plane registration (Chen and Medioni 1992)."""
 
     def __init__(
         self,
@@ -218,15 +239,19 @@ class SurfaceGoal(Goal):
         tolerance: float | None = None,
     ):
         super().__init__(weight, priority, tolerance)
-        self.nodes = np.asarray(nodes)
-        self._points, self._normals = np.asarray(points, dtype=float), np.asarray(normals, dtype=float)
-        if self._points.shape != self._normals.shape or self._points.ndim != 2 or not len(self._points):
+        self.nodes = _checked_nodes(nodes)
+        self._points, self._normals = _numbers(points), _numbers(normals)
+        if self._points.shape != self._normals.shape or not _are_places(self._points):
             raise InputError(
                 f"surface: expected points (m, 3) and as many normals, found {self._points.shape}, "
                 f"{self._normals.shape}"
             )
         if not (np.isfinite(self._points).all() and np.isfinite(self._normals).all()):
             raise InputError("surface: points and normals must be finite")
+        lengths = np.linalg.norm(self._normals, axis=1)
+        if not lengths.all():
+            raise InputError(f"surface: the normal of point {int(lengths.argmin())} is zero: expected where it looks")
+        self._normals = self._normals / lengths[:, None]
         self._tree = cKDTree(self._points)
 
     def is_of(self, twin):
@@ -256,7 +281,7 @@ class EffortGoal(Goal):
 
     def __init__(self, wanted: Sequence[float], weight: float = 3e-3, priority: int = 2):
         super().__init__(weight, priority)
-        self.wanted = checked_vector(wanted, len(wanted), "efforts")
+        self.wanted = checked_vector(wanted, np.size(wanted), "efforts")
 
     def residual_and_jacobian(self, twin, step):
         if len(self.wanted) != twin.actuator_count:
@@ -337,17 +362,36 @@ def _factor(compliance: np.ndarray) -> np.ndarray:
 
 
 def check_distance(target: np.ndarray, twin: Twin) -> None:
-    """Refuse a target (3,) [m] that is further from the base than twice the body's length.
+    """Refuse a target (3,) [m] that is further from the body's base than twice its length.
 
     Raises:
         InputError: it is.
     """
-    distance = math.hypot(*target)
+    distance = math.dist(target, twin.base)
     if distance > 2.0 * twin.length:
         raise InputError(
             f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "
             "in metres, in base_link?"
         )
+
+
+def shown(value: object) -> str:
+    """What was found where something else was expected, in one line."""
+    return repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def checked_curve(points: np.ndarray) -> np.ndarray:
+    """(m, 3) points of a curve [m].
+
+    Raises:
+        InputError: fewer than two, not finite, or all in one place.
+    """
+    points = _numbers(points)
+    if not _are_places(points) or len(points) < 2 or not np.isfinite(points).all():
+        raise InputError(f"curve: expected at least two points (m, 3), finite, found an array {points.shape}")
+    if not (np.linalg.norm(np.diff(points, axis=0), axis=1) > NO_LENGTH).any():
+        raise InputError(f"curve: its {len(points)} points are one place: expected at least two that are apart")
+    return points
 
 
 def told_by_coordinate(twin: Twin) -> np.ndarray:
@@ -371,6 +415,35 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
     chord = float(np.linalg.norm(tip)) * np.sin(fraction * half) / np.sin(half)
     sideways = np.array([tip[0], tip[1], 0.0]) / rho
     return chord * (np.sin(fraction * half) * sideways + np.array([0.0, 0.0, np.cos(fraction * half)]))
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """An array of numbers; one of no shape, not finite, of what are none."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _are_places(values: np.ndarray) -> bool:
+    """Whether an array has the shape (m, 3) of one place or more."""
+    return values.ndim == 2 and values.shape[1] == 3 and len(values) > 0
+
+
+def _checked_nodes(nodes: np.ndarray) -> np.ndarray:
+    """(k,) numbers of nodes.
+
+    Raises:
+        InputError: none, or what are no numbers of nodes.
+    """
+    nodes = np.asarray(nodes)
+    if nodes.ndim != 1 or not len(nodes) or nodes.dtype.kind not in "iu":
+        raise InputError(
+            f"surface: expected numbers of nodes, from 0 on, found an array of shape {nodes.shape} of {nodes.dtype}"
+        )
+    if nodes.min() < 0:
+        raise InputError(f"surface: expected numbers of nodes, from 0 on, found {nodes.min()}")
+    return nodes
 
 
 def _unit(vector: Sequence[float], what: str) -> np.ndarray:

@@ -13,7 +13,7 @@ back is allowed half as far with each step, one that goes on further again.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ import numpy as np
 from soft_twin.checks import checked_gravity, checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
-from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
+from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, shown, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.inverse.stride import Stride
@@ -85,7 +85,8 @@ class Solution(CableWords):
 def arc_posture(twin: Twin, target: np.ndarray) -> list[Goal]:
     """The middle of a slender body on the arc from its base to the target (3,), as far as the tip leaves it free: it
     decides between solutions with the same tip, and keeps the body from sagging between base and tip."""
-    return [PositionGoal(SectionFrame(0.5 * twin.length), arc_through(target, 0.5), priority=2)]
+    (low, high), base = twin.span, twin.base
+    return [PositionGoal(SectionFrame(0.5 * (low + high)), base + arc_through(target - base, 0.5), priority=2)]
 
 
 class Inverse:
@@ -216,7 +217,7 @@ class Inverse:
         Raises:
             InputError: wrong sizes, not finite, gravity in another unit, a limit that is not positive, a target further
                 from the base than twice the body's length or behind the base of a body on an arc, goals of another
-                mesh, or not one of target and goals.
+                mesh, what is no list of goals, or not one of target and goals.
             ConvergenceError: no equilibrium was found, not from the undeformed body either.
         """
         if (target is None) == (not goals):
@@ -474,16 +475,21 @@ class Inverse:
         """Goals that make sense for the twin.
 
         Raises:
-            InputError: a place out of all reach, or a frame or nodes of another mesh.
+            InputError: what is no list of goals, a place out of all reach, or a frame or nodes of another mesh.
         """
+        if isinstance(goals, Goal) or not isinstance(goals, Iterable):
+            raise InputError(f"goals: expected a list of goals, found {shown(goals)}")
+        goals = list(goals)
         for goal in goals:
+            if not isinstance(goal, Goal):
+                raise InputError(f"goals: expected goals, such as a PositionGoal, found {shown(goal)}")
             goal.check_reach(self.twin)
             if not goal.is_of(self.twin):
                 raise InputError(
                     f"{type(goal).__name__}: its nodes are none of the twin's {len(self.twin.points)}: is its frame of "
                     "another mesh?"
                 )
-        return list(goals)
+        return goals
 
     def checked_target(self, target: Sequence[float]) -> np.ndarray:
         """(3,) a tip target that makes sense.
@@ -503,8 +509,10 @@ class Inverse:
                 more than a half circle.
         """
         target = self.checked_target(target)
-        if self.posture is arc_posture and target[2] < 0.0:
-            raise InputError(f"target: {target.tolist()} m is behind the base: expected z ≥ 0 of a body on an arc")
+        if self.posture is arc_posture and target[2] < (lowest := float(self.twin.base[2])):
+            raise InputError(
+                f"target: {target.tolist()} m is behind the base: expected z ≥ {lowest:g} m of a body on an arc"
+            )
         return target
 
     @property

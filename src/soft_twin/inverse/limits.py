@@ -7,7 +7,10 @@ import numpy as np
 from soft_twin.errors import InputError
 from soft_twin.twins.base import Twin
 
-BINDS = 1e-6  # of a limit's range, at most 1: a limit closer than this is called active
+BINDS = 1e-6  # of a limit's range: a limit closer than this is called active
+EFFORT = 1.0  # [N] or [Pa] of the range of efforts counts at most
+WIDE = 10.0  # times a coordinate's limit: as much of a range counts at most
+AT_REST = 1e-3  # [m] or [m³] the same of a limit that is 0
 
 
 class Limit:
@@ -59,11 +62,11 @@ class EffortLimit(Limit):
         return np.maximum(_of_all(self.low, twin, self.word), twin.least_effort), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
-        margin = BINDS * np.minimum(1.0, self.high - self.low)
+        margin = BINDS * np.minimum(EFFORT, self.high - self.low)
         return _named(names, efforts > self.high - margin, f"{self.word} max")
 
     def in_the_way(self, names, efforts, lower):
-        margin = BINDS * np.minimum(1.0, self.high - self.low)
+        margin = BINDS * np.minimum(EFFORT, self.high - self.low)
         return _named(names, lower & (efforts < self.low + margin), f"{self.word} min")
 
 
@@ -82,9 +85,13 @@ class CoordinateLimit(Limit):
         return _of_all(self.low, twin, self.word), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
-        margin = BINDS * np.minimum(1.0, self.high - self.low)
-        low = _named(names, coordinates < self.low + margin, f"{self.word} min")
-        return low + _named(names, coordinates > self.high - margin, f"{self.word} max")
+        low = _named(names, coordinates < self.low + self._margin(self.low), f"{self.word} min")
+        return low + _named(names, coordinates > self.high - self._margin(self.high), f"{self.word} max")
+
+    def _margin(self, limit: np.ndarray) -> np.ndarray:
+        """How near coordinates are to one of the limits that is called active; 0 of one without an end."""
+        most = np.where(limit == 0.0, AT_REST, np.where(np.isfinite(limit), WIDE * np.abs(limit), 0.0))
+        return BINDS * np.minimum(most, self.high - self.low)
 
 
 class EffortRate(Limit):

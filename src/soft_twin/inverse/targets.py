@@ -16,13 +16,14 @@ from soft_twin.inverse.goals import (
     Goal,
     OrientationGoal,
     PositionGoal,
+    checked_curve,
     told_by_coordinate,
 )
 from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.twins.base import Twin
 from soft_twin.twins.frames import Frame, SectionFrame
 
-ON_LINE = (0.5, 0.75)  # of the body's length: sections that shall lie on a target's line; more of them go to and fro
+ON_LINE = (0.5, 0.75)  # of the body's height: sections that shall lie on a target's line; more of them go to and fro
 TIP = "tip"  # the frame that is aimed at where nothing else is said
 
 
@@ -46,10 +47,12 @@ class PoseTarget:
     def goals(self, inverse: Inverse) -> list[Goal]:
         """What the inverse shall reach for it; the tip's position comes with the body's posture, if it has one, and a
         line with sections that shall lie on it."""
-        frame, length = inverse.twin.frames[self.frame], inverse.twin.length
+        frame, (low, high) = inverse.twin.frames[self.frame], inverse.twin.span
         place, on_line = PositionGoal(frame, self.position), []
         if self.line is not None:
-            on_line = [CurveGoal([SectionFrame(share * length) for share in ON_LINE], self.line, priority=2)]
+            on_line = [
+                CurveGoal([SectionFrame(low + share * (high - low)) for share in ON_LINE], self.line, priority=2)
+            ]
         if self.rotation is not None:
             alike = REACHED / ALIGNED  # so that what is called reached weighs alike in both [m/rad]
             return [place, OrientationGoal(frame, self.rotation, alike), *on_line]
@@ -146,7 +149,8 @@ def pose_target(
 
     Raises:
         InputError: there is no such frame, a position of the wrong size, not finite, out of all reach or behind the
-            base (see `Inverse.checked_tip`), the orientation of a frame that has none, or a line of no two points.
+            base (see `Inverse.checked_tip`), the orientation of a frame that has none, or a line of no two points that
+            are apart.
     """
     frames = inverse.twin.frames
     if frame not in frames:
@@ -154,7 +158,7 @@ def pose_target(
     if rotation is not None:
         frames[frame].rotation(inverse.twin)  # which says why there is none
     if line is not None:
-        line = CurveGoal([], line).points
+        line = checked_curve(line)
     checked = inverse.checked_tip if frame == TIP else inverse.checked_target
     return PoseTarget(checked(position), frame, rotation, line)
 

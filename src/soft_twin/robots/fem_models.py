@@ -183,6 +183,7 @@ class FemBuilder:
             self._at(lambda chamber=chamber: Pressure(chamber.surface).attach(body), "chambers", i, "surface")
         if chambers:
             parts.append(Chambers([chamber.surface for chamber in chambers], self.robot.chamber_names))
+            self._at(lambda: parts[-1].attach(body), "chambers")  # as the model does: what is wrong is told here
         if self.description.muscles:
             muscles = enumerate(self.description.muscles)
             bundles = [

@@ -181,7 +181,7 @@ class FemRobot(DrivenRobot):
             backend: "fem", or "sofa" for one whose mechanics are SOFA's, of linear tetrahedra and without contact.
 
         Raises:
-            DescriptionError: see build_model; or what the model asks for is not so.
+            DescriptionError: see build_model; a target out of all reach; or what the model asks for is not so.
             UsageError: there is no such model or backend; SOFA cannot be had, or has not what the robot has.
         """
         from soft_twin.robots.plate_models import build_plate_model
@@ -199,7 +199,10 @@ class FemRobot(DrivenRobot):
         model = self.build_model(**choices)
         length = float(model.body.mesh.size.max())
         kind = ContactTwin if self.touches else FemTwin
-        return self._named(kind(model, length, self.build_frames(model.body)))
+        twin = kind(model, length, self.build_frames(model.body))
+        if words := self.description.out_of_reach(twin.base):
+            raise self.mistake(words, "target", "tip")
+        return self._named(twin)
 
     def _named(self, twin: "Twin") -> "Twin":
         """A twin of it, which knows whose it is."""

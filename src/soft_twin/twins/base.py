@@ -231,6 +231,11 @@ class Twin(ABC):
         """The lowest and highest z of the undeformed body's cross sections [m]."""
         return 0.0, self.length
 
+    @property
+    def base(self) -> np.ndarray:
+        """(3,) where the undeformed body's centre line begins [m]."""
+        return self.section(self.span[0], self.rest)
+
     @abstractmethod
     def section_normal(self, z: float) -> np.ndarray:
         """(3,) unit normal of the cross section at z [m], +z undeformed."""

@@ -1,6 +1,7 @@
 """What twins of finite elements have in common, whoever computes them: nodes, sections, surface, actuators."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -70,6 +71,14 @@ class MeshTwin(Twin):
     def span(self) -> tuple[float, float]:
         (*_, low), (*_, high) = self.body.mesh.bounds
         return low, high
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """(3,) the centre of the lowest cross section of the undeformed body, or of the highest where it hangs [m]."""
+        low, high = self.span
+        held = self.rest[self.body.place < 0, 2]
+        hangs = held.size > 0 and held.min() > 0.5 * (low + high)
+        return self.section(high if hangs else low, self.rest)
 
     def section(self, z: float, field: np.ndarray) -> np.ndarray:
         near, weights, _ = self._section(z)

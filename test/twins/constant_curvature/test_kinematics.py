@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import ConstantCurvature, axis_of, pitch_roll_of
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")) / "neck_uc3m"
@@ -187,3 +187,43 @@ def test_motor_targets_of_real_necks_differ_between_cables_as_chords_do(name):
     assert 0.0495 < radius < 0.0525
     error = np.degrees((differences(held_back) - ours(radius, other_bends)) / WINCH)
     assert np.max(np.abs(error)) < 0.04
+
+
+@pytest.mark.parametrize("model", ["arc", "chord"])
+def test_one_angle_goes_with_many_of_the_other(model):
+    body, rolls = neck(model), np.array([0.1, -0.2, 0.4])
+    rows = np.array([body.displacements(0.3, roll) for roll in rolls])
+    for pitch in (0.3, np.array(0.3), np.array([0.3])):
+        np.testing.assert_array_equal(body.displacements(pitch, rolls), rows)
+    np.testing.assert_array_equal(body.displacements(rolls, 0.3), [body.displacements(pitch, 0.3) for pitch in rolls])
+    np.testing.assert_array_equal(body.displacements(np.array(0.3), np.array(0.1)), rows[0])
+    with pytest.raises(InputError, match=r"pitch \(2,\) and roll \(3,\): expected numbers or arrays of one shape"):
+        body.displacements(np.zeros(2), rolls)
+
+
+@pytest.mark.parametrize("model", ["arc", "chord"])
+def test_jacobians_of_many_bends_are_those_of_one_after_the_other(model):
+    places, ends = cables(90.0, 210.0, 330.0, 30.0, 150.0, 270.0), [0, 0, 0, 1, 1, 1]
+    body = ConstantCurvature([0.1, 0.07], places, ends, cables=model)
+    bends = random_bends(6, 2).reshape(2, 3, 2, 2)
+    found = body.jacobian(bends)
+    assert found.shape == (2, 3, 6, 2, 2)
+    for i in np.ndindex(2, 3):
+        np.testing.assert_array_equal(found[i], body.jacobian(bends[i]))
+
+
+def test_two_cables_all_but_opposite_each_other_are_explained_wherever_the_body_is():
+    """Each pose's displacements are those of another bend, too, perhaps: what is found has them."""
+    body = ConstantCurvature([0.3], cables(175.0, 353.0, radius=0.05), cables="chord")
+    angles = np.linspace(-0.9, 0.9, 13)
+    told = body.displacements(*(each.ravel() for each in np.meshgrid(angles, angles)))
+    bends, common = body.bends_of(told)
+    np.testing.assert_allclose(body.displacements_of(bends), told, atol=1e-12)
+    assert not common.any()
+
+
+@pytest.mark.parametrize("told", [[9e9, -9e9], [1e300, 0.0]])
+def test_displacements_that_no_bend_has_are_told(told):
+    body = ConstantCurvature([0.3], cables(175.0, 353.0, radius=0.05), cables="chord")
+    with pytest.raises(ConvergenceError, match="no constant curvature has the displacements"):
+        body.orientation(told)

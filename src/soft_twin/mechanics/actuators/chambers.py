@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from soft_twin.errors import InputError
+from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.actuators.base import Actuators
 from soft_twin.mechanics.body import Body
 from soft_twin.mechanics.loads.pressure import Pressure
@@ -41,10 +41,26 @@ class Chambers(Actuators):
             pressure.attach(body)
         self._groups = np.vstack([pressure.groups for pressure in self._pressures])
         ends = np.cumsum([len(pressure.groups) for pressure in self._pressures])
+        self._check_apart(np.repeat(np.arange(self.count), np.diff(ends, prepend=0)))
         self._own = [slice(end - len(each.groups), end) for end, each in zip(ends, self._pressures, strict=True)]
         self.rest_volumes = np.zeros(self.count)
         self.rest_volumes = self.coordinates(body.mesh.nodes)
         self.tolerance = np.full(self.count, TOLERANCE * float(np.linalg.norm(body.mesh.size)) ** 3)
+
+    def _check_apart(self, owners: np.ndarray) -> None:
+        """Refuse faces of two chambers, `owners` (f,), whose pressures would add up there.
+
+        Raises:
+            MeshError: there are some.
+        """
+        _, first, same = np.unique(np.sort(self._groups, axis=1), axis=0, return_index=True, return_inverse=True)
+        before = owners[first[same.ravel()]]
+        both = np.flatnonzero(before != owners)
+        if len(both):
+            one, other = (self.names[each[both[0]]] for each in (before, owners))
+            raise MeshError(
+                f"chambers '{one}' and '{other}' press on {len(both)} faces both: give each a surface of its own"
+            )
 
     @property
     def groups(self) -> np.ndarray:

@@ -21,8 +21,12 @@ def hollowed(mesh: Mesh, hollows: Sequence[tuple[str | None, np.ndarray]], name:
         name: what errors call the result.
 
     Raises:
-        MeshError: nothing is left, or parts of it do not hang together.
+        MeshError: a hollow is called like a surface of the mesh's own, nothing is left, or parts of it do not hang
+            together.
     """
+    if known := next((key for key, _ in hollows if key in mesh.surfaces), None):
+        own = ", ".join(mesh.surfaces)
+        raise MeshError(f"{name}: '{known}' is a surface of its own, as are {own}: call the hollow otherwise")
     taken = np.zeros(len(mesh.cells), dtype=bool)
     for _, cells in hollows:
         taken |= cells

@@ -16,6 +16,7 @@ from numba import njit
 
 SMALL = 1e-2  # θ² below which series are exact to round-off
 MOST_STEPS = 50
+AWAY = 1.0 + 1e-6  # times what is missed before a step, which was too long where more is missed after it
 
 
 @njit(cache=True)
@@ -82,6 +83,16 @@ def displacements_of(straight, lengths, overhangs, cables, ends, bends):
 
 
 @njit(cache=True)
+def jacobians_of(straight, lengths, overhangs, cables, ends, bends):
+    """(n, c, 2 s) derivatives of the displacements by bends (n, s, 2)."""
+    found = np.empty(len(cables))
+    jacobians = np.empty((len(bends), len(cables), 2 * len(lengths)))
+    for row in range(len(bends)):
+        pulls(straight, lengths, overhangs, cables, ends, bends[row], found, jacobians[row])
+    return jacobians
+
+
+@njit(cache=True)
 def bend_of(pitch, roll):
     """The bend whose end has this pitch and roll."""
     x, y = np.sin(pitch), -np.sin(roll) * np.cos(pitch)
@@ -114,10 +125,23 @@ def displacements_at_one(straight, length, below, above, cables, pitch, roll):
 
 
 @njit(cache=True)
+def solved(jacobian, missing, step):
+    """Whether there is the one least-squares `step` (n,) for what is missing (c,), which is written into the last."""
+    try:
+        step[:] = np.linalg.solve(jacobian.T @ jacobian, jacobian.T @ missing)
+        there = True
+    except Exception:  # singular, or not finite: numba knows of no other kind
+        there = False
+    return there
+
+
+@njit(cache=True)
 def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance):
-    """Bends (s, 2) and common part that explain displacements (c,) best, by Gauss-Newton; whether they were found."""
+    """Bends (s, 2) and common part that explain displacements (c,) best, by Gauss-Newton whose steps are halved where
+    they lead away from them; whether they were found."""
     count = 2 * len(lengths)
     unknowns = np.zeros(count + common)
+    before, nearest, step = unknowns.copy(), np.inf, unknowns.copy()
     jacobian, displacements = np.ones((len(cables), count + common)), np.empty(len(cables))
     for _ in range(MOST_STEPS):
         bends = unknowns[:count].reshape((len(lengths), 2))
@@ -125,7 +149,13 @@ def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance)
         missing = measured - displacements
         if common:
             missing -= unknowns[count]
-        step = np.linalg.solve(jacobian.T @ jacobian, jacobian.T @ missing)
+        away = np.linalg.norm(missing)
+        if away > AWAY * nearest:
+            unknowns = 0.5 * (unknowns + before)
+            continue
+        before[:], nearest = unknowns, away
+        if not solved(jacobian, missing, step):
+            break
         unknowns += step
         if np.max(np.abs(jacobian @ step)) < tolerance:
             return unknowns[:count].reshape((len(lengths), 2)), unknowns[count] if common else 0.0, True

@@ -67,29 +67,37 @@ class ConstantCurvature(PlateModel):
         self._common = self._sees_common_part()
 
     def displacements(self, pitch: float | np.ndarray, roll: float | np.ndarray) -> np.ndarray:
-        """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) for arrays (n,).
+        """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) where one or both
+        are arrays (n,).
 
         Args:
             pitch, roll: of `plate_orientation.py` [rad].
 
         Raises:
-            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, or several segments.
+            InputError: not finite, beyond ±π/2 and ±π, more bent than the body can be, arrays of two shapes, or several
+                segments.
         """
         self._has_one_segment()
-        if np.ndim(pitch) == 0:
+        if np.ndim(pitch) == np.ndim(roll) == 0:
+            pitch, roll = float(pitch), float(roll)
             if not abs(pitch) + abs(roll) < self._harmless:  # the tilt is at most this
                 self._refuse_beyond(np.atleast_1d(pitch), np.atleast_1d(roll))
             return kernels.displacements_at_one(*self._one, self.cable_positions, pitch, roll)
-        pitch, roll = np.broadcast_arrays(np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float))
-        pitch, roll = pitch.ravel(), roll.ravel()
+        pitch, roll = np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float)
+        try:
+            pitch, roll = (each.ravel() for each in np.broadcast_arrays(pitch, roll))
+        except ValueError as error:
+            raise InputError(
+                f"pitch {pitch.shape} and roll {roll.shape}: expected numbers or arrays of one shape"
+            ) from error
         self._refuse_beyond(pitch, roll)
         return kernels.displacements_at(*self._one, self.cable_positions, pitch, roll)
 
     def orientation(self, displacements: np.ndarray) -> tuple[float | np.ndarray, float | np.ndarray]:
         """Pitch and roll [rad] of the plate for displacements (c,) [m], or (n,) of each for (n, c), of one segment.
 
-        A plate that is bent by more than ±π/2 of pitch has the pitch and roll of where its axis points. Raises as
-        `bends_of`.
+        A plate that is bent by more than ±π/2 of pitch has the pitch and roll of where its axis points. Two straight
+        cables may be as long in two poses: it is one of them, see `bends_of`, which also says what is raised.
         """
         self._has_one_segment()
         bends, _ = self.bends_of(displacements)
@@ -108,17 +116,19 @@ class ConstantCurvature(PlateModel):
         return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], -1)
 
     def jacobian(self, bends: np.ndarray) -> np.ndarray:
-        """(c, s, 2) derivatives [m/rad] of the displacements by bends (s, 2)."""
+        """(…, c, s, 2) derivatives [m/rad] of the displacements by bends (…, s, 2) [rad]."""
         bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
-        found, jacobian = np.empty(len(self.cable_positions)), np.empty((len(self.cable_positions), bends.size))
-        kernels.pulls(*self._geometry, bends, found, jacobian)
-        return jacobian.reshape(len(self.cable_positions), *bends.shape)
+        flat = bends.reshape(-1, *bends.shape[-2:])
+        found = kernels.jacobians_of(*self._geometry, flat)
+        return found.reshape(*bends.shape[:-2], len(self.cable_positions), *bends.shape[-2:])
 
     def bends_of(self, displacements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bends (…, s, 2) [rad] that explain displacements (…, c) [m] in the least squares' sense.
 
         A part that all cables have in common says nothing of the bend (a body that is pressed together, winches that
         were not homed) and is found beside it where there are more cables than bends have components, else taken as 0.
+        As many straight cables as bends have components may be as long with other bends: those that are found then are
+        some that explain them, from a straight body on.
 
         Returns:
             The bends, and the common part (…) [m].
