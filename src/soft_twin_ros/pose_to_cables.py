@@ -131,7 +131,7 @@ class PoseToCables(ManagedNode):
         self._background = Background(self, "models")
         twin = self._holder.observer.plate.twin
         self._marker = BodyMarker(self.base_frame, twin.surface)
-        self._heights = np.linspace(0.0, twin.length, STATIONS)
+        self._heights = np.linspace(*twin.span, STATIONS)
         self._frames = RobotFrames(self, build_skeleton(self.robot, twin.model))
         self._targets = PlateTargets(self, self._holder, first, lambda: self._motions.end(False, OVERTAKEN))
         self._motions = PlateMotions(self, self._holder, self._targets, self.base_frame)
