@@ -71,7 +71,7 @@ class Parameters(ManagedParameters):
     )
     heater_period: float = parameter(0.1, "time between two commands to the heater", "s", 0.01, 10.0, settable=True)
     heater_target: float = parameter(
-        0.0, "temperature at which the chip is held; 0: 15 above that at the start", "degC", 0.0, 85.0
+        0.0, "temperature at which the chip is held; 0: 15 above that at the start", "degC", 0.0, 80.0
     )
     heater_gain: float = parameter(
         1.0, "duty of the heater for an error of temperature", "1/K", 0.05, 5.0, settable=True

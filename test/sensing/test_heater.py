@@ -166,7 +166,46 @@ def test_control_goes_on_when_its_clock_is_set_back():
     assert np.all(np.abs(chips - control.target) < 0.1)
 
 
-@pytest.mark.parametrize("values", [{"duty_limits": (0.5, 0.2)}, {"proportional": 0.0}, {"reset_time": -1.0}])
+def test_a_chip_that_is_hot_at_the_start_is_heated_to_below_what_it_stands():
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 69.0)
+    chips = run(control, 120.0, constant(69.0), thermal)
+    assert chips[0] > 71.0
+    assert control.target == 80.0
+    assert chips.max() < 80.5
+    assert (control.state, control.fault) == ("steady", "")
+
+
+def test_a_chip_that_is_too_hot_to_be_heated_is_told_and_left_alone():
+    control = TemperatureControl()
+    chips = run(control, 10.0, constant(75.0))
+    assert (control.state, control.duty) == ("failed", 0.0)
+    assert control.fault == "chip is at 78.0 °C and may be heated to 80 °C only: cool the board, then reset"
+    assert chips.max() < 78.1
+
+
+def test_a_target_near_the_highest_is_kept_over_a_reset():
+    control, thermal = TemperatureControl(), Thermal(ThermalParameters(), 69.0)
+    run(control, 120.0, constant(69.0), thermal)
+    control.reset()
+    run(control, 120.0, constant(69.0), thermal, start=120.0)
+    assert (control.state, control.fault) == ("steady", "")
+    assert control.target <= 80.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"duty_limits": (0.5, 0.2)},
+        {"proportional": 0.0},
+        {"reset_time": -1.0},
+        {"target": 200.0},
+        {"target": 81.0},
+        {"target": -41.0},
+        {"target": math.nan},
+        {"rise": math.nan},
+        {"rise": -1.0},
+    ],
+)
 def test_refuses_impossible_settings(values):
     with pytest.raises(InputError):
         HeaterParameters(**values)

@@ -41,15 +41,30 @@ def test_six_rough_positions_give_offsets_and_scales(seed):
     assert fit.residual < 1e-9
 
 
-def test_more_positions_give_the_angles_between_the_axes_as_well():
-    rng = np.random.default_rng(4)
-    ups = np.vstack([FACES, 9.81 * Rotation.random(20, rng).apply([0.0, 0.0, 1.0])])
-    true_matrix = np.diag(SCALE)
-    true_matrix[[1, 2, 2], [0, 0, 1]] = [0.01, -0.02, 0.015]
-    ups = np.array([up for up in ups if np.abs(up).max() > 9.81 * math.cos(math.radians(30.0))])
-    fit = calibrate_accelerometer(ups @ np.linalg.inv(true_matrix).T + OFFSET)
-    np.testing.assert_allclose(fit.matrix, true_matrix, atol=1e-6)
+TRUE_MATRIX = np.diag(SCALE) + [[0.0, 0.0, 0.0], [0.01, 0.0, 0.0], [-0.02, 0.015, 0.0]]
+EDGES = 9.81 * np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]) / math.sqrt(2.0)  # the best for angles
+
+
+@pytest.mark.parametrize("more", [EDGES, 9.81 * Rotation.random(20, 4).apply([0.0, 0.0, 1.0])], ids=["edges", "any"])
+def test_more_positions_in_any_attitude_give_the_angles_between_the_axes_as_well(more):
+    ups = np.vstack([hand_held(FACES), more])
+    fit = calibrate_accelerometer(ups @ np.linalg.inv(TRUE_MATRIX).T + OFFSET)
+    np.testing.assert_allclose(fit.matrix, TRUE_MATRIX, atol=1e-6)
     np.testing.assert_allclose(fit.offset, OFFSET, atol=1e-6)
+
+
+def test_an_angle_errs_by_twice_what_a_reading_on_an_edge_does():
+    """‖A f‖ has the angle times f_i f_j / g, which is g/2 on the edge between two axes."""
+    readings = np.vstack([FACES, EDGES])
+    readings[-1] *= 1.001
+    matrix = calibrate_accelerometer(readings).matrix
+    np.testing.assert_allclose(matrix[[1, 2, 2], [0, 0, 1]], [0.0, 0.0, -0.002], atol=1e-5)
+
+
+def test_positions_are_three_finite_numbers_each():
+    for readings in (FACES[:, :2], np.vstack([FACES, [math.nan, 0.0, 9.81]])):
+        with pytest.raises(InputError, match=r"forces of shape .*: expected \(n, 3\) finite numbers"):
+            calibrate_accelerometer(readings)
 
 
 def test_missing_faces_are_named():
@@ -229,6 +244,9 @@ def test_broken_files_are_named(tmp_path):
         {"accelerometer_matrix": ((1.0, 0.0), (0.0, 1.0))},
         {"accelerometer_offset": (0.0, math.nan, 0.0)},
         {"gyroscope_bias": (0.0, 0.0)},
+        {"gyroscope_bias_per_kelvin": (1.0, 2.0)},
+        {"gyroscope_bias_per_kelvin": (math.nan, 0.0, 0.0)},
+        {"reference_temperature": math.nan},
     ],
 )
 def test_impossible_calibrations_are_refused(values):

@@ -140,6 +140,40 @@ def test_late_samples_are_carried_on_and_missing_struts_are_not_measured():
     assert np.isnan(angles[1:]).all()
 
 
+def through_the_vertical(middle, sideways, seed=4):
+    """Samples, each with "up" 0.05 and 0.14 s after it, of a strut along z that swings ±30° about `middle` [rad].
+
+    It leans in a plane that stays `sideways` beside the vertical [rad].
+    """
+    times, rng = np.arange(400, 1600) / 200.0, np.random.default_rng(seed)
+
+    def pose(time):
+        swing = middle + math.radians(30.0) * np.sin(np.pi * np.maximum(time - 3.0, 0.0))
+        return Rotation.from_euler("yx", np.column_stack(np.broadcast_arrays(swing, sideways)))
+
+    step = 1e-4
+    rates = (pose(times - step).inv() * pose(times + step)).as_rotvec() / (2.0 * step)
+    rates += 2e-3 * rng.standard_normal(rates.shape)
+    forces = pose(times).inv().apply([0.0, 0.0, 9.81]) + 0.02 * rng.standard_normal(rates.shape)
+    later = [np.arccos(pose(times + age).as_matrix()[:, 2, 2]) for age in (0.05, 0.14)]
+    return [ImuSample(*row, math.nan) for row in zip(times, rates, forces, strict=True)], np.transpose(later)
+
+
+@pytest.mark.parametrize("estimator", ["ekf", "complementary"])
+@pytest.mark.parametrize("middle", [0.0, math.pi], ids=["up", "down"])
+@pytest.mark.parametrize("sideways", [0.0, 0.1])
+def test_a_strut_that_swings_through_the_vertical_is_carried_on_to_its_other_side(estimator, middle, sideways):
+    samples, later = through_the_vertical(middle, sideways)
+    struts = StrutInclinations(["s"], np.array([[0.0, 0.0, 1.0]]), StrutParameters(estimator=estimator))
+    errors = []
+    for sample, angles in zip(samples, later, strict=True):
+        struts.update("s", sample)
+        told = [struts.angles(sample.time + age)[0] for age in (0.05, 0.14)]
+        errors.append(np.subtract(told, angles))
+    assert np.degrees(np.abs(errors)[400:, 0]).max() < 1.0
+    assert np.degrees(np.abs(errors)[400:, 1]).max() < 3.5
+
+
 def test_a_broken_imu_is_named_and_leaves_the_others_alone():
     samples, _ = swing(3.0)
     struts = StrutInclinations(["good", "bad"])

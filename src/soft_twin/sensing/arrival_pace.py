@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+from soft_twin.sensing.delays import Delay, DelayBin, edge_below, slope
+
 _BLOCK = 16  # frames, at least, over which a wrong pace of more than 15 % shows
 _BLOCK_TIME = 0.15  # [s] at least, as adapters hand on what came in 16 ms at once
 _UNEVEN = 0.15  # of the time of a block: arrivals that are further off an even pace say nothing of it
@@ -10,7 +12,6 @@ _BINS = 10  # over which a wrong pace of more than 0.8 % shows
 _ENOUGH = 5  # bins
 _SPAN = 1.2  # [s] between two quickest frames, at least
 _SEEN = 0.015  # [s] by which their delays differ, at least
-_AT_ONCE = 0.3  # of the time in which they were measured
 _COARSE, FINE = 0.15, 0.008
 _STEP = 0.3  # [s] by which delays grow at once, and stay grown, where time stood still meanwhile
 _STEADY = 0.2  # of that step: what delays may drift by before it and after it
@@ -29,7 +30,7 @@ class ArrivalPace:
     def __init__(self) -> None:
         self._ratio, self.stood_still = 1.0, 0.0
         self._block: list[tuple[float, float]] = []
-        self._bins: list[_Bin] = []
+        self._bins: list[DelayBin] = []
 
     def begin(self, time: float, arrival: float) -> None:
         """Times are others from this frame on."""
@@ -55,36 +56,11 @@ class ArrivalPace:
             return 0.0
         if self._bins and self._bins[-1].came_at_once:
             self._bins.pop()
-        delays = [(bin.time, bin.delay) for bin in self._bins]
+        delays = [bin.quickest for bin in self._bins]
         self.stood_still = _standstill(delays)
         drift = 0.0 if self.stood_still else _drift(delays)
-        self._bins = [*self._bins[1 - _BINS :], _Bin(time, arrival)]
+        self._bins = [*self._bins[1 - _BINS :], DelayBin(time, arrival)]
         return 0.0 if abs(drift) <= FINE or (drift >= _LARGE and _is_step(delays)) else drift
-
-
-class _Bin:
-    """Frames of half a second: the quickest of them, and whether they came all at once.
-
-    Attributes:
-        start: time of the first [s].
-        time, delay: of the one that came soonest after it was measured, but for a constant [s].
-    """
-
-    def __init__(self, time: float, arrival: float):
-        self.start, self._first = time, arrival
-        self.time, self.delay = time, arrival - time
-        self.add(time, arrival)
-
-    def add(self, time: float, arrival: float) -> None:
-        """Take in a frame."""
-        self._end, self._last = time, arrival
-        if arrival - time < self.delay:
-            self.time, self.delay = time, arrival - time
-
-    @property
-    def came_at_once(self) -> bool:
-        """Whether a host slept: what came then says nothing of the pace."""
-        return self._last - self._first < _AT_ONCE * (self._end - self.start)
 
 
 def _regular_pace(block: list[tuple[float, float]]) -> float:
@@ -95,8 +71,8 @@ def _regular_pace(block: list[tuple[float, float]]) -> float:
     return pace if pace > 0.0 and uneven < _UNEVEN * (last - first) else 1.0
 
 
-def _standstill(delays: list[tuple[float, float]]) -> float:
-    """By how much delays (time, delay) have grown at once, and neither before nor after it [s]; 0: they have not."""
+def _standstill(delays: list[Delay]) -> float:
+    """By how much delays have grown at once, and neither before nor after it [s]; 0: they have not."""
     for first in range(1, len(delays) - _STAYED + 1):
         before, after = delays[:first], delays[first:]
         step = min(delay for _, delay in after) - max(delay for _, delay in before)
@@ -105,31 +81,17 @@ def _standstill(delays: list[tuple[float, float]]) -> float:
     return 0.0
 
 
-def _is_step(delays: list[tuple[float, float]]) -> bool:
-    """Whether delays (time, delay) have grown by most of what they did from one to the next."""
+def _is_step(delays: list[Delay]) -> bool:
+    """Whether delays have grown by most of what they did from one to the next."""
     growth = max(after - before for (_, before), (_, after) in pairwise(delays))
     return growth > 0.5 * (delays[-1][1] - delays[0][1])
 
 
-def _drift(delays: list[tuple[float, float]]) -> float:
-    """By how much delays (time, delay) grow with time; 0 where there is not enough to tell.
-
-    No frame comes before it is measured, and many come late: the line below all delays that is nearest to them has the
-    clock's drift (Moon, Skelly and Towsley 1999). It is the edge of their lower hull in the middle of the time.
-    """
+def _drift(delays: list[Delay]) -> float:
+    """By how much delays grow with time; 0 where there is not enough to tell."""
     if len(delays) < _ENOUGH:
         return 0.0
-    hull: list[tuple[float, float]] = []
-    for point in delays:
-        while len(hull) > 1 and _slope(hull[-2], point) <= _slope(hull[-2], hull[-1]):
-            hull.pop()
-        hull.append(point)
-    middle = sum(time for time, _ in delays) / len(delays)
-    before, after = next(pair for pair in pairwise(hull) if pair[1][0] >= middle)
-    drift = _slope(before, after)
+    before, after = edge_below(delays)
+    drift = slope(before, after)
     seen = after[0] - before[0] > _SPAN and abs(drift) * (after[0] - before[0]) > _SEEN
     return drift if seen else 0.0
-
-
-def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
-    return (b[1] - a[1]) / (b[0] - a[0])

@@ -22,6 +22,9 @@ class ImuCalibration:
         gyroscope_bias: (3,) b at the reference temperature [rad/s].
         gyroscope_bias_per_kelvin: (3,) k [rad/s/K].
         reference_temperature: T₀ [°C].
+
+    Raises:
+        InputError: numbers of another shape than that, or that are not finite.
     """
 
     accelerometer_matrix: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -35,10 +38,14 @@ class ImuCalibration:
             "accelerometer_matrix": (3, 3),
             "accelerometer_offset": (3,),
             "gyroscope_bias": (3,),
+            "gyroscope_bias_per_kelvin": (3,),
         }.items():
             value = np.asarray(getattr(self, name), dtype=float)
             if value.shape != shape or not np.isfinite(value).all():
                 raise InputError(f"IMU calibration {name} = {getattr(self, name)!r}: expected {shape} finite numbers")
+        if not math.isfinite(self.reference_temperature):
+            found = f"IMU calibration reference_temperature = {self.reference_temperature!r}"
+            raise InputError(f"{found}: expected °C, at which the bias was measured")
 
     def apply(self, sample: ImuSample) -> ImuSample:
         """The sample, corrected; an unknown temperature counts as the reference."""

@@ -13,6 +13,8 @@ from soft_twin.errors import InputError
 TEMPERATURE_KEPT = 3.0  # [s] that a temperature counts where it is told apart from the samples
 GAP = 1.0  # [s] between two samples from which on nobody knows what the chip did meanwhile
 FALLING = 0.05  # [K/s] from which on a chip that is not heated cools down
+MARGIN = 5.0  # [K] that a target is below the highest temperature of the chip: what thermometers are off by
+ROOM = 3.0  # [K] that a target is above a chip that is not heated, at least: air that warms makes it as warm
 COOLED = 4.0  # reset times, the board's time constants, after which a chip that was heated counts as cold
 
 
@@ -21,8 +23,9 @@ class HeaterParameters:
     """Settings of the temperature control.
 
     Attributes:
-        rise: target above the temperature read at the start, of a chip that is not heated [K].
-        target: target [°C] instead of `rise`, or None.
+        rise: target above the temperature read at the start, of a chip that is not heated [K]; less where the target
+            would be nearer to the highest of `chip_range` than 5 K.
+        target: target [°C] instead of `rise`, or None; within `chip_range`, and 5 K below its highest.
         proportional: gain [1/K].
         reset_time: time constant of the integral [s]; best that of the board, heater to air.
         derivative: gain on the temperature's rate [s/K]; 0 on boards whose sensor is coarse.
@@ -32,6 +35,9 @@ class HeaterParameters:
         reading_time: over which the temperature at the start is read, twice [s].
         patience: how long the heater may be at its limit without coming nearer to the target [s].
         chip_range: temperatures that a working sensor can report [°C].
+
+    Raises:
+        InputError: limits, gains, a rise or a target that cannot be.
     """
 
     rise: float = 15.0
@@ -55,13 +61,24 @@ class HeaterParameters:
                 f"heater gains {self.proportional!r} 1/K, {self.reset_time!r} s, {self.derivative!r} s/K: "
                 "expected > 0, > 0 and >= 0"
             )
+        if not 0.0 < self.rise < math.inf:
+            raise InputError(f"heater rise {self.rise!r} K: expected more than 0")
+        if self.target is not None and not self.chip_range[0] <= self.target <= self.highest_target:
+            raise InputError(
+                f"heater target {self.target!r} °C: expected {self.chip_range[0]:g}…{self.highest_target:g} °C"
+            )
+
+    @property
+    def highest_target(self) -> float:
+        """[°C], with a margin to what the chip stands."""
+        return self.chip_range[1] - MARGIN
 
 
 def heating_of(choices: Mapping[str, Any]) -> HeaterParameters:
     """As the parameters of the node imu_to_gravity have it; those that are not among `choices` are the defaults.
 
     Raises:
-        InputError: gains that are not positive.
+        InputError: gains that are not positive, or a target that is too hot or too cold.
     """
     usual = HeaterParameters()
     return HeaterParameters(
@@ -157,8 +174,18 @@ class TemperatureControl:
         if time - self._mean_began >= p.reading_time:
             mean, waited = self._sum / self._count, time - self._started >= COOLED * p.reset_time
             if mean - self._before >= -FALLING * p.reading_time or waited or p.target is not None:
-                self.target = min(mean + p.rise, self._highest_target) if p.target is None else p.target
+                return self._aim(mean)
             self._before, self._mean_began, self._sum, self._count = mean, time, 0.0, 0
+        return self._switch("cold", 0.0)
+
+    def _aim(self, start: float) -> float:
+        """Set the target above the temperature at the start, where there is room for it."""
+        p = self.parameters
+        heated_lately = math.isfinite(self._highest_target)
+        if p.target is None and not heated_lately and p.highest_target - start < min(ROOM, p.rise):
+            found = f"chip is at {start:.1f} °C and may be heated to {p.highest_target:g} °C only"
+            return self._fail(f"{found}: cool the board, then reset")
+        self.target = min(start + p.rise, self._highest_target, p.highest_target) if p.target is None else p.target
         return self._switch("cold", 0.0)
 
     def _control(self, time: float, error: float, slope: float, dt: float) -> float:

@@ -77,9 +77,9 @@ def face_up(force: np.ndarray) -> str:
     Raises:
         InputError: no axis is within 30° of the vertical.
     """
-    k = int(np.argmax(np.abs(force)))
-    if not abs(force[k]) > math.cos(_FACE_ANGLE) * np.linalg.norm(force):
+    if not _shows_face(force):
         raise InputError(f"specific force {np.round(force, 2).tolist()} m/s²: put one of the board's axes upright")
+    k = int(np.argmax(np.abs(force)))
     return f"{'+' if force[k] > 0.0 else '-'}{'xyz'[k]}"
 
 
@@ -96,16 +96,20 @@ class AccelerometerFit:
 def calibrate_accelerometer(forces: np.ndarray) -> AccelerometerFit:
     """Offsets and scales, from nine positions on also the angles between the axes, by ‖A (f − o)‖ = g at rest.
 
-    The positions need not be exact: each of the six faces up once, within 30°, is enough.
+    The positions need not be exact: each of the six faces up once, within 30°, is enough. Further ones may have any
+    attitude. What an angle between axes i and j changes goes with f_i f_j: best seen with the edge between both up.
 
     Args:
         forces: (n, 3) mean specific force in n >= 6 positions at rest [m/s²].
 
     Raises:
-        InputError: a face is missing, or the answer is no plausible accelerometer.
+        InputError: not (n, 3) finite numbers, a face is missing, or the answer is no plausible accelerometer.
     """
     forces = np.asarray(forces, dtype=float)
-    missing = [face for face in FACES if face not in {face_up(force) for force in forces}]
+    if forces.ndim != 2 or forces.shape[1] != 3 or not np.isfinite(forces).all():
+        raise InputError(f"accelerometer calibration by forces of shape {forces.shape}: expected (n, 3) finite numbers")
+    taken = {face_up(force) for force in forces if _shows_face(force)}
+    missing = [face for face in FACES if face not in taken]
     if missing:
         raise InputError(f"accelerometer calibration lacks the positions with {', '.join(missing)} up")
     full = len(forces) >= _FULL_MODEL
@@ -277,6 +281,10 @@ class CalibrationDesk:
 
 
 _POSES = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # "up" in base_link
+
+
+def _shows_face(force: np.ndarray) -> bool:
+    return bool(np.abs(force).max() > math.cos(_FACE_ANGLE) * np.linalg.norm(force))
 
 
 def _norms(forces: np.ndarray, parameters: np.ndarray) -> np.ndarray:

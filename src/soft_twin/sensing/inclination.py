@@ -45,22 +45,32 @@ class StrutFilter(ABC):
     Attributes:
         time: of the last usable sample [s], NaN before.
         angle: φ at that time [rad], NaN before it is known, and while it is not to be believed.
-        rate: φ̇ [rad/s].
         faults: what is wrong with the last sample, or with the angle, in words.
+
+    Args:
+        axis: three numbers, of the strut in the sensor's frame, bottom → top.
     """
 
-    def __init__(self) -> None:
-        self.time = self.angle = self.rate = math.nan
+    def __init__(self, axis: Vector) -> None:
+        self.time = self.angle = math.nan
         self.faults: tuple[str, ...] = ()
+        self._axis = axis
+        self._up: Vector = (math.nan, math.nan, math.nan)
+        self._angular_velocity: Vector = (0.0, 0.0, 0.0)
 
     @abstractmethod
     def update(self, sample: ImuSample) -> None:
         """Take in the next sample."""
 
     def angle_at(self, time: float, stale_after: float) -> float:
-        """φ carried on to a time by its rate [rad]; NaN if the last sample is further away than `stale_after` [s]."""
+        """φ at a time, "up" carried on to it by the sensor's rates, through the vertical as well [rad].
+
+        NaN if the last sample is further away than `stale_after` [s], or the angle is not known.
+        """
         age = time - self.time
-        return min(max(self.angle + age * self.rate, 0.0), math.pi) if abs(age) <= stale_after else math.nan
+        if math.isnan(self.angle) or not abs(age) <= stale_after:
+            return math.nan
+        return inclination(self._axis, _turned(self._up, self._angular_velocity, -age))
 
 
 class ComplementaryInclination(StrutFilter):
@@ -69,14 +79,13 @@ class ComplementaryInclination(StrutFilter):
     It has no orientation that both sensors could contradict: only its samples are checked.
 
     Args:
-        axis: three numbers, of the strut in the sensor's frame, bottom → top.
+        axis: of the strut, as all have it.
         time_constant: T_c [s].
         check: settings of the check of samples.
     """
 
     def __init__(self, axis: Vector, time_constant: float = 0.5, check: SampleCheckParameters | None = None):
-        super().__init__()
-        self._axis = axis
+        super().__init__(axis)
         self._time_constant = time_constant
         self._check = SampleCheck(check)
 
@@ -89,26 +98,27 @@ class ComplementaryInclination(StrutFilter):
             self.angle = math.nan
         up = verdict.sample.specific_force.tolist()
         measured = inclination(self._axis, up)
-        self.rate = inclination_rate(self._axis, up, verdict.sample.angular_velocity.tolist())
+        self._angular_velocity = verdict.sample.angular_velocity.tolist()
         dt, self.time = sample.time - self.time, sample.time
         if math.isnan(self.angle):
             self.angle = measured
-            return
-        k = self._time_constant / (self._time_constant + dt)
-        self.angle = min(max(k * (self.angle + dt * self.rate) + (1.0 - k) * measured, 0.0), math.pi)
+        else:
+            k = self._time_constant / (self._time_constant + dt)
+            carried = self.angle + dt * inclination_rate(self._axis, up, self._angular_velocity)
+            self.angle = k * abs(math.remainder(carried, 2.0 * math.pi)) + (1.0 - k) * measured
+        self._up = _inclined(self._axis, up, self.angle)
 
 
 class OrientationInclination(StrutFilter):
     """Inclination from a watched orientation: motion is told from gravity, bias is found, doubt is said.
 
     Args:
-        axis: three numbers, of the strut in the sensor's frame, bottom → top.
+        axis: of the strut, as all have it.
         orientation: a filter of its own, and its watch.
     """
 
     def __init__(self, axis: Vector, orientation: WatchedOrientation):
-        super().__init__()
-        self._axis = axis
+        super().__init__(axis)
         self._orientation = orientation
 
     def update(self, sample: ImuSample) -> None:
@@ -121,10 +131,9 @@ class OrientationInclination(StrutFilter):
             self.angle = math.nan
             return
         w, x, y, z = self._orientation.filter.quaternion_wxyz.tolist()
-        up = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
-        rates = (verdict.sample.angular_velocity - self._orientation.filter.gyroscope_bias).tolist()
-        self.angle = inclination(self._axis, up)
-        self.rate = inclination_rate(self._axis, up, rates)
+        self._up = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
+        self._angular_velocity = (verdict.sample.angular_velocity - self._orientation.filter.gyroscope_bias).tolist()
+        self.angle = inclination(self._axis, self._up)
 
 
 @dataclass(frozen=True)
@@ -220,6 +229,26 @@ def _checked_axes(axes: np.ndarray | None, count: int) -> np.ndarray:
     if array.shape != (count, 3) or not np.allclose(np.linalg.norm(array, axis=1), 1.0, atol=1e-6):
         raise InputError(f"strut axes of shape {array.shape}: expected ({count}, 3), each of length 1")
     return array
+
+
+def _inclined(axis: Vector, up: Vector, angle: float) -> Vector:
+    """Where "up" is if it is at that angle [rad] to an axis of length 1, on the side of it on which it was measured."""
+    along = _dot(axis, up)
+    side = [u - along * e for u, e in zip(up, axis, strict=True)]
+    sine = math.sin(angle) / max(math.hypot(*side), 1e-9)
+    return [math.cos(angle) * e + sine * n for e, n in zip(axis, side, strict=True)]
+
+
+def _turned(vector: Vector, angular_velocity: Vector, time: float) -> Vector:
+    """A vector that turned with an angular velocity [rad/s] for a time [s], by Rodrigues' formula."""
+    speed = math.hypot(*angular_velocity)
+    if speed == 0.0:
+        return vector
+    pole = [rate / speed for rate in angular_velocity]
+    cosine, sine = math.cos(time * speed), math.sin(time * speed)
+    along = (1.0 - cosine) * _dot(pole, vector)
+    across = _cross(pole, vector)
+    return [cosine * v + sine * c + along * p for v, c, p in zip(vector, across, pole, strict=True)]
 
 
 def _cross(a: Vector, b: Vector) -> tuple[float, float, float]:

@@ -1,5 +1,7 @@
 """A session's answers, by what its valves are told and what their chambers have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,21 @@ def test_commands_are_reached_and_a_stop_vents_at_the_safe_rate(bench):
     times, told = bench.history(start)
     fall = bench.middle - told
     assert np.all(fall <= bench.limits.vent_rate * (times - start + 0.1)[:, None] + 5e3)
+
+
+@pytest.mark.parametrize("off", [-51.0, 2.0, 49.0])
+def test_no_limit_is_passed_by_what_a_device_rounds_its_set_points_to(kind, off):
+    usual = ValveBench(kind).limits
+    low, high = usual.pressure[0] + 1e3 + off, usual.pressure[1] - 1e3 + off
+    bench = ValveBench(kind, replace(usual, pressure=(low, high), vented=low)).active()
+    start = bench.clock.now
+    for _ in range(2):
+        bench.run(4.0, np.full(COUNT, high))
+        np.testing.assert_allclose(bench.targets, high, atol=STEP_OF_THE_WIRE)
+        bench.run(4.0, np.full(COUNT, low))
+        np.testing.assert_allclose(bench.targets, low, atol=STEP_OF_THE_WIRE)
+    _, told = bench.history(start)
+    assert low - 1e-6 <= told.min() and told.max() <= high + 1e-6
 
 
 @pytest.mark.parametrize("lie", [-100e3, np.nan, 1e38, -np.inf])
@@ -121,7 +138,9 @@ def test_the_watchdog_vents_in_real_time_after_a_halt(bench):
     held = bench.targets
     bench.run(0.3)
     assert _state(bench) in (State.READY, State.FAULT)
-    assert np.all(bench.targets <= np.maximum(held - 0.5 * 0.3 * bench.limits.vent_rate, bench.limits.vented))
+    assert np.all(
+        bench.targets <= np.maximum(held - 0.5 * 0.3 * bench.limits.vent_rate, bench.limits.vented) + STEP_OF_THE_WIRE
+    )
 
 
 def test_a_chamber_that_stays_under_pressure_after_a_stop_is_named(bench):

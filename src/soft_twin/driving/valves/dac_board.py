@@ -19,6 +19,7 @@ from soft_twin.errors import DeviceError
 BAUD_RATE = 460_800  # [bit/s]
 MAX_CHANNELS = 64
 FULL_SCALE = 10.0  # [V]
+STEPS = 65535  # of the converters, from 0 V to that
 RANGE = (0.1e6, 0.6e6)  # [Pa] gauge at 0 V and at 10 V
 SYNC = b"\x5a\xa5"
 COMMAND, TELEMETRY = 1, 2
@@ -30,7 +31,7 @@ _CRC = struct.Struct("<H")
 
 def encode_frame(kind: int, volts: np.ndarray) -> bytes:
     """A frame with the voltages (n,) of the channels 0…n−1 [V], clipped to 0…10."""
-    raw = np.rint(np.clip(volts, 0.0, FULL_SCALE) * (65535.0 / FULL_SCALE)).astype("<u2")
+    raw = np.rint(np.clip(volts, 0.0, FULL_SCALE) * (STEPS / FULL_SCALE)).astype("<u2")
     content = bytes([kind, len(raw)]) + raw.tobytes()
     return SYNC + content + _CRC.pack(binascii.crc_hqx(content, 0xFFFF))
 
@@ -75,7 +76,7 @@ class FrameDecoder:
         ):
             self.bad_frames += 1
             return None
-        return np.frombuffer(frame, "<u2", count, _HEADER.size) * (FULL_SCALE / 65535.0)
+        return np.frombuffer(frame, "<u2", count, _HEADER.size) * (FULL_SCALE / STEPS)
 
 
 def volts_of(pressures: np.ndarray) -> np.ndarray:
@@ -97,6 +98,7 @@ class DacValves(Valves):
     """
 
     range = RANGE
+    step = (RANGE[1] - RANGE[0]) / STEPS
     rests_after = TIMEOUT
 
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):

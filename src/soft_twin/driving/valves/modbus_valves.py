@@ -61,6 +61,7 @@ class ModbusValves(Valves):
     """Valves of a terminal; see the module's docstring."""
 
     range = RANGE
+    step = MILLIBAR
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ from soft_twin.driving.valves.valves import Port, Valves
 from soft_twin.errors import DeviceError
 
 BAUD_RATE = 115_200  # [bit/s]
+STEP = 0.1 * KILOPASCAL  # [Pa] to which it is told pressures
 RANGE = (-50e3, 95e3)  # [Pa]; its firmware does not control a channel beyond 100 kPa, whose pump goes on as it was
 PATIENCE = 0.006  # [s] in a tick to wait for answers
 POLL = 0.001  # [s]
@@ -53,6 +54,7 @@ class OpenPneuValves(Valves):
     """
 
     range = RANGE
+    step = STEP
 
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         """Wake the device up.
@@ -97,7 +99,7 @@ class OpenPneuValves(Valves):
             self._held[:] = np.nan  # every target is told again before the loop is started
         self._pressures = np.array(pressures)
         wanted = np.zeros(PAIRS)
-        wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)
+        wanted[: self.count] = np.round(np.clip(pressures, *RANGE) / KILOPASCAL, 1)  # to a STEP
         self._wanted = wanted
         unheld = ((self._held != wanted) | (not self._controls)) & (not self._paused())
         begins = np.isnan(self._unheld_since) & unheld

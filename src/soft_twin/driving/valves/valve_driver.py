@@ -45,6 +45,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         self._vented = np.full(valves.count, limits.vented)
         self._vent_time = float(limits.highest.max() - limits.vented) / limits.vent_rate
         self._valves = valves
+        self._tellable = valves.rounded_inwards(limits.lowest, limits.highest)
         self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
         self._begin()
 
@@ -64,7 +65,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
             if self._thread is None:
                 self.tick()
         self._finish()
-        self._valves.close(self._vented)
+        self._valves.close(self._vented.clip(*self._tellable))
 
     @property
     def _device_errors(self) -> tuple[type[Exception], ...]:
@@ -74,7 +75,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         return str(error)
 
     def _say_last_words(self) -> None:
-        self._valves.last_words(self._vented)
+        self._valves.last_words(self._vented.clip(*self._tellable))
 
     def _turn(self) -> None:
         measured = self._valves.read()
@@ -90,7 +91,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         self._stop_said = min(self._stop_said, self._clock.monotonic()) if ready and stopped else np.inf
         self._valves.let_out(driven, pressed)
         if ready:
-            self._valves.write(pressures)
+            self._valves.write(pressures.clip(*self._tellable))
 
     def _stop_has_arrived(self) -> bool:
         """Whether every valve is known to have been told something since the stop."""

@@ -41,6 +41,7 @@ class Valves(ABC):
     Attributes:
         count: number of chambers.
         range: lowest and highest gauge pressure that the device can be told [Pa].
+        step: from one that it can be told to the next; what it is told is rounded to the nearest [Pa].
         garbage: how often the device said what cannot be understood.
         told: (n,) gauge pressures that the device was told last, or says that it holds, NaN where neither yet [Pa].
         rests_after: a device that hears nothing for so long relaxes its chambers by itself [s]; inf: it does not.
@@ -48,6 +49,7 @@ class Valves(ABC):
 
     count: int
     range: tuple[float, float]
+    step: float
     garbage: int = 0
     rests_after: float = np.inf
 
@@ -58,6 +60,16 @@ class Valves(ABC):
         self._port = port
         self._clock = clock
         self._reopen = reopen
+
+    def rounded_inwards(self, lowest: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest pressure within limits that the device can be told [Pa].
+
+        Of limits between two of them both are the lower one.
+        """
+        first, slack = self.range[0], 1e-9  # steps by which floating numbers are off
+        low = first + self.step * np.ceil((lowest - first) / self.step - slack)
+        high = first + self.step * np.floor((highest - first) / self.step + slack)
+        return np.minimum(low, high), high
 
     @property
     def told_until(self) -> float:
