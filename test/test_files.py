@@ -44,6 +44,14 @@ def test_a_file_is_returned_as_a_path(tmp_path):
     assert checked_file(str(tmp_path / "x"), "recording", 4, RecordingError) == tmp_path / "x"
 
 
+@pytest.mark.parametrize(("path", "found"), [(None, "None"), (3, "int"), ([], "list")])
+def test_what_is_no_path_is_told(path, found):
+    with pytest.raises(RecordingError, match=f"^recording: expected the path of a file, found {found}$"):
+        checked_file(path, "recording", 4, RecordingError)
+    with pytest.raises(UsageError, match=f"^weights: expected the path of a file, found {found}$"):
+        output_file(path, "weights")
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell its processes' sizes")
 def test_memory_is_bounded_while_the_block_lasts():
     with bounded_memory(50_000_000):

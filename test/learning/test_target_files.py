@@ -103,3 +103,8 @@ def test_files_that_are_no_targets_are_told(tmp_path, name):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(error, match=told):
         read_target(tmp_path / name)
+
+
+def test_a_target_is_read_from_a_path():
+    with pytest.raises(UsageError, match="target: expected the path of a file, found None"):
+        read_target(None)

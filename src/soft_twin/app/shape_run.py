@@ -107,7 +107,7 @@ def goal_from_file(correction: "Correction", robot: DrivenRobot, file: Path, pos
     found = control.solve(target, pose)
 
     def off(others: np.ndarray) -> np.ndarray:
-        return control.solve(target, pose, others, found.pose, most=0).distances
+        return control.distances(target, others, found.pose, pose)
 
     limits = f"; limits bind: {', '.join(found.active_limits)}" if found.active_limits else ""
     words = f"{file.name}, which is met within {MM * found.mean:.2f} mm, at most {MM * found.largest:.2f} mm{limits}"

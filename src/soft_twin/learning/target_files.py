@@ -12,7 +12,7 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import bounded_memory, checked_file, checked_path, one_line
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.mesh.triangles import drawn_places, face_normals
 from soft_twin.recording.ply_files import read_ply
@@ -37,7 +37,7 @@ def read_target(path: str | Path, whole: bool | None = None, seed: int = 0) -> S
         UsageError: there is no such file, or none of these kinds.
         InputError: it is broken, or no surface.
     """
-    path = Path(path)
+    path = checked_path(path, "target", UsageError)
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"target '{path}': expected a file that ends in {', '.join(SUFFIXES)}")
     checked_file(path, "target", MAX_SIZE, UsageError)
