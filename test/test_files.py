@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, is_missing, one_line, output_file, parse_json, whole_file
+from soft_twin.files import (
+    bounded_memory,
+    checked_file,
+    checked_output,
+    is_missing,
+    one_line,
+    output_file,
+    parse_json,
+    whole_file,
+)
 from soft_twin.private_folder import private_folder
 
 
@@ -74,6 +83,17 @@ def test_what_cannot_be_written_is_told_before_there_is_anything_to_write(tmp_pa
     for wrong in (path / "y", "/proc/x", "a\0b"):
         with pytest.raises(UsageError, match="cannot write the weights"):
             output_file(wrong, "weights")
+
+
+def test_a_look_whether_a_file_can_be_written_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "new" / "deep" / "x"
+    assert checked_output(str(path), "weights") == path and not list(tmp_path.iterdir())
+    (tmp_path / "new").mkdir()
+    assert checked_output(path, "weights") == path and not list((tmp_path / "new").iterdir())
+    (tmp_path / "new" / "file").touch()
+    with pytest.raises(UsageError, match="cannot write the weights"):
+        checked_output(tmp_path / "new" / "file" / "x", "weights")
+    assert checked_output(tmp_path / "new" / "x", "weights").parent.is_dir()
 
 
 def test_others_messages_become_one_line():

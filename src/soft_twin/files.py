@@ -98,6 +98,22 @@ def output_file(path: str | Path, what: str) -> Path:
     return path
 
 
+def checked_output(path: str | Path, what: str) -> Path:
+    """As `output_file`, and nothing is left behind: for what is written much later, or never.
+
+    Raises:
+        UsageError: as `output_file`.
+    """
+    path = checked_path(path, what, UsageError)
+    made = [folder for folder in path.parents if is_missing(folder)]
+    try:
+        return output_file(path, what)
+    finally:
+        with contextlib.suppress(OSError):  # not made, or somebody else has put something there
+            for folder in made:
+                folder.rmdir()
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Where to write what shall be at `path`, in its folder: it comes there as a whole, or not at all.

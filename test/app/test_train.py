@@ -74,6 +74,20 @@ def test_where_weights_cannot_go_is_told_before_anything_else(tmp_path, monkeypa
     assert [each.name for each in tmp_path.iterdir()] == ["taken"]
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--out", "not/there/w.txt"), "--out not/there/w.txt: expected a file that ends in .safetensors"),
+        (("--out", "not/there/w.safetensors", "--workers", "-1"), "--workers -1: expected 1 or more, or 0 for one on"),
+        (("--out", "not/there/w.safetensors"), "no_such_robot"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, monkeypatch, capsys, options, told):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "no_such_robot", "--data", "nowhere", *options]) == 2
+    assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
 def test_recordings_that_are_not_there_and_topics_of_folders_are_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = ["train", "membrane", "--out", "w.safetensors", "--data"]
