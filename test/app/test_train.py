@@ -35,7 +35,10 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     with small_sizes():
         assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "12", "--epochs", "40"]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
+    assert re.search(
+        r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d\.\d\d mm in the mean at .* between",
+        told,
+    )
     assert re.search(r"5 scans of \d+…\d+ points", told) and "networks are trained on" in told
     left_out = re.search(r"1 frames left out, .* (\d\.\d\d) \(.*\) before, .*(\d\.\d\d) \(.*\) after", told)
     assert 0.0 < float(left_out[2]) < float(left_out[1]) < 5.0  # mm
