@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import bounded_memory, checked_file, is_missing, one_line, output_file, parse_json, whole_file
+from soft_twin.files import (
+    bounded_memory,
+    checked_file,
+    checked_output,
+    is_missing,
+    one_line,
+    output_file,
+    parse_json,
+    whole_file,
+)
 from soft_twin.private_folder import private_folder
 
 
@@ -44,6 +53,14 @@ def test_a_file_is_returned_as_a_path(tmp_path):
     assert checked_file(str(tmp_path / "x"), "recording", 4, RecordingError) == tmp_path / "x"
 
 
+@pytest.mark.parametrize(("path", "found"), [(None, "None"), (3, "int"), ([], "list")])
+def test_what_is_no_path_is_told(path, found):
+    with pytest.raises(RecordingError, match=f"^recording: expected the path of a file, found {found}$"):
+        checked_file(path, "recording", 4, RecordingError)
+    with pytest.raises(UsageError, match=f"^weights: expected the path of a file, found {found}$"):
+        output_file(path, "weights")
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell its processes' sizes")
 def test_memory_is_bounded_while_the_block_lasts():
     with bounded_memory(50_000_000):
@@ -66,6 +83,17 @@ def test_what_cannot_be_written_is_told_before_there_is_anything_to_write(tmp_pa
     for wrong in (path / "y", "/proc/x", "a\0b"):
         with pytest.raises(UsageError, match="cannot write the weights"):
             output_file(wrong, "weights")
+
+
+def test_a_look_whether_a_file_can_be_written_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "new" / "deep" / "x"
+    assert checked_output(str(path), "weights") == path and not list(tmp_path.iterdir())
+    (tmp_path / "new").mkdir()
+    assert checked_output(path, "weights") == path and not list((tmp_path / "new").iterdir())
+    (tmp_path / "new" / "file").touch()
+    with pytest.raises(UsageError, match="cannot write the weights"):
+        checked_output(tmp_path / "new" / "file" / "x", "weights")
+    assert checked_output(tmp_path / "new" / "x", "weights").parent.is_dir()
 
 
 def test_others_messages_become_one_line():

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
+from soft_twin.files import one_line
 
 STRONGEST = 5.0 * STANDARD_GRAVITY  # [m/s²] more is no gravity of a robot, be it less the acceleration of its base
 UNIT = 0.01  # by which the length of a direction may differ from one
@@ -27,6 +29,62 @@ def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
     if not all(map(math.isfinite, vector.tolist())):
         raise InputError(f"{what}: {vector.tolist()} is not finite")
     return vector
+
+
+def checked_numbers(values: Any, expected: str, what: str) -> np.ndarray:
+    """Numbers of any shape, which callers check.
+
+    Args:
+        values: them.
+        expected: in words, such as "points (k, 3)".
+        what: they are.
+
+    Raises:
+        InputError: they are no numbers.
+    """
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: expected {expected}, found {in_words(values)}") from error
+
+
+def checked_kind(value: Any, kind: type | tuple[type, ...], expected: str, what: str) -> Any:
+    """The value itself, if it is of a kind.
+
+    Args:
+        value: it.
+        kind: a class, or several.
+        expected: in words, such as "a correction, as load(FILE) gives it".
+        what: it is.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{what}: expected {expected}, found {in_words(value)}")
+    return value
+
+
+def checked_count(value: Any, what: str) -> int:
+    """A whole number, 1 or more.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{what}: {in_words(value)}: expected 1 or more")
+    return int(value)
+
+
+def in_words(value: Any) -> str:
+    """What a value is, in a few words: of an array its shape, of text and numbers themselves, else its kind."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    if value is None or isinstance(value, str | int | float | np.number):
+        return one_line(repr(value))
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"a {type(value).__name__}"
 
 
 def checked_gravity(values: Sequence[float]) -> np.ndarray:

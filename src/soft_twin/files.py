@@ -25,6 +25,19 @@ KINDS = {
 LONGEST_MESSAGE = 300  # characters of what others' readers say
 
 
+def checked_path(path: str | Path, what: str, error: type[SoftTwinError]) -> Path:
+    """A path.
+
+    Args:
+        path: of a file.
+        what: it is of, such as "recording".
+        error: is raised with a line, where there is none.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise error(f"{what}: expected the path of a file, found {path if path is None else type(path).__name__}")
+    return Path(path)
+
+
 def checked_file(path: str | Path, what: str, largest: int, error: type[SoftTwinError]) -> Path:
     """The path itself, if a regular file of at most `largest` bytes is there; nothing is opened, so nothing blocks.
 
@@ -34,7 +47,7 @@ def checked_file(path: str | Path, what: str, largest: int, error: type[SoftTwin
         largest: size [bytes].
         error: is raised with a line that names path, what was found and what would be right.
     """
-    path = Path(path)
+    path = checked_path(path, what, error)
     try:
         status = path.stat()
     except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
@@ -71,7 +84,7 @@ def output_file(path: str | Path, what: str) -> Path:
     Raises:
         UsageError: something else stands there, or nothing can be written.
     """
-    path = Path(path)
+    path = checked_path(path, what, UsageError)
     try:
         if path.exists() and not path.is_file():
             kind = KINDS.get(stat.S_IFMT(path.stat().st_mode), "no file")
@@ -83,6 +96,22 @@ def output_file(path: str | Path, what: str) -> Path:
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         raise UsageError(f"cannot write the {what} '{path}': {getattr(error, 'strerror', None) or error}") from error
     return path
+
+
+def checked_output(path: str | Path, what: str) -> Path:
+    """As `output_file`, and nothing is left behind: for what is written much later, or never.
+
+    Raises:
+        UsageError: as `output_file`.
+    """
+    path = checked_path(path, what, UsageError)
+    made = [folder for folder in path.parents if is_missing(folder)]
+    try:
+        return output_file(path, what)
+    finally:
+        with contextlib.suppress(OSError):  # not made, or somebody else has put something there
+            for folder in made:
+                folder.rmdir()
 
 
 @contextlib.contextmanager

@@ -61,7 +61,13 @@ class Workers:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> "Workers":
-        """Those that a command was asked for."""
+        """Those that a command was asked for.
+
+        Raises:
+            UsageError: a negative count.
+        """
+        if arguments.workers < 0:
+            raise UsageError(f"--workers {arguments.workers}: expected 1 or more, or 0 for one on each core")
         return cls(arguments.workers, arguments.cluster)
 
 
@@ -80,8 +86,8 @@ def working_with(workers: Workers) -> Iterator[None]:
 
 def add_worker_arguments(parser: argparse.ArgumentParser, default: int = 0) -> None:
     """The options of a command that computes in parallel; `Workers.of` reads them."""
-    count = "one on each core" if default == 0 else str(default)
-    parser.add_argument("--workers", type=int, default=default, metavar="N", help=f"processes; default {count}")
+    count = f"0: one on each core; default {default}"
+    parser.add_argument("--workers", type=int, default=default, metavar="N", help=f"processes; {count}")
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="of a Dask scheduler, tcp://host:port, or 'local'; default: joblib, here"
     )

@@ -35,7 +35,10 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     with small_sizes():
         assert main([*words, "--store", str(tmp_path / "store"), "--simulations", "12", "--epochs", "40"]) == 0
     told = capsys.readouterr().out
-    assert re.search(r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d", told)
+    assert re.search(
+        r"12 simulations of 0\.\d\d s, 0 of them by volume; .* are met within \d\.\d\d mm in the mean at .* between",
+        told,
+    )
     assert re.search(r"5 scans of \d+…\d+ points", told) and "networks are trained on" in told
     left_out = re.search(r"1 frames left out, .* (\d\.\d\d) \(.*\) before, .*(\d\.\d\d) \(.*\) after", told)
     assert 0.0 < float(left_out[2]) < float(left_out[1]) < 5.0  # mm
@@ -72,6 +75,20 @@ def test_where_weights_cannot_go_is_told_before_anything_else(tmp_path, monkeypa
     assert main(["train", "no_such_robot", "--data", "nowhere", "--out", out]) == 2
     assert re.search(f"cannot write the weights '{out}': .*{told}", capsys.readouterr().err)
     assert [each.name for each in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--out", "not/there/w.txt"), "--out not/there/w.txt: expected a file that ends in .safetensors"),
+        (("--out", "not/there/w.safetensors", "--workers", "-1"), "--workers -1: expected 1 or more, or 0 for one on"),
+        (("--out", "not/there/w.safetensors"), "no_such_robot"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, monkeypatch, capsys, options, told):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "no_such_robot", "--data", "nowhere", *options]) == 2
+    assert told in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_recordings_that_are_not_there_and_topics_of_folders_are_told(tmp_path, monkeypatch, capsys):

@@ -149,6 +149,7 @@ def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(r
         (["--simulations", "-3"], "simulations: -3, expected 1 or more"),
         (["--dt", "5"], "steps of 5 s: expected 0.0001 to 1 s"),
         (["--dt", "nan"], "steps of nan s"),
+        (["--workers", "-1"], "--workers -1: expected 1 or more, or 0 for one on each core"),
         (["--dt", "0.4"], "seen at 2 ends of steps of 0.4 s: expected 4 or more"),
     ],
 )

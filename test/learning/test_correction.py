@@ -253,6 +253,11 @@ def test_pressures_beyond_their_limits_are_refused(learned):
         learned[1](np.zeros(3))
 
 
+def test_only_robots_are_checked(learned):
+    with pytest.raises(InputError, match=r"robot: expected a robot, as load_robot\(NAME\) gives it, found 'sheet'"):
+        learned[1].check("sheet")
+
+
 def seen_in_part(correction, robot, epochs):
     """Taught by scans that end at three fifths of the sheet."""
     random, half = np.random.default_rng(5), PLANE[:, 0] < 0.6
@@ -371,6 +376,8 @@ def test_arrays_that_are_missing_are_told(stored, tmp_path):
 def test_files_that_are_no_weights_are_told(tmp_path):
     with pytest.raises(UsageError, match="no file of weights"):
         soft_twin.learning.load(tmp_path / "gone.safetensors")
+    with pytest.raises(UsageError, match="file of weights: expected the path of a file, found None"):
+        soft_twin.learning.load(None)
     (tmp_path / "broken.safetensors").write_bytes(b"nothing of the kind")
     with pytest.raises(RecordingError, match="not readable as weights"):
         soft_twin.learning.load(tmp_path / "broken.safetensors")

@@ -127,6 +127,12 @@ def test_a_mark_that_spreadsheets_put_before_a_table_does_no_harm(folder):
     np.testing.assert_array_equal(read(folder).pressures, [[0.0, 3000.0], [1500.5, 1e-3]])
 
 
+def test_a_recording_is_its_folder_or_its_table(folder):
+    np.testing.assert_array_equal(read(folder / "frames.csv").pressures, read(folder).pressures)
+    with pytest.raises(RecordingError, match="frame_0000.ply' is no folder with a table of frames: expected one with"):
+        read(folder / "frame_0000.ply")
+
+
 def test_tables_that_do_not_fit_are_told(folder):
     with pytest.raises(RecordingError, match="its columns are file, left, right; expected file, one, two"):
         read(folder, ["one", "two"])

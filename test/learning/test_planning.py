@@ -72,6 +72,9 @@ def test_points_along_a_way_are_equally_far_apart():
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     assert steps.max() <= plan.length / 199 + 1e-12
     np.testing.assert_allclose(points[[0, -1]], plan.waypoints[[0, -1]])
+    for count in (0, -1, 2.5):
+        with pytest.raises(InputError, match=f"points along a plan: {count}: expected 1 or more"):
+            plan.along(count)
 
 
 @pytest.mark.parametrize("place", np.linspace(0.531, 0.539, 9))
@@ -116,19 +119,25 @@ def test_what_cannot_be_planned_is_told():
 @pytest.mark.parametrize(
     ("scene", "options", "told"),
     [
-        (Scene((), Ball((np.nan, 0.0, 0.1), 0.02)), Options(), "centre of the ball: .* expected three finite"),
-        (Scene((), Ball((0.0, 0.1), 0.02)), Options(), "centre of the ball: .* expected three finite"),
-        (Scene((), Ball((0.0, 0.1, 0.2) * 2, 0.02)), Options(), "centre of the ball: .* expected three finite"),
+        (Scene((), Ball((np.nan, 0.0, 0.1), 0.02)), Options(), r"centre of the ball \[m\]: .* not finite"),
+        (Scene((), Ball((0.0, 0.1), 0.02)), Options(), r"centre of the ball \[m\]: expected 3 numbers"),
+        (Scene((), Ball((0.0, 0.1, 0.2) * 2, 0.02)), Options(), r"centre of the ball \[m\]: expected 3 numbers"),
         (Scene((), Ball((0.0, 0.0, 0.1), -0.02)), Options(), "radius of the ball: -0.02 m: expected 0 or more"),
         (
             Scene((STICK, Stick((0.0, 0.0), (0.0, 1.0, 0.0), 0.01)), BALL),
             Options(),
-            "start of sticks.1: .* three finite",
+            r"start of sticks.1 \[m\]: expected 3 numbers",
         ),
         (Scene((Stick((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), np.inf),), BALL), Options(), "radius of sticks.0: inf m"),
         (Scene((), BALL, clearance=np.nan), Options(), "clearance: nan m"),
-        (Scene((), BALL, clearance=-1.0), Options(), "clearance: -1 m"),
+        (Scene((), BALL, clearance=-1.0), Options(), "clearance: -1.0 m"),
         (Scene((), BALL), Options(goals=0), "goals: 0: expected 1 or more"),
+        (Scene((), Ball("x", 0.02)), Options(), r"centre of the ball \[m\]: expected 3 numbers, found 'x'"),
+        (Scene((), Ball((0.0, 0.0, 0.1), "x")), Options(), "radius of the ball: expected metres, 0 or more, found 'x'"),
+        (Scene((), (0.0, 0.0, 0.1)), Options(), "ball: expected a Ball, found a tuple"),
+        (Scene(STICK, BALL), Options(), r"sticks: expected a tuple of sticks, \(Stick\(…\),\) for a single one"),
+        (Scene((STICK, BALL), BALL), Options(), "sticks.1: expected a Stick, found a Ball"),
+        ((STICK,), Options(), "scene: expected a Scene, found a tuple"),
     ],
 )
 def test_scenes_that_cannot_be_are_told_before_anything_is_searched(scene, options, told):
@@ -142,6 +151,8 @@ def test_a_start_or_a_tip_that_the_shapes_do_not_have_is_told(tip, start):
         Planner(tube(), tip, Scene((), BALL)).plan(start)
     with pytest.raises(InputError, match="tip: expected the numbers of one point or more"):
         Planner(tube(), np.array([], dtype=int), Scene((), BALL))
+    with pytest.raises(InputError, match="start: expected shares of inflation, 0…1 each, found 'ab'"):
+        Planner(tube(), TIP, Scene((), BALL)).plan("ab")
 
 
 def test_who_touches_the_ball_already_stays():

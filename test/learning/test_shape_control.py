@@ -191,6 +191,7 @@ def test_points_stand_for_discs_with_the_normals_of_their_surface():
         (cloud([900.0, 900.0])[:20], "30 or more points"),
         (np.zeros((50, 2)), "30 or more points"),
         (np.full((50, 3), np.nan), "50 of its 50 points are not finite"),
+        ("abc", r"expected 30 or more points \(k, 3\), found 'abc'"),
         (np.ones((50, 3)), "the same few"),
         (np.linspace(0.0, 0.1, 100)[:, None] * [1.0, 2.0, 0.5], "100 points on a line"),
     ],
@@ -238,6 +239,8 @@ def test_normals_that_are_none_are_told():
     points = cloud([900.0, 900.0])
     with pytest.raises(InputError, match="3000 points, but normals"):
         ShapeTarget.of(points, points[:5])
+    with pytest.raises(InputError, match=r"expected normals \(k, 3\), found 'abc'"):
+        ShapeTarget.of(points, "abc")
     with pytest.raises(InputError, match="3000 of its 3000 normals have no direction"):
         ShapeTarget.of(points, 0.0 * points)
 
@@ -250,3 +253,49 @@ def test_searches_that_cannot_begin_are_told(control):
         control.solve(target, "loose")
     with pytest.raises(InputError, match="no point of it is near the body"):
         control.solve(target, at=RigidMotion(np.eye(3), np.array([0.0, 0.0, 2.0])))
+
+
+@pytest.mark.parametrize("target", [cloud([900.0, 900.0]), "x.stl", None])
+def test_only_targets_are_searched_for(control, target):
+    with pytest.raises(InputError, match=r"target: expected a ShapeTarget, .* or read_target\(FILE\), found"):
+        control.solve(target)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"at": np.eye(4)}, r"at: expected a RigidMotion\(.*\), found an array of shape \(4, 4\)"),
+        ({"at": RigidMotion(2.0 * np.eye(3), np.zeros(3))}, "rotation: expected a rotation's matrix"),
+        ({"at": RigidMotion(np.diag([1.0, 1.0, -1.0]), np.zeros(3))}, "rotation: expected a rotation's matrix"),
+        ({"at": RigidMotion("x", np.zeros(3))}, "rotation: expected a matrix"),
+        ({"at": RigidMotion(np.eye(3), [0.0, 0.0])}, "translation .*: expected 3 numbers"),
+        ({"most": 0}, "most: 0: expected 1 or more"),
+        ({"most": -1}, "most: -1: expected 1 or more"),
+        ({"most": "3"}, "most: '3': expected 1 or more"),
+        ({"pose": None}, "pose None: expected 'free' or 'fixed'"),
+        ({"pose": np.eye(3)}, "pose an array of shape .*: expected 'free' or 'fixed'"),
+        ({"pressures": "a"}, "pressures: expected 2 numbers, found 'a'"),
+    ],
+)
+def test_what_a_search_is_asked_wrongly_is_told(control, asked, told):
+    with pytest.raises(InputError, match=told):
+        control.solve(ShapeTarget.of(cloud([900.0, 900.0])), **asked)
+
+
+@pytest.mark.parametrize("pose", [FREE, FIXED])
+def test_distances_at_pressures_are_those_of_a_solution_there(control, pose):
+    target = ShapeTarget.of(cloud([700.0, 2100.0]))
+    found = control.solve(target, pose)
+    there = control.distances(target, found.pressures, found.pose, pose)
+    assert np.nanmean(there) == pytest.approx(found.mean, rel=0.05)
+    elsewhere = control.distances(target, [2100.0, 700.0], found.pose, pose)
+    assert np.nanmean(elsewhere) > 3.0 * found.mean
+
+
+def test_what_is_no_model_or_has_other_chambers_is_told():
+    with pytest.raises(InputError, match=r"model: expected a correction, as soft_twin.learning.load\(FILE\).*'file'"):
+        ShapeControl("file")
+    with pytest.raises(InputError, match="samples: 0: expected 1 or more"):
+        ShapeControl(model(), 0)
+    with pytest.raises(InputError, match="names: 1 of them, of 2 chambers"):
+        ShapeControl(model(), names=["left"])

@@ -62,6 +62,27 @@ def test_shares_are_of_volume():
         Inflation(pressures, unlike.volumes)
 
 
+@pytest.mark.parametrize(
+    ("shares", "told"),
+    [
+        ([1.0, 2.0, 3.0], r"expected 2 in each row \(m, 2\), found an array of shape \(3,\)"),
+        ("x", r"expected 2 in each row \(m, 2\), found 'x'"),
+        (0.5, r"expected 2 in each row \(m, 2\), found an array of shape \(\)"),
+        ([2.0, -1.0], "2 is outside 0…1"),
+        ([[0.5, 0.5], [0.5, np.nan]], "nan is outside 0…1"),
+    ],
+)
+def test_shares_that_are_none_are_told(shares, told):
+    pressures = np.linspace([0.0, 0.0], [2.0, 10.0], 5)
+    inflation = Inflation(pressures, pressures)
+    np.testing.assert_allclose(inflation.pressures_of([0.5, 1.0 + 1e-7]), [1.0, 10.0])
+    np.testing.assert_allclose(inflation.shares_of([3.0, 5.0]), [1.0, 0.5])
+    with pytest.raises(InputError, match=f"^shares of inflation: {told}"):
+        inflation.pressures_of(shares)
+    with pytest.raises(InputError, match=r"^pressures: expected 2 in each row"):
+        inflation.shares_of([1.0, 2.0, 3.0])
+
+
 def test_a_twins_shapes_are_stored_and_found_again(tmp_path, monkeypatch):
     robot = two_rooms(tmp_path)
     lines = []

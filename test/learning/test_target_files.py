@@ -70,6 +70,51 @@ def test_clouds_are_taken_as_they_are(tmp_path, mark):
     np.testing.assert_allclose(read_target(tmp_path / "cloud.ply").normals, 0.5 * up)
 
 
+HEADS = {
+    "names": ("x,y,z", ",", [0, 1, 2]),
+    "semicolons": ("x;y;z", ";", [0, 1, 2]),
+    "units": ('"X [m]";"Y [m]";"Z [m]"', ";", [0, 1, 2]),
+    "tabs": ("X\tY\tZ", "\t", [0, 1, 2]),
+    "spaces": ("x y z", " ", [0, 1, 2]),
+    "others": ("one,two,three", ",", [0, 1, 2]),
+    "order": ("y,x,z", ",", [1, 0, 2]),
+    "numbers": ("nr,x,y,z,red", ",", [3, 0, 1, 2, 3]),
+    "none": ("", "; ", [0, 1, 2]),
+    "comment": ("# x y z", " ", [0, 1, 2]),
+}
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("name", HEADS)
+def test_tables_have_a_line_of_names_as_scanners_write_it(tmp_path, name, bom):
+    head, mark, columns = HEADS[name]
+    points = cloud(PRESSURES, 50)
+    rows = np.column_stack([points, np.arange(50)])[:, columns]
+    lines = [mark.join(f"{value:.6f}" for value in row) for row in rows]
+    (tmp_path / "cloud.csv").write_text(bom + "\n".join([head, *lines]), encoding="utf-8")
+    np.testing.assert_allclose(read_target(tmp_path / "cloud.csv").points, 1e3 * points, atol=1e-3)
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_decimal_commas_are_read_where_columns_have_another_mark(tmp_path, mark):
+    points = cloud(PRESSURES, 50)
+    text = "\n".join(mark.join(f"{value:.6f}" for value in row) for row in points).replace(".", ",")
+    (tmp_path / "cloud.csv").write_text(text)
+    np.testing.assert_allclose(read_target(tmp_path / "cloud.csv").points, 1e3 * points, atol=1e-3)
+
+
+def test_normals_are_known_by_their_names_and_colours_are_none(tmp_path):
+    points, up = cloud(PRESSURES, 50), np.tile([0.0, 0.0, 2.0], (50, 1))
+    table = np.column_stack([up, points])
+    np.savetxt(tmp_path / "cloud.csv", table, delimiter=",", header="nx,ny,nz,x,y,z", comments="")
+    found = read_target(tmp_path / "cloud.csv")
+    np.testing.assert_allclose(found.points, 1e3 * points)
+    np.testing.assert_allclose(found.normals, 0.5 * up)
+    table = np.column_stack([points, 255.0 + 0.0 * up])
+    np.savetxt(tmp_path / "cloud.csv", table, delimiter=",", header="x,y,z,r,g,b", comments="")
+    assert np.abs(read_target(tmp_path / "cloud.csv").normals[:, 0]).max() < 0.99
+
+
 def test_quadrilaterals_are_two_triangles(tmp_path):
     x, y = np.meshgrid([0.0, 1.0, 2.0], [0.0, 1.0])
     points = 0.1 * np.column_stack([x.ravel(), y.ravel(), 0.0 * x.ravel()])
@@ -89,7 +134,12 @@ WRONG = {
         InputError,
         "flat.off: target: its 1 triangles have no area",
     ),
-    "words.csv": (b"x,y,z\n1,2,3\n", InputError, "not readable as a table of numbers"),
+    "binary.csv": (b"\xff\xfe\x00", InputError, "not readable as a table of numbers"),
+    "words.csv": (b"x,y,z\n1,2,3\n\n1,two,3\n", InputError, "words.csv':4: '1,two,3': expected 3 numbers"),
+    "uneven.csv": (b"1 2 3\n1 2\n", InputError, "uneven.csv':2: '1 2': expected 3 numbers"),
+    "empty.csv": (b"", InputError, "empty.csv' has no points: expected a line of x, y, z for each"),
+    "names.csv": (b"\xef\xbb\xbfx,y,z\n", InputError, "names.csv' has no points: expected a line of x, y, z"),
+    "said.txt": (b"# x y z\n", InputError, "said.txt' has no points"),
     "plane.csv": (b"1,2\n3,4\n", InputError, "has 2 columns: expected x, y, z"),
     "few.csv": (b"1,2,3\n3,4,5\n", InputError, "few.csv: target: expected 30 or more points"),
     "half.ply": (b"ply\nformat ascii 1.0\n", RecordingError, "not readable as a PLY file"),
@@ -103,3 +153,8 @@ def test_files_that_are_no_targets_are_told(tmp_path, name):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(error, match=told):
         read_target(tmp_path / name)
+
+
+def test_a_target_is_read_from_a_path():
+    with pytest.raises(UsageError, match="target: expected the path of a file, found None"):
+        read_target(None)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from soft_twin.learning.flattening import boundary_loops
 from soft_twin.mesh.facets import facets
@@ -62,3 +63,18 @@ def test_closed_surfaces_of_any_element_stay_closed(element):
     np.testing.assert_allclose(across.sum(axis=0), 0.0, atol=1e-15)
     assert np.einsum("ti,ti->", across, points[found.triangles[:, 0]]) / 6.0 == pytest.approx(0.1**2 * 0.2)
     assert boundary_loops(found.triangles) == []
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("element", ["tet4", "tet10", "hex8", "hex20r"])
+def test_what_is_between_the_points_lies_on_the_elements_faces(element, parts):
+    """Middles of triangles are among the points of faces that are cut six times as finely, however they are bent."""
+    mesh = voxel_mesh(np.ones((2, 1, 1), int), 0.1, element)
+    found, finer = (facets(mesh, mesh.surface("outside"), each) for each in (parts, 6 * parts))
+    nodes = mesh.nodes + np.random.default_rng(parts).normal(0.0, 0.01, mesh.nodes.shape)
+    between = found.between @ (found.weights @ nodes)
+    assert between.shape == found.triangles.shape
+    away, _ = cKDTree(finer.weights @ nodes).query(between)
+    assert away.max() < 1e-12
+    flat = (found.weights @ mesh.nodes)[found.triangles].mean(axis=1)
+    np.testing.assert_allclose(found.between @ (found.weights @ mesh.nodes), flat, atol=1e-12)

@@ -7,7 +7,7 @@ import meshio
 import numpy as np
 import pytest
 
-from soft_twin.errors import RecordingError
+from soft_twin.errors import InputError, RecordingError
 from soft_twin.recording.ply_files import read_ply, write_ply
 
 POINTS = np.array([[0.0, 0.0, 0.5], [0.1, 0.0, 0.5], [0.1, 0.2, 0.25], [0.0, 0.2, 0.5]])
@@ -37,6 +37,31 @@ def test_what_was_written_is_read(tmp_path):
         np.testing.assert_array_equal(own, expected)
     write_ply(path, POINTS)
     assert read_ply(path).normals is None and read_ply(path).triangles.shape == (0, 3)
+
+
+def test_paths_and_points_may_be_text_and_lists(tmp_path):
+    write_ply(str(tmp_path / "own.ply"), POINTS.tolist(), triangles=FAN)
+    found = read_ply(str(tmp_path / "own.ply"))
+    np.testing.assert_array_equal(found.points, POINTS)
+    np.testing.assert_array_equal(found.triangles, FAN)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((POINTS[:, :2],), r"expected points \(n, 3\), found an array of shape \(4, 2\)"),
+        (("abc",), r"expected points \(n, 3\), found 'abc'"),
+        ((POINTS, NORMALS[:3]), "4 points, but 3 normals"),
+        ((POINTS, None, [[0, 1]]), r"expected triangles \(n, 3\)"),
+        ((POINTS, None, [[0, 1, 4]]), "corners that are none of its 4 points"),
+    ],
+)
+def test_what_is_no_scan_is_not_written(tmp_path, arguments, told):
+    with pytest.raises(InputError, match=told):
+        write_ply(tmp_path / "own.ply", *arguments)
+    with pytest.raises(InputError, match="scan: expected the path of a file, found None"):
+        write_ply(None, POINTS)
+    assert not list(tmp_path.iterdir())
 
 
 def test_others_files_are_read_and_ours_by_others(tmp_path):

@@ -55,12 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.friction and arguments.grid:
         raise UsageError("--grid is of releases with slack cables, --friction of winches that move: leave one out")
     check_options(arguments.dt, arguments.simulations)
+    workers = Workers.of(arguments)
     folder = _folder(arguments, robot)
     release = read_release(arguments.recording, arguments.namespace or robot.name, robot.name)
     options = {"dt": arguments.dt, "simulations": arguments.simulations, "friction": arguments.friction}
     found = tune(robot.path, release, say=_tell, store=folder / "simulations", **options)
     if arguments.grid:
-        print(_grid(arguments, folder, robot, release, found))
+        print(_grid(arguments, workers, folder, robot, release, found))
     print(found.in_words())
     return 0
 
@@ -79,10 +80,11 @@ def _folder(arguments: argparse.Namespace, robot: DrivenRobot) -> Path:
     return folder
 
 
-def _grid(arguments: argparse.Namespace, folder: Path, robot: DrivenRobot, release, found: Tuned) -> str:
+def _grid(
+    arguments: argparse.Namespace, workers: Workers, folder: Path, robot: DrivenRobot, release, found: Tuned
+) -> str:
     from soft_twin.studies.slender.tune import draw, table
 
-    workers = Workers.of(arguments)
     grid = search_grid(robot.path, release, workers, folder / "trials", terminal_progress, dt=arguments.dt)
     terminal_progress("")
     draw(folder / "tune.png", robot.path, release, grid, found, arguments.dt)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 HOLD, QUICK_HOLD = 10.0, 3.0  # [s]
 LAST = 1.0  # [s] of the hold, over which pressures are averaged
+MOVING = 0.005  # of the highest command, by which chambers that still move change over half of that
 MM = 1e3
 
 
@@ -107,7 +108,7 @@ def goal_from_file(correction: "Correction", robot: DrivenRobot, file: Path, pos
     found = control.solve(target, pose)
 
     def off(others: np.ndarray) -> np.ndarray:
-        return control.solve(target, pose, others, found.pose, most=0).distances
+        return control.distances(target, others, found.pose, pose)
 
     limits = f"; limits bind: {', '.join(found.active_limits)}" if found.active_limits else ""
     words = f"{file.name}, which is met within {MM * found.mean:.2f} mm, at most {MM * found.largest:.2f} mm{limits}"
@@ -128,12 +129,13 @@ def write_shape_report(
     path: Path, folder: Path, robot: DrivenRobot, correction: "Correction", goal: Goal
 ) -> dict[str, Any]:
     """What came of a recorded run, into report.json: pressures that the target is predicted at, that were commanded,
-    and that the emulated chambers had; and how far the surface that is predicted at the latter is from the target.
+    and that the emulated chambers had; how far the surface that is predicted at the latter is from the target; and
+    which chambers had not come to rest.
 
     Raises:
         RecordingError: the recording has no phase `with`, or no pressures then.
     """
-    commanded, had = _last_pressures(path, robot)
+    commanded, had, moved = _last_pressures(path, robot)
     apart = MM * goal.off(np.clip(had, *correction.shapes.limits.T))
     rows = np.round([goal.pressures, commanded, had], 1).T
     report = {
@@ -149,6 +151,10 @@ def write_shape_report(
         },
         "surface_error_mm": {"mean": round(float(np.nanmean(apart)), 4), "max": round(float(np.nanmax(apart)), 4)},
     }
+    still_moving = np.abs(moved) > MOVING * np.abs(commanded).max()
+    if still_moving.any():
+        pairs = zip(robot.chamber_names, moved / (0.5 * LAST), still_moving, strict=True)
+        report["still_moving_Pa_per_s"] = {name: round(float(rate), 1) for name, rate, moves in pairs if moves}
     (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return report
 
@@ -160,12 +166,16 @@ def shape_table(report: dict[str, Any]) -> str:
         lines.append(f"{name:<16} {row['target_Pa']:>12.0f} {row['commanded_Pa']:>10.0f} {row['had_Pa']:>8.0f}")
     errors, surface = report["largest_error_Pa"], report["surface_error_mm"]
     lines.append(f"{'largest error':<16} {'':>12} {errors['commanded']:>10.0f} {errors['had']:>8.0f}")
+    if rates := report.get("still_moving_Pa_per_s"):
+        words = ", ".join(f"{name} by {rate:+.0f} Pa/s" for name, rate in rates.items())
+        lines.append(f"still moving when the run ended: {words}; what they had is not what they would have had")
     lines.append(f"surface from its target, by the weights: {surface['mean']:.2f} mm, at most {surface['max']:.2f} mm")
     return "\n".join(lines)
 
 
-def _last_pressures(path: Path, robot: DrivenRobot) -> tuple[np.ndarray, np.ndarray]:
-    """(a,) each: commanded, and of the emulated chambers, over the hold's LAST seconds [Pa]."""
+def _last_pressures(path: Path, robot: DrivenRobot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(a,) each: commanded, and of the emulated chambers, over the hold's LAST seconds, and how much these rise from
+    its first half to its second [Pa]."""
     names = [f"{prefix(robot.name)}{name}" for name in ("run/phase", "chambers/command", "truth/chambers")]
     series = arrays(path, names)
     phases = series.get(names[0])
@@ -179,5 +189,8 @@ def _last_pressures(path: Path, robot: DrivenRobot) -> tuple[np.ndarray, np.ndar
         if not np.any(then):
             raise RecordingError(f"{path}: nothing on {name} while the shape was held")
         order = [topic.names.index(chamber) for chamber in robot.chamber_names]
-        found.append(topic["pressures"][then].mean(axis=0)[order])
-    return found[0], found[1]
+        values = topic["pressures"][then][:, order]
+        found.append(values.mean(axis=0))
+    half = len(values) // 2
+    moved = values[half:].mean(axis=0) - values[:half].mean(axis=0) if half else np.zeros(values.shape[1])
+    return found[0], found[1], moved

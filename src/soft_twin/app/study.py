@@ -58,6 +58,7 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     options = _options(arguments, modules)
     out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
+    workers = Workers.of(arguments)
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
         try:
@@ -66,7 +67,7 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
             raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
         if len(names) > 1:
             print(f"== {name}: {studies[name]}", flush=True)
-        with working_with(Workers.of(arguments)):
+        with working_with(workers):
             print(importlib.import_module(modules[name]).run(folder, data, **options))
         print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}", flush=True)
     return 0

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 from soft_twin.errors import UsageError
-from soft_twin.files import output_file
+from soft_twin.files import checked_output
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
+
+SUFFIX = ".safetensors"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     topics = parser.add_mutually_exclusive_group()
     topics.add_argument("--scan", metavar="TOPIC", help="of a recording's clouds; default: the only one there is")
     topics.add_argument("--markers", metavar="TOPIC", help="of a recording's markers, where there are clouds, too")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="weights, .safetensors")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=f"weights, {SUFFIX}")
     parser.add_argument("--store", type=Path, metavar="DIR", help="of the simulations; default out/train/ROBOT")
     parser.add_argument("--simulations", type=int, metavar="N", help="default: what the description says")
     parser.add_argument(
@@ -42,12 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--seed {arguments.seed}: expected 0 to {2**32 - 1}")
     if arguments.simulations is not None and arguments.simulations < 1:
         raise UsageError(f"--simulations {arguments.simulations}: expected 1 or more")
-    output_file(arguments.out, "weights")
+    if checked_output(arguments.out, "weights").suffix != SUFFIX:
+        raise UsageError(f"--out {arguments.out}: expected a file that ends in {SUFFIX}")
+    workers = Workers.of(arguments)
     device = use_device(arguments.device)
     robot, learning = learnable(arguments.robot)
     store = arguments.store or Path("out/train") / robot.name
     data = _folder(arguments, robot, store)
-    pipeline = Pipeline(robot, learning, data, store, Workers.of(arguments), terminal_progress)
+    pipeline = Pipeline(robot, learning, data, store, workers, terminal_progress)
     frames = len(pipeline.recording.pressures)
     terminal_progress("")
     print(f"{frames} frames of {robot.name}; networks are trained on {device}", flush=True)

@@ -7,6 +7,7 @@ from soft_twin.learning.pipeline import Errors, Learned, Pipeline
 from soft_twin.learning.simulations import pressure_limits
 
 MUCH = 0.01  # of the body's size, that frames stay off what was learned of them: sound ones stay off by half, or less
+WIDE, WIDER = 0.005, 2.0  # of the body's size, and of the mean at the mesh's points, that N_fk is off between them
 
 
 def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
@@ -21,7 +22,7 @@ def told(learned: Learned, pipeline: Pipeline) -> tuple[list[str], list[str]]:
     seconds |= learned.seconds
     lines.append("processor time: " + ", ".join(f"{name} {value:.0f} s" for name, value in seconds.items()))
     odd = [f"simulation {number} was left out: {reason}" for number, reason in simulations.failed.items()]
-    odd += _of_limits(pipeline)
+    odd += _of_limits(pipeline) + _of_wide_faces(learned, pipeline.learning.parts)
     after, others = learned.seen.after[:, 0], np.median(learned.seen.after[:, 0])
     odd += [
         f"{recording.name(row)} stays {after[row]:.2f} mm off, others {others:.2f} mm in the median: its pressures?"
@@ -40,11 +41,23 @@ def _of_all(off: float, size: float) -> list[str]:
     ]
 
 
+def _of_wide_faces(learned: Learned, parts: int) -> list[str]:
+    """Of faces so wide that what is between their points is another surface."""
+    between, size = learned.between, learned.correction.shapes.size
+    if between.mean <= WIDER * learned.surrogate or between.largest <= WIDE * size:
+        return []
+    return [
+        f"between the mesh's points N_fk is {between.largest:.1f} mm off at most, {100.0 * between.largest / size:.1f} "
+        f"% of the body: faces are wide and curved; more `parts` of `learning` than {parts} teach what is there"
+    ]
+
+
 def _of_simulations(learned: Learned) -> str:
-    simulations = learned.simulations
+    simulations, between = learned.simulations, learned.between
     return (
         f"{len(simulations.points)} simulations of {simulations.seconds:.2f} s, {int(simulations.by_volume.sum())} of "
-        f"them by volume; those that were not trained on are met within {learned.surrogate:.2f} mm"
+        f"them by volume; those that were not trained on are met within {learned.surrogate:.2f} mm in the mean at "
+        f"the mesh's points, {between.mean:.2f} mm between them ({between.largest:.1f} at most)"
     )
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_kind, checked_vector
 from soft_twin.errors import InputError, UsageError
 from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.identity import description_hash
@@ -18,6 +18,7 @@ from soft_twin.learning.layer import SurfaceLayer, grid
 from soft_twin.learning.networks import Folded
 from soft_twin.learning.samples import Inflation
 from soft_twin.learning.warp import warped
+from soft_twin.robots.base import Robot
 from soft_twin.robots.fem_robot import FemRobot
 
 MM = 1e3
@@ -200,8 +201,10 @@ class Correction:
         """Refuse a robot that this was not trained for.
 
         Raises:
+            InputError: it is none.
             UsageError: its description is another.
         """
+        checked_kind(robot, Robot, "a robot, as load_robot(NAME) gives it", "robot")
         if not isinstance(robot, FemRobot) or self.description != description_hash(robot):
             raise UsageError(
                 f"these weights were trained for another description of '{self.robot}' than that of '{robot.name}' at "

@@ -174,7 +174,7 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
     """A recording of a robot, of scans or of markers.
 
     Args:
-        folder: of it.
+        folder: of it; or its table of frames.
         names: the robot's chambers.
         limits: (a, 2) of their pressures [Pa].
         size: of the surface [m].
@@ -184,7 +184,7 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
             below 0, or with a scan in another unit or of something else; or scans and markers in one.
         UsageError: they are markers, and c3d is not installed.
     """
-    table = checked_file(Path(folder) / TABLE, "table of frames", MAX_SIZE, RecordingError)
+    table = checked_file(_table_of(Path(folder)), "table of frames", MAX_SIZE, RecordingError)
     files, pressures, held = _read_table(table, names, limits)
     kinds = {Path(file).suffix.lower() for file in files}
     if len(kinds) > 1:
@@ -196,6 +196,19 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
         return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]), held, files)
     scans = [read_scan(path, size) for path in paths]
     return Recording(pressures, scans, _digest([table, *paths]), held, files)
+
+
+def _table_of(folder: Path) -> Path:
+    """Of a folder, or of the table itself.
+
+    Raises:
+        RecordingError: it is another file.
+    """
+    if not folder.is_file():
+        return folder / TABLE
+    if folder.name != TABLE:
+        raise RecordingError(f"'{folder}' is no folder with a table of frames: expected one with {TABLE}")
+    return folder
 
 
 def _digest(paths: Sequence[Path]) -> str:

@@ -20,6 +20,7 @@ from soft_twin.learning.frames import MarkerRecording, Recording, read_recording
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.plausibility import check_frames, check_inflation, checked_rows, outliers
 from soft_twin.learning.samples import Inflation
+from soft_twin.learning.shape_errors import Between, errors_between
 from soft_twin.learning.simulations import (
     Simulations,
     SurfaceMesh,
@@ -54,7 +55,8 @@ class Learned:
     Attributes:
         correction: of all frames.
         simulations: of the twin.
-        surrogate: mean distance [mm] of N_fk from simulations that it does not know.
+        surrogate: mean distance [mm] of N_fk from simulations that it does not know, at the mesh's points.
+        between: distances of its surface from these between the points.
         unseen: errors of frames that were left out, of what the others teach; None: there are too few frames.
         seen: errors of all frames.
         odd: numbers of the frames whose errors are many times the others'.
@@ -64,6 +66,7 @@ class Learned:
     correction: Correction
     simulations: Simulations
     surrogate: float
+    between: Between
     unseen: Errors | None
     seen: Errors
     odd: np.ndarray
@@ -150,12 +153,13 @@ class Pipeline:
         with self._stage("shapes"):
             sizes = self.learning.shape_layers, seed, max(1, SHAPE_EPOCHS * epochs // EPOCHS)
             shapes, surrogate = learn_shapes(simulations, self.surface, self.inflation, *sizes, self.say)
+            between = errors_between(shapes, simulations, self.surface, seed)
         unseen = self._tested(shapes, training)
         with self._stage("inputs and warp"):
             correction = self._corrected(shapes, recording, training)
         seen = errors_of(correction, recording)
         odd = outliers(seen.after[:, 0], shapes.size)
-        return Learned(correction, simulations, surrogate, unseen, seen, odd, dict(self._seconds))
+        return Learned(correction, simulations, surrogate, between, unseen, seen, odd, dict(self._seconds))
 
     def _tested(self, shapes: ShapeModel, training: WarpTraining) -> Errors | None:
         rows = np.arange(len(self.recording.pressures))

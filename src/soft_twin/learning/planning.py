@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_count, checked_kind, checked_numbers, checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.files import one_line
 
@@ -84,8 +85,12 @@ class Plan:
     seconds: float
 
     def along(self, count: int) -> np.ndarray:
-        """(count, a) equally far apart on the way."""
-        return _resampled(self.waypoints, np.linspace(0.0, 1.0, count))
+        """(count, a) equally far apart on the way.
+
+        Raises:
+            InputError: fewer than one.
+        """
+        return _resampled(self.waypoints, np.linspace(0.0, 1.0, checked_count(count, "points along a plan")))
 
     @property
     def length(self) -> float:
@@ -116,17 +121,19 @@ class Options:
 
 def _check(scene: Scene, options: Options) -> None:
     """Raise an InputError for a scene that cannot be, or a search for nothing."""
-    sticks = dict(enumerate(scene.sticks))
+    checked_kind(scene, Scene, "a Scene", "scene")
+    checked_kind(scene.ball, Ball, "a Ball", "ball")
+    checked_kind(scene.sticks, (tuple, list), "a tuple of sticks, (Stick(…),) for a single one", "sticks")
+    sticks = {i: checked_kind(each, Stick, "a Stick", f"sticks.{i}") for i, each in enumerate(scene.sticks)}
     places = {f"{end} of sticks.{i}": getattr(stick, end) for i, stick in sticks.items() for end in ("start", "end")}
     for name, place in {**places, "centre of the ball": scene.ball.centre}.items():
-        if np.shape(place) != (3,) or not np.isfinite(place).all():
-            raise InputError(f"{name}: {np.array(place, float).tolist()} m: expected three finite numbers")
+        checked_vector(place, 3, f"{name} [m]")
     sizes = {f"radius of sticks.{i}": stick.radius for i, stick in sticks.items()}
     for name, size in {**sizes, "radius of the ball": scene.ball.radius, "clearance": scene.clearance}.items():
-        if not 0.0 <= size < np.inf:
-            raise InputError(f"{name}: {size:g} m: expected 0 or more")
-    if options.goals < 1:
-        raise InputError(f"goals: {options.goals}: expected 1 or more")
+        length = checked_numbers(size, "metres, 0 or more", name)
+        if length.shape or not 0.0 <= length < np.inf:
+            raise InputError(f"{name}: {in_words(size)} m: expected 0 or more")
+    checked_count(options.goals, "goals")
 
 
 class Planner:
@@ -158,7 +165,7 @@ class Planner:
             ConvergenceError: no posture or no way was found.
         """
         begin, self._tried = time.monotonic(), 0
-        start = np.asarray(start, float)
+        start = checked_numbers(start, "shares of inflation, 0…1 each", "start")
         if self._touches(self._start_tip(start)):
             return Plan(np.array([start, start]), self._tried, time.monotonic() - begin)
         goals = self._goals(len(start))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 
 MOST_CORNERS = 16  # actuators: 2^16 corners are 65 536 simulations
+SLACK = 1e-6  # of shares of inflation: single precision's
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,38 @@ class Inflation:
 
     def pressures_of(self, shares: np.ndarray) -> np.ndarray:
         """(m, a) pressures [Pa] that blow the chambers up by shares (m, a) of what lies between the first volume and
-        the last."""
+        the last.
+
+        Raises:
+            InputError: another number of them, or beyond 0…1.
+        """
+        shares = self._checked(shares, "shares of inflation")
+        wrong = shares[~((shares >= -SLACK) & (shares <= 1.0 + SLACK))]
+        if len(wrong):
+            raise InputError(f"shares of inflation: {wrong[0]:g} is outside 0…1")
         return _looked_up(shares, self.filled, self.pressures)
 
     def shares_of(self, pressures: np.ndarray) -> np.ndarray:
-        """(m, a) shares of inflation of pressures (m, a) [Pa], within the limits."""
-        return _looked_up(pressures, self.pressures, self.filled)
+        """(m, a) shares of inflation of pressures (m, a) [Pa], within the limits.
+
+        Raises:
+            InputError: another number of them.
+        """
+        return _looked_up(self._checked(pressures, "pressures"), self.pressures, self.filled)
 
     def volumes_of(self, shares: np.ndarray) -> np.ndarray:
         """(m, a) volumes [m³] of shares (m, a)."""
         return self.volumes[0] + np.asarray(shares) * (self.volumes[-1] - self.volumes[0])
+
+    def _checked(self, values: np.ndarray, what: str) -> np.ndarray:
+        """(m, a), or (a,)."""
+        chambers = self.pressures.shape[1]
+        values = checked_numbers(values, f"{chambers} in each row (m, {chambers})", what)
+        if values.ndim not in (1, 2) or values.shape[-1] != chambers:
+            raise InputError(
+                f"{what}: expected {chambers} in each row (m, {chambers}), found an array of shape {values.shape}"
+            )
+        return values
 
 
 def _looked_up(values: np.ndarray, known: np.ndarray, others: np.ndarray) -> np.ndarray:

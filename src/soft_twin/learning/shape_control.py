@@ -27,6 +27,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from soft_twin.checks import checked_count, checked_kind, checked_numbers, checked_vector, in_words
 from soft_twin.errors import InputError
 from soft_twin.learning.correction import Correction, ShapeModel
 from soft_twin.learning.layer import lattice
@@ -48,6 +49,7 @@ REGISTERED = 20  # rounds of ICP, of what is only compared
 LEAST_COUNTING = 0.1  # share of the samples that have to be opposite the target
 SHAPES = 192  # that say where the surface may come
 FAR, MOST_FAR = 0.1, 0.2  # of the body's size from there; share of a fixed target's points that may be so far
+UNIT = 1e-3  # by which the rows of a rotation may differ from those of one
 MM = 1e3
 PARTS = ("forward", "gradient", "icp", "step")
 
@@ -146,11 +148,19 @@ class ShapeControl:
         model: what predicts the surface: a correction, or its `shapes` for the surface that is not corrected.
         samples: of the surface; the square number next to it.
         names: of the chambers, for messages.
+
+    Raises:
+        InputError: no model, no samples, or names of more or fewer chambers.
     """
 
     def __init__(self, model: Correction | ShapeModel, samples: int = SAMPLES, names: Sequence[str] = ()):
+        expected = "a correction, as soft_twin.learning.load(FILE) gives it, or its `shapes`"
+        checked_kind(model, (Correction, ShapeModel), expected, "model")
+        checked_count(samples, "samples")
         self.shapes = model.shapes if isinstance(model, Correction) else model
         self.names = tuple(names) or tuple(f"chamber {i + 1}" for i in range(len(self.shapes.limits)))
+        if len(self.names) != len(self.shapes.limits):
+            raise InputError(f"names: {len(self.names)} of them, of {len(self.shapes.limits)} chambers")
         surface = model.surface(lattice(samples))
         self._surface = jax.jit(surface)
         self._slopes = jax.jit(jax.jacfwd(surface))
@@ -182,13 +192,10 @@ class ShapeControl:
 
         Raises:
             InputError: pressures beyond their limits, a target that is too large or too small, or nowhere near the
-                body; of a fixed one, where the surface never comes.
+                body; of a fixed one, where the surface never comes; or something that is none of these.
         """
-        if pose not in (FREE, FIXED):
-            raise InputError(f"pose '{pose}': expected '{FREE}' or '{FIXED}'")
-        check_size(target.extent, self.shapes.size)
+        checked_count(most, "most")
         clock = _Clock()
-        clock.begin()
         state = self._begin(target, pose, pressures, at, clock)
         least = np.inf if target.whole else NARROWEST * target.spacing
         reach, converged, iterations = max(WIDEST * self.shapes.size, least), False, 0
@@ -206,18 +213,30 @@ class ShapeControl:
             reach = least if settled else max(NARROWER * reach, least)
         return self._solution(state, self._counts(state, least), iterations, converged, clock)
 
+    def distances(self, target: ShapeTarget, pressures: np.ndarray, at: RigidMotion, pose: str = FREE) -> np.ndarray:
+        """(n,) how far the surface at pressures (a,) [Pa] is from a target [m], as those of a solution: from where it
+        begins, or, if its pose is free, from where it fits best.
+
+        Raises:
+            InputError: as `solve`.
+        """
+        state = self._begin(target, pose, pressures, at, _Clock())
+        least = np.inf if target.whole else NARROWEST * target.spacing
+        return self._distances(state, self._counts(state, least))
+
     def _begin(self, target: ShapeTarget, pose: str, pressures, at: RigidMotion | None, clock: _Clock) -> _State:
+        checked_kind(target, ShapeTarget, "a ShapeTarget, ShapeTarget.of(POINTS) or read_target(FILE)", "target")
+        if not isinstance(pose, str) or pose not in (FREE, FIXED):
+            raise InputError(f"pose {in_words(pose)}: expected '{FREE}' or '{FIXED}'")
+        check_size(target.extent, self.shapes.size)
+        clock.begin()
         shares = 0.5 * (self._low + self._high)
         if pressures is not None:
             checked = self.shapes.checked(pressures)
             shares = np.clip(np.asarray(self._inputs(jnp.asarray(checked, jnp.float32)), float), self._low, self._high)
         with clock.part("forward"):
             points = self._predict(shares)
-        place = (
-            RigidMotion(np.eye(3), np.zeros(3))
-            if at is None
-            else RigidMotion(at.rotation, MM * np.asarray(at.translation))
-        )
+        place = RigidMotion(np.eye(3), np.zeros(3)) if at is None else _checked_motion(at)
         if at is None and pose == FREE:
             place = place._replace(translation=points.mean(axis=0) - target.points.mean(axis=0))
         with clock.part("icp"):
@@ -318,11 +337,16 @@ class ShapeControl:
         pressures = np.clip(inflation.pressures_of(0.5 * (state.shares[None] + 1.0))[0], *self.shapes.limits.T)
         limits = zip(self.names, state.shares <= self._low + 1e-4, state.shares >= self._high - 1e-4, strict=True)
         active = [f"{name} pressure {'max' if top else 'min'}" for name, bottom, top in limits if bottom or top]
-        distances = np.where(counts, np.linalg.norm(state.away, axis=1), np.nan) / MM
+        distances = self._distances(state, counts)
         pose = RigidMotion(state.pose.rotation, state.pose.translation / MM)
         return ShapeSolution(
             pressures, state.points / MM, pose, distances, iterations, converged, tuple(active), clock.table()
         )
+
+    @staticmethod
+    def _distances(state: _State, counts: np.ndarray) -> np.ndarray:
+        """(n,) [m]; NaN of those that do not count."""
+        return np.where(counts, np.linalg.norm(state.away, axis=1), np.nan) / MM
 
 
 def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED) -> tuple[RigidMotion, np.ndarray]:
@@ -334,6 +358,19 @@ def registered(target: ShapeTarget, points: np.ndarray, rounds: int = REGISTERED
         state = _match(target, state.shares, state.points, _aligned(state, everywhere))
     distances = np.linalg.norm(state.away, axis=1) / MM
     return RigidMotion(state.pose.rotation, state.pose.translation / MM), distances
+
+
+def _checked_motion(at: RigidMotion) -> RigidMotion:
+    """The motion, its translation in millimetres.
+
+    Raises:
+        InputError: it is none.
+    """
+    checked_kind(at, RigidMotion, "a RigidMotion(rotation (3, 3), translation (3,) [m])", "at")
+    turn = checked_numbers(at.rotation, "a matrix (3, 3)", "rotation")
+    if turn.shape != (3, 3) or not (np.abs(turn @ turn.T - np.eye(3)) < UNIT).all() or np.linalg.det(turn) < 0.0:
+        raise InputError(f"rotation: expected a rotation's matrix (3, 3), found {turn.tolist()}")
+    return RigidMotion(turn, MM * checked_vector(at.translation, 3, "translation [m]"))
 
 
 def _match(target: ShapeTarget, shares: np.ndarray, points: np.ndarray, pose: RigidMotion) -> _State:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 from soft_twin.learning.units import units_of
 
@@ -114,7 +115,7 @@ def check_size(extent: float, size: float) -> None:
 
 
 def _checked(points: np.ndarray) -> np.ndarray:
-    points = np.asarray(points, float)
+    points = checked_numbers(points, f"{LEAST} or more points (k, 3)", "target")
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < LEAST:
         raise InputError(f"target: expected {LEAST} or more points (k, 3), found {points.shape}")
     wrong = int((~np.isfinite(points).all(axis=1)).sum())
@@ -124,7 +125,7 @@ def _checked(points: np.ndarray) -> np.ndarray:
 
 
 def _checked_normals(normals: np.ndarray, count: int) -> np.ndarray:
-    normals = np.asarray(normals, float)
+    normals = checked_numbers(normals, "normals (k, 3)", "target")
     if normals.shape != (count, 3):
         raise InputError(f"target: {count} points, but normals {normals.shape}")
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)

@@ -43,11 +43,13 @@ class SurfaceMesh:
         weights: (p, n) of the mesh's nodes in its points.
         points: (p, 3) at rest [m].
         triangles: (t, 3) numbers of points, outward.
+        between: (t, p) of the points in the middle of each triangle, see `Facets`; None: nobody knows what is there.
     """
 
     weights: csr_matrix
     points: np.ndarray
     triangles: np.ndarray
+    between: csr_matrix | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def surface_of(twin: FemTwin, name: str, parts: int = 1) -> SurfaceMesh:
     """
     mesh = twin.body.mesh
     found = facets(mesh, mesh.surface(name), parts)
-    return SurfaceMesh(found.weights, found.weights @ mesh.nodes, found.triangles)
+    return SurfaceMesh(found.weights, found.weights @ mesh.nodes, found.triangles, found.between)
 
 
 def learned_surface(robot: FemRobot, learning: "Learning") -> SurfaceMesh:

@@ -12,10 +12,10 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import InputError, UsageError
-from soft_twin.files import bounded_memory, checked_file, one_line
+from soft_twin.files import bounded_memory, checked_file, checked_path, one_line
 from soft_twin.learning.shape_target import ShapeTarget
 from soft_twin.mesh.triangles import drawn_places, face_normals
-from soft_twin.recording.ply_files import read_ply
+from soft_twin.recording.ply_files import AXES, NORMALS, read_ply
 
 MAX_SIZE = 100_000_000  # [bytes]
 MAX_MEMORY = 900_000_000  # [bytes] that reading a file may take
@@ -28,8 +28,9 @@ def read_target(path: str | Path, whole: bool | None = None, seed: int = 0) -> S
     """The target in a file, in metres.
 
     Args:
-        path: .ply, .stl, .obj or .off; or a table of points x, y, z, with their normals perhaps, a line each, between
-            commas or spaces.
+        path: .ply, .stl, .obj or .off; or a table of points x, y, z, with their normals nx, ny, nz perhaps, a line
+            each, between commas, semicolons, tabs or spaces. Where its first line names these columns, others may
+            stand beside them.
         whole: it has no holes; None: a mesh has none, a cloud may have some.
         seed: of the points that are drawn of a mesh.
 
@@ -37,7 +38,7 @@ def read_target(path: str | Path, whole: bool | None = None, seed: int = 0) -> S
         UsageError: there is no such file, or none of these kinds.
         InputError: it is broken, or no surface.
     """
-    path = Path(path)
+    path = checked_path(path, "target", UsageError)
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"target '{path}': expected a file that ends in {', '.join(SUFFIXES)}")
     checked_file(path, "target", MAX_SIZE, UsageError)
@@ -88,11 +89,65 @@ def _mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _table(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """(k, 3) points and normals, if there are some: of the columns of these names, or as they stand where none has
+    one."""
+    lines, names, mark = _lines(path)
+    columns = None
+    if set(AXES) <= set(names):
+        columns = [names.index(name) for name in (AXES + NORMALS if set(NORMALS) <= set(names) else AXES)]
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        rows = np.loadtxt(StringIO(text), delimiter="," if "," in text[:1000] else None, ndmin=2)
-    except (ValueError, UnicodeDecodeError, OSError, MemoryError) as error:
-        raise InputError(f"target '{path}' is not readable as a table of numbers: {one_line(error)}") from error
+        rows = np.loadtxt([line for _, line in lines], delimiter=mark, ndmin=2, usecols=columns)
+    except (ValueError, MemoryError) as error:
+        raise InputError(
+            _wrong_line(path, lines, mark) or f"target '{path}' is not readable: {one_line(error)}"
+        ) from error
     if rows.shape[1:] not in ((3,), (6,)):
-        raise InputError(f"target '{path}' has {rows.shape[1]} columns: expected x, y, z, and nx, ny, nz perhaps")
+        raise InputError(
+            f"target '{path}' has {rows.shape[1]} columns: expected x, y, z, and nx, ny, nz perhaps, or a first line "
+            "that names them"
+        )
     return rows[:, :3], rows[:, 3:] if rows.shape[1] == 6 else None
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, str]], list[str], str | None]:
+    """Numbered lines of values, the names of their columns if there are some, and what stands between them; None:
+    spaces or tabs.
+
+    Raises:
+        InputError: it is no text, or has no values.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark before it
+    except (UnicodeDecodeError, OSError, MemoryError) as error:
+        raise InputError(f"target '{path}' is not readable as a table of numbers: {one_line(error)}") from error
+    stripped = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1))
+    lines = [(number, line) for number, line in stripped if line]
+    first = lines[0][1] if lines else ""
+    mark = next((each for each in ";\t," if each in first), None)
+    heads, names = first.split(mark), []
+    if not any(map(_is_number, heads)):
+        names = [head.strip(" \"'").lower().partition(" ")[0] for head in heads]
+        lines = lines[1:]
+    if not lines:
+        raise InputError(f"target '{path}' has no points: expected a line of x, y, z for each")
+    if mark in (";", "\t"):  # a comma can only be a decimal point
+        lines = [(number, line.replace(",", ".")) for number, line in lines]
+    return lines, names, None if mark == "\t" else mark
+
+
+def _wrong_line(path: Path, lines: list[tuple[int, str]], mark: str | None) -> str:
+    """Which line is the first that has no numbers, or another number of them than the first; empty: none."""
+    width = len(lines[0][1].split(mark))
+    for number, line in lines:
+        words = line.split(mark)
+        if len(words) != width or not all(map(_is_number, words)):
+            return f"target '{path}':{number}: '{one_line(line[:80])}': expected {width} numbers"
+    return ""
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word.strip().replace(",", "."))
+    except ValueError:
+        return False
+    return True

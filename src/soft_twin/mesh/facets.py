@@ -18,10 +18,13 @@ class Facets:
     Attributes:
         weights: (p, n) of the mesh's nodes in each point: points are `weights @ nodes`, however the body is deformed.
         triangles: (t, 3) of points, outward.
+        between: (t, p) of the points in the middle of each triangle, as its element's face is curved there: places
+            between the points are `between @ points`.
     """
 
     weights: csr_matrix
     triangles: np.ndarray
+    between: csr_matrix
 
 
 def facets(mesh: Mesh, faces: np.ndarray, parts: int = 1) -> Facets:
@@ -33,18 +36,34 @@ def facets(mesh: Mesh, faces: np.ndarray, parts: int = 1) -> Facets:
         parts: 1: between the nodes; more: each edge is cut into so many, and what is between the nodes lies where the
             element's shape functions say.
     """
+    width, count = faces.shape[1], len(faces)
+    shape = FaceShape(width)
     if parts == 1:
-        nodes, numbered = np.unique(split_faces(faces), return_inverse=True)
+        nodes, numbered = np.unique(faces, return_inverse=True)
         ones = np.ones(len(nodes)), nodes, np.arange(len(nodes) + 1)
-        return Facets(csr_matrix(ones, shape=(len(nodes), len(mesh.nodes))), numbered.reshape(-1, 3))
-    width = faces.shape[1]
+        numbered, own = numbered.reshape(faces.shape), split_faces(np.arange(width)[None])
+        between = _between(shape, shape.places, own, numbered, len(nodes))
+        return Facets(csr_matrix(ones, shape=(len(nodes), len(mesh.nodes))), split_faces(numbered), between)
     places, own = _square(parts) if width in (4, 8) else _triangle(parts)
-    values, count, points = FaceShape(width).values(places), len(faces), len(places)
+    values, points = shape.values(places), len(places)
     rows = np.repeat(np.arange(count * points), width)
     entries = np.tile(values, (count, 1)).ravel(), (rows, np.repeat(faces, points, axis=0).ravel())
     whole = csr_matrix(entries, shape=(count * points, len(mesh.nodes)))
     first, numbers = _distinct(whole)
-    return Facets(whole[first], numbers[(own + points * np.arange(count)[:, None, None]).reshape(-1, 3)])
+    numbered = numbers.reshape(count, points)
+    between = _between(shape, places, own, numbered, len(first))
+    return Facets(whole[first], numbered[:, own].reshape(-1, 3), between)
+
+
+def _between(shape: FaceShape, places: np.ndarray, own: np.ndarray, numbered: np.ndarray, count: int) -> csr_matrix:
+    """See Facets; faces have points at places (k, 2), triangles (s, 3) of these, and numbers (f, k) of `count` points.
+
+    Points are enough to say where the face's nodes are, and these say where it is between them."""
+    middles = shape.values(places[own].mean(axis=1)) @ np.linalg.pinv(shape.values(places))  # (s, k)
+    faces, (rows, width) = len(numbered), middles.shape
+    entries = np.tile(middles.ravel(), faces), np.repeat(numbered, rows, axis=0).ravel()
+    starts = np.arange(0, faces * rows * width + 1, width)
+    return csr_matrix((*entries, starts), shape=(faces * rows, count))
 
 
 def _square(parts: int) -> tuple[np.ndarray, np.ndarray]:

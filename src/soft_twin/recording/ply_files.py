@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soft_twin.errors import RecordingError
-from soft_twin.files import checked_file, one_line
+from soft_twin.checks import checked_numbers
+from soft_twin.errors import InputError, RecordingError
+from soft_twin.files import checked_file, checked_path, one_line
 
 MAX_SIZE = 200_000_000  # [bytes]
 MAX_POINTS, MAX_FACES = 2_000_000, 4_000_000
@@ -97,25 +98,40 @@ def read_ply(path: str | Path) -> PlySurface:
 
 
 def write_ply(
-    path: Path, points: np.ndarray, normals: np.ndarray | None = None, triangles: np.ndarray | None = None
+    path: str | Path, points: np.ndarray, normals: np.ndarray | None = None, triangles: np.ndarray | None = None
 ) -> None:
     """A binary file of points (k, 3), with normals (k, 3) and triangles (t, 3) where they are given.
 
     Raises:
+        InputError: arrays of other shapes, or corners that are none of the points.
         OSError: it cannot be written.
     """
+    path, points = checked_path(path, "scan", InputError), _checked_rows(points, "points")
+    if normals is not None and len(normals := _checked_rows(normals, "normals")) != len(points):
+        raise InputError(f"scan: {len(points)} points, but {len(normals)} normals")
     columns = points if normals is None else np.column_stack([points, normals])
     names = AXES if normals is None else AXES + NORMALS
     lines = ["ply", "format binary_little_endian 1.0", f"element vertex {len(points)}"]
     lines += [f"property double {name}" for name in names]
     faces = b""
     if triangles is not None:
+        triangles = _checked_rows(triangles, "triangles")
+        if not ((triangles >= 0) & (triangles < len(points)) & (triangles % 1.0 == 0.0)).all():
+            raise InputError(f"scan: it has triangles with corners that are none of its {len(points)} points")
         lines += [f"element face {len(triangles)}", "property list uchar int vertex_indices"]
         rows = np.zeros(len(triangles), [("count", "u1"), ("corners", "<i4", 3)])
         rows["count"], rows["corners"] = 3, triangles
         faces = rows.tobytes()
     header = "\n".join([*lines, "end_header\n"]).encode("ascii")
     path.write_bytes(header + np.ascontiguousarray(columns, "<f8").tobytes() + faces)
+
+
+def _checked_rows(values: np.ndarray, what: str) -> np.ndarray:
+    """(n, 3) numbers."""
+    found = checked_numbers(values, f"{what} (n, 3)", "scan")
+    if found.ndim != 2 or found.shape[1] != 3:
+        raise InputError(f"scan: expected {what} (n, 3), found an array of shape {found.shape}")
+    return found
 
 
 def _header(data: bytes) -> tuple[str, list[_Element], int]:

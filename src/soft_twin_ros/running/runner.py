@@ -39,6 +39,7 @@ from soft_twin_ros.running.processes import Interruption, Outcome
 from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
 from soft_twin_ros.running.sequences import from_text
+from soft_twin_ros.running.standing import Standing
 
 FAULT_PATIENCE = 3.0  # [s] of the robot's time that a driver's fault may last before it ends the run
 ERROR_PATIENCE = 6.0  # [s] and another node's error: tilt is found anew in some
@@ -128,6 +129,15 @@ class Runner(Node):
         while time.monotonic() < end:
             self._look()
             self._progress.now(self._health.message("imu_to_gravity"))
+
+    def settle(self, patience: float) -> None:
+        standing, end = Standing(), time.monotonic() + patience / self._pace()
+        heard = self.create_subscription(
+            Pressures, "truth/chambers", lambda message: standing.take(time.monotonic(), message.pressures), NEWEST
+        )
+        while not standing.over and time.monotonic() < end:
+            self._look()
+        self.destroy_subscription(heard)
 
     def show(self, points: np.ndarray, node: str, patience: float) -> None:
         shown = self.create_publisher(PointCloud2, "target_shape", COMMAND)

@@ -54,6 +54,9 @@ class Leader(Protocol):
     def pass_time(self, duration: float) -> None:
         """Let so much time pass [s]."""
 
+    def settle(self, patience: float) -> None:
+        """Wait until the emulated robot's pressures stand, at most so long [s]."""
+
     def show(self, points: np.ndarray, node: str, patience: float) -> None:
         """Show a node a surface to take, points (k, 3) in base_link [m], until it has one, at most so long [s]."""
 

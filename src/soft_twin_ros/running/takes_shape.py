@@ -9,6 +9,7 @@ from soft_twin_ros.running.health import Drivers
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, START_PATIENCE, Leader, RunSequence
 
 VALVES = "pressures_to_valves"
+SETTLING = 20.0  # [s] that chambers may take at most until they stand, after the shape has been held
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class TakesShape(RunSequence):
     Attributes:
         target: file with points (k, 3) in base_link [m], a line each, numbers between commas.
         weights: file that `soft-twin train` wrote.
-        duration: how long the shape is held [s].
+        duration: how long the shape is held [s], and then until the chambers stand.
         pose: of the target, "free" or "fixed".
         whole: it has no holes.
     """
@@ -47,6 +48,7 @@ class TakesShape(RunSequence):
         leader.wait_until_ready(ANSWER_PATIENCE)
         leader.enter("with")
         leader.pass_time(self.duration)
+        leader.settle(SETTLING)
         leader.enter("end")
         leader.require(Drivers.WELL)
         leader.switch("enable", VALVES, False)

@@ -51,6 +51,9 @@ class Book:
     def press(self, chambers, pressures, duration):
         self.done.append((dict(zip(chambers, pressures, strict=True)), duration))
 
+    def settle(self, patience):
+        self.done.append(f"settled within {patience:g} s")
+
     def pass_time(self, duration):
         self.done.append(duration)
 
@@ -93,7 +96,8 @@ def test_a_shape_is_shown_before_its_pressures_are_held(tmp_path):
     sequence.run(book)
     assert book.done == [
         *("starting", ([[0.0, 0.0, 0.012], [0.01, 0.0, 0.013]], "shape_to_pressures"), "ready"),
-        *("pressures_to_valves/enable on", "ready", "with", 3.0, "end", "pressures_to_valves/enable off"),
+        *("pressures_to_valves/enable on", "ready", "with", 3.0, "settled within 20 s"),
+        *("end", "pressures_to_valves/enable off"),
     ]
     assert book.drivers == [Drivers.ACTIVE, Drivers.WELL]
 
