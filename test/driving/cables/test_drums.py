@@ -10,7 +10,8 @@ import pytest
 
 from soft_twin import load_robot
 from soft_twin.driving.cables.cable_driver import CableDriver
-from soft_twin.driving.clock import Clock
+
+from ..virtual_clock import VirtualClock
 
 TORQUE = 0.18 / 36.0  # [N·m/A] at the rotor
 INERTIA = 3.1e-7  # [kg·m²] of the rotor, and of what it turns as felt there
@@ -20,20 +21,6 @@ RATE, DISPLACEMENT = 0.05, 0.01  # [m/s] its limit, [m] of the robot
 SUBSTEPS = 10
 DRUMS = [(0.003, 36.0), (0.0065, 36.0), (0.02, 36.0), (0.04, 36.0), (0.06, 36.0)]
 GEARS = [(0.0065, 18.0), (0.0065, 72.0), (0.0065, 144.0), (0.02, 100.0), (0.03, 19.2)]
-
-
-class Time(Clock):
-    def __init__(self):
-        self.now = 50.0
-
-    def monotonic(self):
-        return self.now
-
-    def time(self):
-        return 1e9 + self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 class Rotors(can.BusABC):
@@ -79,7 +66,7 @@ class Rotors(can.BusABC):
 def test_cables_of_any_drum_and_gear_keep_to_their_rate_and_tell_their_tensions(radius, gear):
     drive = load_robot("slender").winches
     winch = dataclasses.replace(drive.winch, radius=radius, gear_ratio=gear)
-    clock, rotors = Time(), Rotors(radius, gear)
+    clock, rotors = VirtualClock(), Rotors(radius, gear)
     driver = CableDriver(dataclasses.replace(drive, winch=winch), rotors, None, clock, threaded=False)
 
     def run(seconds, command=None):
