@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import soft_twin
 from soft_twin.errors import InputError
 from soft_twin.inverse.goals import EffortGoal, OrientationGoal, PositionGoal, StayGoal, SurfaceGoal, arc_through
-from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.inverse import CONTRADICT, Inverse
 from soft_twin.inverse.limits import CoordinateLimit, CoordinateRate, EffortLimit, EffortRate
 from soft_twin.linear_algebra.quadratic_programs import solve_box_qp, solve_qp
 from soft_twin.mesh.generate.sweep import sweep_tube
@@ -357,3 +357,13 @@ def test_gravity_in_another_unit_is_refused(inverse, twin, gravity):
     for solve in (lambda: inverse.solve(gravity, [0.0, 0.0, 0.098]), lambda: twin.equilibrium(gravity)):
         with pytest.raises(InputError, match=r"gravity: .* long, the earth's is 9.81: is it in m/s²\?"):
             solve()
+
+
+def test_limits_that_leave_no_room_for_each_other_are_no_solution():
+    """A newton in every cable takes up millimetres, of which half a one is allowed."""
+    own = soft_twin.load_robot("slender").build_inverse()
+    limits = [EffortLimit(1.0, 4.0, "tension"), CoordinateLimit(-0.02, 0.0005, "displacement")]
+    found = Inverse(own.twin, limits, own.names).solve(DOWN, [0.0, 0.0, 0.098])
+    assert own.twin.coordinates().max() > 0.001
+    assert not found.converged and not found.reachable
+    assert any(CONTRADICT in each and own.names[0] in each for each in found.active_limits)

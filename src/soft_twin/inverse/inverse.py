@@ -39,6 +39,8 @@ LEAST_SCALE = 0.1  # of what a unit of effort has moved at the most, that stayin
 NEAREST = 0.01  # least share of the weight of staying, of a whole solve that has all but met its first goals
 WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first goals are missed by more than before [m]
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
+CONTRADICT = "its efforts' limits leave no coordinate within its own"  # what is told of actuators
+BEYOND = 1e-3  # of a coordinate's range: a smaller way beyond it is none
 AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
 INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out from
 TRIED = 3  # efforts at their lowest that it raises, one after the other
@@ -232,12 +234,23 @@ class Inverse:
         goals = self.goals(self.checked_tip(target)) if target is not None else self._checked_goals(goals)
         self._deadline = time.monotonic() + time_limit
         try:
-            return self._solved(gravity, goals, settled, max_iterations)
+            found = self._solved(gravity, goals, settled, max_iterations)
         except ConvergenceError:  # from where it was; its undeformed body may find its way
             self.twin.reset()
-            return self._solved(gravity, goals, settled, max_iterations, careful=True)
+            found = self._solved(gravity, goals, settled, max_iterations, careful=True)
         finally:
             self._deadline = np.inf
+        return self._judged(found)
+
+    def _judged(self, found: Solution) -> Solution:
+        """A solution; not a converged one where efforts within their limits leave those of the coordinates, which give
+        way then."""
+        (low, high), now = self._coordinates, self.twin.coordinates()
+        beyond = np.flatnonzero(np.maximum(low - now, now - high) > BEYOND * (high - low))
+        if not len(beyond):
+            return found
+        words = f"{CONTRADICT}: {', '.join(self.names[i] for i in beyond)}"
+        return replace(found, converged=False, reachable=False, active_limits=(*found.active_limits, words))
 
     def _solved(
         self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, careful: bool = False
