@@ -164,6 +164,8 @@ def test_how_long_a_pressure_stood_counts_where_frames_told_it(learned, robot, t
     for wrong in (-1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="held: .* s is not 0 or more"):
             loaded(pressures, held=wrong)
+    with pytest.raises(InputError, match="held: expected seconds, 0 or more, found 'x'"):
+        loaded(pressures, held="x")
     with pytest.raises(InputError, match="did not tell how long pressures had stood"):
         learned[1](pressures, held=10.0)
 

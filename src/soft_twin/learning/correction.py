@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from soft_twin.checks import checked_kind, checked_vector
+from soft_twin.checks import checked_kind, checked_numbers, checked_vector, in_words
 from soft_twin.errors import InputError, UsageError
 from soft_twin.learning.confidence import ConfidenceMap
 from soft_twin.learning.identity import description_hash
@@ -193,9 +193,10 @@ class Correction:
             raise InputError(
                 "held: the frames of these weights did not tell how long pressures had stood, or always as long"
             )
-        if not (np.isfinite(held) and held >= 0.0):
-            raise InputError(f"held: {held} s is not 0 or more")
-        return float(held)
+        seconds = checked_numbers(held, "seconds, 0 or more", "held")
+        if seconds.shape or not 0.0 <= seconds < np.inf:
+            raise InputError(f"held: {in_words(held)} s is not 0 or more")
+        return float(seconds)
 
     def check(self, robot) -> None:
         """Refuse a robot that this was not trained for.
