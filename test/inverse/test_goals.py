@@ -174,6 +174,7 @@ def test_a_limit_of_the_volume_is_named_where_it_binds_however_wide_its_range_is
     assert found.converged
     named = "air coordinate max" in found.active_limits
     assert named == (found.coordinates[2] > 0.999999 * high) == (rest[1] < 1.0)
+    assert twin.coordinates()[2] < 1.00001 * high  # of the body itself, not what is told
     assert "air coordinate min" not in found.active_limits
 
 

@@ -83,8 +83,12 @@ def solve_bounded_qp(H: np.ndarray, f: np.ndarray, bounds: Bounds, start: np.nda
 
 
 def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag) -> np.ndarray:
-    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`, one for all or each."""
+    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`, one for all or each. What a
+    row gives way by has a price, which is to be no matter of its unit: each is divided by its largest entry."""
     c, scale = len(f), float(np.trace(H)) / len(f)
+    sizes = np.abs(A).max(axis=1, initial=0.0)
+    sizes[sizes == 0.0] = 1.0
+    A, rows_low, rows_high = A / sizes[:, None], rows_low / sizes, rows_high / sizes
     lower, upper = np.empty(c + len(A)), np.empty(c + len(A))
     lower[:c], lower[c:], upper[:c], upper[c:] = low, rows_low, high, rows_high
     sense = np.zeros(len(lower), dtype=np.int32)
