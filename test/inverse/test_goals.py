@@ -178,6 +178,12 @@ def test_a_limit_of_the_volume_is_named_where_it_binds_however_wide_its_range_is
     assert "air coordinate min" not in found.active_limits
 
 
+def test_the_lowest_effort_is_named_of_a_vacuum_and_not_of_a_slack_cable():
+    limit = EffortLimit([0.0, -5e3, -5e3, -np.inf], [4.0, 3e4, 3e4, 3e4], "effort")
+    told = np.array([0.0, -5e3, -4.9e3, -1e5])
+    assert limit.active(list("abcd"), told, np.zeros(4)) == ["b effort min"]
+
+
 def test_limits_at_rest_or_without_an_end_are_named_where_they_bind():
     limit = CoordinateLimit([-1.0, -1.0, -np.inf, -np.inf, -1.0], [0.0, 0.0, 0.0, np.inf, np.inf])
     told = np.array([-1e-8, -1e-12, 0.0, 5.0, 7.0])

@@ -48,7 +48,7 @@ class Limit:
 
 class EffortLimit(Limit):
     """Efforts between `low` and `high`, numbers or (a,) [N] or [Pa]. To be at the lowest binds nothing that matters
-    where the goal is reached: it is how a slack cable is."""
+    where the goal is reached, for it is how a slack cable is; but a vacuum is nothing at rest."""
 
     def __init__(self, low, high, word: str = "effort"):
         """`word`: what such an effort is called.
@@ -63,7 +63,8 @@ class EffortLimit(Limit):
 
     def active(self, names, efforts, coordinates):
         margin = BINDS * np.minimum(EFFORT, self.high - self.low)
-        return _named(names, efforts > self.high - margin, f"{self.word} max")
+        drawn = _named(names, (self.low < 0.0) & (efforts < self.low + margin), f"{self.word} min")
+        return drawn + _named(names, efforts > self.high - margin, f"{self.word} max")
 
     def in_the_way(self, names, efforts, lower):
         margin = BINDS * np.minimum(EFFORT, self.high - self.low)
