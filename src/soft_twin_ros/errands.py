@@ -14,6 +14,7 @@ from soft_twin.errors import SoftTwinError
 from soft_twin_ros.node import RobotNode
 
 LOOK_PERIOD = 0.1  # [s] between two looks at what a goal has come to; feedback comes as often
+MEASURED = {"error", "orientation_error"}  # of results that have them: NaN where nobody has looked
 LOST = 2.0  # [s] without anything heard after which what goes by it is given up
 
 
@@ -89,7 +90,7 @@ class Errands(ABC):
             except SoftTwinError as error:
                 goal.abort()
                 result.message = str(error)
-                return result
+                return _unmeasured(result)
             self.end(False, "another goal has overtaken this one")
             running = self._running = Running(goal, kind, Future(executor=self.node.executor))
             result.success, result.message = await running.done
@@ -116,6 +117,13 @@ class Errands(ABC):
             self.end(*ended)
         else:
             goal.publish_feedback(self.filled(self._running.kind.Feedback()))
+
+
+def _unmeasured(result: Any) -> Any:
+    """A result whose distances are not known: nothing has been led anywhere."""
+    for name in MEASURED & result.get_fields_and_field_types().keys():
+        setattr(result, name, math.nan)
+    return result
 
 
 def _accept(goal: Any) -> CancelResponse:

@@ -13,7 +13,7 @@ from soft_twin_ros.conversions import target_pose, to_pose
 from soft_twin_ros.driver_stops import DriverStops
 from soft_twin_ros.errands import LOST, Errands
 from soft_twin_ros.node import RobotNode
-from soft_twin_ros.trajectories import actuation_points, pose_points
+from soft_twin_ros.trajectories import actuation_points, check_start, pose_points
 
 SILENCE = f"nothing was solved for {LOST:g} s: see the diagnostics for why"
 
@@ -82,6 +82,7 @@ class MotionActions(Errands):
         poses, actuation = request.poses, request.actuation
         if bool(poses.points) == bool(actuation.points):
             raise InputError("follow: expected points of `poses` or of `actuation`, one of the two")
+        check_start(poses if poses.points else actuation, self.node.now())
         if poses.points:
             return path_through(self._controller, *pose_points(poses, self._frame, request.use_orientation))
         return path_of_actuation(self._controller, *actuation_points(actuation, self._controller.inverse.names))

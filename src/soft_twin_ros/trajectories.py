@@ -8,6 +8,7 @@ from soft_twin.inverse.targets import TIP
 from soft_twin_ros.conversions import in_order, is_frame, to_array, to_rotation
 
 NANOSECOND = 1e-9  # [s]
+AT_ONCE = 1.0  # [s] that a trajectory's stamp may be from the present time
 
 Times = list[float]
 
@@ -47,10 +48,29 @@ def actuation_points(told: JointTrajectory, names: list[str]) -> tuple[Times, np
     return _times(told), values, _of_all(rates, told)
 
 
+def check_start(told: JointTrajectory | MultiDOFJointTrajectory, now: float) -> None:
+    """See that a trajectory begins at once, whose stamp is 0 or about `now` [s].
+
+    Raises:
+        InputError: it began long ago, or shall begin later.
+    """
+    stamp = told.header.stamp.sec + told.header.stamp.nanosec * NANOSECOND
+    ahead = stamp - now
+    if stamp != 0.0 and abs(ahead) > AT_ONCE:
+        when = f"{ahead:.1f} s from now" if ahead > 0.0 else f"{-ahead:.1f} s ago"
+        raise InputError(f"a trajectory whose stamp is {when}: it begins at once; expected 0, or the present time")
+
+
 def _times(told: JointTrajectory | MultiDOFJointTrajectory) -> Times:
     return [point.time_from_start.sec + point.time_from_start.nanosec * NANOSECOND for point in told.points]
 
 
 def _of_all(rates: list[np.ndarray], told: JointTrajectory | MultiDOFJointTrajectory) -> np.ndarray | None:
-    """(k, n), or nothing unless all points have them."""
-    return np.array(rates) if len(rates) == len(told.points) else None
+    """(k, n), or nothing where no point has them.
+
+    Raises:
+        InputError: some have.
+    """
+    if rates and len(rates) < len(told.points):
+        raise InputError(f"{len(rates)} of {len(told.points)} points have velocities: expected all of them, or none")
+    return np.array(rates) if rates else None

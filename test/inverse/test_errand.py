@@ -1,5 +1,7 @@
 """Paths of targets, and errands that lead a controller along them, in simulated time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -172,3 +174,18 @@ def test_winches_that_are_told_where_to_be_keep_no_tension_in_a_slack_cable(ring
     assert found.converged and found.reachable
     assert (found.efforts >= 0.0).all() and gaps.min() > -1e-7 and np.abs(found.efforts * gaps).max() < 1e-7
     assert (found.efforts < 1e-9).sum() >= 3 and gaps.max() > 5e-4
+
+
+@pytest.mark.parametrize(
+    ("error", "turn", "words"),
+    [(0.007, 0.03, "not within 1.1 deg"), (0.03, 0.01, "not within 20 mm"), (0.03, 0.03, "20 mm and 1.1 deg")],
+)
+def test_an_errand_that_fails_says_by_which_tolerance(error, turn, words):
+    path = SimpleNamespace(duration=1.0, target=lambda time: None)
+    errand = Errand(SimpleNamespace(aim=lambda target: None), path, 0.02)
+    errand.lead()
+    tick = SimpleNamespace(error=error, orientation_error=turn, active_limits=(), converged=True, holding=False)
+    for _ in range(round((path.duration + SETTLING) / PERIOD) + 3):
+        if (ending := errand.take(tick, PERIOD)) is not None:
+            break
+    assert not ending.success and ending.message.endswith(words)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Quaternion, Transform, Twist, Vector3
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectory
 from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint as PosePoint
 
 from soft_twin.errors import InputError
-from soft_twin_ros.trajectories import actuation_points, pose_points
+from soft_twin_ros.trajectories import actuation_points, check_start, pose_points
 
 
 def pose(x, seconds, velocity=None, w=1.0, count=1):
@@ -27,7 +28,19 @@ def test_poses_have_times_places_turns_and_where_all_have_them_velocities():
     np.testing.assert_array_equal(turns, [np.eye(3)] * 2)
     np.testing.assert_array_equal(velocities, [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]])
     told.points[0].velocities, told.joint_names, told.header.frame_id = [], ["ring"], "base_link"
+    with pytest.raises(InputError, match="1 of 2 points have velocities: expected all of them, or none"):
+        pose_points(told, "left/base_link", False)
+    told.points[1].velocities = []
     assert pose_points(told, "left/base_link", False)[2:] == ("ring", None, None)
+
+
+@pytest.mark.parametrize(("stamp", "when"), [(900.0, "100.0 s ago"), (1005.5, "5.5 s from now")])
+def test_trajectories_begin_at_once(stamp, when):
+    told = JointTrajectory(header=Header(stamp=Time(sec=int(stamp), nanosec=int(1e9 * (stamp % 1.0)))))
+    with pytest.raises(InputError, match=f"stamp is {when}: it begins at once"):
+        check_start(told, 1000.0)
+    check_start(told, stamp + 0.5)
+    check_start(JointTrajectory(), 1000.0)
 
 
 @pytest.mark.parametrize(

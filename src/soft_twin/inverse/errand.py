@@ -77,4 +77,6 @@ class Errand:
         if self.time < self._path.duration + SETTLING:
             return None
         limits = f"; limits bind: {', '.join(tick.active_limits)}" if tick.active_limits else ""
-        return Ending(False, f"{away}{turn}, not within {1e3 * self._tolerance:g} mm{limits}")
+        wanted = [f"{1e3 * self._tolerance:g} mm"] if tick.error > self._tolerance else []
+        wanted += [f"{math.degrees(TURN_TOLERANCE):.2g} deg"] if tick.orientation_error > TURN_TOLERANCE else []
+        return Ending(False, f"{away}{turn}, not within {' and '.join(wanted)}{limits}")
