@@ -65,6 +65,54 @@ def test_a_chamber_that_grows_at_once_keeps_its_gas(finger):
     assert (plant.efforts[2] + AIR) * now == pytest.approx((pressure + AIR) * volume, rel=2e-4)
 
 
+def test_a_chamber_that_is_half_empty_keeps_its_gas(finger):
+    """As above, of a vacuum, in which gas is softer by its lower pressure."""
+    plant = Plant(finger)
+    for k in range(60):
+        plant.step(PERIOD, np.array([-0.005, -0.005, -50e3 * min(1.0, (k + 1) / 40.0)]), UPRIGHT)
+    plant._fill_rate = 1e-6
+    pressure, volume = plant.efforts[2], plant._rest_volumes[2] + plant.coordinates[2]
+    for _ in range(50):
+        wound = min(plant.coordinates[0] + 4e-4, 0.012)
+        plant.step(PERIOD, np.array([wound, wound, plant.efforts[2]]), UPRIGHT)
+    now = plant._rest_volumes[2] + plant.coordinates[2]
+    assert pressure < -45e3 and abs(now / volume - 1.0) > 1e-3
+    assert (plant.efforts[2] + AIR) * now == pytest.approx((pressure + AIR) * volume, rel=2e-4)
+
+
+def test_a_small_chamber_beside_a_cable_fills(tmp_path):
+    """3 mm³, next to which a cable's give is 1e12 times as much in its unit."""
+    width, length = 0.004, 0.2
+    shares = {"along_x": [0.3, 0.2, 0.2, 0.3], "along_y": [0.36, 0.18, 0.36]}
+    voxels = {
+        "cells": [4, 3, 10],
+        "size": [width, 0.9 * width, length],
+        "along": [0.005] * 3 + [(length - 0.015) / 7] * 7,
+        "element": "hex20r",
+        "hollows": [{"first": [2, 1, 1], "last": [2, 1, 1], "name": "bulb"}],
+    } | {axis: [width * share for share in each] for axis, each in shares.items()}
+    cable = {"name": "cable", "start": [0.0014, 0.0002, 0.0], "end": [0.0014, 0.0002, length]}
+    robot = {
+        "name": "tube",
+        "kind": "fem",
+        "body": {
+            "mesh": {"voxels": voxels},
+            "materials": [{"model": "corotational", "young_modulus": 5e5, "poisson_ratio": 0.45, "density": 1100.0}],
+            "damping": {"rayleigh_mass": 2.0, "rayleigh_stiffness": 0.02},
+            "clamped": "base",
+        },
+        "cables": [cable | {"tension": [0.0, 3.0], "displacement": [-0.02, 0.1], "stiffness": 500.0}],
+        "chambers": [{"name": "air", "surface": "bulb", "pressure": [0.0, 3e4]}],
+        "frames": {"tip": {"nodes": "tip"}},
+        "target": {"tip": [0.0, 0.0, length]},
+    }
+    (tmp_path / "tube.yaml").write_text(yaml.safe_dump({"robot": robot}), encoding="utf-8")
+    plant = Plant(load_robot(tmp_path / "tube.yaml"))
+    for _ in range(15):
+        plant.step(PERIOD, np.array([0.0, 20e3]), MovingBase(np.array([0.0, 0.0, 9.81])))
+    assert plant.efforts[1] == pytest.approx(20e3, rel=0.01)
+
+
 def test_a_tip_that_is_a_point_is_turned_as_what_is_around_it():
     """In the middle of a sheet that air lifts it stands upright; with the body turned as one, it is turned so."""
     plant = Plant(load_robot("membrane"))

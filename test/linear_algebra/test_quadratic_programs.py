@@ -32,3 +32,10 @@ def test_what_rows_bound_is_no_matter_of_their_unit(unit):
     assert row @ found == pytest.approx(most, abs=1e-6)
     towards = np.linalg.solve(H, row[0])
     np.testing.assert_allclose(found, free - 0.3 * towards / (row[0] @ towards), atol=1e-6)
+
+
+def test_newtons_and_pascals_are_found_beside_each_other():
+    wanted = np.array([0.01, 4000.0])
+    for give in (1e-11, 3e-13, 1e-16):  # of a chamber [m³/Pa], beside a cable's [m/N]
+        H = np.diag([0.07, give])
+        np.testing.assert_allclose(solve_box_qp(H, -(H @ wanted), np.array([0.0, -np.inf]), np.inf), wanted, rtol=1e-9)

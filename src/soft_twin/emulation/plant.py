@@ -28,6 +28,7 @@ from soft_twin.robots.base import DrivenRobot
 from soft_twin.twins.dynamic import DynamicTwin
 
 AIR = 101325.0  # [Pa]
+LEAST_GAS = 0.01 * AIR  # [Pa] that no pump empties a chamber below
 
 
 @dataclass(frozen=True)
@@ -160,4 +161,4 @@ class Plant(DynamicTwin):
         """(a,) softness of the gas in the chambers over a step of `dt`: −ΔV/Δp of the module's docstring [m³/Pa]."""
         passed = self._fill_rate * dt
         volumes = self._rest_volumes + self.coordinates
-        return volumes / (np.maximum(pressures, 0.0) + AIR) * passed / -np.expm1(-passed)
+        return volumes / np.maximum(pressures + AIR, LEAST_GAS) * passed / -np.expm1(-passed)

@@ -83,19 +83,23 @@ def solve_bounded_qp(H: np.ndarray, f: np.ndarray, bounds: Bounds, start: np.nda
 
 
 def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, rows_high, flag) -> np.ndarray:
-    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`, one for all or each. What a
-    row gives way by has a price, which is to be no matter of its unit: each is divided by its largest entry."""
-    c, scale = len(f), float(np.trace(H)) / len(f)
+    """x (c,) between bounds, with A x between those of its rows, which have DAQP's `flag`, one for all or each.
+
+    Newtons and pascals may be beside each other: DAQP gets unknowns in which H has a diagonal of ones. What a row gives
+    way by has a price, which is to be no matter of its unit either: each is divided by its largest entry then.
+    """
+    c, units = len(f), 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    A = A * units
     sizes = np.abs(A).max(axis=1, initial=0.0)
     sizes[sizes == 0.0] = 1.0
     A, rows_low, rows_high = A / sizes[:, None], rows_low / sizes, rows_high / sizes
     lower, upper = np.empty(c + len(A)), np.empty(c + len(A))
-    lower[:c], lower[c:], upper[:c], upper[c:] = low, rows_low, high, rows_high
+    lower[:c], lower[c:], upper[:c], upper[c:] = low / units, rows_low, high / units, rows_high
     sense = np.zeros(len(lower), dtype=np.int32)
     sense[c:] = flag
     x, _, status, _ = daqp.solve(
-        np.ascontiguousarray(H / scale),
-        np.ascontiguousarray(f / scale),
+        np.ascontiguousarray(H * np.multiply.outer(units, units)),
+        np.ascontiguousarray(f * units),
         np.ascontiguousarray(A, dtype=float),
         np.minimum(upper, INFINITE),
         np.maximum(lower, -INFINITE),
@@ -104,4 +108,4 @@ def _solve(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, rows_low, row
     )
     if status < 1 or not np.isfinite(x).all():
         raise ConvergenceError(f"the quadratic program of {c} forces has no solution (DAQP status {status})")
-    return x
+    return units * x
