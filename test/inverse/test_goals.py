@@ -240,7 +240,7 @@ PLANE = np.array([[0.0, 0.0, 0.06]]), np.array([[0.0, 0.0, 1.0]])
         (lambda frame: CurveGoal([], np.eye(3)), "CurveGoal: expected one frame or more"),
         (lambda frame: CurveGoal(frame, np.eye(3)), "CurveGoal: expected a list of frames, found a NodesFrame"),
         (lambda frame: CurveGoal(["tip"], np.eye(3)), r"CurveGoal: expected a frame, such as twin.*, found 'tip'"),
-        (lambda frame: CurveGoal([np.eye(3)], np.eye(3)), "CurveGoal: expected a frame, .*, found a ndarray"),
+        (lambda frame: CurveGoal([np.eye(3)], np.eye(3)), "CurveGoal: expected a frame, .*, found an array of shape"),
         (lambda frame: CurveGoal([frame], [["a", "b", "c"]] * 2), "curve: expected at least two points"),
         (lambda frame: PositionGoal("tip", [0.0, 0.0, 0.06]), "PositionGoal: expected a frame, .*, found 'tip'"),
         (lambda frame: OrientationGoal("tip", np.eye(3)), "OrientationGoal: expected a frame, .*, found 'tip'"),

@@ -49,13 +49,6 @@ class Tuned:
     distance: float = np.nan
     remarks: tuple[str, ...] = ()
 
-    def _another(self) -> str:
-        """Which simulation had a lower e_total, if one had: what is looked for are tips that are near each other."""
-        least = min(self.history)
-        if not least < (1.0 - TOLD) * self.error:
-            return ""
-        return f" (number {1 + self.history.index(least)} has {least:.4g} mm³: what is least is their tips' distance)"
-
     def in_words(self) -> str:
         """With what stands in the description then."""
         values = self.values
@@ -73,3 +66,10 @@ class Tuned:
             f"  damping.rayleigh_mass: {values['mass_damping']:.4g}  # {spread['mass_damping']}\n"
             f"  damping.rayleigh_stiffness: {values['stiffness_damping']:.4g}  # {spread['stiffness_damping']}"
         )
+
+    def _another(self) -> str:
+        """Which simulation had a lower e_total, if one had: what is looked for are tips that are near each other."""
+        least = min(self.history)
+        if not least < (1.0 - TOLD) * self.error:
+            return ""
+        return f" (number {1 + self.history.index(least)} has {least:.4g} mm³: what is least is their tips' distance)"

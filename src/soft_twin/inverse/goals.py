@@ -15,7 +15,7 @@ from scipy.linalg import solve_triangular
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.unknowns import cross_matrices
 from soft_twin.twins.base import Linearisation, Twin
@@ -73,13 +73,13 @@ class Goal(ABC):
         """
         kind = type(self).__name__
         if isinstance(frames, Frame) or not isinstance(frames, Iterable):
-            raise InputError(f"{kind}: expected a list of frames, found {shown(frames)}")
+            raise InputError(f"{kind}: expected a list of frames, found {in_words(frames)}")
         frames = list(frames)
         if not frames:
             raise InputError(f"{kind}: expected one frame or more, found none")
         for each in frames:
             if not isinstance(each, Frame):
-                raise InputError(f"{kind}: expected a frame, such as twin.frames['tip'], found {shown(each)}")
+                raise InputError(f"{kind}: expected a frame, such as twin.frames['tip'], found {in_words(each)}")
         return frames
 
     def is_of(self, twin: Twin) -> bool:
@@ -373,11 +373,6 @@ def check_distance(target: np.ndarray, twin: Twin) -> None:
             f"target: {target.tolist()} m is {distance:.3g} m from the base, the body is {twin.length:g} m long: is it "
             "in metres, in base_link?"
         )
-
-
-def shown(value: object) -> str:
-    """What was found where something else was expected, in one line."""
-    return repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def checked_curve(points: np.ndarray) -> np.ndarray:

@@ -20,10 +20,10 @@ from functools import partial
 
 import numpy as np
 
-from soft_twin.checks import checked_gravity, checked_vector
+from soft_twin.checks import checked_gravity, checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
-from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, shown, told_by_coordinate
+from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
 from soft_twin.inverse.stride import Stride
@@ -205,7 +205,7 @@ class Inverse:
         """Iterate until the twin settles: strictly by priority; out of reach, from there on as the control loop does.
         Where goals leave efforts open and the first are missed, a nearer place is searched for, from the undeformed
         body and with efforts at their lowest raised: the loop takes no such search, and may rest beside a target that a
-        whole solve reaches.
+        whole solve reaches. Limits that leave no room for each other are named, and such a solution is not converged.
 
         Args:
             gravity: (3,) in base_link [m/s²].
@@ -491,11 +491,11 @@ class Inverse:
             InputError: what is no list of goals, a place out of all reach, or a frame or nodes of another mesh.
         """
         if isinstance(goals, Goal) or not isinstance(goals, Iterable):
-            raise InputError(f"goals: expected a list of goals, found {shown(goals)}")
+            raise InputError(f"goals: expected a list of goals, found {in_words(goals)}")
         goals = list(goals)
         for goal in goals:
             if not isinstance(goal, Goal):
-                raise InputError(f"goals: expected goals, such as a PositionGoal, found {shown(goal)}")
+                raise InputError(f"goals: expected goals, such as a PositionGoal, found {in_words(goal)}")
             goal.check_reach(self.twin)
             if not goal.is_of(self.twin):
                 raise InputError(

@@ -15,7 +15,7 @@ from soft_twin.mechanics.materials.mean_dilatation import MeanDilatation
 from soft_twin.mesh.mesh import Mesh, checked_indices, jacobians
 
 NOTHING = 1e-12  # [kg] that is left of a mass that was taken off
-ENDS = ("base", "tip")
+ENDS = ("base", "tip")  # surfaces that generators take from the lowest and the highest z
 EMPTY = ", for no face lies flat at that end, across z: cut it flat, or name a group of nodes in the mesh file"
 
 

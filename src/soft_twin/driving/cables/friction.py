@@ -78,6 +78,6 @@ class SoftFriction(FrictionEstimate):
     def update(self, currents, rates, accelerations, spans):
         unexplained = currents - self._inertia * accelerations - self.values * rates
         told = ~np.isnan(unexplained) * np.minimum(1.0, spans / LEARNING_TIME) / (rates**2 + SLOW**2)
-        told_so = self.values + told * rates * np.where(told > 0.0, unexplained, 0.0)
-        self.values = np.clip(told_so, self._least, self._most)
+        learned = self.values + told * rates * np.where(told > 0.0, unexplained, 0.0)
+        self.values = np.clip(learned, self._least, self._most)
         self._shown += (1.0 - self._shown) * told * rates**2

@@ -5,9 +5,9 @@ import numpy as np
 from soft_twin.driving.cables.friction import SLOW, FrictionEstimate
 
 UNKNOWN = 8.0  # [A s/m] on the usual drum: standard deviation of a friction that nobody has seen
-DRIFT = 0.5  # [A s/m] on that: a winch that gets warm changes by in a second
+DRIFT = 0.5  # [A s/m] on the usual drum: a winch that gets warm changes by in a second
 ANY_PULL = 1.0  # [A] standard deviation of a pull that nobody has seen
-STEEPEST = 36.0  # [A/m] on that: a pull grows by that over the way: 1000 N/m
+STEEPEST = 36.0  # [A/m] on the usual drum: a pull grows by that over the way: 1000 N/m
 MEMORY = 0.02  # [s] for which a pull grows or shrinks evenly
 NOISE = 0.05  # [A] of a current, averaged over …
 LOOK = 0.004  # [s]
