@@ -102,9 +102,10 @@ class EmulatedRobot(RobotNode):
         self.create_steady_timer(WINDOW, lambda: self._paces.publish(Float64(data=self._emulated.pace.last)))
 
     def health(self) -> Health:
-        robot, pace = self._emulated, self._emulated.pace
+        robot, pace, truth = self._emulated, self._emulated.pace, self._emulated.truth()
         values = {
-            "phase": robot.truth().phase,
+            "phase": truth.phase,
+            "phase_since": f"{truth.phase_since:.6f}",
             "body_failures": robot.body_failures,
             "damped_steps": robot.damped_steps,
             "keeps_up": not pace.slow,

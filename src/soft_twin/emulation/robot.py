@@ -68,6 +68,7 @@ class Truth:
         tip_direction: (3,) axis of the tip in base_link.
         attitude_wxyz: (4,) base_link → world.
         phase: what the base is doing; "rest" before it is played, "over" when all of it has been.
+        phase_since: the first `time` of it [s].
         displacements: (c,) of the winches [m].
         tensions: (c,) at the winches [N].
         pressures: (p,) gauge, in the chambers [Pa].
@@ -80,6 +81,7 @@ class Truth:
     tip_direction: np.ndarray
     attitude_wxyz: np.ndarray
     phase: str
+    phase_since: float
     displacements: np.ndarray
     tensions: np.ndarray
     pressures: np.ndarray
@@ -136,6 +138,7 @@ class EmulatedRobot:
         self._play_time = math.inf
         self._tensions, self._slack = np.zeros((2, len(robot.cable_names)))
         self._to_hang: tuple[float, float, float] | None = None
+        self._part = "", 0.0  # the motion's phase, and when it began
         self._motor_ticks = self._imu_ticks = 0
         self._real_time, self._clock = real_time, WorldClock()
         self.advance_body(0.0, 1.0 / self.timing.plant)
@@ -264,12 +267,15 @@ class EmulatedRobot:
         except SoftTwinError as error:
             self._fail(error)
         self._points = self._body.points.copy()
+        if (phase := self._phase(t)) != self._part[0]:
+            self._part = phase, stamp
         self._truth = Truth(
             time=stamp,
             tip=self._body.tip.copy(),
             tip_direction=self._body.tip_direction.copy(),
             attitude_wxyz=self._motion.attitude(t),
-            phase=self._phase(t),
+            phase=phase,
+            phase_since=self._part[1],
             displacements=displacements,
             tensions=self._tensions,
             pressures=pressures,

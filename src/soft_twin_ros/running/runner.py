@@ -28,13 +28,13 @@ from soft_twin.sensing.rotations import rotation_matrix
 from soft_twin.twins.plate_orientation import axis_of
 from soft_twin_ros.calls import call, demand
 from soft_twin_ros.clouds import cloud_message
-from soft_twin_ros.conversions import pressures_message, to_array, to_pose
+from soft_twin_ros.conversions import pressures_message, to_array, to_pose, to_seconds
 from soft_twin_ros.executor import executor_of
 from soft_twin_ros.parameters import declare, parameter
 from soft_twin_ros.qos import COMMAND, LATCHED, NEWEST, SENSOR
 from soft_twin_ros.running.graph import EMULATED
 from soft_twin_ros.running.health import DRIVERS, FAILED, READY, WAITING, Drivers, NodesHealth, Told
-from soft_twin_ros.running.playing import Playing
+from soft_twin_ros.running.playing import Parts, Playing
 from soft_twin_ros.running.processes import Interruption, Outcome
 from soft_twin_ros.running.progress import Progress
 from soft_twin_ros.running.sequence import ANSWER_PATIENCE, Motion
@@ -76,6 +76,7 @@ class Runner(Node):
         self._health = NodesHealth(self._nodes)
         self._emulated = next((name for name in self._nodes if name in EMULATED), "")
         self._was_slow = False
+        self._tip_stamp = math.nan
         self.tip = self.twin_tip = self.tip_axis = np.full(3, np.nan)
         self._phases = self.create_publisher(String, "run/phase", LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, SENSOR)
@@ -163,16 +164,14 @@ class Runner(Node):
             self._look()
 
     def play(self, phase: str, motion: Motion) -> None:
-        part, error = "", math.nan
-        playing = Playing(motion.duration, time.monotonic(), self._lost())
+        parts, playing = Parts(), Playing(motion.duration, time.monotonic(), self._lost())
         while not playing.over(time.monotonic(), self._phase_of_robot(), self._lost()):
             self._look()
-            if (now := self._phase_of_robot()) != part:
-                if part in motion.holds:
-                    self._progress.line(_told_error(phase, motion.holds[part], error, motion))
-                part = now
             error = motion.scale * motion.error()
-            self._progress.now(_told_error(phase, part, error, motion))
+            over = parts.take(self._tip_stamp, error, self._phase_of_robot(), self._phase_since())
+            if over is not None and over[0] in motion.holds:
+                self._progress.line(_told_error(phase, motion.holds[over[0]], over[1], motion))
+            self._progress.now(_told_error(phase, parts.name, error, motion))
 
     @cached_property
     def _pressing(self) -> Publisher:
@@ -242,6 +241,7 @@ class Runner(Node):
         self._was_slow = slow
 
     def _take_tip(self, message: PoseStamped) -> None:
+        self._tip_stamp = to_seconds(message.header.stamp)
         self.tip, turn = to_array(message.pose.position), message.pose.orientation
         self.tip_axis = rotation_matrix(np.array([turn.w, turn.x, turn.y, turn.z]))[:, 2]
 
@@ -253,6 +253,11 @@ class Runner(Node):
 
     def _phase_of_robot(self) -> str:
         return self._health.value(self._emulated, "phase")
+
+    def _phase_since(self) -> float | None:
+        """The first stamp of what the robot tells to be its phase [s]; None where it does not say."""
+        told = self._health.value(self._emulated, "phase_since")
+        return float(told) if told else None
 
     def _lost(self) -> float | None:
         """How far the emulated robot is behind real time for good [s]; None where it has no time of its own."""
