@@ -1,5 +1,6 @@
 """Paths of targets, and errands that lead a controller along them, in simulated time."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -189,3 +190,24 @@ def test_an_errand_that_fails_says_by_which_tolerance(error, turn, words):
         if (ending := errand.take(tick, PERIOD)) is not None:
             break
     assert not ending.success and ending.message.endswith(words)
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.105])
+def test_a_path_whose_ticks_come_in_time_says_nothing_of_that(controller, gap):
+    assert "instead of" not in late_by_ticks_of(controller, gap).message
+
+
+def test_a_path_whose_ticks_come_late_says_how_long_it_took(controller):
+    """Its time goes on by a tenth of a second a tick: at a tick each 0.3 s it takes three times as long."""
+    ending = late_by_ticks_of(controller, 0.3)
+    took = re.search(r"in (.*) s instead of 1 s, as ticks came late", ending.message)
+    assert ending.success and float(took[1]) == pytest.approx(3.0, abs=0.3)
+
+
+def late_by_ticks_of(controller, gap):
+    target = pose_target(controller.inverse, [0.004, 0.0, 0.0995])
+    errand, ending = Errand(controller, path_to(controller, target, duration=1.0)), None
+    while ending is None:
+        errand.lead()
+        ending = errand.take(controller.update(DOWN), gap)
+    return ending
