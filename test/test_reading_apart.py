@@ -1,12 +1,16 @@
 """Whatever others' readers do on a broken file becomes one line: they loop, fill the memory, exit, or crash."""
 
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from soft_twin.errors import RecordingError
-from soft_twin.reading_apart import read_apart
+from soft_twin.reading_apart import ApartError, call_apart, read_apart
 
 READERS = """
 import os, signal, sys
@@ -74,7 +78,7 @@ def test_what_is_read_comes_back_and_nothing_is_printed(read, capfd, tmp_path):
         ("endless", "damaged or cut short, its reader did not end within 0.5 s"),
         ("large", "it asks for more memory than a file may take"),
         ("ended", "Error: nothing to read"),
-        ("crashed", "its reader ended with status -11"),
+        ("crashed", "its process ended with status -11"),
         ("mistaken", r"damaged or cut short \(KeyError: 1\)"),
         ("spoken", "line 3: no number"),
     ],
@@ -94,3 +98,22 @@ def test_what_unpacks_to_too_much_is_refused(read, monkeypatch):
     monkeypatch.setattr("soft_twin.reading_apart.LARGEST_ANSWER", 1_000_000)
     with pytest.raises(RecordingError, match="it unpacks to 10000.* bytes"):
         read("lazy")
+
+
+def test_an_interruption_ends_what_was_called_apart():
+    program = "from soft_twin.reading_apart import call_apart; call_apart('time:sleep', [600])"
+    caller = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    children = Path(f"/proc/{caller.pid}/task/{caller.pid}/children")
+    until = time.monotonic() + 60.0
+    while not (apart := children.read_text().split()) and time.monotonic() < until:
+        time.sleep(0.02)
+    caller.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in caller.communicate(timeout=60.0)[1]
+    assert len(apart) == 1
+    assert not Path(f"/proc/{apart[0]}").exists()
+
+
+def test_what_is_called_apart_takes_several_arguments_and_says_what_it_raised():
+    assert call_apart("math:hypot", [3.0, 4.0]) == 5.0
+    with pytest.raises(ApartError, match="math domain error"):
+        call_apart("math:sqrt", [-1.0])

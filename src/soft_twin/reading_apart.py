@@ -1,15 +1,17 @@
-"""Readers of others in a process of their own, with bounded time and memory.
+"""Libraries of others in a process of their own, with bounded time and memory.
 
-A broken file makes some of them loop for ever, fill the memory, exit, or crash. In a process of its own each of these
-is one line. A start costs 0.15 s.
+A broken file makes some of them loop for ever, fill the memory, exit, or crash; some cannot be interrupted, or change
+the process that they are in. In a process of its own each of these is one line. A start costs 0.15 s.
 """
 
 import json
+import math
 import os
 import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,14 @@ _CHILD = Path(__file__).with_name("reading_child.py")
 _SIMPLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # readers multiply nothing
 
 
+class ApartError(Exception):
+    """What was called apart gave no answer; the reason in words."""
+
+
+class EndlessError(ApartError):
+    """It did not end in the time that it was given."""
+
+
 def read_apart(reader: str, path: Path, what: str, error: type[SoftTwinError], seconds: float, memory: int) -> Any:
     """What a reader makes of a file.
 
@@ -32,27 +42,43 @@ def read_apart(reader: str, path: Path, what: str, error: type[SoftTwinError], s
         error: is raised with a line that names path and reason.
         seconds, memory: of processor time, and of memory [bytes], that reading may take.
     """
-    request = json.dumps([sys.path, *reader.split(":"), str(path), memory, seconds, LARGEST_ANSWER])
+    try:
+        return call_apart(reader, (str(path),), seconds, memory)
+    except EndlessError:
+        reason = f"damaged or cut short, its reader did not end within {seconds:.2g} s"
+        raise error(f"{what} '{path}' is not readable: {reason}") from None
+    except ApartError as cause:
+        raise error(f"{what} '{path}' is not readable: {cause}") from None
+
+
+def call_apart(function: str, arguments: Sequence, seconds: float = math.inf, memory: float = math.inf) -> Any:
+    """What a function returns, called in a process of its own; an interruption ends that, too.
+
+    Args:
+        function: "module:name"; what it returns is sent as a pickle.
+        arguments: that it is called with: what JSON can tell.
+        seconds, memory: of processor time, and of memory [bytes], that it may take.
+
+    Raises:
+        ApartError: it raised something, gave up, or was killed.
+        EndlessError: it took longer.
+    """
+    request = json.dumps([sys.path, *function.split(":"), arguments, memory, seconds, LARGEST_ANSWER])
     command = [sys.executable, "-I", str(_CHILD), request]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, **_SIMPLE}, timeout=WAIT * seconds, check=False,
+            env={**os.environ, **_SIMPLE}, timeout=WAIT * seconds if math.isfinite(seconds) else None, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise _endless(path, what, seconds, error) from None
+        raise EndlessError from None
     except OSError as cause:
-        raise error(f"cannot read the {what} '{path}': no process for it: {cause.strerror}") from cause
+        raise ApartError(f"no process for it: {cause.strerror}") from cause
     if done.returncode == -getattr(signal, "SIGXCPU", 0):
-        raise _endless(path, what, seconds, error)
+        raise EndlessError
     if done.returncode or not done.stdout:
-        raise error(f"{what} '{path}' is not readable: its reader ended with status {done.returncode}")
+        raise ApartError(f"its process ended with status {done.returncode}")
     good, answer = pickle.loads(done.stdout)
     if not good:
-        raise error(f"{what} '{path}' is not readable: {one_line(answer)}")
+        raise ApartError(one_line(answer))
     return answer
-
-
-def _endless(path: Path, what: str, seconds: float, error: type[SoftTwinError]) -> SoftTwinError:
-    reason = f"damaged or cut short, its reader did not end within {seconds:.2g} s"
-    return error(f"{what} '{path}' is not readable: {reason}")

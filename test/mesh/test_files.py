@@ -13,10 +13,10 @@ from bodies import distorted_block
 from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.files import read_mesh, write_mesh
-from soft_twin.mesh.generate.gmsh_tube import initialised_gmsh
 from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.mesh.selection import centres_and_normals
+from soft_twin.reading_apart import call_apart
 
 SUFFIXES = ["vtu", "msh", "vtk"]
 
@@ -77,22 +77,7 @@ def test_the_element_of_a_file_is_found(tmp_path):
 def test_gmshs_own_physical_names_are_read(tmp_path):
     """A box by Gmsh in second order: two volumes, their end, and a point; names of one cell may be two."""
     pytest.importorskip("gmsh", exc_type=ImportError)
-    gmsh = initialised_gmsh()
-    try:
-        low, high = gmsh.model.occ.addBox(0, 0, 0, 1, 1, 1), gmsh.model.occ.addBox(0, 0, 1, 1, 1, 1)
-        gmsh.model.occ.fragment([(3, low)], [(3, high)])
-        gmsh.model.occ.synchronize()
-        end = gmsh.model.getEntitiesInBoundingBox(-0.1, -0.1, -0.1, 1.1, 1.1, 0.1, 2)[0][1]
-        gmsh.model.addPhysicalGroup(3, [low], name="low")
-        gmsh.model.addPhysicalGroup(3, [low, high], name="all")
-        gmsh.model.addPhysicalGroup(2, [end], name="end")
-        gmsh.model.addPhysicalGroup(0, [1], name="corner")
-        gmsh.option.setNumber("Mesh.MeshSizeMin", 0.7)
-        gmsh.model.mesh.generate(3)
-        gmsh.model.mesh.setOrder(2)
-        gmsh.write(str(tmp_path / "box.msh"))
-    finally:
-        gmsh.finalize()
+    call_apart("gmsh_box:write_box", [str(tmp_path / "box.msh")])
     mesh = read_mesh(tmp_path / "box.msh")
     assert mesh.element.name == "tet10"
     assert len(mesh.volume("all")) == len(mesh.cells) > len(mesh.volume("low")) > 0

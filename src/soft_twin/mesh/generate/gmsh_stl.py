@@ -1,18 +1,17 @@
 """Tetrahedral meshes of what closed surfaces enclose, by Gmsh (optional: `pip install soft_twin[mesh]`)."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from soft_twin.errors import MeshError
 from soft_twin.files import checked_file
 from soft_twin.mesh.closed_surface import check_closed
-from soft_twin.mesh.elements import element_named
 from soft_twin.mesh.files import LEAST_TIME, MAX_MEMORY, TIME_PER_BYTE
-from soft_twin.mesh.generate.gmsh_tube import initialised_gmsh
+from soft_twin.mesh.generate.gmsh_apart import tetrahedra_apart, tetrahedra_here
 from soft_twin.mesh.generate.hollows import surfaces_of_block
-from soft_twin.mesh.mesh import Mesh, check_mesh, make_mesh
-from soft_twin.mesh.straighten import straightened
+from soft_twin.mesh.mesh import Mesh
 from soft_twin.reading_apart import read_apart
 
 LARGEST_FILE = 100_000_000  # [bytes]
@@ -41,42 +40,26 @@ def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) ->
         check_closed(content.points, content.get_cells_type("triangle"))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from None
-    gmsh = initialised_gmsh()
     try:
-        nodes, cells = _filled(gmsh, path, size, np.radians(edge_deg), order)
-    except Exception as error:  # Gmsh raises nothing else
-        raise MeshError(f"{path}: Gmsh cannot fill its surfaces ({error}): are they closed, without cuts?") from error
-    finally:
-        gmsh.finalize()
-    element = element_named("tet4" if order == 1 else "tet10")
-    mesh = make_mesh(nodes, cells.reshape(-1, len(element.nodes)), element, str(path), check=order == 1)
-    if order == 2:
-        mesh = straightened(mesh)
-        check_mesh(mesh, str(path))
-    return Mesh(mesh.nodes, mesh.cells, element, surfaces=surfaces_of_block(mesh))
+        arguments = [str(path.absolute()), float(size), float(np.radians(edge_deg)), order]
+        mesh = tetrahedra_apart(f"{__name__}:fill_here", arguments, order, str(path))
+    except MeshError as error:
+        raise MeshError(f"{path}: Gmsh cannot fill its surfaces ({error}): are they closed, without cuts?") from None
+    return Mesh(mesh.nodes, mesh.cells, mesh.element, surfaces=surfaces_of_block(mesh))
 
 
-def _filled(gmsh, path: Path, size: float, edge: float, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n, 3) and the cells' nodes (m k,)."""
-    gmsh.option.setNumber("General.NumThreads", 1)
-    gmsh.option.setNumber("Mesh.MeshSizeMin", size)
-    gmsh.option.setNumber("Mesh.MeshSizeMax", size)
-    gmsh.merge(str(path))
-    gmsh.model.mesh.classifySurfaces(edge, True, True, np.pi)
-    gmsh.model.mesh.createGeometry()
-    loops = [gmsh.model.geo.addSurfaceLoop(shell) for shell in _shells(gmsh)]
-    gmsh.model.geo.addVolume(loops)
-    gmsh.model.geo.synchronize()
-    gmsh.model.mesh.generate(3)
-    gmsh.model.mesh.setOrder(order)
-    tags, coordinates, _ = gmsh.model.mesh.getNodes()
-    _, cells = gmsh.model.mesh.getElementsByType(4 if order == 1 else 11)
-    index = np.zeros(int(tags.max()) + 1, dtype=np.int64)
-    index[tags.astype(int)] = np.arange(len(tags))
-    cells = index[np.asarray(cells, dtype=int)]
-    if order == 2:  # Gmsh swaps the last two mid-side nodes
-        cells = cells.reshape(-1, 10)[:, [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]].ravel()
-    return coordinates.reshape(-1, 3), cells
+def fill_here(path: str, size: float, edge: float, order: int) -> tuple[bool, Any]:
+    """As `fill_stl`, of what is known to be closed, in this process: see `tetrahedra_here`. `edge`: in rad."""
+
+    def describe(gmsh: Any) -> None:
+        gmsh.merge(path)
+        gmsh.model.mesh.classifySurfaces(edge, True, True, np.pi)
+        gmsh.model.mesh.createGeometry()
+        loops = [gmsh.model.geo.addSurfaceLoop(shell) for shell in _shells(gmsh)]
+        gmsh.model.geo.addVolume(loops)
+        gmsh.model.geo.synchronize()
+
+    return tetrahedra_here(describe, size, order)
 
 
 def _shells(gmsh) -> list[list[int]]:
