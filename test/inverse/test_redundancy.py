@@ -140,3 +140,39 @@ def test_little_effort_is_never_weighed_against_goals(far):
         np.testing.assert_allclose(J1 @ decided, J1 @ open_, atol=1e-6)
         np.testing.assert_allclose(J2 @ decided, J2 @ open_, atol=1e-6)
         assert np.linalg.norm(decided) <= np.linalg.norm(open_) + 1e-9
+
+
+BAR = """
+robot:
+  name: bar
+  kind: fem
+  body:
+    mesh: {voxels: {cells: [2, 2, 6], size: [0.02, 0.02, 0.12], element: hex20r}}
+    materials: [{model: neo_hookean, young_modulus: 500000.0, poisson_ratio: 0.3, density: 1000.0}]
+    damping: {rayleigh_mass: 1.0, rayleigh_stiffness: 0.01}
+    clamped: base
+    plates: [{name: lid, nodes: tip}]
+  cables:
+"""
+CABLE = """    - {{name: c{0}, start: [{1}, 0.0, 0.0], end: [{1}, 0.0, 0.12], tension: [0.0, 6.0],
+       displacement: [-0.02, 0.03], stiffness: 4000.0}}
+"""
+END = "  frames: {tip: {plate: lid}}\n  target: {tip: [0.0, 0.0, 0.119]}\n"
+
+
+@pytest.mark.parametrize("places", [(-0.008, 0.002, 0.008), (-0.008, 0.002, 0.008, -0.004)])
+def test_cables_in_one_plane_hold_a_tip_with_least_tension_whatever_the_way(tmp_path, places):
+    """A tip's third coordinate is none of theirs: three tensions have one way, and four two, in which nothing moves."""
+    path = tmp_path / "bar.yaml"
+    path.write_text(BAR + "".join(CABLE.format(i, x) for i, x in enumerate(places)) + END, encoding="utf-8")
+    robot = load_robot(path)
+    others = np.array([2.0, 0.5, 1.0, 0.3])[: len(places)]
+    tip = robot.build_twin().equilibrium(UPRIGHT, efforts=others).tip
+    inverse = robot.build_inverse()
+    least = inverse.solve(UPRIGHT, tip)
+    assert least.converged and least.reachable
+    assert np.linalg.norm(least.efforts) < 0.97 * np.linalg.norm(others)
+    for aim in ([0.02, 0.0, 0.115], [0.0, 0.0, 0.118]):
+        inverse.solve(UPRIGHT, aim)
+    np.testing.assert_allclose(inverse.solve(UPRIGHT, tip).efforts, least.efforts, atol=2e-4)
+    np.testing.assert_allclose(inverse.solve(UPRIGHT, tip).efforts, least.efforts, atol=2e-4)

@@ -25,7 +25,7 @@ from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
 from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
 from soft_twin.inverse.limits import Limit, together
-from soft_twin.inverse.priorities import NEARLY, Bounds, Level, solve_levels
+from soft_twin.inverse.priorities import NEARLY, Bounds, Level, repeat_each_other, solve_levels
 from soft_twin.inverse.stride import Stride
 from soft_twin.inverse.trust import Trust
 from soft_twin.twins.base import CableWords, Linearisation, Twin
@@ -45,6 +45,10 @@ AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are tol
 INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out from
 TRIED = 3  # efforts at their lowest that it raises, one after the other
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
+EASED = 10.0  # times what ends the iteration: efforts that would move so little, each alone, are as little as can be
+EASING = 100  # steps at most in which they are led there
+AFTER, MET = 0.5, 0.1  # tolerances by which goals are missed where these are led more slowly, and faster
+SLOWEST_REST = 1000.0  # times the least weight of staying
 REST = 0.1  # weight of little effort, next to that of staying: so fast what goals leave open comes to rest
 REVISIONS = 5  # of a step that is linear in the efforts only from piece to piece, as in contact
 
@@ -190,6 +194,8 @@ class Inverse:
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted, self._most = np.inf, np.inf, np.zeros(len(self._kinds))
         self._short, self._strict, self._open = False, False, False
+        self._undecided, self._easing = False, False
+        self._rest, self._change = self._stay, np.zeros(self.twin.actuator_count)
         self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
     def solve(
@@ -262,14 +268,55 @@ class Inverse:
             iterations += more
         found = self.solution(goals, step, moved, iterations, settled)
         if found.reachable or iterations == limit:
-            return found
+            return self._eased(gravity, goals, settled, limit, found)
         found = self._searched(gravity, goals, settled, limit, found)
         if found.reachable or found.iterations == limit:
-            return found
+            return self._eased(gravity, goals, settled, limit, found)
         if self._late:
             return replace(found, complete=False)
         step, moved, more = self._settle(gravity, goals, settled, limit - found.iterations)
         return replace(self.solution(goals, step, moved, found.iterations + more, settled), complete=not self._late)
+
+    def _eased(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int, found: Solution
+    ) -> Solution:
+        """A solution with as little effort as meets the goals, from one that may meet them with more: where actuators
+        cannot move the body in all ways that goals ask for, as cables in one plane, steps end though efforts have a way
+        to go that moves nothing. `found`, and the twin there, where that leads nowhere, as to where a body buckles."""
+        limit = min(limit - found.iterations, EASING)
+        if not (self._undecided and found.reachable and found.converged and limit > 0):
+            return found
+        here, moved, miss, iterations, self._rest = self.twin.state(), np.inf, 0.0, 0, self._stay
+        drift = np.inf
+        self._strict = self._easing = True
+        try:
+            while (moved > settled or drift > EASED * settled) and iterations < limit and not self._late:
+                step, moved = self.step(gravity, goals)
+                iterations += 1
+                if self.at_edge:
+                    break
+                self._pace_rest(miss)
+                miss = self._miss
+                drift = (1.0 + (self._rest / REST) ** 2) * np.abs(self._change).max()
+            eased = self.solution(goals, step, moved, found.iterations + iterations, settled)
+            if eased.reachable and eased.converged and not self.at_edge:
+                return eased
+        except ConvergenceError:
+            pass
+        finally:
+            self._strict = self._easing = False
+        self.twin.restore(here)
+        self._promise = None
+        return replace(found, iterations=found.iterations + iterations)
+
+    def _pace_rest(self, before: float) -> None:
+        """Lead efforts that goals leave open more slowly where the first goals are missed by more than `before` [m] for
+        it, as no Jacobian knows how their way bends, and faster where goals are met."""
+        tolerance = self._promise.goals[0].tolerance
+        if before < self._miss and self._miss > AFTER * tolerance:
+            self._rest = min(WORSE * self._rest, SLOWEST_REST * self._stay)
+        elif self._miss < MET * tolerance:
+            self._rest = max(self._rest / WORSE, self._stay)
 
     def _misses_only_later(self, goals: Sequence[Goal], moved: float, settled: float) -> bool:
         """Whether the first goals are met and the others, on which a step is still spent, have not come to rest."""
@@ -397,9 +444,10 @@ class Inverse:
             if step is before:
                 break
             efforts, scales = self._best(step, goals)
+        self._change = scales * (efforts - self.twin.efforts)
         if not self._trust.careful or (self._strict and not self._damping.judged):
-            change, tolerance = scales * (efforts - self.twin.efforts), self._promise.goals[0].tolerance
-            self._damping.note(change, tolerance, lasting=self._strict)
+            tolerance = self._promise.goals[0].tolerance
+            self._damping.note(self._change, tolerance, lasting=self._strict)
         return step, self._noted(self._advance(step, efforts, correction))
 
     def follow(self, gravity: np.ndarray, reuse: bool = False) -> tuple[Linearisation, float]:
@@ -547,7 +595,11 @@ class Inverse:
         unit = None if len(self._kinds) == 1 else scales.max() / scales  # so that newtons and pascals weigh alike
         nearer = _level(first, self._nearness(first.tolerance) ** 2 * stay, base, unit)
         levels = [nearer, *(_level(each, stay, base, unit) for each in asked[1:])]
-        rest = _level(self._at_rest(scales), stay, base, unit) if self._open else None
+        self._undecided = self._strict and repeat_each_other(levels)
+        rest = None
+        if self._open or self._easing:
+            slowly = (self._rest * scales) ** 2 if self._easing else stay
+            rest = _level(self._at_rest(scales), slowly, base, unit)
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
         self._short = levels[0].missed_by(efforts) > NEARLY
         self._promise = Promise(asked, weight, base, scales)

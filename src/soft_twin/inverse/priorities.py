@@ -39,6 +39,12 @@ class Level:
         return math.sqrt(((self.r + self.J @ efforts) ** 2).sum()) / self.tolerance
 
 
+def repeat_each_other(levels: Sequence[Level]) -> bool:
+    """Whether fewer directions of the efforts matter to the levels than they have rows, and than there are efforts."""
+    rows = np.concatenate([level.J for level in levels])
+    return len(independent(rows, np.empty((0, rows.shape[1])), DEPENDENT)) < min(rows.shape)
+
+
 def solve_levels(
     levels: Sequence[Level], bounds: Bounds, strict: bool = False, rest: Level | None = None
 ) -> tuple[np.ndarray, float]:
