@@ -147,7 +147,7 @@ class Supervision:
             *((i, _why_dead(motion, i)) for i in np.flatnonzero(dead & ~contrary)),
             *((i, self._why_contrary(motion, i)) for i in np.flatnonzero(contrary)),
             *(
-                (i, f"pulls with {pulls[i]:.1f} N: the robot is blocked; free it, then enable again")
+                (i, f"pulls with {pulls[i]:.1f} N: the robot is blocked, or the winch rubs; free it, then enable again")
                 for i in np.flatnonzero(strained)
             ),
         ]
