@@ -11,8 +11,9 @@ from soft_twin.mechanics.loads import Gravity, NodalLoad
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
+from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers.equilibrium import equilibrium
-from soft_twin.solvers.time.integrators import BackwardEuler
+from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson
 
 RNG = np.random.default_rng(3)
 TURNED = np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
@@ -116,6 +117,85 @@ def test_friction_sticks_below_mu_and_slips_above(tangent, sticks):
     force = floor.forces(integrator.pose.points, integrator.solved.multipliers[0])
     share = tangent if sticks else mu
     assert -force[0] / force[2] == pytest.approx(share, rel=0.02)
+
+
+class Slab:
+    """Lies on a plane of any normal, with what is along a direction in the plane and across it; 0° is any."""
+
+    def __init__(self, normal, azimuth, slope=0.0, mu=0.3):
+        self.normal = np.array(normal) / np.linalg.norm(normal)
+        level = np.cross(self.normal, [0.3, 0.5, 0.8])
+        level /= np.linalg.norm(level)
+        angle = np.radians(azimuth)
+        self.along = np.cos(angle) * level + np.sin(angle) * np.cross(self.normal, level)
+        self.across = np.cross(self.normal, self.along)
+        flat = voxel_mesh(np.ones((2, 2, 1), bool), 0.02, "hex8")
+        nodes = flat.nodes @ np.array([level, np.cross(self.normal, level), self.normal])
+        body = Body(make_mesh(nodes, flat.cells, flat.element), Material(energy_named("neo_hookean", 1e6, 0.3), 1000.0))
+        self.plane = Plane([0.0, 0.0, 0.0], self.normal)
+        gravity = GRAVITY * (np.sin(slope) * self.along - np.cos(slope) * self.normal)
+        touch = Contact(self.plane, flat.nodes[:, 2] < 1e-9, friction=mu)
+        self.model = Model(body, [Gravity(gravity)], [touch])
+
+    def speeds(self, integrator):
+        """Mean [m/s] along and across."""
+        mean = integrator.velocities.mean(axis=0)
+        return np.array([mean @ self.along, mean @ self.across])
+
+
+NORMALS = {"level": (0.0, 0.0, 1.0), "leaning": (0.4, -0.3, 0.7)}
+
+
+@pytest.mark.parametrize("azimuth", [0.0, 20.0, 45.0, 110.0])
+@pytest.mark.parametrize("normal", NORMALS)
+@pytest.mark.parametrize("tangent", [0.27, 0.33])
+def test_what_slides_down_a_slope_is_no_matter_of_its_azimuth(tangent, normal, azimuth):
+    """By g (sin θ − μ cos θ) t, straight down, where tan θ > μ."""
+    mu, slope, duration = 0.3, np.arctan(tangent), 0.05
+    slab = Slab(NORMALS[normal], azimuth, slope, mu)
+    integrator = BackwardEuler(slab.model, 0.0025)
+    integrator.advance(duration)
+    expected = max(GRAVITY * (np.sin(slope) - mu * np.cos(slope)) * duration, 0.0)
+    assert slab.speeds(integrator) == pytest.approx([expected, 0.0], abs=1e-3 * GRAVITY * mu * duration)
+
+
+@pytest.mark.parametrize("azimuth", [0.0, 20.0, 45.0, 110.0])
+@pytest.mark.parametrize("normal", NORMALS)
+def test_a_plane_drags_by_mu_g_the_way_it_moves(normal, azimuth):
+    mu, dt, steps = 0.3, 0.0025, 20
+    slab = Slab(NORMALS[normal], azimuth, 0.0, mu)
+    integrator = BackwardEuler(slab.model, dt)
+    for _ in range(steps):
+        slab.plane.position = slab.plane.position + dt * slab.along
+        integrator.step()
+    expected = mu * GRAVITY * steps * dt
+    assert slab.speeds(integrator) == pytest.approx([expected, 0.0], abs=1e-3 * expected)
+
+
+@pytest.mark.parametrize(("scheme", "near"), [(BackwardEuler, 1e-6), (CrankNicolson, 5e-3)])
+@pytest.mark.parametrize("normal", NORMALS)
+def test_what_slides_does_not_leave_its_line(normal, scheme, near):
+    """Crank–Nicolson's slab trembles where it is put down unloaded."""
+    mu, speed, duration = 0.3, 0.5, 0.05
+    slab = Slab(NORMALS[normal], 30.0, 0.0, mu)
+    integrator = scheme(slab.model, 0.0025, velocities=speed * slab.along)
+    integrator.advance(duration)
+    expected = speed - mu * GRAVITY * duration
+    assert slab.speeds(integrator) == pytest.approx([expected, 0.0], abs=near * speed)
+
+
+@pytest.mark.parametrize("azimuth", [0.0, 30.0, 45.0])
+def test_at_rest_a_body_is_pulled_by_mu_the_way_its_stop_was_dragged(azimuth):
+    mu, body = 0.3, block(clamped=True)
+    stop = Plane([0.0, 0.0, body.mesh.size[2] - 0.001], [0.0, 0.0, -1.0])
+    touch = Contact(stop, body.mesh.nodes[:, 2] > body.mesh.size[2] - 1e-9, friction=mu)
+    model = Model(body, [], [touch])
+    pressed = equilibrium(model).pose
+    way = np.array([np.cos(np.radians(azimuth)), np.sin(np.radians(azimuth)), 0.0])
+    stop.position = stop.position + 0.05 * way
+    solved = equilibrium(model, pressed)
+    force = touch.forces(solved.pose.points, solved.multipliers[0])
+    assert force / -force[2] == pytest.approx(mu * way + [0.0, 0.0, -1.0], abs=0.01 * mu)
 
 
 @pytest.mark.parametrize("spacing", [None, 0.03, 0.003], ids=["fitting", "corners", "fine"])

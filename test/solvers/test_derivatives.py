@@ -409,14 +409,14 @@ def test_gradients_through_time_know_friction(scheme, mu, monkeypatch):
 
 
 def slips(touch, solved) -> list[bool]:
-    """Of each node that is pressed, whether friction is at its bound in one direction."""
+    """Of each node that is pressed, whether friction is at its bound."""
     known = solved.multipliers[0]
     pressed = {key: force for key, force in known.items() if touch.bound(key) is None and force > 1e-6}
-    bounded = {key: touch.bound(key)[0] for key in known if touch.bound(key) is not None}
-    return [
-        any(abs(known[key]) > 0.999999 * touch.friction * force for key, of in bounded.items() if of == normal)
-        for normal, force in pressed.items()
-    ]
+    squares = dict.fromkeys(pressed, 0.0)
+    for key in known:
+        if touch.bound(key) is not None and touch.bound(key)[0] in squares:
+            squares[touch.bound(key)[0]] += known[key] ** 2
+    return [squares[key] ** 0.5 > 0.999999 * touch.friction * force for key, force in pressed.items()]
 
 
 class _Plain(Integrator):

@@ -46,22 +46,16 @@ def solve_qp(H: np.ndarray, f: np.ndarray, low, high, A: np.ndarray, soft_low, s
     return np.minimum(np.maximum(x, low), high)
 
 
-def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, bounded, by, factors) -> np.ndarray:
-    """As `solve_box_qp`, and |x[bounded]| ≤ factors x[by], for places and factors (r,).
+def solve_cone_qp(H: np.ndarray, f: np.ndarray, low, high, planes: np.ndarray) -> np.ndarray:
+    """As `solve_box_qp`, and planes x ≤ 0, (k, c).
 
     Raises:
         ConvergenceError: no solution was found.
     """
     if not len(f):
         return np.zeros(0)
-    r, each = len(bounded), np.arange(len(bounded))
-    A = np.zeros((2 * r, len(f)))
-    A[each, bounded], A[each, by] = 1.0, -factors
-    A[r + each, bounded], A[r + each, by] = -1.0, -factors
-    x = _solve(H, f, low, high, A, np.full(2 * r, -np.inf), np.zeros(2 * r), 0)
-    x = np.minimum(np.maximum(x, low), high)
-    x[bounded] = np.clip(x[bounded], -factors * x[by], factors * x[by])
-    return x
+    x = _solve(H, f, low, high, planes, np.full(len(planes), -np.inf), np.zeros(len(planes)), 0)
+    return np.minimum(np.maximum(x, low), high)
 
 
 def solve_bounded_qp(H: np.ndarray, f: np.ndarray, bounds: Bounds, start: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -200,8 +200,7 @@ class _Descent:
             return None
         jacobian = csr_matrix((0, matrix.size))
         if self._rows is not None:
-            between = (self._values > self._rows.lower) & (self._values < self._rows.upper)
-            jacobian = self._rows.jacobian[between]
+            jacobian = self._rows.jacobian[self._rows.between(self._values)]
         return negative_curvature(matrix, self._assemble, jacobian)
 
     def fall(self, direction: np.ndarray) -> None:

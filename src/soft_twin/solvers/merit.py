@@ -1,7 +1,8 @@
 """What lets a step be judged: the augmented Lagrangian's part of the rows, and how far a step may go.
 
-For a row with its multiplier λ in [l, u] it is max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/2p with the penalty p:
-smooth, and exact at the solution. Friction, which has no potential, keeps its directions and its bounds during a step.
+For a row with its multiplier λ in [l, u] it is max over μ in [l, u] of −μ g − ½ c μ² − (μ − λ)²/2p with the penalty p,
+for two of friction together, over their disc: smooth, and exact at the solution. Friction, which has no potential,
+keeps its directions and its bounds during a step.
 """
 
 from dataclasses import dataclass
@@ -22,10 +23,10 @@ def first_penalty(model: Model) -> float:
 
 
 def broken_by(rows: Rows | None, values: np.ndarray, stiffness: float) -> float:
-    """How far the rows are from complementing their multipliers [m]: λ = clip(λ − s (g + c λ)) for any s > 0."""
+    """How far the rows are from complementing their multipliers [m]: λ = bounded(λ − s (g + c λ)) for any s > 0."""
     if rows is None:
         return 0.0
-    wanted = np.clip(values - stiffness * (rows.values + rows.compliance * values), rows.lower, rows.upper)
+    wanted = rows.bounded(values - stiffness * (rows.values + rows.compliance * values))
     return float(np.abs(values - wanted).max()) / stiffness
 
 

@@ -4,7 +4,7 @@ Some constraints take unknowns away: prescribed nodes, rigid plates. The others 
 that lies between bounds: the solvers find min Φ(x) subject to them, with ∂Φ/∂x = Jᵀ λ, J = ∂g/∂x, and
 
     g = 0 with −∞ ≤ λ ≤ ∞ (equality), g ≥ 0 with λ ≥ 0 (inequality: contact, a cable that only pulls),
-    slip g with −b ≤ λ ≤ b (Coulomb friction; λ is at its bound where it slips).
+    two slips g with |λ| ≤ b (Coulomb friction; λ is at its bound, against the slip, where it slips).
 
 With a compliance c the row gives way by c λ: g + c λ takes the place of g, as for a cable that stretches.
 """
@@ -61,7 +61,7 @@ class Constraint(ABC):
         return None
 
     def bound(self, key: int) -> tuple[int, float] | None:
-        """Of a row whose multiplier is bounded by that of another, |λ| ≤ μ λ': the other's key, and μ."""
+        """Of one of two rows whose multipliers are bounded by that of another, |λ| ≤ μ λ': the other's key, and μ."""
         return None
 
     @property

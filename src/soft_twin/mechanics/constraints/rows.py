@@ -1,4 +1,8 @@
-"""Rows of constraints: functions of the positions that multipliers keep to their bounds."""
+"""Rows of constraints: functions of the positions that multipliers keep to their bounds.
+
+Rows with an upper bound are of friction, two one behind the other for each point, in directions across each other: it
+bounds the length of their two multipliers, Coulomb's disc.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +21,7 @@ class Rows:
         keys: (m,) which rows these are, so that multipliers of one iteration find their rows in the next.
         values: (m,) g.
         jacobian: (m, 3 n) ∂g/∂x.
-        lower, upper: (m,) bounds of the multipliers.
+        lower, upper: (m,) bounds of the multipliers; of friction, −b and b.
         compliance: (m,) c ≥ 0.
     """
 
@@ -42,10 +46,28 @@ class Rows:
         """(m,) bool: g ≥ 0."""
         return (self.lower == 0.0) & np.isinf(self.upper)
 
+    @property
+    def pairs(self) -> np.ndarray:
+        """(r, 2) places of the rows of friction, those of a point beside each other."""
+        return np.flatnonzero(np.isfinite(self.upper)).reshape(-1, 2)
+
+    def bounded(self, wanted: np.ndarray) -> np.ndarray:
+        """(m,) the multipliers that are nearest to those `wanted` (m,)."""
+        result, pairs = np.clip(wanted, self.lower, self.upper), self.pairs
+        lengths, bounds = np.linalg.norm(wanted[pairs], axis=1), self.upper[pairs[:, 0]]
+        result[pairs] = wanted[pairs] * np.minimum(1.0, bounds / np.maximum(lengths, 1e-300))[:, None]
+        return result
+
+    def between(self, values: np.ndarray) -> np.ndarray:
+        """(m,) bool: multipliers (m,) that are at no bound."""
+        result, pairs = (self.lower < values) & (values < self.upper), self.pairs
+        result[pairs] = (np.linalg.norm(values[pairs], axis=1) < self.upper[pairs[:, 0]])[:, None]
+        return result
+
     def holding(self, known: dict[int, float], penalty: float | None) -> np.ndarray:
         """(m,) bool: inequalities that push, and friction that sticks."""
         values = self.pushing(known, penalty)
-        sticks = np.isfinite(self.upper) & (np.abs(values) < STICKING * self.upper)
+        sticks = np.isfinite(self.upper) & self.between(values / STICKING)
         return np.where(self.inequalities, values > 0.0, sticks)
 
     def multipliers(self, known: dict[int, float]) -> np.ndarray:
@@ -60,7 +82,7 @@ class Rows:
         """(m,) what the augmented Lagrangian with a `penalty` of broken rows [N/m] takes for the multipliers: less than
         those known where g is more than zero, more where it is less."""
         wanted = self.multipliers(known) / penalty - self.values
-        return np.clip(wanted / (self.compliance + 1.0 / penalty), self.lower, self.upper)
+        return self.bounded(wanted / (self.compliance + 1.0 / penalty))
 
     def pushing(self, known: dict[int, float], penalty: float | None) -> np.ndarray:
         """(m,) the multipliers known, of inequalities the estimates where there is a `penalty` [N/m]."""

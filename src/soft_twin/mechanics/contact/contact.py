@@ -3,8 +3,7 @@
 Every node near the obstacle has a row g = distance ≥ 0. So has every point of the obstacle's edges and round sides that
 a face of the body is near to (edges.py), or a face whose nodes are all outside would be cut by the obstacle. They are
 found anew in each iteration; with friction each has two rows more for its slip along the surface since the step began,
-relative to the obstacle, whose multipliers are bounded by μ times its normal force: a pyramid in place of Coulomb's
-cone.
+relative to the obstacle, whose multipliers are together no longer than μ times its normal force: Coulomb's cone.
 
 Points of edges may share a force in more than one way. What friction does depends on how: with friction they give way a
 little, a thousandth of what a cube of the body as large as a face does, and share it in one way alone.
@@ -92,13 +91,14 @@ class Contact(Constraint):
         lower, upper = np.zeros(m), np.full(m, np.inf)
         if self.friction > 0.0 and m:
             tangents = _tangents(touching.directions)
-            slips = np.einsum("psi,pi->sp", tangents, touching.shares @ (x - self._start))
+            slips = np.einsum("psi,pi->ps", tangents, touching.shares @ (x - self._start))
             bounds = self.friction * np.array([max(multipliers.get(int(key), 0.0), 0.0) for key in keys])
-            keys = np.concatenate([keys, self._count + keys, 2 * self._count + keys])
-            values = np.concatenate([values, *slips])
-            across = [_along(touching.shares, tangents[:, axis]) for axis in range(2)]
-            jacobian = vstack([jacobian, *across], format="csr")
-            lower, upper = np.concatenate([lower, -bounds, -bounds]), np.concatenate([upper, bounds, bounds])
+            twice, bounds = np.repeat(np.arange(m), 2), np.repeat(bounds, 2)
+            keys = np.concatenate([keys, (keys[:, None] + self._count * np.array([1, 2])).ravel()])
+            values = np.concatenate([values, slips.ravel()])
+            across = _along(touching.shares[twice], tangents.reshape(-1, 3))
+            jacobian = vstack([jacobian, across], format="csr")
+            lower, upper = np.concatenate([lower, -bounds]), np.concatenate([upper, bounds])
         shared = (keys >= len(self._nodes)) & (keys < self._count) & (self.friction > 0.0)
         compliance = np.where(shared, self._softness, 0.0)
         return Rows(keys, values, jacobian, lower, upper, compliance)

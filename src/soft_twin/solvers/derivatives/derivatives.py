@@ -10,10 +10,12 @@ which is solved by the factorisation of K and one more right-hand side for each 
 needs it once for all parameters (adjoint). ∂R/∂θ and ∂G/∂θ, at fixed positions, are taken by central differences of
 fourth order: R is smooth in θ, and they are good to about ten digits.
 
-Friction makes the system unsymmetric. A row that slips, λ = ±μ λ' with λ' the normal force, adds ±μ J of its own to
-the row of λ' in the upper Jᵀ. And as the normal turns with the point of contact, so do the directions t of friction: K
-loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which is as many right-hand sides more. So it does for
-forces whose stiffness leaves something out (`Force.remainder`): pressure on a rim that moves, cables with friction.
+Friction makes the system unsymmetric. Where a point slips, its two rows are turned along its friction and across it.
+Along it, λ = μ λ' with λ' the normal force: μ J of its own adds to the row of λ' in the upper Jᵀ. Across it the row is
+active with a compliance |s|/μ λ' by the slip s, since friction turns with it. And as the normal turns with the point of
+contact, so do the directions t of friction: K loses D = ∂(Σ λ t)/∂x, a block (3, 3) for each node that touches, which
+is as many right-hand sides more. So it does for forces whose stiffness leaves something out (`Force.remainder`):
+pressure on a rim that moves, cables with friction.
 
 So do rigid plates in steps of Crank–Nicolson, whose forces balance at its midpoint (plates_at_midpoint.py).
 
@@ -26,7 +28,7 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, identity, vstack
 
 from soft_twin.errors import ConvergenceError, InputError, UsageError
 from soft_twin.mechanics.constraints.multipliers import Multipliers
@@ -50,21 +52,21 @@ class _Active:
     """The rows of the linear system of one solution.
 
     Attributes:
-        places: (m,) which of all rows they are.
+        choice: (m, all) which of all rows they are, and of two that slip the one across.
         jacobian, pushing: (m, size) the lower and the upper J.
         sticking: (m, 3 n) J of rows of friction, zero for others.
         compliance: (m,).
-        slipping: of each constraint, the keys of rows that slip, with 1 or −1.
+        slipping: of each constraint, the keys of rows that slip, with their shares of the friction.
         touching: (d, size) coordinates that friction or what forces leave out acts on, by the unknowns.
         turning: (d, d) the module's D of those.
     """
 
-    places: np.ndarray
+    choice: csr_matrix
     jacobian: np.ndarray
     pushing: np.ndarray
     sticking: np.ndarray
     compliance: np.ndarray
-    slipping: list[dict[int, int]]
+    slipping: list[dict[int, float]]
     touching: np.ndarray
     turning: np.ndarray
 
@@ -353,7 +355,7 @@ def _factorised(model: Model, solved: Solved, increment: Increment, before: Pose
     if at_midpoint is not None:
         products = np.array([_hessian_product(model, solved, increment, friction, each) for each in at_midpoint.turned])
         rows = _with_lost(rows, at_midpoint.rotations, at_midpoint.lost(products))
-    m, alike = len(rows.places), rows.pushing is rows.jacobian
+    m, alike = len(rows.compliance), rows.pushing is rows.jacobian
     columns = [rows.jacobian, rows.jacobian[:0] if alike else rows.pushing, rows.touching]
     solved = matrix.factorise_and_solve(assemble, np.ascontiguousarray(np.vstack(columns).T))
     if matrix.shift > 0.0:
@@ -435,46 +437,61 @@ def _active(
 ) -> _Active:
     rows, (coordinates, size) = stacked(separate, transform), transform.shape
     if rows is None:
-        none = np.zeros((0, size))
-        slips: list[dict[int, int]] = [{} for _ in separate]
-        sticking = np.zeros((0, coordinates))
-        return _Active(np.zeros(0, int), none, none, sticking, np.zeros(0), slips, none, np.zeros((0, 0)))
-    sides = _sides(model, separate, rows, multipliers)
-    bounding, factors = bounds_of(model.constraints, separate)
-    places = np.flatnonzero(sides == 0)
-    slipping = np.flatnonzero((sides != 0) & (bounding >= 0))
-    jacobian = pushing = rows.jacobian[places].toarray()
+        none, nothing = np.zeros((0, size)), np.zeros((0, coordinates))
+        slips: list[dict[int, float]] = [{} for _ in separate]
+        return _Active(csr_matrix((0, 0)), none, none, nothing, np.zeros(0), slips, none, np.zeros((0, 0)))
+    wanted, stiffness = _wanted(model, rows, multipliers.values(separate))
+    active, (bounding, factors) = rows.between(wanted), bounds_of(model.constraints, separate)
+    places, first = np.flatnonzero(active), rows.pairs[:, 0]
+    slipping = rows.pairs[~active[first] & (rows.upper[first] > 0.0)]
+    along, across, giving = _turned(rows, wanted, slipping, stiffness)
+    choice = vstack([identity(len(active), format="csr")[places], across]).tocsr()
+    jacobian = pushing = (choice @ rows.jacobian).toarray()
     tested = rows.jacobian
     if testing is not transform:
         tested = stacked(separate, testing).jacobian
-        pushing = tested[places].toarray()
-    sticking = np.zeros((len(places), coordinates))
+        pushing = (choice @ tested).toarray()
+    sticking = np.zeros((len(jacobian), coordinates))
     if (bounding >= 0).any():
         own = vstack([each.jacobian for each in separate if each is not None and len(each.keys)]).tocsr()
-        sticking = own[places].multiply((bounding >= 0)[places, None]).toarray()
-        jacobian = (friction.jacobian()[places] @ transform).toarray()
-        driven = slipping[np.isin(bounding[slipping], places)]
-        shares = (factors * sides)[driven, None] * tested[driven].toarray()
-        np.add.at(pushing, np.searchsorted(places, bounding[driven]), shares)
+        sticking = (choice @ own.multiply((bounding >= 0)[:, None])).toarray()
+        jacobian = (choice @ friction.jacobian() @ transform).toarray()
+        by = bounding[slipping[:, 0]]
+        driven = active[by]
+        shares = factors[slipping[driven, :1]] * (along[driven] @ tested).toarray()
+        np.add.at(pushing, np.searchsorted(places, by[driven]), shares)
     touched = (3 * friction.nodes[:, None] + np.arange(3)).ravel()
-    slips, touching = _by_constraint(separate, slipping, sides), transform[touched].toarray()
-    return _Active(places, jacobian, pushing, sticking, rows.compliance[places], slips, touching, friction.turning)
+    slips, touching = _by_constraint(separate, along), transform[touched].toarray()
+    compliance = np.concatenate([rows.compliance[places], giving])
+    return _Active(choice, jacobian, pushing, sticking, compliance, slips, touching, friction.turning)
 
 
-def _sides(model: Model, separate: list[Rows | None], rows: Rows, multipliers: Multipliers) -> np.ndarray:
-    """(m,) −1 where a row's multiplier is at its lower bound, 1 at its upper one, 0 where the row is active."""
-    values = multipliers.values(separate)
+def _wanted(model: Model, rows: Rows, values: np.ndarray) -> tuple[np.ndarray, float]:
+    """(m,) what rows with multipliers (m,) would push with if nothing bounded them and they were so stiff [N/m]."""
     stiffness = model.body.modulus * float(np.linalg.norm(model.body.mesh.size))
-    wanted = values - stiffness * (rows.values + rows.compliance * values)
-    return (wanted >= rows.upper).astype(int) - (wanted <= rows.lower).astype(int) * (wanted < rows.upper)
+    return values - stiffness * (rows.values + rows.compliance * values), stiffness
 
 
-def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.ndarray) -> list[dict[int, int]]:
-    """Of each constraint, the keys of the chosen rows with their sides."""
-    result, start, wanted = [], 0, set(chosen.tolist())
+def _turned(
+    rows: Rows, wanted: np.ndarray, slipping: np.ndarray, stiffness: float
+) -> tuple[csr_matrix, csr_matrix, np.ndarray]:
+    """Of pairs (s, 2) that slip, by what `_wanted` (m,) says: the rows along what they rub with and across it, (s, m)
+    by all rows, and the compliance across (s,)."""
+    lengths = np.linalg.norm(wanted[slipping], axis=1)
+    ways, starts = wanted[slipping] / lengths[:, None], 2 * np.arange(len(slipping) + 1)
+    along, across = (
+        csr_matrix((shares.ravel(), slipping.ravel(), starts), shape=(len(slipping), len(wanted)))
+        for shares in (ways, ways[:, ::-1] * [-1.0, 1.0])
+    )
+    return along, across, (lengths / rows.upper[slipping[:, 0]] - 1.0) / stiffness
+
+
+def _by_constraint(separate: list[Rows | None], along: csr_matrix) -> list[dict[int, float]]:
+    """Of each constraint, the keys of the rows that rub, with their shares in that, from those `along` it (s, m)."""
+    result, start, shares = [], 0, dict(zip(along.indices.tolist(), along.data.tolist(), strict=True))
     for own in separate:
         keys = [] if own is None else own.keys.tolist()
-        result.append({key: int(side[start + i]) for i, key in enumerate(keys) if start + i in wanted})
+        result.append({key: shares[start + i] for i, key in enumerate(keys) if start + i in shares})
         start += len(keys)
     return result
 
@@ -482,7 +499,7 @@ def _by_constraint(separate: list[Rows | None], chosen: np.ndarray, side: np.nda
 def _adjoint(system: _System, objective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Adjoint of the unknowns (size,) and of the active rows (m,) for ∂L/∂x (n, 3)."""
     right = (system.transform.T @ objective.ravel())[:, None]
-    adjoint, rows = system.solve_adjoint(right, np.zeros((len(system.rows.places), 1)))
+    adjoint, rows = system.solve_adjoint(right, np.zeros((len(system.rows.compliance), 1)))
     return adjoint[:, 0], rows[:, 0]
 
 
@@ -504,11 +521,11 @@ def _by_parameters(model: Model, solved: Solved, system: _System, parameters, in
     def equations() -> np.ndarray:
         pose = model.prescribe(solved.pose, time)
         residual, gaps = _equations(model, replace(solved, pose=pose), increment(), system.rows.slipping)
-        return np.concatenate([residual, pose.points.ravel(), gaps[system.rows.places]])
+        return np.concatenate([residual, pose.points.ravel(), system.rows.choice @ gaps])
 
     columns = np.array([parameter.differences(equations) for parameter in parameters])
     increment()
-    slopes = columns.reshape(len(parameters), 2 * x.size + len(system.rows.places)).T
+    slopes = columns.reshape(len(parameters), 2 * x.size + len(system.rows.compliance)).T
     gradients, moves, gaps = np.split(slopes, [x.size, 2 * x.size])
     if not np.isfinite(gaps).all():
         raise ConvergenceError("no derivatives: a contact is lost within the difference that one of them is taken by")
@@ -516,13 +533,13 @@ def _by_parameters(model: Model, solved: Solved, system: _System, parameters, in
 
 
 def _equations(
-    model: Model, solved: Solved, increment: Increment, slipping: list[dict[int, int]]
+    model: Model, solved: Solved, increment: Increment, slipping: list[dict[int, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """R (3 n,) and all rows' g (m,) at fixed positions and multipliers, but for those that slip: μ may change."""
     assembled = model.assemble(solved.pose, increment, solved.multipliers)
     pushing = []
-    for own, rows, signs in zip(solved.multipliers, assembled.rows, slipping, strict=True):
-        bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if signs else {}
-        pushing.append(own | {key: sign * bounds[key] for key, sign in signs.items()})
+    for own, rows, shares in zip(solved.multipliers, assembled.rows, slipping, strict=True):
+        bounds = dict(zip(rows.keys.tolist(), rows.upper, strict=True)) if shares else {}
+        pushing.append(own | {key: share * bounds[key] for key, share in shares.items()})
     residual = assembled.gradient - Multipliers(pushing).reactions(assembled.rows, solved.pose.points)
     return residual.ravel(), values_of(assembled.rows, solved.assembled.rows)

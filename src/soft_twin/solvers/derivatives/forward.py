@@ -64,7 +64,7 @@ def _through(integrator: Integrator, moment: Moment, parameters: Sequence[Parame
         return integrator.increment(moment.dt)
 
     system = _factorised(model, moment.solved, increment())
-    if len(system.rows.places):
+    if len(system.rows.compliance):
         raise UsageError(OTHERS)
     slopes = _by_parameters(model, moment.solved, system, parameters, increment, moment.time + moment.dt)
     right = slopes.gradients + _by_start(integrator, moment, moved, speeds).reshape(moved.size // moved.shape[2], -1)
