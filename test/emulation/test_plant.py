@@ -220,6 +220,39 @@ def test_a_payload_on_a_thread_pulls_as_one_that_is_fixed_once_it_has_come_to_re
     np.testing.assert_allclose(swinging.mean(axis=0), weights, atol=0.5)
 
 
+UNEVEN = """
+robot:
+  name: uneven
+  kind: fem
+  body:
+    mesh:
+      voxels: {cells: [3, 2, 4], size: [0.02, 0.02, 0.06], along_x: [0.003, 0.003, 0.014], element: hex20r}
+    materials: [{model: neo_hookean, young_modulus: 5.0e+5, poisson_ratio: 0.3, density: 1000.0}]
+    damping: {rayleigh_mass: 20.0, rayleigh_stiffness: 0.01}
+    clamped: base
+    plates: [{name: lid, nodes: tip}]
+  cables:
+    - {name: pull, start: [0.0, 0.0, 0.0], end: [0.0, 0.0, 0.06], tension: [0.0, 5.0], displacement: [0.0, 0.01],
+       stiffness: 4000.0}
+  frames: {tip: {plate: lid}}
+  target: {tip: [0.0, 0.0, 0.059]}
+"""
+
+
+@pytest.mark.parametrize("thread", [0.0, 0.1])
+def test_a_payload_hangs_below_the_plates_middle_whatever_the_divisions(thread, tmp_path):
+    """At the nodes' mean, e = 3 mm beside the axis, it would tilt the plate by m g e L/(E I)."""
+    path = tmp_path / "uneven.yaml"
+    path.write_text(UNEVEN)
+    plant = Plant(soft_twin.load_robot(str(path)))
+    plant.hang(0.1, thread)
+    for _ in range(100):
+        plant.step(0.02, np.array([-0.01]), MovingBase(-UPRIGHT))
+    tilt = np.arcsin(np.hypot(*plant.plates.rotations[0][:2, 2]))
+    beside = 0.1 * 9.81 * 0.003 * 0.06 / (5e5 * 0.02**4 / 12.0)
+    assert tilt < 0.02 * beside
+
+
 @pytest.mark.parametrize("values", [(-0.1, 0.0), (0.1, -0.2), (np.inf, 0.0)])
 def test_what_cannot_hang_on_a_plate_is_refused(neck, robot, values):
     with pytest.raises(InputError, match="payload"):

@@ -1,17 +1,21 @@
 """Elastic energy, forces, stiffness and mass of bodies against closed forms and finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bodies import body_of, dense, distorted_block
 
 from soft_twin.errors import InputError, MaterialError, MeshError, UsageError
 from soft_twin.mechanics.body import Body, Material
+from soft_twin.mechanics.constraints import RigidPlate
 from soft_twin.mechanics.loads import Gravity, NodalLoad
 from soft_twin.mechanics.materials import ENERGIES, energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import make_mesh
+from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.integrators import CrankNicolson
 
 STRETCH = np.array([[0.05, 0.02, -0.01], [0.0, -0.03, 0.04], [0.03, 0.01, 0.02]]) + np.eye(3)
@@ -165,6 +169,24 @@ def test_an_attached_mass_has_weight_and_inertia(consistent):
     assert motion.solved.iterations <= 4  # the masses are in the Hessian, too
     momentum = (model.mass @ motion.velocities).sum(axis=0)
     assert momentum == pytest.approx([0.0, 100.0 * 0.01, -body.mass * 9.81 * 0.01], abs=1e-9)
+
+
+def test_a_column_stands_straight_under_a_plate_whatever_its_divisions():
+    """m g L/(E A) lower, ν = 0: a mass on a surface is one on its centroid, though most nodes are at one side of it."""
+    side, length, modulus, mass = 0.02, 0.06, 1e5, 0.05
+    mesh = voxel_mesh(np.ones((4, 2, 3)), np.array([side / 4, side / 2, length / 3]), "hex20r")
+    nodes = mesh.nodes.copy()
+    nodes[:, 0] = np.interp(nodes[:, 0], side * np.linspace(0.0, 1.0, 5), side * np.array([0.0, 0.1, 0.2, 0.3, 1.0]))
+    mesh = replace(mesh, nodes=nodes)
+    body = Body(mesh, Material(energy_named("linear", modulus, 0.0), 0.0), "base")
+    body.attach_mass("tip", mass)
+    tip = np.unique(mesh.surfaces["tip"])
+    assert nodes[tip, 0].mean() < 0.4 * side
+    moved = equilibrium(Model(body, [Gravity()], [RigidPlate("tip")])).pose.points[tip] - nodes[tip]
+    sunk = mass * 9.81 * length / (modulus * side**2)
+    assert moved == pytest.approx(np.tile([0.0, 0.0, -sunk], (len(tip), 1)), abs=1e-8 * length)
+    body.attach_mass("tip", -mass)
+    assert body.mass == 0.0
 
 
 def test_impossible_masses_are_refused():

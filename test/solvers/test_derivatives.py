@@ -22,6 +22,7 @@ from soft_twin.mesh.elements import ELEMENTS
 from soft_twin.mesh.mesh import make_mesh
 from soft_twin.solvers import equilibrium as solve
 from soft_twin.solvers.derivatives.derivatives import gradient, record, sensitivities, trajectory_gradient
+from soft_twin.solvers.derivatives.forward import trajectory_sensitivities
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
@@ -209,6 +210,31 @@ def test_prescribed_motions_are_differentiated(scheme):
     with pytest.raises(InputError, match="prescribed nodes are not where they are to be at 0 s"):
         sensitivities(model, solved, [parameter])
     assert gradient_through_time_is_exact(scheme, model, parameter)
+
+
+@pytest.mark.parametrize("scheme", [BackwardEuler, CrankNicolson])
+def test_sensitivities_know_the_inertia_of_prescribed_nodes(scheme):
+    """What a consistent mass pushes as the lead sets off is in all later steps."""
+    body = block()
+    lead = Prescribed(body.mesh.nodes[:, 2] > 0.2 - 1e-9, velocity=[0.2, 0.1, 0.05])
+    model, parameter = Model(body, [], [lead], consistent_mass=True), Attribute(lead, "velocity", 0)
+    integrator = scheme(model, 0.004, mass_damping=3.0)
+    rest, still = model.rest, np.zeros_like(model.rest.points)
+
+    def moments():
+        integrator.restart(rest, still, 0.0)
+        return record(integrator, 4)
+
+    def points():
+        return np.array([moment.solved.pose.points for moment in moments()])
+
+    recorded = moments()
+    found = trajectory_sensitivities(integrator, recorded, [parameter])[..., 0]
+    numeric = parameter.differences(points)
+    assert found == pytest.approx(numeric, abs=1e-6 * np.abs(numeric).max())
+    objective = np.random.default_rng(2).normal(size=found.shape)
+    adjoint = trajectory_gradient(integrator, recorded, objective, [parameter])
+    assert adjoint[0] == pytest.approx((objective * found).sum(), rel=1e-6)
 
 
 @dataclass

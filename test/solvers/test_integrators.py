@@ -1,5 +1,7 @@
 """Motion in time against closed forms: one mode of a bar, free fall, damping; adaptive steps; a bounce."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,63 @@ def test_prescribed_nodes_start_with_the_speed_of_their_motion(consistent):
     for _ in range(10):
         rough.step()
         assert rough.velocities[low, 0] == pytest.approx(0.03 * np.cos(10.0 * rough.time), rel=1e-3)
+
+
+def led_cell(motion, consistent) -> tuple[Model, np.ndarray, float]:
+    """The oscillator's cell on a base that moves up by `motion(time)` [m], of masses m/2 and m/2, or m/3, m/3 and m/6
+    between them; the base's nodes, and ω [rad/s] of the top."""
+    mesh, low = oscillator()[0].body.mesh, oscillator()[0].body.place < 0
+    lead = Prescribed(low, motion=lambda time: mesh.nodes[low] + [0.0, 0.0, motion(time)])
+    material = Material(energy_named("linear", YOUNG_MODULUS, 0.0), DENSITY)
+    model = Model(Body(mesh, material), [], [lead], consistent_mass=consistent)
+    return model, low, OMEGA * np.sqrt(1.5) if consistent else OMEGA
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_what_is_moved_suddenly_and_stopped_a_period_later_is_at_rest(consistent):
+    """The stop takes back what the start has given: of Crank–Nicolson's own period, to round-off."""
+    count, speed, omega = 13, 0.1, OMEGA * np.sqrt(1.5) if consistent else OMEGA
+    h = 2.0 / omega * np.tan(np.pi / count)
+    model, low, _ = led_cell(lambda time: speed * np.clip(time - 2 * h, 0.0, count * h), consistent)
+    moving = CrankNicolson(model, h)
+    for _ in range(count + 2):
+        moving.step()
+    aside = moving.pose.points - model.rest.points - [0.0, 0.0, speed * count * h]
+    assert np.abs(aside).max() < 1e-9
+    assert np.abs(moving.velocities).max() < 1e-7
+    assert moving.advance(20 * h, 1e-9) <= 8
+    assert np.abs(moving.velocities[low]).max() < 1e-9
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_a_base_that_shakes_is_followed_with_second_order(consistent):
+    """r̈ + ω² r = −s b̈ of the top against its base at b = A (1 − cos ν t), s = 1, or (1/3 + 1/6)/(1/3) with consistent
+    masses; from where the base is fastest, too, whatever velocities a state is said to have there."""
+    shake, height = 0.7 * OMEGA, 0.002
+    model, low, omega = led_cell(lambda time: height * (1.0 - np.cos(shake * time)), consistent)
+    driven = -(1.5 if consistent else 1.0) * height * shake**2 / (omega**2 - shake**2)
+
+    def relative(time):
+        return driven * (np.cos(shake * time) - np.cos(omega * time))
+
+    def base(time):
+        return height * (1.0 - np.cos(shake * time))
+
+    def rates(time):
+        fast = height * shake * np.sin(shake * time)
+        return fast + driven * (omega * np.sin(omega * time) - shake * np.sin(shake * time))
+
+    begin, end = 0.5 * np.pi / shake, 0.5 * np.pi / shake + 3.0 / omega
+    up, errors = np.outer(~low, [0.0, 0.0, 1.0]), []
+    for count in (20, 40):
+        moving = CrankNicolson(model, (end - begin) / count)
+        points = model.rest.points + base(begin) * np.array([0.0, 0.0, 1.0]) + relative(begin) * up
+        moving.restart(replace(model.rest, points=points), rates(begin) * up, begin)
+        for _ in range(count):
+            moving.step()
+        top = moving.pose.points[~low, 2].mean() - SIZE
+        errors.append(abs(top - base(end) - relative(end)))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
 
 
 def test_no_node_passes_more_than_half_a_cell_in_an_adaptive_step():

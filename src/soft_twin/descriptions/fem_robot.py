@@ -69,7 +69,9 @@ class Plate(Part):
 
     name: Annotated[str, NAME] = Field(description="of its own")
     nodes: Annotated[str, NAMED] = Field(description="surface or group of them")
-    mass: Annotated[float, Number(0.0, 1e3, "kg")] = Field(default=0.0, description="hung on it")
+    mass: Annotated[float, Number(0.0, 1e3, "kg")] = Field(
+        default=0.0, description="hung on it: spread evenly over a surface, in equal parts on the nodes of a group"
+    )
 
 
 class FemBody(Part):

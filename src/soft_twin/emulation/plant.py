@@ -21,6 +21,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.emulation.hung_mass import HungMass
 from soft_twin.errors import InputError
 from soft_twin.mechanics.actuators.chambers import Chambers
+from soft_twin.mechanics.body import nodes_of
 from soft_twin.mechanics.loads.loads import NodalLoad
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.mechanics.unknowns import Pose
@@ -85,7 +86,7 @@ class Plant(DynamicTwin):
         super().restart(pose)
         self.plates = Plates.at_rest(pose)
         if self._hung is not None:
-            self._hung = HungMass(self.payload, self._hung.thread, self.tip.copy(), self._dynamics.base.gravity)
+            self._hung = HungMass(self.payload, self._hung.thread, self._middle, self._dynamics.base.gravity)
 
     def step(self, dt: float, drives: np.ndarray, base: MovingBase) -> None:
         """Advance by `dt` [s]; it is always taken.
@@ -105,11 +106,11 @@ class Plant(DynamicTwin):
             softness = np.where(self._are_chambers, self._gas(drives, dt), softness)
             let_in = softness * drives + self.coordinates
             coordinates = np.where(self._are_chambers, let_in, drives)
-        before = self.tip.copy()
+        before = None if self._hung is None else self._middle
         self.drive(coordinates, base, dt, softness)
         self.plates = self.plates.moved(self._dynamics.pose, dt)
         if self._hung is not None:
-            self._pulled.value = self._hung.step(dt, before, self.tip, base)
+            self._pulled.value = self._shared(self._hung.step(dt, before, self._middle, base))
 
     def hang(self, payload: float, thread: float = 0.0, swing: float = 0.0) -> None:
         """Put a payload on the plate at the body's tip, in place of the one that is there.
@@ -133,8 +134,18 @@ class Plant(DynamicTwin):
         if self._pulled is not None:
             self._pulled.value = np.zeros(3)
         if thread and payload:
-            self._hung = HungMass(payload, thread, self.tip.copy(), self._dynamics.base.gravity, swing)
+            self._hung = HungMass(payload, thread, self._middle, self._dynamics.base.gravity, swing)
             self._pulled = self._pulled or self._load()
+
+    @property
+    def _middle(self) -> np.ndarray:
+        """(3,) of the plate that carries payloads: where the weight of one that is fixed to it acts."""
+        body = self.model.body
+        return body.shares(self._carrier) @ self.points[nodes_of(body, self._carrier, "payload")]
+
+    def _shared(self, pull: np.ndarray) -> np.ndarray:
+        """(k, 3) of the plate's nodes [N], of a pull (3,) [N] at its middle."""
+        return np.multiply.outer(self.model.body.shares(self._carrier), pull)
 
     def _load(self) -> NodalLoad:
         """A force on the plate, which the model has from now on."""

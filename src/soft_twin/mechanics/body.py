@@ -13,6 +13,7 @@ from soft_twin.linear_algebra.sparse_cholesky import cholesky_for
 from soft_twin.mechanics.materials.base import NO_ADDRESSES, NO_DATA, Energy
 from soft_twin.mechanics.materials.mean_dilatation import MeanDilatation
 from soft_twin.mesh.mesh import Mesh, checked_indices, jacobians
+from soft_twin.mesh.shares import surface_shares
 
 NOTHING = 1e-12  # [kg] that is left of a mass that was taken off
 ENDS = ("base", "tip")  # surfaces that generators take from the lowest and the highest z
@@ -101,6 +102,7 @@ class Body:
         self._order = np.argsort(self.place)[np.count_nonzero(self.place < 0) :]
         self.parts = self._parts([materials] if isinstance(materials, Material) else list(materials))
         self.attached = np.zeros(len(mesh.nodes))
+        self._surface_shares: dict[str, np.ndarray] = {}
         self._weigh()
         self._force = np.empty_like(mesh.nodes)
         self._filled: Cholesky | None = None  # the matrix that the addresses are of
@@ -153,21 +155,32 @@ class Body:
         self._weigh()
 
     def attach_mass(self, nodes: str | np.ndarray, mass: float) -> None:
-        """Hang a mass [kg] on nodes (a name, indices (k,), or a mask (n,)), in equal parts: it has weight and inertia.
-        A negative one takes off what hangs there. Before a model is made of the body, else the model's `update_mass` is
-        called where it moves.
+        """Hang a mass [kg] on nodes (a name, indices (k,), or a mask (n,)), in parts of their `shares`: it has weight
+        and inertia. A negative one takes off what hangs there. Before a model is made of the body, else the model's
+        `update_mass` is called where it moves.
 
         Raises:
             InputError: a mass that is not finite, or takes off more than hangs there, or no nodes.
             MeshError: nodes that are none of the mesh's.
         """
         chosen = nodes_of(self, nodes, "attached mass")
-        left = self.attached[chosen] + mass / len(chosen)
+        shares = self.shares(nodes)
+        left = self.attached[chosen] + mass * shares
         if not (left > -NOTHING).all() or not mass < np.inf:
-            hung = self.attached[chosen].min() * len(chosen)
+            hung = (self.attached[chosen][shares > 0.0] / shares[shares > 0.0]).min()
             raise InputError(f"attached mass: {mass:g} kg is not finite, or takes off more than the {hung:g} kg there")
         self.attached[chosen] = np.maximum(left, 0.0)
         self._weigh()
+
+    def shares(self, nodes: str | np.ndarray) -> np.ndarray:
+        """(k,) of a mass on nodes that each of them carries, in the order of `nodes_of`: on a surface, by its name,
+        those of a plate of even thickness, see `surface_shares`; on others equal ones."""
+        if not isinstance(nodes, str) or nodes not in self.mesh.surfaces:
+            count = len(nodes_of(self, nodes, "shares"))
+            return np.full(count, 1.0 / count)
+        if nodes not in self._surface_shares:
+            self._surface_shares[nodes] = surface_shares(self.mesh, self.mesh.surfaces[nodes])
+        return self._surface_shares[nodes]
 
     def weight(self, gravity: np.ndarray) -> np.ndarray:
         """Nodal forces (n, 3) [N] of gravity (3,) [m/s²]."""

@@ -70,6 +70,7 @@ class Model:
         body, forces, constraints: its parts; the values of forces and constraints may be set between solves.
         actuators: what moves it, by efforts that are loads, too, or by coordinates that are constraints, see `drive`.
         unknowns: what is free.
+        prescribed: (k,) nodes whose positions are given.
         mass: (n, n) mass matrix of one coordinate [kg].
     """
 
@@ -92,9 +93,9 @@ class Model:
         for part in (*self.forces, *self.constraints):
             part.attach(body)
         self._clamped = body.place < 0
-        self._prescribed = self._prescribed_nodes()
+        self.prescribed = self._prescribed_nodes()
         fixed = self._clamped.copy()
-        fixed[self._prescribed] = True
+        fixed[self.prescribed] = True
         self._movable = np.repeat(~fixed, 3).astype(float)
         plates = [constraint.plate for constraint in self.constraints if constraint.plate is not None]
         coupled = [part.groups for part in (*self.forces, *self.constraints) if part.groups is not None]

@@ -16,7 +16,8 @@ class Prescribed(Constraint):
     Args:
         nodes: name of a group or of a surface, indices (k,), or a mask (n,).
         velocity: (3,) [m/s] from the rest positions.
-        motion: positions (k, 3) [m] as a function of time [s], instead of a velocity.
+        motion: positions (k, 3) [m] as a function of time [s], instead of a velocity. Integrators take its slope, too,
+            from up to 0.2 % of a step ahead.
     """
 
     def __init__(self, nodes, velocity=(0.0, 0.0, 0.0), motion: Callable[[float], np.ndarray] | None = None):

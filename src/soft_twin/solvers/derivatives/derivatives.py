@@ -275,6 +275,7 @@ class _Backward:
             by_position += _stiffness_products(model, moment.pose.points, changed)[0]
             self._by_overstress = kept * self._by_overstress - 0.5 * (1.0 + kept) * nodal
         self._by_position, self._by_velocity = by_position, -self._keep * self._by_velocity + self._scale / dt * inertia
+        self._by_velocity[integrator.followed] = 0.0  # functions of time and parameters, which steps are made anew with
 
     def _by_fading(self, moment: Moment) -> np.ndarray:
         """dL/dθ (p,) by the overstress after a step, at fixed positions."""
@@ -312,7 +313,9 @@ def _by_start(
 ) -> np.ndarray:
     """(∂R/∂x₀)ᵀ times a nodal field (n, 3): inertia and damping, and the forces at the start of the step."""
     dt, model = moment.dt, integrator.model
-    result = -(scale / dt**2 + integrator.mass_damping / dt) * inertia
+    result = -scale / dt**2 * inertia
+    result[integrator.followed] = 0.0
+    result -= integrator.mass_damping / dt * inertia
     elastic, loads = _stiffness_products(model, moment.pose.points, nodal)
     of_elastic, of_loads = integrator.forces_at_start(dt)
     return result - of_elastic * elastic - of_loads * loads

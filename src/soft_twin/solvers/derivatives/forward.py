@@ -70,14 +70,18 @@ def _through(integrator: Integrator, moment: Moment, parameters: Sequence[Parame
     right = slopes.gradients + _by_start(integrator, moment, moved, speeds).reshape(moved.size // moved.shape[2], -1)
     step, _ = system.solve(-(system.testing.T @ right), slopes.gaps)
     after = (system.transform @ step + slopes.moves).reshape(moved.shape)
-    return after, scale / moment.dt * (after - moved) - keep * speeds
+    faster = scale / moment.dt * (after - moved) - keep * speeds
+    faster[integrator.followed] = 0.0  # functions of time and parameters, which the step is made anew with
+    return after, faster
 
 
 def _by_start(integrator: Integrator, moment: Moment, moved: np.ndarray, speeds: np.ndarray) -> np.ndarray:
     """(n, 3, p) ∂R/∂x₀ dx₀ + ∂R/∂v₀ dv₀."""
     dt, model, scale = moment.dt, integrator.model, integrator.velocity_factors[0]
     of_elastic, of_loads = integrator.forces_at_start(dt)
-    pushed = (scale / dt**2 + integrator.mass_damping / dt) * moved + scale / dt * speeds
+    inertia = scale / dt**2 * moved + scale / dt * speeds
+    inertia[integrator.followed] = 0.0
+    pushed = inertia + integrator.mass_damping / dt * moved
     result = -(model.mass @ pushed.reshape(len(pushed), -1)).reshape(moved.shape)
     for k in range(moved.shape[2]):
         elastic, loads = _stiffness_products(model, moment.pose.points, moved[:, :, k])

@@ -1,12 +1,16 @@
 """Backward Euler of a model in a moving base whose actuators are driven by their coordinates: an emulated body.
 
-The damping of the stiffness acts on the body and its actuators together, β d/dt (∂W/∂x − Gᵀ e): taut cables that press
-a body together take away as much of its stiffness as they bring by being taut, and damping by the body's share alone
-drives it where it should hold it. The tension that counts there is the one that the body's elastic stress has grown
-by: a cable that is let go is slack at once, while the body that it pressed together is so until its damping lets it
-grow. That tension e' is behind e by β, e' + β ė' = e. What carries the rest of e is damping, whose stress stiffens the
-body as any other, so that e − e' leaves its stiffness alone. Inertial forces of the base's rotation are those at a
-step's start.
+The damping of the stiffness acts on the body's elastic forces and on how its actuators turn, with the nodal forces
+
+    −β (d/dt ∂W/∂x − Ġᵀ e'),    e' + β ė' = e,
+
+G = ∂c/∂x being the actuators' gradients: taut cables that press a body together take away as much of its stiffness as
+they bring by being taut, and damping by the body's share alone drives it where it should hold it. Changes of efforts
+are not damped: what a cable is stretched by, its drive's softness answers at once. The tension e' that counts is the
+one that the body's elastic stress has grown by: a cable that is let go is slack at once, while the body that it pressed
+together is so until its damping lets it grow. What carries the rest of e is damping, whose stress stiffens the body as
+any other, so that e − e' leaves its stiffness alone: it pulls the way that G was at a step's start. Inertial forces of
+the base's rotation are those at a step's start, too.
 
 A step is always taken. One that is not solved is taken in halves; where even the shortest is not, the body goes as far
 as the search came, where its potential is lower, and stops there: that takes energy away and is counted.

@@ -8,7 +8,8 @@ With damping C = α M + β K, and F = loads − ∂W/∂x, a step from (x₀, v�
 with β K v as the rate of the elastic forces, so that each is the minimum of an incremental potential (model.Increment)
 and constraints hold at the end of the step. Crank–Nicolson keeps energy and is second order in the step; backward
 Euler dissipates and is first order. What a constraint pushes acts during the whole step, as the body lies at its end;
-what holds a rigid plate together acts as it lies in the middle of a step of Crank–Nicolson.
+what holds a rigid plate together acts as it lies in the middle of a step of Crank–Nicolson. Prescribed nodes have there
+the velocities of their motion: v₁ above would carry each sudden change of these on, to and fro, for ever.
 """
 
 from abc import ABC, abstractmethod
@@ -38,6 +39,7 @@ class Integrator(ABC):
         order: of the error, in the step.
         differentiable: whether the two below and `forces_at_start` say all that steps depend on.
         velocity_factors: s and k of v₁ = s (x₁ − x₀)/h − k v₀.
+        follows_motions: whether prescribed nodes have the velocities of their motion instead.
         balances_at_midpoint: whether forces on rigid plates balance in the middle of a step, not at its end.
         overstress: (n, 3) forces that fade [N], see `RelaxingCrankNicolson`; None: there are none.
         model: what moves; its forces and constraints may be changed between steps.
@@ -50,6 +52,7 @@ class Integrator(ABC):
     order: int
     differentiable = False
     velocity_factors: tuple[float, float]
+    follows_motions = False
     balances_at_midpoint = False
     overstress: np.ndarray | None = None
 
@@ -85,8 +88,8 @@ class Integrator(ABC):
         self.newton_steps, self.max_iterations = newton_steps, max_iterations
         self.pose = model.rest if pose is None else pose
         self.velocities = _checked_velocities(velocities, self.pose.points)
-        self._set_prescribed_velocities()
         self._smallest = SMALLEST_STEP * dt
+        self.velocities[model.prescribed] = self._motion_velocities(self.time)
         self.solved: Solved | None = None
         self._multipliers: Multipliers | None = None
         self._acceleration: np.ndarray | None = None
@@ -95,6 +98,9 @@ class Integrator(ABC):
     def restart(self, pose: Pose, velocities: np.ndarray, time: float) -> None:
         """Go on from another state: pose, velocities (n, 3) [m/s], time [s]; obstacles are where they are now."""
         self.pose, self.velocities, self.time = pose, velocities, time
+        if len(followed := self.followed):
+            self.velocities = velocities.copy()
+            self.velocities[followed] = self._motion_velocities(time)
         self.solved, self._multipliers, self._acceleration = None, None, None
         self.model.accept()
         self._note_forces()
@@ -110,6 +116,11 @@ class Integrator(ABC):
     @abstractmethod
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
         """(n, 3) when the step ends at `points` (n, 3)."""
+
+    @property
+    def followed(self) -> np.ndarray:
+        """(k,) nodes whose velocities are those of their motion."""
+        return self.model.prescribed if self.follows_motions else self.model.prescribed[:0]
 
     def step(self, dt: float | None = None) -> Solved:
         """Advance by one step, of `dt` or the integrator's own.
@@ -210,22 +221,24 @@ class Integrator(ABC):
             dt = self.dt
 
     def _try_step(self, dt: float, tolerance: float) -> float:
-        """Error of a step [m], in units in which `tolerance` is just allowed."""
+        """Error of a step [m], in units in which `tolerance` is just allowed; prescribed nodes make none."""
         before, speeds = self.pose.points, self.velocities
         self._step(dt)
         moved = float(np.abs(self.pose.points - before).max())
         now = (self.velocities - speeds) / dt
         last, self._acceleration = self._acceleration, now
         change = now if self.order == 1 or last is None else now - last
+        change = np.delete(change, self.model.prescribed, axis=0)
         local = dt**2 * float(np.abs(change).max()) / (2.0 if self.order == 1 else 12.0)
         return max(local, tolerance * moved / (CELLS_A_STEP * self._smallest_cell()))
 
-    def _set_prescribed_velocities(self) -> None:
-        """Those of the motion's start, by one-sided differences of second order."""
-        step = 1e-3 * self.dt
-        now, soon, later = (self.model.prescribe(self.pose, self.time + k * step).points for k in range(3))
-        nodes = np.concatenate([np.zeros(0, np.int64)] + [each.prescribed for each in self.model.constraints])
-        self.velocities[nodes] = (4.0 * (soon - now) - (later - now))[nodes] / (2.0 * step)
+    def _motion_velocities(self, time: float) -> np.ndarray:
+        """(k, 3) with which the prescribed nodes go on at a time, by one-sided differences of second order."""
+        nodes, step = self.model.prescribed, self._smallest
+        if not len(nodes):
+            return np.zeros((0, 3))
+        now, soon, later = (self.model.prescribe(self.pose, time + k * step).points[nodes] for k in range(3))
+        return (4.0 * (soon - now) - (later - now)) / (2.0 * step)
 
     def _smallest_cell(self) -> float:
         mesh = self.model.body.mesh
@@ -282,7 +295,7 @@ class CrankNicolson(Integrator):
     angular momentum. Where `newton_steps` is given, they are left out.
     """
 
-    order, differentiable, balances_at_midpoint = 2, True, True
+    order, differentiable, balances_at_midpoint, follows_motions = 2, True, True, True
     velocity_factors = 2.0, 1.0
 
     def increment(self, dt: float) -> Increment:
@@ -291,13 +304,21 @@ class CrankNicolson(Integrator):
         x, v = self.pose.points, self.velocities
         coasted = x + inertia * dt / (inertia + damping) * v
         linear = (viscous - 0.5) * self._elastic + 0.5 * self._loads
+        if len(held := self.followed):  # M (v₁ − v₀)/h + α M (x₁ − x₀)/h of these, whatever v₁ and x₁ are
+            time = self.time + dt
+            end = self.model.prescribe(self.pose, time).points[held]
+            gained = (self._motion_velocities(time) - v[held]) / dt + damping * (end - x[held])
+            coasted[held] = end - gained / (inertia + damping)
         return Increment(0.5 + viscous, 0.5, inertia + damping, coasted, linear)
 
     def forces_at_start(self, dt: float) -> tuple[float, float]:
         return self.stiffness_damping / dt - 0.5, 0.5
 
     def velocities_after(self, points: np.ndarray, dt: float) -> np.ndarray:
-        return 2.0 * (points - self.pose.points) / dt - self.velocities
+        velocities = 2.0 * (points - self.pose.points) / dt - self.velocities
+        if len(held := self.followed):
+            velocities[held] = self._motion_velocities(self.time + dt)
+        return velocities
 
     def _solve(self, increment: Increment, dt: float, time: float) -> Solved:
         solved = super()._solve(increment, dt, time)
