@@ -10,14 +10,12 @@ negative in the corners of faces with 8 nodes.
 """
 
 import numpy as np
-from scipy.linalg import null_space
-from scipy.optimize import nnls
 
 from soft_twin.mesh.faces import face_rule
 from soft_twin.mesh.mesh import Mesh
 
-RANK = 1e-9  # of the largest singular value: what is less is none
-ROUND_OFF = 1e-12
+RANK = 1e-12  # of the largest singular value: what is less is none
+STEPS, LEAST_STEP, GAIN = 100, 1e-6, 1e-4  # of Newton's method, and the share of what its slope promises
 MISSED = 1e-9  # of the surface's size, by which shares may miss its centre, and likewise of its second moments
 
 
@@ -55,19 +53,26 @@ def _products(arms: np.ndarray) -> np.ndarray:
 def _nearest_to_equal(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
     """Shares w (k,), 0 or more, with rows (r, k) w = wanted (r,); None where there are none.
 
-    Where the nearest without a bound are negative, by Lawson and Hanson's least distance programming (1974, chapter
-    23): min |z| with N z ≥ −w, N being what the rows do not see, is where non-negative least squares leave a residual.
+    They are w = max(1/k + rowsᵀ y, 0), and y (r,) maximise the concave wantedᵀ y − ½ |w|²: by Newton's method on its
+    piecewise linear gradient, with steps that are halved until they gain. Where there are no shares it has no end.
     """
-    count = rows.shape[1]
-    equal = np.full(count, 1.0 / count)
-    shares = equal + np.linalg.pinv(rows, rcond=RANK) @ (wanted - rows @ equal)
-    if np.abs(rows @ shares - wanted).max() > MISSED:
-        return None
-    if shares.min() < -ROUND_OFF:
-        unseen = null_space(rows, rcond=RANK)
-        system, right = np.vstack([unseen.T, -count * shares]), np.eye(unseen.shape[1] + 1)[-1]
-        residual = system @ nnls(system, right)[0] - right
-        if np.linalg.norm(residual) < MISSED:
-            return None
-        shares = shares - unseen @ (residual[:-1] / residual[-1]) / count
-    return np.maximum(shares, 0.0)
+    equal, y = 1.0 / rows.shape[1], np.zeros(len(rows))
+    for _ in range(STEPS):
+        shares = np.maximum(equal + rows.T @ y, 0.0)
+        missed = wanted - rows @ shares
+        if np.abs(missed).max() <= MISSED:
+            return shares
+        own = rows[:, shares > 0.0]
+        way, value = np.linalg.pinv(own @ own.T, rcond=RANK, hermitian=True) @ missed, _dual(rows, wanted, y)
+        step = 1.0
+        while not _dual(rows, wanted, y + step * way) > value + GAIN * step * (missed @ way):
+            step *= 0.5
+            if step < LEAST_STEP:
+                return None
+        y = y + step * way
+    return None
+
+
+def _dual(rows: np.ndarray, wanted: np.ndarray, y: np.ndarray) -> float:
+    shares = np.maximum(1.0 / rows.shape[1] + rows.T @ y, 0.0)
+    return float(wanted @ y - 0.5 * shares @ shares)
