@@ -40,7 +40,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         low, high = valves.range
         if not (low <= limits.lowest.min() and limits.highest.max() <= high):
             raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
-        control = ValveControl(names, limits, parameters, valves.rests_after)
+        control = ValveControl(names, limits, parameters, valves.rests_after, valves.rests_at)
         super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = np.full(valves.count, limits.vented)
         self._vent_time = float(limits.highest.max() - limits.vented) / limits.vent_rate
