@@ -96,3 +96,22 @@ def test_vented_above_what_a_terminal_holds_is_reached_at_the_rate_whatever_a_se
     _, told = bench.history()
     rises = np.array([np.max(told[i : i + 20], axis=0) - told[i] for i in range(len(told))])  # 0.1 s
     assert rises.max() <= 20e3 * 0.16
+
+
+def test_a_terminal_that_does_not_say_what_it_holds_is_not_sucked_empty_after_a_silence(bench):
+    command = np.array([60e3, -30e3, 60e3])
+    answer = bench.device.answer
+
+    def refuse(message):
+        return message[:4] + bytes([0, 3, message[6], 0x83, 1]) if message[7] == 3 else answer(message)
+
+    bench.device.answer = refuse
+    bench.active(command)
+    start = bench.clock.now
+    bench.device.spoil = lambda _: b""
+    bench.run(0.36, command)
+    bench.device.spoil = lambda said: said
+    bench.run(1.5, command)
+    _, told = bench.history(start)
+    assert np.all(told.min(axis=0) >= np.minimum(command, 0.0) - WIRE)
+    np.testing.assert_allclose(bench.targets, command, atol=WIRE)
