@@ -115,3 +115,23 @@ def test_a_terminal_that_does_not_say_what_it_holds_is_not_sucked_empty_after_a_
     _, told = bench.history(start)
     assert np.all(told.min(axis=0) >= np.minimum(command, 0.0) - WIRE)
     np.testing.assert_allclose(bench.targets, command, atol=WIRE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits", "full"),
+    [
+        ("modbus_vacuum", ChamberLimits((-90e3, 10e3), rate=100e3, vent_rate=20e3), -80e3),
+        ("modbus_vacuum", ChamberLimits((-60e3, 0.0), rate=100e3, vent_rate=20e3), -50e3),
+        ("modbus", ChamberLimits((0.0, 600e3), rate=300e3, vent_rate=20e3), 400e3),
+        ("dac_board", ChamberLimits((100e3, 600e3), rate=300e3, vent_rate=20e3, vented=100e3), 400e3),
+    ],
+)
+def test_closing_vents_at_the_safe_rate_to_the_end(kind, limits, full):
+    bench = ValveBench(kind, limits).active(np.full(COUNT, full))
+    bench.run(0.5, np.full(COUNT, full))
+    start = bench.clock.now
+    bench.session.close()
+    bench.clock.sleep(0.1)
+    _, told = bench.history(start)
+    assert np.abs(np.diff(told, axis=0)).max() <= limits.vent_rate * 3 * TICK
+    np.testing.assert_allclose(bench.targets, limits.vented, atol=WIRE)

@@ -13,8 +13,7 @@ from soft_twin.driving.valves.valve_control import ChamberState, ValveControl, V
 from soft_twin.driving.valves.valves import Valves, open_valves, require_backend
 from soft_twin.errors import DescriptionError, DeviceError
 
-VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
-VENT_MARGIN = 1.0  # [s] on top of what their rate asks for
+VENT_MARGIN = 2.0  # [s] on top of what the rates ask for, when the driver is closed
 
 
 class ValveDriver(ActuatorDriver[ValveControl]):
@@ -43,7 +42,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         control = ValveControl(names, limits, parameters, valves.rests_after, valves.rests_at)
         super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = np.full(valves.count, limits.vented)
-        self._vent_time = float(limits.highest.max() - limits.vented) / limits.vent_rate
+        self._vent_time = limits.vent_time
         self._valves = valves
         self._tellable = valves.rounded_inwards(limits.lowest, limits.highest)
         self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
@@ -59,7 +58,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
     def close(self) -> None:
         """Vent the chambers at their safe rate, then shut the valves down."""
         self.relax()
-        end = self._clock.monotonic() + min(self._vent_time + VENT_MARGIN, VENT_PATIENCE)
+        end = self._clock.monotonic() + self._vent_time + VENT_MARGIN
         while self.running and self._clock.monotonic() < end and not self._is_vented():
             self._clock.sleep(self._period)
             if self._thread is None:
