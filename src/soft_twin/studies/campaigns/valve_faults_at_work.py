@@ -99,7 +99,7 @@ class FaultsAtWork:
         if fault.what == "delay":
             return fault.value > PROMPT
         if fault.what == "refuses":
-            return self._case.backend == "modbus"
+            return self._world.network
         return fault.what in UNUSABLE
 
     def _lies(self, fault: Happening) -> bool:
@@ -153,7 +153,7 @@ class FaultsAtWork:
             self._world.device.reboot()
             return
         self._world.device.powered = True
-        if self._case.backend == "modbus":
+        if self._world.network:
             self._world.drop_connection()  # a terminal that boots knows no connections
 
     def _unplug(self, fault: Happening, on: bool) -> None:
@@ -171,7 +171,7 @@ class FaultsAtWork:
 
     def _refuses(self, fault: Happening, on: bool) -> None:
         """An OpenPneu says "Error command", a terminal an exception; the others have no words for it."""
-        if self._case.backend == "modbus":
+        if self._world.network:
             self._world.device.ear.exception = self._world.rng.choice((1, 2, 3, 4, 5, 6, 6, 6, 8, 10, 11))
         share, rng = fault.value, self._world.rng
         self._world.device.ear.refuses = (lambda: rng.random() < share) if on else (lambda: False)
