@@ -18,7 +18,7 @@ AMBIENT = 0.0  # [Pa] gauge
 
 @dataclass(frozen=True)
 class ValveParameters:
-    """How a valve driver behaves.
+    """How a valve driver behaves; tolerance, lead and spare are one for all chambers, or (n,).
 
     Attributes:
         rate: ticks per second [Hz].
@@ -40,19 +40,19 @@ class ValveParameters:
     vent_after: float = 1.0
     stale_after: float = 0.1
     silent_after: float = 0.5
-    tolerance: float = 20e3
+    tolerance: float | np.ndarray = 20e3
     response: float = 0.5
     settling_time: float = 1.5
-    lead: float = 30e3
+    lead: float | np.ndarray = 30e3
     lag: float = 0.1
-    spare: float = 5e3
+    spare: float | np.ndarray = 5e3
     longest_step: float = 0.1
 
     @classmethod
     def within(cls, limits: ChamberLimits) -> "ValveParameters":
-        """For chambers of these limits: where they are closer together than WIDE, pressures that are told apart are
-        smaller in proportion."""
-        share = min(float((limits.highest - limits.lowest).min()) / WIDE, 1.0)
+        """For chambers of these limits: where those of a chamber are closer together than WIDE, its pressures that are
+        told apart are smaller in proportion."""
+        share = np.minimum((limits.highest - limits.lowest) / WIDE, 1.0)
         return cls(tolerance=share * cls.tolerance, lead=share * cls.lead, spare=share * cls.spare)
 
 
@@ -113,9 +113,9 @@ class ValveControl(ActuatorControl):
         rests_after: float = np.inf,
         rests_at: float = AMBIENT,
     ):
-        """Chambers of these names on a device that rests by itself, at `rests_at` [Pa], after so long without its
-        host [s]."""
-        self.parameters = p = parameters or ValveParameters()
+        """Chambers of these names, with the parameters for their limits if no others, on a device that rests by itself,
+        at `rests_at` [Pa], after so long without its host [s]."""
+        self.parameters = p = parameters or ValveParameters.within(limits)
         super().__init__(chamber_limiter(names, limits), p.hold_after, p.vent_after)
         self._limits = limits
         self._lead = p.lead + p.lag * limits.rate

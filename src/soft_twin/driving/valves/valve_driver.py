@@ -28,7 +28,8 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         clock: Clock = SYSTEM,
         threaded: bool = True,
     ):
-        """Start driving, unless without a thread; `close` closes the valves.
+        """Start driving, unless without a thread, with the parameters for these limits if no others; `close` closes the
+        valves.
 
         Raises:
             DescriptionError: names or limits do not fit the valves, or the limits lie outside their range.
@@ -123,7 +124,7 @@ def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     limits, names = checked_limits(drive), drive.names_by_channel
     valves = open_valves(drive.backend, device, len(names))
     try:
-        return ValveDriver(names, limits, valves, ValveParameters.within(limits))
+        return ValveDriver(names, limits, valves)
     except DescriptionError:
         valves.release()
         raise
