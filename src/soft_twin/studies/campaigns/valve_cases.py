@@ -32,8 +32,12 @@ FAULTS = {
     "openpneu": (*COMMON_FAULTS, "refuses", "refuses"),
     "dac_board": COMMON_FAULTS,
     "modbus": (*COMMON_FAULTS, "refuses", "wrong reply", "wrong reply", "dropped"),
-    "modbus_vacuum": (*COMMON_FAULTS, "refuses", "wrong reply", "wrong reply", "dropped"),
+    "modbus_vacuum": (
+        *(*COMMON_FAULTS, "refuses", "wrong reply", "dropped"),
+        *("dip", "dip", "no reading back", "no reading back", "sensor first", "sensor first"),
+    ),
 }
+AT_FIRST = ("wrong first", "no reading back", "sensor first")
 CALLS = ("enable", "enable", "stop", "clear_stop", "relax", "activate", "deactivate", "disconnect", "connect")
 ERRANDS = (("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))
 
@@ -259,10 +263,12 @@ def _faults(rng: Random, backend: str, count: int, end: float) -> tuple[Happenin
 
 def _fault(rng: Random, backend: str, count: int, end: float) -> Happening:
     what = rng.choice(FAULTS[backend])
-    time = 0.0 if what == "wrong first" else rng.uniform(0.0, end - 0.3)
+    time = 0.0 if what in AT_FIRST else rng.uniform(0.0, end - 0.3)
     lasting = rng.choice((rng.uniform(0.02, 0.3), rng.uniform(0.3, 1.0), rng.uniform(1.0, 4.0), rng.uniform(2.0, 7.0)))
     if what == "halt":
         lasting = rng.choice((0.05, 0.2, 0.6, 1.2, 3.0, 10.0))
+    if what == "dip":
+        lasting = rng.uniform(0.1, 0.95)
     return Happening(time, what, min(time + lasting, end), _value(rng, what), rng.randrange(count))
 
 
@@ -271,6 +277,8 @@ def _value(rng: Random, what: str) -> object:
         return rng.choice((0.001, 0.01, 0.1, 0.5))
     if what in ("double", "swap"):
         return rng.choice((0.02, 0.3))
+    if what == "sensor first":
+        return rng.choice(("low", "stuck", "drift"))
     return {
         "delay": rng.uniform(0.05, 0.5),
         "reboot": rng.uniform(0.05, 1.0),

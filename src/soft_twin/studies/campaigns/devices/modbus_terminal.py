@@ -29,8 +29,11 @@ class ModbusEar(Ear):
     Attributes:
         measure: gives the registers of the measured values.
         exception: code that requests are refused with while `refuses` says so.
+        reads_back: it knows function 3.
         requests: how many there were.
     """
+
+    reads_back = True
 
     def __init__(self, count: int):
         super().__init__(count)
@@ -67,7 +70,7 @@ class ModbusEar(Ear):
         function, code = request[0], self.exception if self.refuses() else 0
         if code == 0:
             serve = {3: self._read, 4: self._read, 6: self._write_one, 16: self._write}.get(function)
-            if serve is None:
+            if serve is None or (function == 3 and not self.reads_back):
                 code = ILLEGAL_FUNCTION
             elif (answer := serve(function, request[1:])) is not None:
                 return answer
