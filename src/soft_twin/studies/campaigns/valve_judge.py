@@ -437,7 +437,7 @@ class Judge:
         if now < self.exempt_pressure_until or index in self.lying:
             return
         self._judge_true_way(index, chamber, 1, truth, set_point, self._high)
-        self._judge_true_way(index, chamber, -1, truth, set_point, -min(self._low, self.world.device.rest))
+        self._judge_true_way(index, chamber, -1, truth, set_point, -min(self._low, 0.0))  # leaks go to 0
 
     def _judge_true_way(
         self, index: int, chamber: _Chamber, sense: int, truth: float, set_point: float, limit: float
