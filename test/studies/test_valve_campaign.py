@@ -8,6 +8,7 @@ from soft_twin.driving.valves.valve_driver import ValveDriver
 from soft_twin.studies.campaigns import valves
 from soft_twin.studies.campaigns.valve_cases import invent
 from soft_twin.studies.campaigns.valves import ValveCampaign, session_on
+from soft_twin.studies.campaigns.valves_vacuum import VacuumCampaign
 
 SEEDS = range(24)
 ONCE = (50433, 50489, 310287, 322435, 335038, 335153, 2600649, 2600841, 2700816, 2701906, 9500117)  # broke a rule once
@@ -16,6 +17,11 @@ ONCE = (50433, 50489, 310287, 322435, 335038, 335153, 2600649, 2600841, 2700816,
 @pytest.mark.parametrize("seed", [*SEEDS, *ONCE])
 def test_random_faults_of_valves_break_no_rule(seed):
     assert ValveCampaign().run_case(seed) == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_faults_of_valves_that_suck_break_no_rule(seed):
+    assert VacuumCampaign().run_case(seed) == []
 
 
 def test_a_case_is_the_same_whenever_it_is_run():
@@ -96,6 +102,17 @@ def _highest_yet():
     return change
 
 
+def _lowest_yet():
+    """Never lets the air in: what was told once stays."""
+    lowest = [np.inf]
+
+    def change(pressures):
+        lowest[0] = np.minimum(lowest[0], pressures)
+        return lowest[0]
+
+    return change
+
+
 def _kinds(campaign: ValveCampaign, wanted: str) -> set[str]:
     """Of all cases until the wanted kind is seen."""
     kinds: set[str] = set()
@@ -148,3 +165,20 @@ def test_valves_that_are_told_what_they_should_not_are_named(monkeypatch, change
     good = valves.open_backend
     monkeypatch.setattr(valves, "open_backend", lambda case, world: Through(good(case, world), change()))
     assert _kinds(ValveCampaign(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (lambda: lambda pressures: pressures - 100e3, "told below the limit"),
+        (lambda: lambda pressures: 2.0 * np.minimum(pressures, 0.0), "told faster than the rate"),
+        (lambda: lambda pressures: pressures - 15e3, "told what nobody commanded"),
+        (lambda: lambda pressures: 0.0 * pressures - 30e3, "told vacuum without a right to"),
+        (_lowest_yet, "not vented"),
+        (_lowest_yet, "left under vacuum"),
+    ],
+)
+def test_valves_that_suck_where_they_should_not_are_named(monkeypatch, change, wanted):
+    good = valves.open_backend
+    monkeypatch.setattr(valves, "open_backend", lambda case, world: Through(good(case, world), change()))
+    assert _kinds(VacuumCampaign(), wanted)

@@ -24,6 +24,12 @@ def test_a_chamber_astray_is_named_though_its_sensor_is_at_its_end_now_and_then(
     )
 
 
+@pytest.mark.parametrize("pressure", [0.0, 25e3])
+def test_a_relaxed_chamber_that_is_vented_sooner_than_its_valve_is_told_is_not_astray(watch, pressure):
+    assert not any(watch.update(np.array([pressure]), TOLD, DT, False)[0] for _ in range(150))
+    assert not any(watch.update(np.array([-pressure]), -TOLD, DT, False)[0] for _ in range(150))
+
+
 def test_silence_accuses_nobody_and_clears_nobody(watch):
     assert not any(key for key, _ in verdicts(watch, [100e3] * 60 + [np.nan] * 500))
     assert any(key for key, _ in verdicts(watch, [100e3] * 30))

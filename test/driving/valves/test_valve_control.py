@@ -466,6 +466,19 @@ def test_what_is_astray_is_judged_by_the_limits_of_weak_chambers():
     assert "right is -4 kPa from its command: valve stuck" in control.state(0.0).faults[0]
 
 
+def test_a_membrane_beside_other_chambers_is_judged_by_its_own_limits_and_they_by_theirs():
+    """3 kPa are nothing to a chamber of 200 kPa, and 4 kPa all that there is to a membrane."""
+    limits = ChamberLimits(pressure=(0.0, [4e3, 200e3, 200e3]), rate=200e3, vent_rate=50e3)
+    for off, mode in ((np.array([0.0, 3e3, 0.0]), "active"), (np.array([3e3, 0.0, 0.0]), "fault")):
+        control = Prompt(NAMES, limits)
+        control.enable()
+        told = np.zeros(3)
+        for _ in range(round(4.0 / DT)):
+            control.command([0.0, 100e3, 100e3])
+            told = control.update(told + off, DT)
+        assert control.state(0.0).mode == mode
+
+
 def test_wide_limits_are_judged_as_before():
     assert ValveParameters.within(LIMITS) == ValveParameters()
     assert ValveParameters.within(ChamberLimits((0.0, 30e3), 200e3, 50e3)) == ValveParameters()

@@ -301,3 +301,36 @@ def test_a_terminal_that_does_not_say_what_it_holds_is_told_nothing_that_sensors
     bench.session.enable()
     bench.run(1.6, bench.middle)
     np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)
+
+
+def test_a_terminal_whose_answers_are_waited_for_in_vain_is_vented_all_the_same():
+    bench = ValveBench("modbus").active()
+    bench.device.delay = 0.45
+    bench.run(0.6, bench.middle)
+    bench.session.stop()
+    start = bench.clock.now
+    bench.run(4.0)
+    np.testing.assert_allclose(bench.targets, 10e3)
+    assert "not reached" not in _faults(bench)
+    times, told = bench.history(start)
+    assert np.all(bench.middle - told <= bench.limits.vent_rate * (times - start + 1.0)[:, None])
+
+
+@pytest.mark.parametrize("code", [5, 6])
+def test_a_terminal_that_is_always_too_busy_to_say_what_it_holds_is_vented_all_the_same(code):
+    bench = ValveBench("modbus").active()
+    answer = bench.device.answer
+
+    def refuse(message):
+        return message[:4] + bytes([0, 3, message[6], 0x83, code]) if message[7] == 3 else answer(message)
+
+    bench.device.answer, bench.device.spoil = refuse, lambda _: b""
+    bench.run(0.36, bench.middle)
+    bench.device.spoil = lambda said: said
+    bench.session.stop()
+    bench.run(3.0)
+    np.testing.assert_allclose(bench.targets, 10e3)
+    bench.session.clear_stop()
+    bench.session.enable()
+    bench.run(1.6, bench.middle)
+    np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)

@@ -7,6 +7,7 @@ import numpy as np
 from soft_twin.driving.clock import Clock
 from soft_twin.driving.session import ActuatorSession
 from soft_twin.driving.valves.dac_board import DacValves
+from soft_twin.driving.valves.modbus_vacuum import ModbusVacuumValves
 from soft_twin.driving.valves.modbus_valves import ModbusValves
 from soft_twin.driving.valves.openpneu import OpenPneuValves
 from soft_twin.driving.valves.pressures import ChamberLimits
@@ -90,8 +91,8 @@ class Terminal(EmulatedModbusTerminal):
         spoil: takes an answer's bytes, gives what is sent instead.
     """
 
-    def __init__(self, line):
-        super().__init__(COUNT)
+    def __init__(self, line, vacuum=False):
+        super().__init__(COUNT, vacuum=vacuum)
         super().close()
         self._line, self._requests, self._answers = line, b"", []
         self.delay, self.spoil = 0.0, lambda answer: answer
@@ -131,11 +132,16 @@ def _modbus(line, clock):
     return Terminal(line), lambda plug: ModbusValves(plug, COUNT, "memory", clock)
 
 
+def _modbus_vacuum(line, clock):
+    return Terminal(line, vacuum=True), lambda plug: ModbusVacuumValves(plug, COUNT, "memory", clock)
+
+
 KINDS = {
     "openpneu": (_openpneu, ChamberLimits((0.0, 80e3), rate=200e3, vent_rate=50e3), 2),
     "dac_board": (_dac_board, ChamberLimits((0.12e6, 0.5e6), rate=400e3, vent_rate=200e3, vented=0.12e6), 1),
     "modbus": (_modbus, ChamberLimits((10e3, 0.4e6), rate=400e3, vent_rate=200e3, vented=10e3), 1),
 }
+VACUUM = {"modbus_vacuum": (_modbus_vacuum, ChamberLimits((-90e3, 90e3), rate=100e3, vent_rate=50e3), 1)}
 
 
 class ValveBench:
@@ -148,7 +154,7 @@ class ValveBench:
     """
 
     def __init__(self, kind, limits=None, **options):
-        make, usual, self.channels = KINDS[kind]
+        make, usual, self.channels = (KINDS | VACUUM)[kind]
         self.limits = limits or usual
         self.clock, self.line = World(), Line()
         self.device, self._connect = make(self.line, self.clock)

@@ -11,13 +11,23 @@ class ChamberWatch:
 
     A chamber that fills or empties at a rate of its own has a pressure somewhere between the lowest and the highest
     that it was told within the time it takes to respond. One that stays farther from there than a tolerance is at
-    fault. What people ask for meanwhile excuses nothing: a sensor that reads nonsense does so whoever drives.
+    fault; not so one that is relaxed and nearer to the vented pressure than its valve has come yet. What people ask for
+    meanwhile excuses nothing: a sensor that reads nonsense does so whoever drives.
     """
 
-    def __init__(self, names: Sequence[str], tolerance: float, response: float, patience: float):
-        """Tolerance [Pa], time to respond [s], and for how long a chamber may be astray [s]."""
+    def __init__(
+        self,
+        names: Sequence[str],
+        tolerance: float | np.ndarray,
+        response: float,
+        patience: float,
+        vented: float = 0.0,
+    ):
+        """Tolerance [Pa], one for all or (n,), time to respond [s], for how long a chamber may be astray [s], and the
+        vented pressure [Pa]."""
         self._names = list(names)
         self._tolerance, self._response, self._patience = tolerance, response, patience
+        self._vented = vented
         self._told: deque[tuple[float, np.ndarray]] = deque()
         self._now = 0.0
         self._astray = np.zeros(len(self._names))  # [s]
@@ -40,7 +50,10 @@ class ChamberWatch:
             self._told.popleft()
         lately = np.array([pressures for _, pressures in self._told])
         known = np.isfinite(measured)
-        away = measured - np.clip(measured, lately.min(axis=0), lately.max(axis=0))
+        low, high = lately.min(axis=0), lately.max(axis=0)
+        if not driven:
+            low, high = np.minimum(low, self._vented), np.maximum(high, self._vented)
+        away = measured - np.clip(measured, low, high)
         self._deviation = deviation = np.where(known, away, self._deviation)
         far = np.abs(deviation) > self._tolerance
         self._astray = np.where(far, self._astray + known * dt, 0.0)

@@ -100,6 +100,7 @@ class DacValves(Valves):
     range = RANGE
     step = (RANGE[1] - RANGE[0]) / STEPS
     rests_after = TIMEOUT
+    rests_at = RANGE[0]
 
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         if not 1 <= count <= MAX_CHANNELS:

@@ -14,14 +14,17 @@ MARGIN = 0.1  # [s] on top of the time that a device takes to rest by itself
 class FirstLook:
     """Where to begin from with a device that was left alone, perhaps with its chambers under pressure.
 
-    A pressure that is believed too high fills a chamber that nobody has enabled. So a few measurements have to agree,
-    and the lowest of them counts. A device that rests by itself when it hears nothing is not measured but waited for.
+    A pressure that is believed too high fills a chamber that nobody has enabled, and one that is believed too low sucks
+    at it. So a few measurements have to agree, and what is nearest to the vented pressure counts. A device that rests
+    by itself when it hears nothing is not measured but waited for.
     """
 
-    def __init__(self, count: int, rests_after: float):
-        """For so many chambers on a device that rests by itself after so long [s]; inf: it does not."""
+    def __init__(self, count: int, rests_after: float, vented: float = 0.0):
+        """For so many chambers, vented at a pressure [Pa], on a device that rests by itself after so long [s]; inf: it
+        does not."""
         self._count = count
         self._rests_after = rests_after
+        self._vented = vented
         self._seen: deque[np.ndarray] = deque(maxlen=AGREEING)
         self._age = self._silent = 0.0
         self._forget()
@@ -41,15 +44,16 @@ class FirstLook:
             self._forget()  # whatever the chambers had, they may have lost it meanwhile
         if measured is not None:
             self._seen.append(measured)
-            self._lowest = np.fmin(self._lowest, measured)
+            self._lowest, self._highest = np.fmin(self._lowest, measured), np.fmax(self._highest, measured)
             self._silent = 0.0
         if self._agree() or self._age > (PATIENCE if self._seen else SILENCE):
-            return np.where(np.isnan(self._seen[-1]), np.nan, self._lowest) if self._seen else self._lowest
+            nearest = np.clip(self._vented, self._lowest, self._highest)
+            return np.where(np.isnan(self._seen[-1]), np.nan, nearest) if self._seen else nearest
         return None
 
     def _forget(self) -> None:
         self._seen.clear()
-        self._lowest = np.full(self._count, np.nan)
+        self._lowest = self._highest = np.full(self._count, np.nan)
 
     def _agree(self) -> bool:
         if len(self._seen) < AGREEING:

@@ -3,10 +3,12 @@
 Holding registers 0…n−1 take set points, input registers 0…n−1 give measured values, both uint16 in millibar gauge.
 A terminal's own bus watchdog must be set to less than a second: it has to relax the valves when the host is gone. So
 nobody knows what a terminal holds that was just found, or was silent: its set points are read back before it is told
-any.
+any. One that does not say them is told new ones after a while all the same, and then nothing beyond the ambient
+pressure is taken for sure.
 
 One request is on its way at a time, a write and a read in turn. Nobody waits for a slow terminal: its answer is taken
-at a later tick.
+at a later tick. What comes after the next request was sent still says what was written, and what is held if nothing was
+written since.
 """
 
 from collections.abc import Callable
@@ -43,6 +45,7 @@ POLL = 0.001  # [s]
 ANSWER_TIME = 0.4  # [s] after which an answer is not waited for any more
 UNCONFIRMED = 0.5  # [s] after which a set point that is not confirmed is trouble
 SILENT = 0.3  # [s] without any answer, and what was measured before, or told, is not relied on any more
+UNSAID = 1.0  # [s] in which a terminal has said what it holds, if it ever does
 LOST = 1.0  # [s] without any answer, and the terminal is gone
 
 DOING = {READ: "read", WRITE: "written"}
@@ -106,16 +109,16 @@ class ModbusValves(Valves):
         self._take_answers()
         if self._waiting is not None:
             return
-        if self._last == WRITE or self._doubted or self._is_silent():  # without power, perhaps: look first, then tell
+        if self._last == WRITE or self._doubts():  # it was without power, perhaps: look first, then tell
             self._look()
         else:
             self._ask(WRITE)
             self.told = np.array(pressures)
 
     def read(self) -> np.ndarray | None:
-        self._doubted = self._doubted or self._is_silent()
+        self._doubt()
         self._take_answers()
-        if self._waiting is None and (self._last != READ or self._wanted is None or self._doubted):
+        if self._waiting is None and (self._last != READ or self._wanted is None or self._doubts()):
             self._look()
         self._wait(PATIENCE)
         measured, self._measured = self._measured, None
@@ -133,6 +136,11 @@ class ModbusValves(Valves):
                 self._ask(WRITE)
             self._wait(PATIENCE)
 
+    @property
+    def _ambient(self) -> np.ndarray:
+        """(n,) [Pa]."""
+        return np.full(self.count, self.rests_at)
+
     def _registers(self, pressures: np.ndarray) -> np.ndarray:
         """(n,) uint16 of pressures (n,) [Pa], clipped to the device's range."""
         return np.rint(np.clip(pressures, *self.range) / MILLIBAR)
@@ -143,16 +151,27 @@ class ModbusValves(Valves):
 
     def _look(self) -> None:
         """Ask what it measures, and where that is not known, in turn with what it holds."""
-        self._ask(READ_BACK if self._doubted and self._last != READ_BACK else READ)
+        self._ask(READ_BACK if self._doubts() and self._last != READ_BACK else READ)
 
-    def _is_silent(self) -> bool:
-        return self._clock.monotonic() - self._heard > SILENT
+    def _doubts(self) -> bool:
+        """Whether it may hold something else than it was told last."""
+        return self._doubted_since is not None
+
+    def _doubt(self) -> None:
+        """After a silence, until it has said what it holds, or is not waited for to say it any more."""
+        now = self._clock.monotonic()
+        if self._doubted_since is None:
+            self._doubted_since = now if now - self._heard > SILENT else None
+        elif now - self._doubted_since > UNSAID:
+            self._take_pressures(READ_BACK, self._ambient)
+            self._tell_next()
 
     def _begin_again(self) -> None:
         self._decoder = AnswerDecoder()
         self._waiting: _Request | None = None
+        self._late: dict[int, _Request] = {}  # that are not waited for any more; of those to read back, since a write
         self._last = WRITE
-        self._doubted = True  # whether it may hold something else than it was told last
+        self._doubted_since: float | None = self._clock.monotonic()  # [s]; None: it holds what it was told last
         self._measured: np.ndarray | None = None
         self._told_until = -np.inf  # when the newest write was sent that is confirmed [s]
         self._unconfirmed_since: float | None = None
@@ -163,6 +182,7 @@ class ModbusValves(Valves):
         self._transaction = self._transaction % 0xFFFF + 1
         self._decoder.forget()  # nothing is on its way
         if function == WRITE:
+            self._late = {number: late for number, late in self._late.items() if late.function != READ_BACK}
             self._port.write(encode_write(self._transaction, self._wanted))
         else:
             self._port.write(encode_read(self._transaction, self.count, function))
@@ -179,17 +199,33 @@ class ModbusValves(Valves):
         for answer in self._decoder.feed(self._port.read()):
             self._heard = self._clock.monotonic()
             request = self._waiting
-            if request is None or answer.transaction != request.transaction:
-                self._spoiled += 1  # late: nobody waits for it any more
-                continue
-            self._waiting = None
-            self._take(request, answer)
+            if request is not None and answer.transaction == request.transaction:
+                self._waiting = None
+                self._take(request, answer)
+            elif late := self._late.pop(answer.transaction, None):
+                self._take(late, answer)
+                if late.function == READ_BACK and not self._doubts():
+                    self._tell_next()  # before it is silent for too long again
+            else:
+                self._spoiled += 1
         now = self._clock.monotonic()
         if self._waiting is not None and now - self._waiting.sent > ANSWER_TIME:
-            self._waiting = None
-            self._decoder.forget()
+            self._give_up()
         if now - self._heard > LOST:
             raise DeviceError(f"the valve terminal at {self._where} does not answer: check its power and its network")
+
+    def _give_up(self) -> None:
+        """Wait for no answer any more; a late one is still taken, unless it says what was measured long ago."""
+        waiting, self._waiting = self._waiting, None
+        self._decoder.forget()
+        if waiting is not None and waiting.function != READ:
+            known = {number: late for number, late in self._late.items() if waiting.sent - late.sent < LOST}
+            self._late = known | {waiting.transaction: waiting}
+
+    def _tell_next(self) -> None:
+        """Tell it something next, whatever else is waited for."""
+        self._give_up()
+        self._last = READ
 
     def _take(self, request: _Request, answer: Answer) -> None:
         """An answer to what was asked; one that fits no question is counted, and the question is asked again."""
@@ -199,7 +235,7 @@ class ModbusValves(Valves):
         if request.function == WRITE:
             fits = confirms(answer, self.count)
             if fits:
-                self._told_until, self._unconfirmed_since = request.sent, None
+                self._told_until, self._unconfirmed_since = max(self._told_until, request.sent), None
         else:
             registers = registers_of(answer, request.function, self.count)
             fits = registers is not None
@@ -213,17 +249,17 @@ class ModbusValves(Valves):
         if function == READ:
             self._measured = pressures
         else:
-            self.told, self._doubted = pressures, False
+            self.told, self._doubted_since = pressures, None
 
     def _take_refusal(self, request: _Request, answer: Answer) -> None:
         """A terminal that is busy is asked again; what else it says is for a person to know.
 
-        But for its set points: where it does not say them, nothing above the lowest is certain.
+        But for its set points: where it does not say them, nothing beyond the ambient pressure is certain.
         """
         if answer.refusal in (BUSY, ACKNOWLEDGED):
             return
         if request.function == READ_BACK:
-            self._take_pressures(READ_BACK, np.full(self.count, self.range[0]))
+            self._take_pressures(READ_BACK, self._ambient)
             return
         why = EXCEPTIONS.get(answer.refusal, "unknown exception")
         self._refusals[request.function] = (

@@ -18,7 +18,8 @@ class PressureSensors:
     Attributes:
         newest: (n,) the last that came, NaN where it is no pressure [Pa].
         pressures: (n,) the median of the last few, NaN where not known [Pa].
-        agreed: (n,) the highest of some more, NaN where that is not known: no few wrong ones make it low [Pa].
+        lowest, highest: (n,) of some more, NaN where that is not known: no few wrong ones make a chamber seem to have
+            fallen [Pa].
         age: of the newest [s].
         pausing: nothing was measured since a pause began: what was before is long over.
     """
@@ -29,7 +30,7 @@ class PressureSensors:
         self._stale_after, self._silent_after = stale_after, silent_after
         self._recent: deque[np.ndarray] = deque(maxlen=AGREEING)
         self._unknown = np.zeros(len(self._names))  # for how long each has said no pressure [s]
-        self.newest = self.pressures = self.agreed = self._unseen = np.full(len(self._names), np.nan)
+        self.newest = self.pressures = self.lowest = self.highest = self._unseen = np.full(len(self._names), np.nan)
         self.age = 0.0
         self.pausing = False
 
@@ -52,7 +53,7 @@ class PressureSensors:
     def pause(self) -> None:
         """Nothing is measured, on purpose: that is nobody's fault, and what comes after it is new."""
         self._recent.clear()
-        self.agreed = self._unseen
+        self.lowest = self.highest = self._unseen
         self.age = 0.0
         self.pausing = True
 
@@ -63,7 +64,7 @@ class PressureSensors:
             return
         if self.age > self._stale_after:
             self._recent.clear()
-            self.agreed = self._unseen
+            self.lowest = self.highest = self._unseen
         first = (
             self.age > self._silent_after
         )  # after so long a chamber may be anywhere: one measurement is all there is
@@ -75,7 +76,9 @@ class PressureSensors:
         self._recent.extend([self.newest] * (AGREEING if first else 1))
         samples = np.array(self._recent)
         self.pressures = _median_of_known(samples[-MEDIAN_OF:])
-        self.agreed = samples.max(axis=0) if len(samples) == AGREEING else self._unseen
+        enough = len(samples) == AGREEING
+        self.lowest = samples.min(axis=0) if enough else self._unseen
+        self.highest = samples.max(axis=0) if enough else self._unseen
 
 
 def _median_of_known(samples: np.ndarray) -> np.ndarray:

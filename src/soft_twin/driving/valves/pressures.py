@@ -64,6 +64,11 @@ class ChamberLimits:
         return np.atleast_1d(np.asarray(self.pressure[1], dtype=float))
 
     @property
+    def vent_time(self) -> float:
+        """In which a chamber is vented from the farthest limit, above or below, but for what acceleration takes [s]."""
+        return float(max(self.highest.max() - self.vented, self.vented - self.lowest.min())) / self.vent_rate
+
+    @property
     def words(self) -> str:
         """The limits of pressure, of those chambers that have unlike ones in a row."""
         pairs = dict.fromkeys(np.broadcast(self.lowest, self.highest))
@@ -100,11 +105,10 @@ class ChamberLimits:
 
     def _require_vented_in_time(self) -> None:
         """Rates and their acceleration must get a chamber empty, and a filling one to a standstill, in a sane time."""
-        way = max(self.highest.max() - self.vented, self.vented - self.lowest.min())
-        if way > self.vent_rate * LONGEST_VENTING:
+        if self.vent_time > LONGEST_VENTING:
             raise DescriptionError(
-                f"rate of venting {self.vent_rate:g} Pa/s: from the farthest limit that takes "
-                f"{way / self.vent_rate:.0f} s; expected at least {way / LONGEST_VENTING:g} Pa/s"
+                f"rate of venting {self.vent_rate:g} Pa/s: from the farthest limit that takes {self.vent_time:.0f} s; "
+                f"expected at least {self.vent_rate * self.vent_time / LONGEST_VENTING:g} Pa/s"
             )
         fastest = max(self.rate, self.vent_rate)
         if fastest > self.acceleration * LONGEST_BRAKING:

@@ -13,11 +13,12 @@ from soft_twin.driving.valves.pressures import ChamberLimits, chamber_limiter
 
 VENTED = "vented"
 WIDE = 30e3  # [Pa] from the lowest to the highest pressure
+AMBIENT = 0.0  # [Pa] gauge
 
 
 @dataclass(frozen=True)
 class ValveParameters:
-    """How a valve driver behaves.
+    """How a valve driver behaves; tolerance, lead and spare are one for all chambers, or (n,).
 
     Attributes:
         rate: ticks per second [Hz].
@@ -39,19 +40,19 @@ class ValveParameters:
     vent_after: float = 1.0
     stale_after: float = 0.1
     silent_after: float = 0.5
-    tolerance: float = 20e3
+    tolerance: float | np.ndarray = 20e3
     response: float = 0.5
     settling_time: float = 1.5
-    lead: float = 30e3
+    lead: float | np.ndarray = 30e3
     lag: float = 0.1
-    spare: float = 5e3
+    spare: float | np.ndarray = 5e3
     longest_step: float = 0.1
 
     @classmethod
     def within(cls, limits: ChamberLimits) -> "ValveParameters":
-        """For chambers of these limits: where they are closer together than WIDE, pressures that are told apart are
-        smaller in proportion."""
-        share = min(float((limits.highest - limits.lowest).min()) / WIDE, 1.0)
+        """For chambers of these limits: where those of a chamber are closer together than WIDE, its pressures that are
+        told apart are smaller in proportion."""
+        share = np.minimum((limits.highest - limits.lowest) / WIDE, 1.0)
         return cls(tolerance=share * cls.tolerance, lead=share * cls.lead, spare=share * cls.spare)
 
 
@@ -89,10 +90,10 @@ class ValveControl(ActuatorControl):
     """Chamber pressures held by valves, safely: `update` in, pressures out, all times handed in.
 
     Vented until enabled, at the rate that is safe for that. Enabled, the chambers go to the last command, within
-    limits. What the valves are told never runs far ahead of what is measured: a supply that comes back, or a valve
-    that comes free, then fills no chamber with a bang. Whatever is measured, nothing beyond the limits is told, and
-    nothing to rise faster than they allow. Ages are in real time; only the pressures' own motion does not make up for
-    time that was lost.
+    limits. What the valves are told never runs far ahead of what is measured, away from the ambient pressure: a supply
+    that comes back, or a valve that comes free, then fills no chamber with a bang, and sucks at none. Whatever is
+    measured, nothing beyond the limits is told, and nothing to go away from the ambient pressure faster than they
+    allow. Ages are in real time; only the pressures' own motion does not make up for time that was lost.
 
     Attributes:
         told: (n,) what the valves were told last, or are known to hold, NaN where nothing: a slow device lags behind
@@ -110,15 +111,18 @@ class ValveControl(ActuatorControl):
         limits: ChamberLimits,
         parameters: ValveParameters | None = None,
         rests_after: float = np.inf,
+        rests_at: float = AMBIENT,
     ):
-        """Chambers of these names on a device that rests by itself after so long without its host [s]."""
-        self.parameters = p = parameters or ValveParameters()
+        """Chambers of these names, with the parameters for their limits if no others, on a device that rests by itself,
+        at `rests_at` [Pa], after so long without its host [s]."""
+        self.parameters = p = parameters or ValveParameters.within(limits)
         super().__init__(chamber_limiter(names, limits), p.hold_after, p.vent_after)
         self._limits = limits
         self._lead = p.lead + p.lag * limits.rate
-        self._look = FirstLook(len(names), rests_after)
+        self._look = FirstLook(len(names), rests_after, limits.vented)
         self._rests_after = rests_after
-        self._chambers = ChamberWatch(names, p.tolerance, p.response, p.settling_time)
+        self._rest = np.full(len(names), rests_at).clip(limits.lowest, limits.highest)
+        self._chambers = ChamberWatch(names, p.tolerance, p.response, p.settling_time, limits.vented)
         self._sensors = PressureSensors(names, p.stale_after, p.silent_after)
         self._counters.update(lead=0, stale=0)
         self._target = self._limiter.positions
@@ -188,21 +192,23 @@ class ValveControl(ActuatorControl):
         return [text for text in (self._sensors.fault, self._trouble, self._astray) if text]
 
     def _begin_from(self, found: np.ndarray | None) -> None:
-        """Chambers that were left under pressure are vented from where they are, but from no more than valves hold."""
+        """Chambers that were left under pressure are vented from what their valves hold, but from no farther than they
+        were found at; where nothing is known, from the device's rest."""
         if found is None:
             return
-        vented, spare = self._limits.vented, self.parameters.spare
-        certain = np.fmin(found, np.maximum(self.told, vented))
-        believed = np.abs(certain - vented) > spare  # false for NaN
-        self._limiter.reset(np.where(believed, certain, vented).clip(self._limits.lowest, self._limits.highest))
+        held = np.where(np.isnan(self.told), found, self.told)
+        begin = _bring_within(np.where(np.isnan(held), self._rest, held), *self._while_vented(found, found, 0.0))
+        away = np.abs(begin - self._limits.vented) > self.parameters.spare
+        self._limiter.reset(np.where(away, begin, self._limits.vented).clip(self._limits.lowest, self._limits.highest))
         self.ready = True
         if self._stays:
             self._stay()
 
     def _believable(self) -> np.ndarray:
         """(n,) the newest measurements that chambers within their limits can have; NaN for others [Pa]."""
-        newest = self._sensors.newest
-        return np.where(newest > self._limits.highest + self.parameters.spare, np.nan, newest)
+        newest, spare = self._sensors.newest, self.parameters.spare
+        beyond = (newest > self._limits.highest + spare) | (newest < self._limits.lowest - spare)
+        return np.where(beyond, np.nan, newest)
 
     def _watch(self) -> None:
         """Go to the mode that the ages of commands and measurements, and the device, ask for."""
@@ -222,42 +228,70 @@ class ValveControl(ActuatorControl):
 
     def _advance(self, step: float, rested: bool) -> None:
         """Move on by a step [s]; from rest, if the chambers have come to rest meanwhile."""
-        limits, limiter = self._limits, self._limiter
+        limits, limiter, sensors, lead = self._limits, self._limiter, self._sensors, self._lead
         if rested:
-            limiter.reset(np.full(len(limiter.positions), limits.vented))
+            limiter.reset(self._rest)
         elif self.enabled:
-            self._fall_slowly(self._sensors.pressures + self._lead, step)
-            self._fall_back(np.fmin(self._sensors.agreed, self.told) + self._lead)
+            self._fall_slowly(sensors.pressures - lead, sensors.pressures + lead, step)
+            self._fall_back(np.fmax(sensors.lowest, self.told) - lead, np.fmin(sensors.highest, self.told) + lead)
             limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
         else:
             vented = np.full(len(limiter.positions), limits.vented)
             limiter.restart(limiter.rates * (vented - limiter.positions) < 0.0, limiter.positions)
-            self._fall_back(np.maximum(self._sensors.agreed + self.parameters.spare, vented))
-            self._fall_back(np.maximum(self.told, vented))
+            self._fall_back(*self._while_vented(sensors.lowest, sensors.highest, self.parameters.spare))
+            self._fall_back(*self._while_vented(self.told, self.told, 0.0))
             limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
 
-    def _fall_back(self, highest: np.ndarray) -> None:
-        """What the valves are told falls back at once where the chambers have: that moves nothing.
+    def _fall_back(self, lowest: np.ndarray, highest: np.ndarray) -> None:
+        """What the valves are told falls back towards the ambient pressure at once where the chambers have: that moves
+        nothing.
 
-        `highest` (n,) is what they may be told at the most [Pa], NaN where that is not known.
+        `lowest` and `highest` (n,) are what they may be told at the least and at the most [Pa], NaN where that is not
+        known.
         """
-        highest = highest.clip(self._limits.lowest, self._limits.highest)
-        ahead = self._limiter.positions > highest  # false for NaN
+        low, high = self._limits.lowest, self._limits.highest
+        lowest = np.minimum(lowest, AMBIENT).clip(low, high)
+        highest = np.maximum(highest, AMBIENT).clip(low, high)
+        positions = _bring_within(self._limiter.positions, lowest, highest)
+        ahead = positions != self._limiter.positions
         self._counters["lead"] += int(self.enabled and ahead.any())
-        self._limiter.restart(ahead, highest)
+        self._limiter.restart(ahead, positions)
 
-    def _fall_slowly(self, highest: np.ndarray, step: float) -> None:
+    def _fall_slowly(self, lowest: np.ndarray, highest: np.ndarray, step: float) -> None:
         """Where that is not known for sure, a chamber is at the most vented: perhaps it is one wrong measurement."""
-        self._fall_back(np.maximum(highest, self._limiter.positions - self._limits.vent_rate * step))
+        positions, way = self._limiter.positions, self._limits.vent_rate * step
+        self._fall_back(np.minimum(lowest, positions + way), np.maximum(highest, positions - way))
+
+    def _while_vented(
+        self, lowest: np.ndarray, highest: np.ndarray, spare: float | np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Between what chambers may be told while they are vented that have from `lowest` to `highest` (n,) [Pa].
+
+        From beyond the vented and the ambient pressure they may fall there at once; but from the one to the other, as
+        where they are vented above what their device rests at, they are brought with no more than a lead.
+        """
+        low, high = min(self._limits.vented, AMBIENT), max(self._limits.vented, AMBIENT)
+        return (
+            np.minimum(lowest - spare, np.maximum(low, np.minimum(lowest - self._lead, AMBIENT))),
+            np.maximum(highest + spare, np.minimum(high, np.maximum(highest + self._lead, AMBIENT))),
+        )
 
     def _within_lead(self, target: np.ndarray) -> np.ndarray:
-        """(n,) the target, but not up from far above where the chambers are, nor where nobody knows where that is [Pa].
+        """(n,) the target, but away from the ambient pressure no farther than a lead from where the chambers are, and
+        no farther at all where nobody knows where that is [Pa].
 
-        Nor from far above what a slow device was told last, and not at all before it was told anything: it would be
-        told all that it has missed at once. Nothing that is measured, be it ever so high, makes it higher than the
-        target.
+        Nor farther from what a slow device was told last, and not at all before it was told anything: it would be told
+        all that it has missed at once. Nothing that is measured makes it go farther than the target.
         """
-        measured, positions = self._sensors.pressures, self._limiter.positions
-        highest = np.fmin(np.fmax(measured + self._lead, positions), self.told + self._lead)
-        highest = np.where(np.isnan(self.told), positions, highest)
-        return np.minimum(target, highest).clip(self._limits.lowest, self._limits.highest)
+        measured, positions, lead = self._sensors.pressures, self._limiter.positions, self._lead
+        lowest = np.fmax(np.fmin(measured - lead, positions), self.told - lead)
+        highest = np.fmin(np.fmax(measured + lead, positions), self.told + lead)
+        untold = np.isnan(self.told)
+        lowest, highest = np.where(untold, positions, lowest), np.where(untold, positions, highest)
+        within = target.clip(np.minimum(lowest, AMBIENT), np.maximum(highest, AMBIENT))
+        return within.clip(self._limits.lowest, self._limits.highest)
+
+
+def _bring_within(positions: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """The positions (n,), but not beyond bounds (n,), NaN where there is none."""
+    return np.fmin(np.fmax(positions, lowest), highest)

@@ -13,8 +13,7 @@ from soft_twin.driving.valves.valve_control import ChamberState, ValveControl, V
 from soft_twin.driving.valves.valves import Valves, open_valves, require_backend
 from soft_twin.errors import DescriptionError, DeviceError
 
-VENT_PATIENCE = 10.0  # [s] at the most to vent the chambers when the driver is closed
-VENT_MARGIN = 1.0  # [s] on top of what their rate asks for
+VENT_MARGIN = 2.0  # [s] on top of what the rates ask for, when the driver is closed
 
 
 class ValveDriver(ActuatorDriver[ValveControl]):
@@ -29,7 +28,8 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         clock: Clock = SYSTEM,
         threaded: bool = True,
     ):
-        """Start driving, unless without a thread; `close` closes the valves.
+        """Start driving, unless without a thread, with the parameters for these limits if no others; `close` closes the
+        valves.
 
         Raises:
             DescriptionError: names or limits do not fit the valves, or the limits lie outside their range.
@@ -40,10 +40,10 @@ class ValveDriver(ActuatorDriver[ValveControl]):
         low, high = valves.range
         if not (low <= limits.lowest.min() and limits.highest.max() <= high):
             raise DescriptionError(f"pressure limits {limits.words}: these valves reach {low:g}…{high:g} Pa")
-        control = ValveControl(names, limits, parameters, valves.rests_after)
+        control = ValveControl(names, limits, parameters, valves.rests_after, valves.rests_at)
         super().__init__(control, control.parameters.rate, clock, threaded)
         self._vented = np.full(valves.count, limits.vented)
-        self._vent_time = float(limits.highest.max() - limits.vented) / limits.vent_rate
+        self._vent_time = limits.vent_time
         self._valves = valves
         self._tellable = valves.rounded_inwards(limits.lowest, limits.highest)
         self._stop_said = np.inf  # when the valves were first told what is theirs to do after a stop [s]
@@ -59,7 +59,7 @@ class ValveDriver(ActuatorDriver[ValveControl]):
     def close(self) -> None:
         """Vent the chambers at their safe rate, then shut the valves down."""
         self.relax()
-        end = self._clock.monotonic() + min(self._vent_time + VENT_MARGIN, VENT_PATIENCE)
+        end = self._clock.monotonic() + self._vent_time + VENT_MARGIN
         while self.running and self._clock.monotonic() < end and not self._is_vented():
             self._clock.sleep(self._period)
             if self._thread is None:
@@ -124,7 +124,7 @@ def open_valve_driver(drive: ValveDrive, device: str) -> ValveDriver:
     limits, names = checked_limits(drive), drive.names_by_channel
     valves = open_valves(drive.backend, device, len(names))
     try:
-        return ValveDriver(names, limits, valves, ValveParameters.within(limits))
+        return ValveDriver(names, limits, valves)
     except DescriptionError:
         valves.release()
         raise

@@ -45,6 +45,7 @@ class Valves(ABC):
         garbage: how often the device said what cannot be understood.
         told: (n,) gauge pressures that the device was told last, or says that it holds, NaN where neither yet [Pa].
         rests_after: a device that hears nothing for so long relaxes its chambers by itself [s]; inf: it does not.
+        rests_at: gauge pressure of chambers that the device lets rest [Pa].
     """
 
     count: int
@@ -52,6 +53,7 @@ class Valves(ABC):
     step: float
     garbage: int = 0
     rests_after: float = np.inf
+    rests_at: float = 0.0
 
     def __init__(self, port: Port, count: int, clock: Clock = SYSTEM, reopen: Callable[[], Port] | None = None):
         """On an open port; `reopen` opens it once more."""

@@ -14,6 +14,7 @@ CAMPAIGNS = {  # module -> class
     "motors": "MotorCampaign",
     "motor_line": "MotorLineCampaign",
     "valves": "ValveCampaign",
+    "valves_vacuum": "VacuumCampaign",
     "imu": "ImuCampaign",
     "imu_line": "ImuLineCampaign",
 }

@@ -1,12 +1,13 @@
 """What happens in one case with valves: limits, a person's commands, and faults, invented from a seed."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from soft_twin.driving.valves.pressures import ChamberLimits
 
 BACKENDS = ("openpneu", "dac_board", "modbus")
+SUCKING = ("openpneu", "modbus_vacuum", "modbus_vacuum")
 HEALTHY = 0.2  # share of the cases in which nothing is wrong and nobody errs
 
 COMMON_FAULTS = (
@@ -31,7 +32,12 @@ FAULTS = {
     "openpneu": (*COMMON_FAULTS, "refuses", "refuses"),
     "dac_board": COMMON_FAULTS,
     "modbus": (*COMMON_FAULTS, "refuses", "wrong reply", "wrong reply", "dropped"),
+    "modbus_vacuum": (
+        *(*COMMON_FAULTS, "refuses", "wrong reply", "dropped"),
+        *("dip", "dip", "no reading back", "no reading back", "sensor first", "sensor first"),
+    ),
 }
+AT_FIRST = ("wrong first", "no reading back", "sensor first")
 CALLS = ("enable", "enable", "stop", "clear_stop", "relax", "activate", "deactivate", "disconnect", "connect")
 ERRANDS = (("relax", "enable"), ("stop", "clear_stop", "enable"), ("deactivate", "activate", "enable"))
 
@@ -89,6 +95,7 @@ class Case:
         stamped: commands carry the time of the measurement behind them.
         calls, faults: in the order of time.
         end: when the faults end and the mending begins [s].
+        campaign: that the case is of.
     """
 
     seed: int
@@ -104,6 +111,7 @@ class Case:
     streams: tuple[Stream, ...] = ()
     calls: tuple[Happening, ...] = ()
     faults: tuple[Happening, ...] = field(default=())
+    campaign: str = "valves"
 
     def story(self) -> str:
         """What happens, for a person."""
@@ -129,6 +137,19 @@ def invent(seed: int) -> Case:
     backend = rng.choice(BACKENDS)
     count = rng.choice((1, 1, 2, 2, 3, 4))
     limits = _limits(rng, backend)
+    return _invent(rng, seed, backend, count, limits, limits.vented)
+
+
+def invent_vacuum(seed: int) -> Case:
+    """The case of a seed with chambers that are sucked, too."""
+    rng = Random(f"valves_vacuum {seed}")
+    backend = rng.choice(SUCKING)
+    count = rng.choice((1, 1, 2, 2, 3, 4))
+    limits = _limits_of_vacuum(rng, backend)
+    return replace(_invent(rng, seed, backend, count, limits, limits.pressure[0]), campaign="valves_vacuum")
+
+
+def _invent(rng: Random, seed: int, backend: str, count: int, limits: ChamberLimits, lowest_found: float) -> Case:
     healthy = rng.random() < HEALTHY
     end = rng.uniform(3.0, 6.0)
     low, high = limits.pressure
@@ -140,7 +161,7 @@ def invent(seed: int) -> Case:
         backend=backend,
         count=count,
         limits=limits,
-        start=rng.uniform(limits.vented, high) if found_filled else limits.vented,
+        start=rng.uniform(lowest_found, high) if found_filled else limits.vented,
         healthy=healthy,
         autostart=healthy or rng.random() < 0.8,
         enable_when_active=not healthy and rng.random() < 0.3,
@@ -164,6 +185,17 @@ def _limits(rng: Random, backend: str) -> ChamberLimits:
         low = rng.choice((0.0, 0.0, rng.uniform(0.0, 50e3)))
         high, rate, vent = rng.uniform(0.2e6, 0.8e6), rng.uniform(0.1e6, 0.5e6), rng.uniform(0.1e6, 0.5e6)
     return ChamberLimits((low, high), rate, vent, vented=max(low, 0.0), acceleration=rng.choice((1e6, 4e6, 4e6)))
+
+
+def _limits_of_vacuum(rng: Random, backend: str) -> ChamberLimits:
+    """Limits below the ambient pressure that the backend's hardware reaches."""
+    if backend == "openpneu":
+        low, high = rng.uniform(-45e3, -15e3), rng.choice((rng.uniform(5e3, 30e3), rng.uniform(45e3, 90e3)))
+        rate, vent = rng.uniform(20e3, 90e3), rng.uniform(20e3, 80e3)
+    else:
+        low, high = rng.uniform(-90e3, -40e3), rng.choice((0.0, rng.uniform(10e3, 0.1e6), rng.uniform(0.1e6, 0.5e6)))
+        rate, vent = rng.uniform(50e3, 0.4e6), rng.uniform(30e3, 0.4e6)
+    return ChamberLimits((low, high), rate, vent, acceleration=rng.choice((1e6, 4e6, 4e6)))
 
 
 def _streams(rng: Random, limits: ChamberLimits, count: int, end: float, healthy: bool) -> tuple[Stream, ...]:
@@ -231,10 +263,12 @@ def _faults(rng: Random, backend: str, count: int, end: float) -> tuple[Happenin
 
 def _fault(rng: Random, backend: str, count: int, end: float) -> Happening:
     what = rng.choice(FAULTS[backend])
-    time = 0.0 if what == "wrong first" else rng.uniform(0.0, end - 0.3)
+    time = 0.0 if what in AT_FIRST else rng.uniform(0.0, end - 0.3)
     lasting = rng.choice((rng.uniform(0.02, 0.3), rng.uniform(0.3, 1.0), rng.uniform(1.0, 4.0), rng.uniform(2.0, 7.0)))
     if what == "halt":
         lasting = rng.choice((0.05, 0.2, 0.6, 1.2, 3.0, 10.0))
+    if what == "dip":
+        lasting = rng.uniform(0.1, 0.95)
     return Happening(time, what, min(time + lasting, end), _value(rng, what), rng.randrange(count))
 
 
@@ -243,6 +277,8 @@ def _value(rng: Random, what: str) -> object:
         return rng.choice((0.001, 0.01, 0.1, 0.5))
     if what in ("double", "swap"):
         return rng.choice((0.02, 0.3))
+    if what == "sensor first":
+        return rng.choice(("low", "stuck", "drift"))
     return {
         "delay": rng.uniform(0.05, 0.5),
         "reboot": rng.uniform(0.05, 1.0),

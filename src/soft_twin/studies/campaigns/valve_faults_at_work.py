@@ -6,7 +6,7 @@ from soft_twin.studies.campaigns.valve_judge import Judge
 from soft_twin.studies.campaigns.valve_world import World
 
 LINE = ("loss", "change", "double", "swap", "delay")
-UNUSABLE = ("loss", "change", "swap", "unplug", "dropped", "silent", "reboot", "refuses", "wrong reply")
+UNUSABLE = ("loss", "change", "swap", "unplug", "dropped", "silent", "reboot", "dip", "refuses", "wrong reply")
 AFTERMATH = 1.0  # [s] that a fault's end may take to be over
 PAIRS = CHANNELS // 2
 PROMPT = 0.2  # [s] of delay with which a line still works
@@ -82,7 +82,7 @@ class FaultsAtWork:
         judge = self._judge
         if self._lies(fault):
             self._lied[fault.chamber] = fault.end + AFTERMATH
-        if fault.what in ("stuck", "reboot", *LINE):
+        if fault.what in ("stuck", "reboot", "dip", *LINE):
             judge.exempt_pressure_until = max(judge.exempt_pressure_until, fault.end + AFTERMATH)
         if fault.what == "refuses":
             judge.refused_until = max(judge.refused_until, fault.end + AFTERMATH)
@@ -99,24 +99,25 @@ class FaultsAtWork:
         if fault.what == "delay":
             return fault.value > PROMPT
         if fault.what == "refuses":
-            return self._case.backend == "modbus"
+            return self._world.network
         return fault.what in UNUSABLE
 
     def _lies(self, fault: Happening) -> bool:
         """Whether a sensor says for long what could be true."""
         plausible = fault.value in ("stuck", "drift") or (fault.value == "high" and self._case.backend != "openpneu")
-        return fault.what == "sensor" and plausible
+        sucks = self._case.backend == "modbus_vacuum" and fault.value == "low"
+        return fault.what in ("sensor", "sensor first") and (plausible or sucks)
 
     def _mutes(self, fault: Happening) -> bool:
         """Whether nothing can be measured while it lasts."""
         if fault.what == "wrong reply":
             return fault.value != "unit"  # the specification matches answers by their transaction
-        if fault.what in ("silent", "reboot", "unplug"):
+        if fault.what in ("silent", "reboot", "dip", "unplug"):
             return True
-        return self._case.backend == "modbus" and fault.what == "refuses" and fault.value == 1.0
+        return self._world.network and fault.what == "refuses" and fault.value == 1.0
 
     def _isolates(self, fault: Happening) -> bool:
-        return fault.what in ("silent", "reboot", "unplug")
+        return fault.what in ("silent", "reboot", "dip", "unplug")
 
     def _set(self, fault: Happening, on: bool) -> None:
         getattr(self, "_" + fault.what.replace(" ", "_"))(fault, on)
@@ -153,8 +154,17 @@ class FaultsAtWork:
             self._world.device.reboot()
             return
         self._world.device.powered = True
-        if self._case.backend == "modbus":
+        if self._world.network:
             self._world.drop_connection()  # a terminal that boots knows no connections
+
+    def _dip(self, fault: Happening, on: bool) -> None:
+        """A terminal's valves are without power for a moment and its set points lost, but no connection."""
+        self._world.device.powered = not on
+        self._world.device.reboot()
+
+    def _no_reading_back(self, fault: Happening, on: bool) -> None:
+        """The terminal does not know function 3, now and ever."""
+        self._world.device.ear.reads_back = False
 
     def _unplug(self, fault: Happening, on: bool) -> None:
         world = self._world
@@ -171,7 +181,7 @@ class FaultsAtWork:
 
     def _refuses(self, fault: Happening, on: bool) -> None:
         """An OpenPneu says "Error command", a terminal an exception; the others have no words for it."""
-        if self._case.backend == "modbus":
+        if self._world.network:
             self._world.device.ear.exception = self._world.rng.choice((1, 2, 3, 4, 5, 6, 6, 6, 8, 10, 11))
         share, rng = fault.value, self._world.rng
         self._world.device.ear.refuses = (lambda: rng.random() < share) if on else (lambda: False)
@@ -181,6 +191,9 @@ class FaultsAtWork:
 
     def _sensor(self, fault: Happening, on: bool) -> None:
         self._world.device.chambers.sensors[fault.chamber].lie = fault.value if on else None
+
+    def _sensor_first(self, fault: Happening, on: bool) -> None:
+        self._sensor(fault, on)
 
     def _wrong_first(self, fault: Happening, on: bool) -> None:
         if on:

@@ -57,19 +57,33 @@ class _Since:
         return now - self.start
 
 
+class _Way:
+    """What a chamber was told on a way from the vented pressure: pressures count in its sense.
+
+    Attributes:
+        sense: 1 upwards, -1 downwards.
+        ramp: what the chamber may be told at the most by the rate limit [Pa].
+        least: told since the right to drive it ended [Pa].
+    """
+
+    def __init__(self, sense: int, asked: float):
+        self.sense = sense
+        self.ramp = self.least = sense * asked
+
+
 class _Chamber:
     """What the judge knows of one chamber.
 
     Attributes:
         asked: what the host told last; before it told anything, what the device holds [Pa].
-        ramp: what it may be told at the most by the rate limit [Pa].
         lost: when the right to drive it ended, the highest and the lowest set point to vent it from.
-        lowest: told since then [Pa].
+        above, below: what it was told, upwards and downwards.
         spoken: the host has told it anything.
     """
 
     def __init__(self, asked: float, truth: float):
-        self.asked = self.ramp = self.lowest = asked
+        self.asked = asked
+        self.above, self.below = _Way(1, asked), _Way(-1, asked)
         self.lost = (0.0, asked, asked)
         self.ramp_time = 0.0
         self.spoken = False
@@ -114,7 +128,7 @@ class Judge:
         self._stopped_at = math.inf
         self.granted, self._latched, self._cause, self._active = False, False, "nobody enabled", False
         self._fed, self._woke = -math.inf, 0.0
-        self._commanded = self._high
+        self._commanded = {1: self._high, -1: -self._low}  # the farthest, upwards and downwards
         world.ear.told = self.told
         world.looks = self.look
 
@@ -126,7 +140,7 @@ class Judge:
 
     def told(self, index: int, pressure: float) -> None:
         """The host tells a chamber a pressure."""
-        now, chamber, limits = self.world.now, self._chambers[index], self.limits
+        now, chamber = self.world.now, self._chambers[index]
         tolerance = 1.01 * self.world.resolution
         if pressure > self._high + tolerance:
             kind = "told above the limit" + (" while closing" if self.closing else "")
@@ -134,54 +148,59 @@ class Judge:
         if pressure < self._low - tolerance:
             kind = "told below the limit" + (" while closing" if self.closing else "")
             self.fail(kind, f"chamber {index} {_kpa(pressure)}, the lowest is {_kpa(self._low)}")
-        found = max(chamber.truths) + VENTED_LEAD + SENSOR_MARGIN
-        self._judge_rise(index, chamber, pressure, found)
-        if self._may_be_deceived(index) and pressure > chamber.lost[1]:
-            chamber.lost = (now, pressure, chamber.lost[2])  # it is vented from what its sensor says
-        if self.granted:
-            self._judge_wanted(index, chamber, pressure, found)
-        else:
-            self._judge_unasked(index, chamber, pressure, found)
+        for way in (chamber.above, chamber.below):
+            self._judge_way(index, chamber, way, way.sense * pressure)
+        if self._may_be_deceived(index):  # it is vented from what its sensor says
+            if pressure > chamber.lost[1]:
+                chamber.lost = (now, pressure, chamber.lost[2])
+            if pressure < chamber.lost[2]:
+                chamber.lost = (now, chamber.lost[1], pressure)
         chamber.asked, chamber.spoken = pressure, True
-        chamber.lowest = min(chamber.lowest, pressure)
         chamber.history.append((now, pressure))
         chamber.ramp_time = now
-        chamber.ramp = min(chamber.ramp, max(pressure, limits.vented))
 
-    def _judge_rise(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
-        rate = self.limits.rate if self.granted else max(self.limits.rate, self.limits.vent_rate)
-        lead = LEAD + LEAD_TIME * self.limits.rate
-        chamber.ramp += min(rate * (self.world.now - chamber.ramp_time), lead)
-        allowed = chamber.ramp + TICKS * rate + 2.0 * self.world.resolution
-        if pressure > max(allowed, found) and not self._may_be_deceived(index):
-            detail = (
-                f"chamber {index} from {_kpa(chamber.asked)} to {_kpa(pressure)}, {_kpa(pressure - allowed)} too fast"
-            )
-            self.fail("told faster than the rate", detail)
-        chamber.ramp = max(chamber.ramp, min(pressure, found))
+    def _judge_way(self, index: int, chamber: _Chamber, way: _Way, pressure: float) -> None:
+        """All pressures in the sense of the way."""
+        rate, vented = self._rate_of_rise(), way.sense * self.limits.vented
+        way.ramp += min(rate * (self.world.now - chamber.ramp_time), LEAD + LEAD_TIME * self.limits.rate)
+        found = max(way.sense * truth for truth in chamber.truths) + VENTED_LEAD + SENSOR_MARGIN
+        if not self._may_be_deceived(index):
+            self._judge_rise(index, chamber, way, pressure, max(found, way.ramp + TICKS * rate))
+            judge = self._judge_wanted if self.granted else self._judge_unasked
+            judge(index, chamber, way, pressure, max(vented, found))
+        way.ramp = min(max(way.ramp, min(pressure, found)), max(pressure, vented))
+        way.least = min(way.least, pressure)
 
-    def _judge_wanted(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
-        most = max(self._commanded, chamber.lost[1], found, self.limits.vented) + 2.0 * self.world.resolution
-        if pressure > most and not self._may_be_deceived(index):
-            self.fail(
-                "told what nobody commanded",
-                f"chamber {index} {_kpa(pressure)}, commanded at most {_kpa(self._commanded)}",
-            )
+    def _rate_of_rise(self) -> float:
+        return self.limits.rate if self.granted else max(self.limits.rate, self.limits.vent_rate)
 
-    def _judge_unasked(self, index: int, chamber: _Chamber, pressure: float, found: float) -> None:
-        """Nobody may drive: what is told may fall, or meet what is there, and no more."""
-        most = max(chamber.lowest, self.limits.vented, found) + NEAR
-        if pressure > most and not self._may_be_deceived(index):
-            kind = "stop undone" if self._latched else "told pressure without a right to"
-            truth = max(chamber.truths)
-            self.fail(kind, f"chamber {index} {_kpa(pressure)} though {self._cause}; it has {_kpa(truth)}")
+    def _judge_rise(self, index: int, chamber: _Chamber, way: _Way, pressure: float, allowed: float) -> None:
+        if (over := pressure - allowed) > 2.0 * self.world.resolution:
+            detail = f"from {_kpa(chamber.asked)} to {_kpa(way.sense * pressure)}, {_kpa(over)} too fast"
+            self.fail("told faster than the rate", f"chamber {index} {detail}")
+
+    def _judge_wanted(self, index: int, chamber: _Chamber, way: _Way, pressure: float, found: float) -> None:
+        lost, wanted = chamber.lost[1] if way.sense > 0 else -chamber.lost[2], self._commanded[way.sense]
+        if pressure > max(wanted, lost, found) + 2.0 * self.world.resolution:
+            there = _kpa(way.sense * pressure)
+            detail = f"chamber {index} {there}, commanded at the farthest {_kpa(way.sense * wanted)}"
+            self.fail("told what nobody commanded", detail)
+
+    def _judge_unasked(self, index: int, chamber: _Chamber, way: _Way, pressure: float, found: float) -> None:
+        """Nobody may drive: what is told may go to the vented pressure, or meet what is there, and no more."""
+        if pressure > max(way.least, found) + NEAR:
+            what = "pressure" if way.sense > 0 else "vacuum"
+            kind = "stop undone" if self._latched else f"told {what} without a right to"
+            has = _kpa(max(chamber.truths, key=lambda truth: way.sense * truth))
+            there = _kpa(way.sense * pressure)
+            self.fail(kind, f"chamber {index} {there} though {self._cause}; it has {has}")
 
     def _may_be_deceived(self, index: int) -> bool:
         """Whether a chamber seems to be found under pressure: just opened, and its sensor lies.
 
         By that the control of an OpenPneu goes, too, so nothing is filled. A terminal can be asked what it holds.
         """
-        lies = index in self.lying and self.case.backend != "modbus"
+        lies = index in self.lying and not self.world.network
         return lies and self.world.now < self._opened + FINDING
 
     # What the person does and is told -------------------------------------------------------------------------------
@@ -216,7 +235,8 @@ class Judge:
             self.fail("nonsense accepted", answer)
         if accepted and values is not None and self.granted:
             self._fed = self.world.now
-            self._commanded = max(self._commanded, min(max(values), self._high))
+            highest, lowest = min(max(values), self._high), max(min(values), self._low)
+            self._commanded = {1: max(self._commanded[1], highest), -1: max(self._commanded[-1], -lowest)}
         if not accepted:
             self._judge_message("refusal of a command", answer)
 
@@ -254,7 +274,7 @@ class Judge:
 
     def _judge_presence(self, status, state: str, connected: bool) -> None:
         now = self.world.now
-        serial = self.case.backend != "modbus"
+        serial = not self.world.network
         gone = self._gone.held(serial and self.unplugged and connected, now)
         if gone > 2.0 * NAMING and not (status.faults or state in ("away", "fault")):
             self.fail("not noticed: the device is gone", f"unplugged for {gone:.2f} s, the status says '{state}'")
@@ -289,9 +309,11 @@ class Judge:
         """After the last words nothing may go on being held under pressure by a device that nobody watches."""
         if self.case.backend == "dac_board" or self.refused_until > self.world.now:
             return  # it goes to 0 V by itself; or it may not have listened
-        left = max(self.world.ear.set_points())
-        if left > self.limits.vented + NEAR:
-            self.fail("left under pressure", f"after {name} the device still holds {_kpa(left)}")
+        highest, lowest = max(self.world.ear.set_points()), min(self.world.ear.set_points())
+        if highest > self.limits.vented + NEAR:
+            self.fail("left under pressure", f"after {name} the device still holds {_kpa(highest)}")
+        if lowest < min(self.limits.vented, 0.0) - NEAR:
+            self.fail("left under vacuum", f"after {name} the device still holds {_kpa(lowest)}")
 
     def _judge_message(self, what: str, text: str) -> None:
         if not REMEDY.search(text or ""):
@@ -301,7 +323,7 @@ class Judge:
 
     def _grant(self) -> None:
         if not self.granted:
-            self._commanded = -math.inf
+            self._commanded = {1: -math.inf, -1: -math.inf}
             self._fed = self.world.now
             for chamber in self._chambers:
                 chamber.lost = (self.world.now, chamber.asked, chamber.asked)
@@ -321,7 +343,7 @@ class Judge:
         for chamber in self._chambers:
             highest, lowest = max(chamber.truths) + VENTED_LEAD, min(chamber.truths) - VENTED_LEAD
             chamber.lost = (self.world.now, max(chamber.asked, highest), min(chamber.asked, lowest))
-            chamber.lowest = chamber.asked
+            chamber.above.least, chamber.below.least = chamber.asked, -chamber.asked
 
     def outage_over(self) -> None:
         """The line works again, or the host lives again."""
@@ -414,13 +436,23 @@ class Judge:
             self.exempt_pressure_until = max(self.exempt_pressure_until, now + SENSOR_MEMORY)
         if now < self.exempt_pressure_until or index in self.lying:
             return
-        if truth > self._high + LIMIT_MARGIN and truth > chamber.truths[-1] and set_point <= chamber.asked:
-            self.fail("pressure above the limit", f"chamber {index} {_kpa(truth)}, the limit is {_kpa(self._high)}")
+        self._judge_true_way(index, chamber, 1, truth, set_point, self._high)
+        self._judge_true_way(index, chamber, -1, truth, set_point, -min(self._low, 0.0))  # leaks go to 0
+
+    def _judge_true_way(
+        self, index: int, chamber: _Chamber, sense: int, truth: float, set_point: float, limit: float
+    ) -> None:
+        """On a way from the vented pressure; the limit counts in its sense."""
+        farther = sense * truth > max(limit + LIMIT_MARGIN, sense * chamber.truths[-1])
+        if farther and sense * set_point <= sense * chamber.asked:
+            kind = f"pressure {'above' if sense > 0 else 'below'} the limit"
+            self.fail(kind, f"chamber {index} {_kpa(truth)}, the limit is {_kpa(sense * limit)}")
         earlier = chamber.truths[-min(len(chamber.truths), round(BANG_TIME / LOOK))]
         before = max(earlier, self.world.device.floor)  # nobody can know of less
         rate = max(self.limits.rate, self.limits.vent_rate)
         most = LEAD + LEAD_TIME * self.limits.rate + BANG_TIME * rate + 2.0 * SENSOR_MARGIN
-        if truth - before > most and truth > self.limits.vented + NEAR:  # a device can be told no less than its lowest
+        vented = sense * self.limits.vented  # to there it is no bang; and a device can be told no less than its lowest
+        if sense * truth - max(sense * before, vented) > most:
             self.fail("bang", f"chamber {index} from {_kpa(before)} to {_kpa(truth)} in {BANG_TIME:g} s")
 
     def _is_named(self, within: float) -> bool:

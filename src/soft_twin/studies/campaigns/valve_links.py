@@ -1,6 +1,7 @@
 """The drivers' own backends on the line of a world: the only place that knows how they are opened."""
 
 from soft_twin.driving.valves.dac_board import DacValves
+from soft_twin.driving.valves.modbus_vacuum import ModbusVacuumValves
 from soft_twin.driving.valves.modbus_valves import ModbusValves
 from soft_twin.driving.valves.openpneu import OpenPneuValves
 from soft_twin.driving.valves.valves import Valves
@@ -18,7 +19,8 @@ def open_backend(case: Case, world: World) -> Valves:
     def reopen() -> Port:
         return Port(world)
 
-    if case.backend == "modbus":
-        return ModbusValves(reopen(), case.count, "emulated", world, reopen)
+    if world.network:
+        terminal = ModbusVacuumValves if case.backend == "modbus_vacuum" else ModbusValves
+        return terminal(reopen(), case.count, "emulated", world, reopen)
     kind = OpenPneuValves if case.backend == "openpneu" else DacValves
     return kind(reopen(), case.count, world, reopen)

@@ -19,10 +19,17 @@ LATENCY = 0.0004  # [s] of a network, one way
 CONNECTING = 0.2  # [s] until a connection that nobody takes is given up
 BLOCKED = 0.1  # [s] until a write is given up
 
+NETWORKS = ("modbus", "modbus_vacuum")
 KINDS = {
     "openpneu": (openpneu.OpenPneu, openpneu.OpenPneuEar, openpneu.BAUD_RATE, openpneu.RESOLUTION),
     "dac_board": (dac_board.DacBoard, dac_board.DacEar, dac_board.BAUD_RATE, dac_board.RESOLUTION),
     "modbus": (modbus_terminal.ModbusTerminal, modbus_terminal.ModbusEar, ETHERNET, modbus_terminal.RESOLUTION),
+    "modbus_vacuum": (
+        modbus_terminal.ModbusVacuumTerminal,
+        modbus_terminal.ModbusVacuumEar,
+        ETHERNET,
+        modbus_terminal.RESOLUTION,
+    ),
 }
 
 
@@ -39,6 +46,7 @@ class World(Clock):
         rng: of everything that happens by chance.
         device: the emulated device.
         ear: listens at the host's end of the line, before anything is lost.
+        network: its line is a network, not a serial one.
         resolution: of what the device can be told [Pa].
         plugged: the line is plugged in.
         plugs: how often it was plugged in or its connection dropped; what was opened before is gone.
@@ -52,8 +60,8 @@ class World(Clock):
         self.now, self.offset, self.rng = 0.0, BEGINNING, rng
         self.device: Device = device(rng, count, start)
         self.ear: Ear = ear(count)
-        self.backend = backend
-        self.to_device = Line(rng, baud_rate, split=0.0 if backend == "modbus" else 0.02)
+        self.network = backend in NETWORKS
+        self.to_device = Line(rng, baud_rate, split=0.0 if self.network else 0.02)
         self.to_host = Line(rng, baud_rate, split=0.02)
         self.plugged, self.plugs = True, 0
         self.deadline = float("inf")
@@ -106,7 +114,7 @@ class World(Clock):
         self.to_device.cut = self.to_host.cut = True
         self.to_device.clear()
         self.to_host.clear()
-        if self.backend != "modbus":
+        if not self.network:
             self.plugs += 1
 
     def plug(self) -> None:
@@ -122,7 +130,7 @@ class World(Clock):
     def connected(self) -> None:
         """Somebody opened the line: what was on its way is no more."""
         self.to_host.clear()
-        if self.backend == "modbus":
+        if self.network:
             self.to_device.clear()
             self.device.ear.connect()
             self.ear.connect()
@@ -130,7 +138,7 @@ class World(Clock):
     def tell(self, data: bytes) -> None:
         """Bytes leave the host."""
         self.ear.hear(data)
-        self.to_device.put(data, self.now + (LATENCY if self.backend == "modbus" else 0.0))
+        self.to_device.put(data, self.now + (LATENCY if self.network else 0.0))
 
 
 class Port:
@@ -142,8 +150,7 @@ class Port:
         Raises:
             DeviceError: it is unplugged, or nobody answers there.
         """
-        network = world.backend == "modbus"
-        if network and not (world.plugged and world.device.powered):
+        if world.network and not (world.plugged and world.device.powered):
             world.advance(CONNECTING)
             raise DeviceError("nobody answers at 'emulated': check its address, its cable and its power")
         if not world.plugged:

@@ -1,5 +1,7 @@
 """Fault campaign for pressure valves: OpenPneu, DAC board, Modbus terminal, in simulated time.
 
+`valves_vacuum` is the same with chambers that are sucked, too, by an OpenPneu or by a Modbus terminal with vacuum.
+
 Each case invents limits, what a person does, and what goes wrong (`valve_cases`), lives through it with an emulated
 device (`devices`, `valve_world`), then mends everything and takes the documented remedy. The judge (`valve_judge`) sees
 the bytes that the host sends, the device's own set points and pressures, and what a person is told: answers to
@@ -8,13 +10,15 @@ calls, and the status.
 kind                                  | what it means
 --------------------------------------|------------------------------------------------------------------------------
 told above the limit, below the limit | a set point beyond the limits left the host, be it while closing
-told faster than the rate             | set points rise faster than the rate limit, or by more than a lead at once
-told what nobody commanded            | enabled, a set point is above all that was commanded
+told faster than the rate             | set points rise faster than the rate limit, or by more than a lead at once; so
+                                      | they do, below the vented pressure, downwards
+told what nobody commanded            | enabled, a set point is above, or below, all that was commanded
 told pressure without a right to      | not enabled, or called off: a set point rises above what the chamber has
+told vacuum without a right to        | the same downwards, below the vented pressure
 stop undone                           | the same while a stop is latched
 not vented: CAUSE                     | set points are above the vented pressure's ramp after stop, relax, deactivate,
                                       | commands that stay away (1 s), a fault; in wall time
-left under pressure                   | after close or disconnect the device goes on holding a chamber under pressure
+left under pressure, under vacuum     | after close or disconnect the device goes on holding a chamber there
 stop forgotten                        | the status no longer says that a stop is latched
 stop refused                          | stop was not accepted
 stop said to have arrived             | a stop on a dead line is told as if it had arrived
@@ -26,8 +30,8 @@ goes on filling                       | nobody drives, and a chamber truly goes 
 silence unnamed                       | nothing can be measured for 0.5 s, and no fault says so
 not noticed: the device is gone       | a serial line is unplugged, and the status does not say so
 not reopened                          | a device that is there again is not found
-pressure above the limit              | a chamber truly rises above its limit though the device obeys
-bang                                  | a chamber truly fills at once, by more than set points may lead
+pressure above, below the limit       | a chamber truly passes its limit though the device obeys
+bang                                  | a chamber truly fills, or is sucked, at once, by more than set points may lead
 nonsense accepted                     | a command of wrong size, type or time is accepted; limits without end
 refused while all is well             | a healthy case: a call or command that is right is refused
 false alarm                           | a healthy case: a fault is named
@@ -78,18 +82,20 @@ class ValveCampaign(Campaign):
 
     Attributes:
         open_session: gives the session under test for (case, world).
+        invent: gives the case of a seed.
     """
 
     name = "valves"
+    invent = staticmethod(invent)
 
     def __init__(self, open_session=None):
         self.open_session = open_session or session_on
 
     def run_case(self, seed: int) -> list[Violation]:
-        return Run(invent(seed), self.open_session).run()
+        return Run(self.invent(seed), self.open_session).run()
 
     def story(self, seed: int) -> str:
-        return invent(seed).story()
+        return self.invent(seed).story()
 
 
 def session_on(case: Case, world: World) -> ActuatorSession:
@@ -344,13 +350,14 @@ class Run:
     def _vent(self) -> None:
         """A person waits until the chambers are vented before they enable again."""
         limits = self._case.limits
-        left = max(self.world.device.chambers.pressures) - limits.vented
+        left = max(abs(pressure - limits.vented) for pressure in self.world.device.chambers.pressures)
         self._live_until(self.world.now + max(0.0, left) / limits.vent_rate + 0.3, streams=False)
 
     def _follow(self) -> None:
         limits, world = self._case.limits, self.world
         low, high = limits.pressure
-        target = [self._rng.uniform(limits.vented, high) for _ in range(self._case.count)]
+        bottom = low if self._case.campaign == "valves_vacuum" else limits.vented
+        target = [self._rng.uniform(bottom, high) for _ in range(self._case.count)]
         far = max(abs(value - truth) for value, truth in zip(target, world.device.chambers.pressures, strict=True))
         end = world.now + far / limits.rate + 2.0 * limits.rate / limits.acceleration + 0.7
         while world.now < end:

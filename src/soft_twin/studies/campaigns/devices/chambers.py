@@ -34,12 +34,15 @@ class Chambers:
         supplied: the supply is there.
         stuck: of each valve, None or one of FAULTS.
         uncontrolled: of each valve, its controller does nothing: it stays as it stands.
-        leaks: conductance of each chamber's leak [1/s].
+        leaks: conductance of each chamber's leak, out or in [1/s].
         sensors: one Sensor for each chamber.
     """
 
-    def __init__(self, rng: Random, start: float, count: int, supply: float, vacuum: float, band: float):
-        """Chambers that stand at `start`, and exhaust to `vacuum`, both gauge [Pa]."""
+    def __init__(
+        self, rng: Random, start: float, count: int, supply: float, vacuum: float, band: float, ejector: bool = False
+    ):
+        """Chambers that stand at `start`, and exhaust to `vacuum`, both gauge [Pa]; an ejector makes that of the
+        supply."""
         self.pressures = [start] * count
         self.supply, self.supplied = supply, True
         self.stuck: list[str | None] = [None] * count
@@ -48,7 +51,7 @@ class Chambers:
         self.sensors = [Sensor(rng, start) for _ in range(count)]
         self._conductances = [rng.uniform(2.5, 6.0) for _ in range(count)]
         self._openings = [0.0] * count
-        self._vacuum, self._band = vacuum + ATMOSPHERE, band
+        self._vacuum, self._band, self._ejector = vacuum + ATMOSPHERE, band, ejector
 
     def step(self, dt: float, targets: list[float]) -> None:
         """Live for a time, the valves being told these gauge pressures [Pa]."""
@@ -64,7 +67,8 @@ class Chambers:
         controlled = self.stuck[chamber] is None and not self.uncontrolled[chamber]
         if controlled and abs(change) > abs(target - pressure):
             change = target - pressure  # the valve's own controller is faster than this step
-        leaking = dt * self.leaks[chamber] * flow(pressure + ATMOSPHERE, ATMOSPHERE)
+        inside = pressure + ATMOSPHERE
+        leaking = dt * self.leaks[chamber] * (flow(inside, ATMOSPHERE) - flow(ATMOSPHERE, inside))
         self.pressures[chamber] = max(pressure + change - leaking, self._vacuum - ATMOSPHERE)
         self._openings[chamber] = opening
 
@@ -80,7 +84,8 @@ class Chambers:
         if opening > 0.0:
             supply = (self.supply if self.supplied else 0.0) + ATMOSPHERE
             return opening * self._conductances[chamber] * flow(supply, pressure)
-        return opening * self._conductances[chamber] * flow(pressure, self._vacuum)
+        sucks = self.supplied or not self._ejector
+        return opening * self._conductances[chamber] * flow(pressure, self._vacuum if sucks else ATMOSPHERE)
 
 
 class Sensor:

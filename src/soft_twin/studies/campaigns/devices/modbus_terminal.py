@@ -4,7 +4,8 @@ A message is a header, big-endian: transaction id, protocol id 0, length of what
 code and its data. Functions: 3 and 4 read holding and input registers, 6 and 16 write one or several. A request that
 cannot be served is answered by the function code + 0x80 and one byte: 1 illegal function, 2 illegal address, 3
 illegal value, 6 busy. Holding registers 0…n−1 are the set points, input registers 0…n−1 the measured values, both in
-millibar gauge. The terminal's own watchdog takes the pressure away when no request comes.
+millibar gauge, uint16, or int16 where its regulators go below the ambient pressure. The terminal's own watchdog takes
+the pressure away when no request comes.
 """
 
 import math
@@ -16,6 +17,8 @@ from soft_twin.studies.campaigns.devices.device import Device, Ear
 
 MILLIBAR = 100.0  # [Pa]
 RESOLUTION = MILLIBAR
+WHOLE, SIGN = 0x10000, 0x8000
+VACUUM = -95e3  # [Pa] gauge, of an ejector
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE, FAILURE, BUSY = 1, 2, 3, 4, 6
 ANSWER_TIME = 0.001  # [s]
 
@@ -26,8 +29,11 @@ class ModbusEar(Ear):
     Attributes:
         measure: gives the registers of the measured values.
         exception: code that requests are refused with while `refuses` says so.
+        reads_back: it knows function 3.
         requests: how many there were.
     """
+
+    reads_back = True
 
     def __init__(self, count: int):
         super().__init__(count)
@@ -64,7 +70,7 @@ class ModbusEar(Ear):
         function, code = request[0], self.exception if self.refuses() else 0
         if code == 0:
             serve = {3: self._read, 4: self._read, 6: self._write_one, 16: self._write}.get(function)
-            if serve is None:
+            if serve is None or (function == 3 and not self.reads_back):
                 code = ILLEGAL_FUNCTION
             elif (answer := serve(function, request[1:])) is not None:
                 return answer
@@ -76,7 +82,7 @@ class ModbusEar(Ear):
         if len(data) != 4:
             return None
         start, count = struct.unpack(">HH", data)
-        registers = self.measure() if function == 4 else [round(target / MILLIBAR) for target in self.targets]
+        registers = self.measure() if function == 4 else [self.register(target) for target in self.targets]
         if not 1 <= count <= 125 or start + count > len(registers):
             return None
         return struct.pack(f">BB{count}H", function, 2 * count, *registers[start : start + count])
@@ -85,7 +91,7 @@ class ModbusEar(Ear):
         if len(data) != 4 or struct.unpack(">H", data[:2])[0] >= len(self.targets):
             return None
         address, value = struct.unpack(">HH", data)
-        self._tell(address, value * MILLIBAR)
+        self._tell(address, self.pressure(value))
         return bytes((function,)) + data
 
     def _write(self, function: int, data: bytes) -> bytes | None:
@@ -95,8 +101,30 @@ class ModbusEar(Ear):
         if start + count > len(self.targets) or size != 2 * count or len(data) != 5 + size:
             return None
         for i, value in enumerate(struct.unpack(f">{count}H", data[5:])):
-            self._tell(start + i, value * MILLIBAR)
+            self._tell(start + i, self.pressure(value))
         return bytes((function,)) + data[:4]
+
+    def register(self, pressure: float) -> int:
+        """A pressure [Pa] as it fits into a register; a sensor without a number shows the largest one."""
+        if math.isnan(pressure):
+            return WHOLE - 1
+        return max(0, min(WHOLE - 1, round(pressure / MILLIBAR)))
+
+    def pressure(self, register: int) -> float:
+        """Of a register [Pa]."""
+        return register * MILLIBAR
+
+
+class ModbusVacuumEar(ModbusEar):
+    """Requests whose registers have a sign."""
+
+    def register(self, pressure: float) -> int:
+        if math.isnan(pressure):
+            return SIGN - 1
+        return max(-SIGN, min(SIGN - 1, round(pressure / MILLIBAR))) % WHOLE
+
+    def pressure(self, register: int) -> float:
+        return ((register + SIGN) % WHOLE - SIGN) * MILLIBAR
 
 
 class ModbusTerminal(Device):
@@ -111,12 +139,17 @@ class ModbusTerminal(Device):
     ear: ModbusEar
 
     def __init__(self, rng: Random, count: int, start: float):
-        chambers = Chambers(rng, start, count, supply=1.05e6, vacuum=0.0, band=5e3)
-        super().__init__(ModbusEar(count), chambers, rest=0.0)
+        super().__init__(self._ear(count), self._chambers(rng, start, count), rest=0.0)
         self.watchdog = rng.choice((0.6, 0.9, math.inf))
         self.wrong: str | None = None
         self._last, self._now = -math.inf, 0.0
         self.ear.measure = self._registers
+
+    def _ear(self, count: int) -> ModbusEar:
+        return ModbusEar(count)
+
+    def _chambers(self, rng: Random, start: float, count: int) -> Chambers:
+        return Chambers(rng, start, count, supply=1.05e6, vacuum=0.0, band=5e3)
 
     def hear(self, data: bytes, now: float) -> list[bytes]:
         self._now, before = now, self.ear.requests
@@ -131,8 +164,8 @@ class ModbusTerminal(Device):
         return b""
 
     def _registers(self) -> list[int]:
-        registers = [_register(value) for value in self._measure()]
-        self.said = (self._now, [register * MILLIBAR for register in registers])
+        registers = [self.ear.register(value) for value in self._measure()]
+        self.said = (self._now, [self.ear.pressure(register) for register in registers])
         return registers
 
     def _spoil(self, answer: bytes) -> bytes:
@@ -155,8 +188,11 @@ class ModbusTerminal(Device):
         return answer
 
 
-def _register(pressure: float) -> int:
-    """A measured value as it fits into a register; a sensor without a number shows the largest one."""
-    if math.isnan(pressure):
-        return 65535
-    return max(0, min(65535, round(pressure / MILLIBAR)))
+class ModbusVacuumTerminal(ModbusTerminal):
+    """One whose ejectors suck, too."""
+
+    def _ear(self, count: int) -> ModbusEar:
+        return ModbusVacuumEar(count)
+
+    def _chambers(self, rng: Random, start: float, count: int) -> Chambers:
+        return Chambers(rng, start, count, supply=1.05e6, vacuum=VACUUM, band=5e3, ejector=True)
