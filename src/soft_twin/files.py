@@ -116,12 +116,17 @@ def checked_output(path: str | Path, what: str) -> Path:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write what shall be at `path`, in its folder: it comes there as a whole, or not at all.
+    """Where to write what shall be at `path`, in its folder, with its suffix: it comes there as a whole, or not at all.
+    Where a link leads; into a device or a pipe itself.
 
     Raises:
         OSError: it cannot be moved there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield partial
         partial.replace(path)
