@@ -13,6 +13,7 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app import scans_run, shape_run
+from soft_twin.app.folders import writable
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
@@ -119,7 +120,7 @@ def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
 
     graph(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
-    folder = _writable(arguments.out or Path("out") / f"{robot.name}_scans")
+    folder = writable(arguments.out or Path("out") / f"{robot.name}_scans")
     path = _recorded_run(robot, sequence, folder, True)
     print(f"\n{scans_run.told_frames(robot, path, folder)}")
     return 0
@@ -142,7 +143,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
     else:
         pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
         goal = shape_run.goal_by_pressures(correction, pressures)
-    folder = _writable(arguments.out or Path("out") / f"{robot.name}_shape")
+    folder = writable(arguments.out or Path("out") / f"{robot.name}_shape")
     sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = shape_run.write_shape_report(path, folder, robot, correction, goal)
@@ -270,23 +271,7 @@ def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
 
 def _folder(robot: Robot, arguments: argparse.Namespace) -> Path:
     """Where the results go."""
-    return _writable(arguments.out or Path("out") / robot.name)
-
-
-def _writable(folder: Path) -> Path:
-    """A folder that results can be written into, made where missing.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
-    return folder
+    return writable(arguments.out or Path("out") / robot.name)
 
 
 def _arm_bends(robot: TensegrityArm, arguments: argparse.Namespace) -> "RunSequence":

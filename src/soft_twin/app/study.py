@@ -9,10 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from soft_twin.app.folders import writable
 from soft_twin.errors import UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, working_with
 from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
+from soft_twin.studies.results import unwritten_noted
 
 DEFAULT_DATA = Path("../shared/data")
 OPTIONS = {
@@ -46,8 +48,8 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     whose names begin with it and a slash; the exit status.
 
     Raises:
-        UsageError: there is no such study, and the message lists those there are; it has no such option; or the folder
-            cannot be written.
+        UsageError: there is no such study, and the message lists those there are; it has no such option; the folder
+            cannot be written; or, when the table is printed, some of its pictures and files could not be.
     """
     names = (
         [arguments.name] if arguments.name in studies else [n for n in studies if n.startswith(f"{arguments.name}/")]
@@ -61,14 +63,15 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     workers = Workers.of(arguments)
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
+        writable(folder)
         if len(names) > 1:
             print(f"== {name}: {studies[name]}", flush=True)
-        with working_with(workers):
-            print(importlib.import_module(modules[name]).run(folder, data, **options))
+        with working_with(workers), unwritten_noted() as unwritten:
+            print(importlib.import_module(modules[name]).run(folder, data, **options), flush=True)
+        if unwritten:
+            path, reason = next(iter(unwritten.items()))
+            others = f", nor {len(unwritten) - 1} more" if len(unwritten) > 1 else ""
+            raise UsageError(f"cannot write '{path}'{others}: {reason}; the table above is whole")
         print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}", flush=True)
     return 0
 
