@@ -5,6 +5,7 @@ A robot whose description has the node `pose_to_cables` holds the orientation of
 
 import argparse
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from soft_twin_ros.running.sequence import RunSequence
 
 RECORDING = "run.mcap"
+OF_A_RUN = ("metadata.yaml", "report.json", "report.png", "frames/frames.csv")  # beside its recording
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
 QUICK_ATTITUDES, QUICK_SHARE = slice(2, 4), 0.5  # of a profile's attitudes, and of its times, where it is to be quick
@@ -88,10 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     make = SEQUENCES.get(type(robot))
     if make is None:
         raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, scanner=arguments.scanner)
+    _check_nodes(robot, scanner=arguments.scanner)
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
@@ -115,10 +114,7 @@ def _refuse(arguments: argparse.Namespace, options: Sequence[str], where: str) -
 
 def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
     _refuse(arguments, ("weights", "imu", "start", "duration", "pressures", "target", "pose", "quick"), "to --scans")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, scanner=True)
+    _check_nodes(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
     folder = writable(arguments.out or Path("out") / f"{robot.name}_scans")
     path = _recorded_run(robot, sequence, folder, True)
@@ -133,10 +129,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
         raise UsageError(f"--target {arguments.target} --pressures {arguments.pressures}: give one of them")
     if arguments.pose is not None and arguments.target is None:
         raise UsageError(f"--pose {arguments.pose}: of a --target, which is not given")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, weights=arguments.weights, scanner=arguments.scanner)
+    _check_nodes(robot, weights=arguments.weights, scanner=arguments.scanner)
     correction = shape_run.weights_of(robot, arguments.weights)
     if arguments.target is not None:
         goal = shape_run.goal_from_file(correction, robot, arguments.target, arguments.pose or "fixed")
@@ -152,7 +145,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
 
 
 def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: bool) -> Path:
-    """Run a sequence; where it was recorded.
+    """Run a sequence; where it was recorded. What a run before has left there is removed.
 
     Raises:
         RunError: a node ended or stayed in error.
@@ -163,13 +156,15 @@ def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: 
 
     variables = environment(folder / "log")
     path = folder / RECORDING
+    for name in (*OF_A_RUN, RECORDING):
+        (folder / name).unlink(missing_ok=True)
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
         run_robot(robot, sequence, path, variables, scanner)
     except RunError as error:
-        raise RunError(f"{error}; recorded until then: {path}") from error
+        raise RunError(f"{error}; recorded until then: {path}" if path.exists() else str(error)) from error
     except KeyboardInterrupt:
-        print(f"interrupted; recorded until then: {path}", flush=True)
+        print(f"interrupted; recorded until then: {path if path.exists() else 'nothing'}", flush=True)
         raise
     finally:
         write_metadata(path)
@@ -283,6 +278,22 @@ def _arm_bends(robot: TensegrityArm, arguments: argparse.Namespace) -> "RunSeque
         raise UsageError(f"--imu {arguments.imu}: nothing moves the base of '{robot.name}', leave it out")
     warm_up = QUICK_ARM_WARM_UP if arguments.quick else ARM_WARM_UP
     return ArmBends({}, SWEEP if arguments.quick else SWEEPS * SWEEP, warm_up, tuple(PHASES))
+
+
+def _check_nodes(robot: Robot, **options: Any) -> None:
+    """See that the nodes of a run can be started, and that none of them runs already.
+
+    Raises:
+        UsageError: they cannot, or one does.
+        others: of `graph`.
+    """
+    _check_ros()
+    from soft_twin_ros.only_one import refuse_taken
+    from soft_twin_ros.running.graph import graph
+
+    nodes = graph(robot, **options)
+    if "ROS_DOMAIN_ID" in os.environ:  # else the run has a domain of its own
+        refuse_taken(f"/{node.namespace}/{node.name}" for node in nodes)
 
 
 def _check_ros() -> None:
