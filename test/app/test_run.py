@@ -7,6 +7,7 @@ import pytest
 from soft_twin.app import run
 from soft_twin.app.cli import main
 from soft_twin.errors import RunError
+from soft_twin.recording.writer import claimed
 
 pytest.importorskip("rclpy", reason="ROS 2 is not there")
 
@@ -51,4 +52,11 @@ def test_a_run_beside_another_one_of_the_robot_leaves_its_files_alone(before, mo
         assert main(["run", "slender", "--quick", "--out", str(before)]) == 2
     told = capsys.readouterr().err
     assert "/slender/imu_to_gravity runs already in ROS domain 199" in told and "recorded until then" not in told
+    assert _left(before) == {*OLD, "note.txt"}
+
+
+def test_a_run_into_a_folder_that_is_recorded_into_leaves_its_files_alone(before, capsys):
+    with claimed(before / "run.mcap"):
+        assert main(["run", "slender", "--quick", "--out", str(before)]) == 2
+    assert "run.mcap' is being recorded to" in capsys.readouterr().err
     assert _left(before) == {*OLD, "note.txt"}

@@ -20,6 +20,7 @@ from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
 from soft_twin.recording.report import table, write_report
+from soft_twin.recording.writer import claimed
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
@@ -116,7 +117,7 @@ def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
     _refuse(arguments, ("weights", "imu", "start", "duration", "pressures", "target", "pose", "quick"), "to --scans")
     _check_nodes(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
-    folder = writable(arguments.out or Path("out") / f"{robot.name}_scans")
+    folder = _free(arguments.out or Path("out") / f"{robot.name}_scans")
     path = _recorded_run(robot, sequence, folder, True)
     print(f"\n{scans_run.told_frames(robot, path, folder)}")
     return 0
@@ -136,7 +137,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
     else:
         pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
         goal = shape_run.goal_by_pressures(correction, pressures)
-    folder = writable(arguments.out or Path("out") / f"{robot.name}_shape")
+    folder = _free(arguments.out or Path("out") / f"{robot.name}_shape")
     sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = shape_run.write_shape_report(path, folder, robot, correction, goal)
@@ -266,7 +267,19 @@ def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
 
 def _folder(robot: Robot, arguments: argparse.Namespace) -> Path:
     """Where the results go."""
-    return writable(arguments.out or Path("out") / robot.name)
+    return _free(arguments.out or Path("out") / robot.name)
+
+
+def _free(folder: Path) -> Path:
+    """A folder that can be written into, and that no other run records into.
+
+    Raises:
+        UsageError, RecordingError: it cannot, or one does.
+    """
+    path = writable(folder) / RECORDING
+    if path.exists():
+        claimed(path).close()
+    return folder
 
 
 def _arm_bends(robot: TensegrityArm, arguments: argparse.Namespace) -> "RunSequence":
