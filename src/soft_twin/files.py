@@ -1,6 +1,7 @@
 """Files from others: a regular file of a bounded size, or an error that says what stands there instead."""
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -22,6 +23,7 @@ KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of an OSError on a full disk
 LONGEST_MESSAGE = 300  # characters of what others' readers say
 
 
