@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,16 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(study, capsys):
     with pytest.raises(UsageError, match="cannot write into '/proc'"):
         study("plain", out=Path("/proc"))
     assert not capsys.readouterr().out
+
+
+def test_a_cluster_of_no_use_is_told(study, tmp_path):
+    with pytest.raises(UsageError, match="--cluster local: of no use to 'plain', leave it out"):
+        study("plain", cluster="local")
+    pytest.importorskip("distributed")
+    path = tmp_path / "own_studies" / "plain.py"
+    path.write_text(f"from soft_twin.parallel import compute_here\n{PLAIN}", encoding="utf-8")
+    sys.modules.pop("own_studies.plain")
+    assert study("plain", cluster="local") == "done"
 
 
 def test_the_command_line_has_them(capsys, monkeypatch, tmp_path):

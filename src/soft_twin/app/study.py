@@ -11,7 +11,7 @@ from typing import Any
 
 from soft_twin.app.folders import writable
 from soft_twin.errors import UsageError
-from soft_twin.parallel import Workers, add_worker_arguments, working_with
+from soft_twin.parallel import Workers, add_worker_arguments, compute_here, working_with
 from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
 from soft_twin.studies.results import unwritten_noted
@@ -60,6 +60,8 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     options = _options(arguments, modules)
     out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
+    if arguments.cluster is not None and not any(map(_works_in_parallel, modules.values())):
+        raise UsageError(f"--cluster {arguments.cluster}: of no use to '{arguments.name}', leave it out")
     workers = Workers.of(arguments)
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
@@ -90,6 +92,22 @@ def _options(arguments: argparse.Namespace, modules: Mapping[str, str]) -> dict[
             if option not in inspect.signature(importlib.import_module(module).run).parameters:
                 raise UsageError(f"--{option} {value}: of no use to '{name}', leave it out")
     return options
+
+
+def _works_in_parallel(name: str) -> bool:
+    """Whether a study's module, or another of a study that it uses, has work for several processes."""
+    found, waiting = set(), [name]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        values = list(vars(importlib.import_module(name)).values())
+        if any(value is Workers or value is compute_here for value in values):
+            return True
+        used = {value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) for value in values}
+        waiting += [each for each in used if isinstance(each, str) and each.startswith("soft_twin.studies")]
+    return False
 
 
 def _default_folder(folder: Path, modules: Mapping[str, str], options: Mapping[str, Any]) -> Path:
