@@ -14,8 +14,10 @@ from soft_twin.recording.reader import Series, read_messages, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot, Robot
+from soft_twin.sensing.imu_calibration import calibration_beside
 
 METADATA = "soft_twin"  # name of the metadata record
+CALIBRATED = "imu_calibration_sha256"  # in it
 TOPICS = (
     *("imu/data_raw", "imu/data", "gravity", "struts/inclination", "solver/status", "shape", "twin/tip"),
     *("cables/command", "cables/state", "chambers/command", "chambers/state", "truth/tip", "truth/base"),
@@ -26,10 +28,14 @@ URDF_NAME = re.compile(r'<robot\b[^>]*\sname="([^"]{1,100})"')
 logger = logging.getLogger(__name__)
 
 
-def robot_metadata(robot: Robot) -> dict[str, str]:
-    """What a recording says of its robot: name, the description's path, and the SHA-256 of its bytes."""
+def robot_metadata(robot: Robot, recording: Path | None = None) -> dict[str, str]:
+    """What a recording says of its robot: name, the description's path, and the SHA-256 of its bytes; where its file is
+    given, and the calibration of the IMU is beside it, the SHA-256 of that, too."""
     digest = hashlib.sha256(robot.path.read_bytes()).hexdigest()
-    return {"robot": robot.name, "description": str(robot.path.resolve()), "description_sha256": digest}
+    told = {"robot": robot.name, "description": str(robot.path.resolve()), "description_sha256": digest}
+    if recording is not None and (beside := calibration_beside(recording)).is_file():
+        told[CALIBRATED] = hashlib.sha256(beside.read_bytes()).hexdigest()
+    return told
 
 
 def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | None = None) -> Robot:
@@ -55,15 +61,13 @@ def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | 
 
 
 def cable_robot(robot: Robot) -> DrivenRobot:
-    """The robot itself, if its runs can be evaluated.
+    """The robot itself, if its runs can be replayed.
 
     Raises:
         UsageError: it is of another kind.
     """
     if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
-        raise UsageError(
-            f"runs of '{robot.name}' are not replayed or evaluated: only those of robots that cables alone drive are"
-        )
+        raise UsageError(f"runs of '{robot.name}' are not replayed: only those of robots that cables alone drive are")
     return robot
 
 
