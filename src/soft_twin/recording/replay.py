@@ -190,14 +190,13 @@ def _calibration(robot: DrivenRobot, recording: str | Path) -> tuple[str | Path,
     beside = calibration_beside(files(recording)[0])
     told = metadata(recording, METADATA).get(CALIBRATED)
     if not is_missing(beside):
-        changed = told and hashlib.sha256(beside.read_bytes()).hexdigest() != told
+        changed = told and beside.is_file() and hashlib.sha256(beside.read_bytes()).hexdigest() != told
         return beside, f"{beside.name}, which has changed since this was recorded" if changed else beside.name
     own = _imu_choices(robot).get("calibration", "")
-    missing = (
-        f"{beside.name}, which this was recorded with, is missing beside it" if told else f"no {beside.name} beside"
-    )
     taken = f"the description's {own}" + (", which is missing" if is_missing(own) else "") if own else "none"
-    return own, f"{taken} ({missing})"
+    if told:
+        return own, f"{taken} ({beside.name}, which this was recorded with, is missing beside it)"
+    return own, f"{taken} (no {beside.name} beside it)"
 
 
 def _estimator(robot: DrivenRobot, calibration: str | Path) -> GravityEstimator:
