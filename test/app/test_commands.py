@@ -23,7 +23,9 @@ UNREACHABLE = "/" + 300 * "x" + ".mcap"  # what no system lets anybody look at, 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["run", "slendr"], "no robot 'slendr'"),
+        (["run", "slendr"], "no robot 'slendr': did you mean 'slender'?"),
+        (["run", "octopus"], "no robot 'octopus': there are arm, bellows"),
+        (["validate", "lockng"], "nothing to validate is called 'lockng': did you mean 'locking'?"),
         (["mesh", "slendr"], "no robot 'slendr'"),
         (["mesh", "slender", "--out", "/proc/nowhere"], "cannot write meshes"),
         (["bench", "nothing"], "no benchmark 'nothing': there are"),

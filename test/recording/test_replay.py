@@ -14,7 +14,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.replay import replay, table
-from soft_twin.recording.robots import METADATA, robot_metadata
+from soft_twin.recording.robots import METADATA, recorded_robot, robot_metadata
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.imu_calibration import StoredCalibration, write_calibration
@@ -227,3 +227,14 @@ def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
 def test_a_recording_of_other_actuators_is_refused(path, read):
     with pytest.raises(RecordingError, match="a robot with 'cable_1', .*but 'neck' has .*: say --robot"):
         read(path, load_robot("neck"), namespace="slender")
+
+
+def test_a_description_that_has_gone_is_named(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(load_robot("slender").path.read_text().replace("name: slender", "name: mine"))
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.writer.describe(METADATA, robot_metadata(load_robot(path)))
+    recorder.close()
+    path.unlink()
+    with pytest.raises(RecordingError, match=rf"say --robot: its description '{path}' is gone; no robot 'mine'"):
+        recorded_robot(recorder.writer.path)

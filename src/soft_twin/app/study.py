@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from soft_twin.app.folders import writable
+from soft_twin.descriptions.nearest import nearest
 from soft_twin.errors import UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, compute_here, working_with
 from soft_twin.robots import load_robot
@@ -48,14 +49,15 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     whose names begin with it and a slash; the exit status.
 
     Raises:
-        UsageError: there is no such study, and the message lists those there are; it has no such option; the folder
-            cannot be written; or, when the table is printed, some of its pictures and files could not be.
+        UsageError: there is no such study, and the message says which is called alike, or lists them; it has no such
+            option; the folder cannot be written; or, when the table is printed, some of its pictures and files could
+            not be.
     """
     names = (
         [arguments.name] if arguments.name in studies else [n for n in studies if n.startswith(f"{arguments.name}/")]
     )
     if not names:
-        raise UsageError(f"nothing to {command} is called '{arguments.name}': there are {', '.join(studies)}")
+        raise UsageError(f"nothing to {command} is called '{arguments.name}': {nearest(arguments.name, studies)}")
     modules = {name: f"{package}.{MODULES.get((command, name), name)}" for name in names}
     options = _options(arguments, modules)
     out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
+from soft_twin.files import one_line
 from soft_twin.recording.reader import Series, read_messages, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
@@ -147,7 +148,8 @@ def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
     try:
         robot = load_robot(description if by_path else told.get("robot", ""))
     except SoftTwinError as error:
-        raise RecordingError(f"{path}: its robot is not to be found, say --robot: {error}") from error
+        gone = "" if by_path or not told.get("description") else f"its description '{one_line(description)}' is gone; "
+        raise RecordingError(f"{path}: its robot is not to be found, say --robot: {gone}{error}") from error
     if robot.name != told.get("robot"):
         raise RecordingError(
             f"{path}: recorded of {shortened(told.get('robot'))}, but '{description}' is of '{robot.name}': say --robot"
