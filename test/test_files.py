@@ -143,3 +143,15 @@ def test_a_file_is_replaced_as_a_whole_or_stays(tmp_path):
         partial.write_text("half")
         raise RuntimeError
     assert path.read_text() == "second" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_replaced_where_a_link_leads_and_what_is_no_file_is_written_into(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "there.txt")
+    with whole_file(tmp_path / "link") as partial:
+        assert partial.suffix == ".txt"
+        partial.write_text("it")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "there.txt").read_text() == "it"
+    (tmp_path / "null").symlink_to(os.devnull)
+    with whole_file(tmp_path / "null") as partial:
+        partial.write_text("it")
+    assert (tmp_path / "null").is_symlink() and os.path.exists(os.devnull) and not os.path.isfile(os.devnull)

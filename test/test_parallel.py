@@ -1,6 +1,8 @@
 """Many cases in processes, stored as they end; a run that is killed goes on."""
 
+import argparse
 import math
+import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from soft_twin import parallel
 from soft_twin.errors import InputError, UsageError
 from soft_twin.parallel import LOCAL, Progress, Workers, compute_all, compute_each, compute_here
 
@@ -63,6 +66,31 @@ def test_every_case_has_its_result(workers):
 def test_a_cluster_is_one_option():
     pytest.importorskip("distributed")
     assert compute_all(math.factorial, range(9), Workers(1, LOCAL)) == [math.factorial(n) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("quatsch", "--cluster quatsch: expected tcp://host:port, or 'local'"),
+        ("tcp://127.0.0.1", "--cluster tcp://127.0.0.1: expected tcp://host:port, or 'local'"),
+        ("tcp://127.0.0.1:99999", "--cluster tcp://127.0.0.1:99999: expected tcp://host:port, or 'local'"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_when_it_is_asked_for(monkeypatch, capsys, address, told):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(parallel, "SCHEDULER_PATIENCE", 0.2, raising=False)
+    with pytest.raises(UsageError, match=told):
+        Workers.of(argparse.Namespace(workers=0, cluster=address))
+    waits = f"waiting for the Dask scheduler at '{address}'\n" if address.endswith(":9") else ""
+    assert capsys.readouterr().err == waits
+
+
+def test_a_scheduler_that_listens_is_taken():
+    pytest.importorskip("distributed")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        assert Workers.of(argparse.Namespace(workers=0, cluster=address)) == Workers(0, address)
 
 
 def test_progress_says_what_is_left():

@@ -8,12 +8,15 @@ if sys.version_info < (3, 10):  # noqa: UP036 - before what an older one cannot 
     found = ".".join(map(str, sys.version_info[:2]))
     sys.exit(f"soft_twin: Python {found} is too old: 3.10 or newer is needed, as ROS 2 Humble has it")
 
+from soft_twin.kernel_folder import find_kernel_folder
+
 if TYPE_CHECKING:
     from soft_twin import learning
     from soft_twin.robots import load_robot
 
 __all__ = ["learning", "load_robot"]
 __version__ = "0.1.0"
+find_kernel_folder()  # before a kernel is found
 
 
 def __getattr__(name: str) -> Any:

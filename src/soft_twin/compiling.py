@@ -4,7 +4,6 @@ Numba compiles a kernel when it is called first after an installation, and keeps
 at once and share kernels: without a word between them each would compile all of them.
 """
 
-import errno
 import gc
 import os
 import time
@@ -16,13 +15,13 @@ from pathlib import Path
 from numba.core import config, event
 
 from soft_twin.errors import SoftTwinError, UsageError
+from soft_twin.files import NO_ROOM
 from soft_twin.private_folder import claim, private_folder
 
 EVENT = "numba:compile"
 PATIENCE = 60.0  # [s] with which a process waits for another one that compiles
 LOOK_PERIOD = 0.05  # [s]
 TELLING_PERIOD = 0.5  # [s]
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager

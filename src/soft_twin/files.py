@@ -1,6 +1,7 @@
 """Files from others: a regular file of a bounded size, or an error that says what stands there instead."""
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -22,6 +23,7 @@ KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of an OSError on a full disk
 LONGEST_MESSAGE = 300  # characters of what others' readers say
 
 
@@ -116,12 +118,17 @@ def checked_output(path: str | Path, what: str) -> Path:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write what shall be at `path`, in its folder: it comes there as a whole, or not at all.
+    """Where to write what shall be at `path`, in its folder, with its suffix: it comes there as a whole, or not at all.
+    Where a link leads; into a device or a pipe itself.
 
     Raises:
         OSError: it cannot be moved there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield partial
         partial.replace(path)

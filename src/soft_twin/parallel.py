@@ -13,9 +13,12 @@ On one machine the processes are joblib's (loky); on a cluster they are Dask's.
 
 import argparse
 import contextlib
+import importlib.util
 import math
 import os
 import pickle
+import re
+import socket
 import sys
 import time
 import zipfile
@@ -33,9 +36,14 @@ from soft_twin.fingerprints import contents, program
 from soft_twin.private_folder import private_folder
 
 LOCAL = "local"
+NO_DASK = "a cluster needs Dask: pip install soft_twin[cluster]"
 IDLE = 10.0  # [s] after which a process without work ends, and one whose parent was killed
 BROKEN = (OSError, ValueError, EOFError, zipfile.BadZipFile)  # what numpy raises for files that are no results
 
+ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(\[[\da-fA-F:]+\]|[\w.-]+):(\d{1,5})")
+LAST_PORT = 65535
+SCHEDULER_PATIENCE = 10.0  # [s] for one that is just started
+LOOK_PERIOD = 0.5  # [s]
 LOG_PERIOD = 15.0  # [s] between lines of progress where there is no terminal
 
 Say = Callable[[str], None]
@@ -61,13 +69,15 @@ class Workers:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> "Workers":
-        """Those that a command was asked for.
+        """Those that a command was asked for; a cluster's scheduler is looked for at once.
 
         Raises:
-            UsageError: a negative count.
+            UsageError: a negative count, no Dask, or no scheduler there.
         """
         if arguments.workers < 0:
             raise UsageError(f"--workers {arguments.workers}: expected 1 or more, or 0 for one on each core")
+        if arguments.cluster is not None:
+            _check_cluster(arguments.cluster)
         return cls(arguments.workers, arguments.cluster)
 
 
@@ -298,6 +308,33 @@ def _computed(work: Callable[[Any], Any], cases: list[tuple[int, Any]], workers:
         raise RunError("a process that computed was killed, for want of memory perhaps: fewer workers?") from error
 
 
+def _check_cluster(address: str) -> None:
+    """See that a scheduler listens; one that does not yet is waited for, which is said.
+
+    Raises:
+        UsageError: none does, it is no address, or there is no Dask.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise UsageError(NO_DASK)
+    if address == LOCAL:
+        return
+    parts = ADDRESS.fullmatch(address)
+    if parts is None or int(parts[2]) > LAST_PORT:
+        raise UsageError(f"--cluster {address}: expected tcp://host:port, or '{LOCAL}'")
+    place, deadline, told = (parts[1].strip("[]"), int(parts[2])), time.monotonic() + SCHEDULER_PATIENCE, False
+    while True:
+        try:
+            socket.create_connection(place, SCHEDULER_PATIENCE).close()
+            return
+        except (OSError, UnicodeError) as error:  # UnicodeError: no name of a host
+            if isinstance(error, socket.gaierror | UnicodeError) or time.monotonic() > deadline:
+                raise UsageError(f"no Dask scheduler answers at '{address}': {error}") from error
+        if not told:
+            print(f"waiting for the Dask scheduler at '{address}'", file=sys.stderr, flush=True)
+            told = True
+        time.sleep(LOOK_PERIOD)
+
+
 def _numbered(work: Callable[[Any], Any], index: int, case: Any) -> tuple[int, Any]:
     return index, work(case)
 
@@ -314,7 +351,7 @@ def _backend(workers: Workers) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError:
-        raise UsageError("a cluster needs Dask: pip install soft_twin[cluster]") from None
+        raise UsageError(NO_DASK) from None
     options = {"address": workers.cluster}
     if workers.cluster == LOCAL:
         count = workers.count or os.cpu_count()

@@ -13,9 +13,12 @@ def private_folder() -> Path:
     """`soft_twin-UID` in the temporary folder, made where missing.
 
     Raises:
-        UsageError: something else has that name, or others may write into it.
+        UsageError: something else has that name, others may write into it, or there is no temporary folder.
     """
-    folder = Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}"
+    try:
+        folder = Path(tempfile.gettempdir()) / f"soft_twin-{os.getuid()}"
+    except FileNotFoundError as error:
+        raise UsageError("no temporary folder can be written: set TMPDIR to one that can") from error
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()

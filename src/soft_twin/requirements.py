@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from soft_twin.errors import UsageError
+from soft_twin.kernel_folder import VARIABLE, find_kernel_folder
 
 MODULES = {
     "can": "python-can",
@@ -37,10 +38,11 @@ ROSDEP = "rosdep install --from-paths src --ignore-src -y"
 
 
 def check_requirements() -> None:
-    """See that all packages are there, and fit each other.
+    """See that all packages are there, and fit each other, and that kernels can be kept.
 
     Raises:
-        UsageError: some are missing, too old, or built for an older numpy; or the ROS distribution is too old.
+        UsageError: some are missing, too old, or built for an older numpy; the ROS distribution is too old; or nothing
+            can be written.
     """
     if (distribution := os.environ.get("ROS_DISTRO", "")) in OLD_DISTRIBUTIONS:
         raise UsageError(f"ROS 2 {distribution} is too old: Humble or newer is needed")
@@ -51,6 +53,8 @@ def check_requirements() -> None:
         remedies = [ROSDEP] * bool(absent & BY_ROSDEP) + [PIP] * bool((absent | old) - BY_ROSDEP)
         raise UsageError(f"Python packages are missing: {', '.join(told)}: {'; '.join(remedies)}")
     _check_numpy()
+    if not find_kernel_folder():
+        raise UsageError(f"no folder for compiled kernels can be written: set {VARIABLE} to one, and TMPDIR")
 
 
 def _check_numpy() -> None:

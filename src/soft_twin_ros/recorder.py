@@ -48,7 +48,7 @@ class Recorder(RobotNode):
         if Path(self.parameters.path).exists():
             self.get_logger().warning(f"the recording '{self.parameters.path}' of before is replaced")
         self._writer = open_recording(self.parameters.path)
-        self._writer.describe(METADATA, robot_metadata(self.robot))
+        self._writer.describe(METADATA, robot_metadata(self.robot, self._writer.path))
         self._prefix = self.get_namespace().rstrip("/") + "/"
         self._input = Node(  # by its own name, whatever the process's arguments call the recorder
             "recorder_input",

@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from soft_twin.app.cli import main
 from soft_twin.driving.cables.can_bus import open_bus
 
@@ -43,6 +45,37 @@ def test_mistakes_are_told_in_one_line(capsys):
     assert main(["emulate", "motors", "--robot", "no_robot"]) == 2
     assert main(["emulate", "motors", "--link", "/no/such/folder/can", "--seconds", "0.1"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["imu", "--seed", "-1"], "--seed -1: expected 0 or more"),
+        (["motors", "--seed", "-1"], "--seed -1: expected 0 or more"),
+        (["imu", "--seconds", "-1"], "--seconds -1: expected 0 or more"),
+        (["imu", "--seconds", "nan"], "--seconds nan: expected 0 or more"),
+        (["openpneu", "--robot", "slender"], "robot 'slender' has no valves to emulate"),
+        (["dac_board", "--robot", "tm40"], "robot 'tm40' has no valves to emulate"),
+    ],
+)
+def test_what_cannot_be_emulated_is_refused(capsys, words, message):
+    assert main(["emulate", "--seconds", "0.1", *words]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"soft-twin: {message}\n")
+
+
+def test_a_link_of_a_device_that_lives_stays_its_own(tmp_path, capsys):
+    link = tmp_path / "imu"
+    process = _emulate("imu", "--link", str(link))
+    try:
+        address = process.stdout.readline().strip().removeprefix("address: ")
+        assert main(["emulate", "imu", "--link", str(link), "--seconds", "0.1"]) == 2
+        assert "another emulated device has it" in capsys.readouterr().err
+        assert str(link.readlink()) == address
+    finally:
+        process.terminate()
+        process.wait(60.0)
+    assert main(["emulate", "imu", "--link", str(link), "--seconds", "0.1"]) == 0
 
 
 def test_only_a_link_is_replaced_and_only_its_own_is_removed(tmp_path, capsys):

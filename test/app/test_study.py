@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,20 @@ from soft_twin.app.study import OPTIONS, run_study
 from soft_twin.errors import UsageError
 from soft_twin.resources import folder
 
-STUDIES = {"plain": "one without options", "learning/slender": "one with all of them"}
+STUDIES = {
+    "plain": "one without options",
+    "drawn": "one with files that cannot be written",
+    "learning/slender": "one with all of them",
+}
 PLAIN = "def run(folder, data):\n    return 'done'\n"
+DRAWN = """from matplotlib.figure import Figure
+from soft_twin.studies.results import write_picture, write_text
+def run(folder, data):
+    write_text(folder / "nowhere" / "table.json", "{}")
+    write_picture(folder / "nowhere" / "curve.png", Figure())
+    write_picture(folder / "drawn.png", Figure())
+    return 'done'
+"""
 LEARNING = """import json
 def run(folder, data, robot='slender', simulations=None, seed=0, seeds=5):
     return json.dumps([str(folder), str(robot), simulations, seed, seeds])
@@ -25,6 +38,7 @@ def study(tmp_path, monkeypatch, capsys):
     """Runs one of STUDIES with options; what it printed first."""
     (tmp_path / "own_studies" / "learning").mkdir(parents=True)
     (tmp_path / "own_studies" / "plain.py").write_text(PLAIN, encoding="utf-8")
+    (tmp_path / "own_studies" / "drawn.py").write_text(DRAWN, encoding="utf-8")
     (tmp_path / "own_studies" / "learning" / "slender.py").write_text(LEARNING, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -61,6 +75,30 @@ def test_options_that_are_of_no_use_and_values_that_cannot_be_are_told(study):
     for name, value, least in (("simulations", 1, 2), ("seed", -1, 0), ("seeds", 0, 1)):
         with pytest.raises(UsageError, match=f"--{name} {value}: expected {least} or more"):
             study("learning/slender", **{name: value})
+
+
+def test_a_table_is_printed_though_files_cannot_be_written(study, tmp_path, capsys):
+    message = "cannot write 'mine/nowhere/table.json', nor 1 more: No such file or directory; the table above is whole"
+    with pytest.raises(UsageError, match=message):
+        study("drawn", out=Path("mine"))
+    assert capsys.readouterr().out == "done\n"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["drawn.png"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(study, capsys):
+    with pytest.raises(UsageError, match="cannot write into '/proc'"):
+        study("plain", out=Path("/proc"))
+    assert not capsys.readouterr().out
+
+
+def test_a_cluster_of_no_use_is_told(study, tmp_path):
+    with pytest.raises(UsageError, match="--cluster local: of no use to 'plain', leave it out"):
+        study("plain", cluster="local")
+    pytest.importorskip("distributed")
+    path = tmp_path / "own_studies" / "plain.py"
+    path.write_text(f"from soft_twin.parallel import compute_here\n{PLAIN}", encoding="utf-8")
+    sys.modules.pop("own_studies.plain")
+    assert study("plain", cluster="local") == "done"
 
 
 def test_the_command_line_has_them(capsys, monkeypatch, tmp_path):

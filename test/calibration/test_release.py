@@ -150,6 +150,7 @@ def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(r
         (["--dt", "5"], "steps of 5 s: expected 0.0001 to 1 s"),
         (["--dt", "nan"], "steps of nan s"),
         (["--workers", "-1"], "--workers -1: expected 1 or more, or 0 for one on each core"),
+        (["--cluster", "local"], "--cluster local: of no use without --grid, leave it out"),
         (["--dt", "0.4"], "seen at 2 ends of steps of 0.4 s: expected 4 or more"),
     ],
 )
@@ -157,6 +158,19 @@ def test_what_nobody_can_search_with_is_told_in_one_line(record, tmp_path, capsy
     assert main(["calibrate", "slender", str(record()), "--out", str(tmp_path / "out"), *options]) == 2
     told = capsys.readouterr().err.strip()
     assert says in told and "\n" not in told
+
+
+def test_too_few_simulations_are_not_taken_for_another_robot(record, tmp_path, capsys):
+    options = ["--dt", str(DT), "--simulations", "1", "--out", str(tmp_path / "out")]
+    assert main(["calibrate", "slender", str(record()), *options]) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert "the search did not come to its end: after 1 simulations" in told and "allow more" in told
+
+
+def test_a_recording_that_is_refused_leaves_no_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["calibrate", "slender", "nowhere.mcap"]) == 2
+    assert "nowhere.mcap" in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_a_search_is_asked_for_something_that_can_be(robot, release):

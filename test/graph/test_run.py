@@ -265,7 +265,7 @@ def test_a_mannequins_nine_chambers_hold_its_navel(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
-        (["slendr"], "no robot 'slendr': there are"),
+        (["slendr"], "no robot 'slendr': did you mean 'slender'?"),
         (["slender", "--imu", "none.mat"], "none.mat"),
         (["slender", "--duration", "5"], "--duration 5.0: of no use without --imu, leave it out"),
         (["tm40", "--imu", "none.mat"], "nothing moves the base of 'tm40'"),

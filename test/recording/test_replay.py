@@ -14,6 +14,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.inverse.targets import actuation_target
 from soft_twin.recording.evaluation import evaluate
 from soft_twin.recording.replay import replay, table
+from soft_twin.recording.robots import METADATA, recorded_robot, robot_metadata
 from soft_twin.sensing.calibration import ImuCalibration
 from soft_twin.sensing.gravity import GravityEstimator
 from soft_twin.sensing.imu_calibration import StoredCalibration, write_calibration
@@ -182,6 +183,28 @@ def test_the_calibration_beside_a_recording_corrects_its_samples(path, result, t
     assert abs(turned) == pytest.approx(0.2 / 9.81, rel=0.3)
 
 
+def test_a_calibration_that_is_missing_or_another_is_told(tmp_path, robot, recorded):
+    file = tmp_path / "run.imu.yaml"
+    write_calibration(file, StoredCalibration(ImuCalibration(accelerometer_offset=(0.0, 0.2, 0.0))))
+    recorder, (estimates, ticks) = Recorder(tmp_path / "run.mcap"), recorded
+    recorder.writer.describe(METADATA, robot_metadata(robot, recorder.writer.path))
+    for i in range(40):
+        _record_sample(recorder, i, estimates[i])
+    for i in [*SOLVED][:20]:
+        _record_tick(recorder, i, next(iter(ticks.values())), robot.target_tip)
+    recorder.close()
+    told = [table(replay(recorder.writer.path, robot))]
+    file.write_text(file.read_text() + "# another\n")
+    told.append(table(replay(recorder.writer.path, robot)))
+    file.unlink()
+    told.append(table(replay(recorder.writer.path, robot)))
+    assert [text.partition("calibration of the IMU: ")[2].splitlines()[0] for text in told] == [
+        "run.imu.yaml",
+        "run.imu.yaml, which has changed since this was recorded",
+        "none (run.imu.yaml, which this was recorded with, is missing beside it)",
+    ]
+
+
 def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, recorded):
     recorder = Recorder(tmp_path / "run.mcap")
     estimates, ticks = recorded
@@ -204,3 +227,14 @@ def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
 def test_a_recording_of_other_actuators_is_refused(path, read):
     with pytest.raises(RecordingError, match="a robot with 'cable_1', .*but 'neck' has .*: say --robot"):
         read(path, load_robot("neck"), namespace="slender")
+
+
+def test_a_description_that_has_gone_is_named(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(load_robot("slender").path.read_text().replace("name: slender", "name: mine"))
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.writer.describe(METADATA, robot_metadata(load_robot(path)))
+    recorder.close()
+    path.unlink()
+    with pytest.raises(RecordingError, match=rf"say --robot: its description '{path}' is gone; no robot 'mine'"):
+        recorded_robot(recorder.writer.path)

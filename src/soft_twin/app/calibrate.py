@@ -7,6 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from soft_twin.app.folders import writable
 from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import search_grid, tune
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
@@ -54,30 +55,18 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"'{robot.name}' is calibrated by its nodes' action `calibrate`, not by a release")
     if arguments.friction and arguments.grid:
         raise UsageError("--grid is of releases with slack cables, --friction of winches that move: leave one out")
+    if arguments.cluster is not None and not arguments.grid:
+        raise UsageError(f"--cluster {arguments.cluster}: of no use without --grid, leave it out")
     check_options(arguments.dt, arguments.simulations)
     workers = Workers.of(arguments)
-    folder = _folder(arguments, robot)
     release = read_release(arguments.recording, arguments.namespace or robot.name, robot.name)
+    folder = writable(arguments.out or Path("out/calibrate") / robot.name)
     options = {"dt": arguments.dt, "simulations": arguments.simulations, "friction": arguments.friction}
     found = tune(robot.path, release, say=_tell, store=folder / "simulations", **options)
     if arguments.grid:
         print(_grid(arguments, workers, folder, robot, release, found))
     print(found.in_words())
     return 0
-
-
-def _folder(arguments: argparse.Namespace, robot: DrivenRobot) -> Path:
-    """Made where missing.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    folder = arguments.out or Path("out/calibrate") / robot.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
-    return folder
 
 
 def _grid(

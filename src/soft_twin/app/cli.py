@@ -7,16 +7,21 @@ import sys
 
 from soft_twin.app import COMMANDS
 from soft_twin.errors import SoftTwinError
+from soft_twin.files import NO_ROOM
 from soft_twin.requirements import check_requirements
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; its exit status: 0 done, 2 a clear message about what is wrong, 130 interrupted."""
     argv = sys.argv[1:] if argv is None else argv
+    if sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # what the terminal's encoding does not have
     try:
         check_requirements()
         arguments = _parse(argv)
-        return importlib.import_module(f"soft_twin.app.{arguments.command}").run(arguments)
+        status = importlib.import_module(f"soft_twin.app.{arguments.command}").run(arguments)
+        sys.stdout.flush()
+        return status
     except SoftTwinError as error:
         print(f"soft-twin: {error}", file=sys.stderr)
         return 2
@@ -24,8 +29,28 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\nsoft-twin: {interrupt}" if interrupt.args else "\nsoft-twin: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 0
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        file = f" '{error.filename}'" if error.filename else ""  # or the output
+        print(f"soft-twin: cannot write{file}: {error.strerror}", file=sys.stderr)
+        _end_output()
+        return 2
+
+
+def _end_output() -> None:
+    """Print what is left, where there is room for it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _say_no_more()
+
+
+def _say_no_more() -> None:
+    """What is left to be printed goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
+from soft_twin.files import whole_file
 from soft_twin.recording.imu import read_imu_recording
 from soft_twin.sensing.ekf import OrientationEkf
 from soft_twin.sensing.orientation import OrientationTrack
@@ -40,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     _check(track, arguments.recording)
     try:
-        np.savez(arguments.out, quat=track.quaternion_wxyz, bias=track.gyroscope_bias, std=track.std)
+        with whole_file(arguments.out) as partial:
+            np.savez(partial, quat=track.quaternion_wxyz, bias=track.gyroscope_bias, std=track.std)
     except OSError as error:
         raise UsageError(f"--out {arguments.out}: cannot be written: {error.strerror}") from error
     count = len(track.quaternion_wxyz)

@@ -5,6 +5,7 @@ A robot whose description has the node `pose_to_cables` holds the orientation of
 
 import argparse
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ import numpy as np
 
 from soft_twin import load_robot
 from soft_twin.app import scans_run, shape_run
+from soft_twin.app.folders import writable
 from soft_twin.emulation.base_motion import RecordedMotion, inclinations
 from soft_twin.emulation.imu_bench import calibrate_on_bench
 from soft_twin.errors import InputError, RunError, UsageError
 from soft_twin.recording.bag_metadata import write_metadata
 from soft_twin.recording.report import table, write_report
+from soft_twin.recording.writer import claimed
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from soft_twin_ros.running.sequence import RunSequence
 
 RECORDING = "run.mcap"
+OF_A_RUN = ("metadata.yaml", "report.json", "report.png", "frames/frames.csv")  # beside its recording
 WARM_UP, QUICK_WARM_UP = 10.0, 2.0  # [s]
 PROFILE = {"inclinations_deg": [135.0, 90.0, 45.0, 0.0, -45.0], "move_time": 2.0, "hold_time": 2.0}
 QUICK_ATTITUDES, QUICK_SHARE = slice(2, 4), 0.5  # of a profile's attitudes, and of its times, where it is to be quick
@@ -87,10 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     make = SEQUENCES.get(type(robot))
     if make is None:
         raise UsageError(f"'{robot.name}' has no sequence to run: try `ros2 launch soft_twin {robot.name}.launch.py`")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, scanner=arguments.scanner)
+    _check_nodes(robot, scanner=arguments.scanner)
     sequence = make(robot, arguments)
     folder = _folder(robot, arguments)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
@@ -114,12 +115,9 @@ def _refuse(arguments: argparse.Namespace, options: Sequence[str], where: str) -
 
 def _be_scanned(robot: Robot, arguments: argparse.Namespace) -> int:
     _refuse(arguments, ("weights", "imu", "start", "duration", "pressures", "target", "pose", "quick"), "to --scans")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, scanner=True)
+    _check_nodes(robot, scanner=True)
     sequence = scans_run.stands_of(robot, arguments.scans)
-    folder = _writable(arguments.out or Path("out") / f"{robot.name}_scans")
+    folder = _free(arguments.out or Path("out") / f"{robot.name}_scans")
     path = _recorded_run(robot, sequence, folder, True)
     print(f"\n{scans_run.told_frames(robot, path, folder)}")
     return 0
@@ -132,17 +130,14 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
         raise UsageError(f"--target {arguments.target} --pressures {arguments.pressures}: give one of them")
     if arguments.pose is not None and arguments.target is None:
         raise UsageError(f"--pose {arguments.pose}: of a --target, which is not given")
-    _check_ros()
-    from soft_twin_ros.running.graph import graph
-
-    graph(robot, weights=arguments.weights, scanner=arguments.scanner)
+    _check_nodes(robot, weights=arguments.weights, scanner=arguments.scanner)
     correction = shape_run.weights_of(robot, arguments.weights)
     if arguments.target is not None:
         goal = shape_run.goal_from_file(correction, robot, arguments.target, arguments.pose or "fixed")
     else:
         pressures = shape_run.asked_pressures(robot, correction.shapes.limits, arguments.pressures)
         goal = shape_run.goal_by_pressures(correction, pressures)
-    folder = _writable(arguments.out or Path("out") / f"{robot.name}_shape")
+    folder = _free(arguments.out or Path("out") / f"{robot.name}_shape")
     sequence = shape_run.shape_sequence(folder, goal, arguments.weights, arguments.quick)
     path = _recorded_run(robot, sequence, folder, arguments.scanner)
     report = shape_run.write_shape_report(path, folder, robot, correction, goal)
@@ -151,7 +146,7 @@ def _take_shape(robot: Robot, arguments: argparse.Namespace) -> int:
 
 
 def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: bool) -> Path:
-    """Run a sequence; where it was recorded.
+    """Run a sequence; where it was recorded. What a run before has left there is removed.
 
     Raises:
         RunError: a node ended or stayed in error.
@@ -162,13 +157,15 @@ def _recorded_run(robot: Robot, sequence: "RunSequence", folder: Path, scanner: 
 
     variables = environment(folder / "log")
     path = folder / RECORDING
+    for name in (*OF_A_RUN, RECORDING):
+        (folder / name).unlink(missing_ok=True)
     print(f"{robot.name} on emulated hardware, in ROS domain {variables['ROS_DOMAIN_ID']}", flush=True)
     try:
         run_robot(robot, sequence, path, variables, scanner)
     except RunError as error:
-        raise RunError(f"{error}; recorded until then: {path}") from error
+        raise RunError(f"{error}; recorded until then: {path}" if path.exists() else str(error)) from error
     except KeyboardInterrupt:
-        print(f"interrupted; recorded until then: {path}", flush=True)
+        print(f"interrupted; recorded until then: {path if path.exists() else 'nothing'}", flush=True)
         raise
     finally:
         write_metadata(path)
@@ -270,22 +267,18 @@ def _recorded(arguments: argparse.Namespace) -> tuple[dict[str, Any], float]:
 
 def _folder(robot: Robot, arguments: argparse.Namespace) -> Path:
     """Where the results go."""
-    return _writable(arguments.out or Path("out") / robot.name)
+    return _free(arguments.out or Path("out") / robot.name)
 
 
-def _writable(folder: Path) -> Path:
-    """A folder that results can be written into, made where missing.
+def _free(folder: Path) -> Path:
+    """A folder that can be written into, and that no other run records into.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError, RecordingError: it cannot, or one does.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
+    path = writable(folder) / RECORDING
+    if path.exists():
+        claimed(path).close()
     return folder
 
 
@@ -298,6 +291,22 @@ def _arm_bends(robot: TensegrityArm, arguments: argparse.Namespace) -> "RunSeque
         raise UsageError(f"--imu {arguments.imu}: nothing moves the base of '{robot.name}', leave it out")
     warm_up = QUICK_ARM_WARM_UP if arguments.quick else ARM_WARM_UP
     return ArmBends({}, SWEEP if arguments.quick else SWEEPS * SWEEP, warm_up, tuple(PHASES))
+
+
+def _check_nodes(robot: Robot, **options: Any) -> None:
+    """See that the nodes of a run can be started, and that none of them runs already.
+
+    Raises:
+        UsageError: they cannot, or one does.
+        others: of `graph`.
+    """
+    _check_ros()
+    from soft_twin_ros.only_one import refuse_taken
+    from soft_twin_ros.running.graph import graph
+
+    nodes = graph(robot, **options)
+    if "ROS_DOMAIN_ID" in os.environ:  # else the run has a domain of its own
+        refuse_taken(f"/{node.namespace}/{node.name}" for node in nodes)
 
 
 def _check_ros() -> None:

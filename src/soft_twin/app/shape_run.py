@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
+from soft_twin.files import whole_file
 from soft_twin.recording.reader import arrays
 from soft_twin.recording.robots import prefix
 from soft_twin.robots.base import DrivenRobot
@@ -155,7 +156,8 @@ def write_shape_report(
     if still_moving.any():
         pairs = zip(robot.chamber_names, moved / (0.5 * LAST), still_moving, strict=True)
         report["still_moving_Pa_per_s"] = {name: round(float(rate), 1) for name, rate, moves in pairs if moves}
-    (folder / "report.json").write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    with whole_file(folder / "report.json") as partial:
+        partial.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return report
 
 

@@ -9,10 +9,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from soft_twin.app.folders import writable
+from soft_twin.descriptions.nearest import nearest
 from soft_twin.errors import UsageError
-from soft_twin.parallel import Workers, add_worker_arguments, working_with
+from soft_twin.parallel import Workers, add_worker_arguments, compute_here, working_with
 from soft_twin.robots import load_robot
 from soft_twin.studies import MODULES
+from soft_twin.studies.results import unwritten_noted
 
 DEFAULT_DATA = Path("../shared/data")
 OPTIONS = {
@@ -46,29 +49,33 @@ def run_study(arguments: argparse.Namespace, studies: Mapping[str, str], command
     whose names begin with it and a slash; the exit status.
 
     Raises:
-        UsageError: there is no such study, and the message lists those there are; it has no such option; or the folder
-            cannot be written.
+        UsageError: there is no such study, and the message says which is called alike, or lists them; it has no such
+            option; the folder cannot be written; or, when the table is printed, some of its pictures and files could
+            not be.
     """
     names = (
         [arguments.name] if arguments.name in studies else [n for n in studies if n.startswith(f"{arguments.name}/")]
     )
     if not names:
-        raise UsageError(f"nothing to {command} is called '{arguments.name}': there are {', '.join(studies)}")
+        raise UsageError(f"nothing to {command} is called '{arguments.name}': {nearest(arguments.name, studies)}")
     modules = {name: f"{package}.{MODULES.get((command, name), name)}" for name in names}
     options = _options(arguments, modules)
     out = arguments.out or _default_folder(Path("out") / command / arguments.name, modules, options)
     data = arguments.data or Path(os.environ.get("SOFT_TWIN_DATA", DEFAULT_DATA))
+    if arguments.cluster is not None and not any(map(_works_in_parallel, modules.values())):
+        raise UsageError(f"--cluster {arguments.cluster}: of no use to '{arguments.name}', leave it out")
     workers = Workers.of(arguments)
     for name in names:
         folder = out if len(names) == 1 else out / name.partition("/")[2]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"cannot write into '{folder}': {error.strerror}; say --out DIR") from error
+        writable(folder)
         if len(names) > 1:
             print(f"== {name}: {studies[name]}", flush=True)
-        with working_with(workers):
-            print(importlib.import_module(modules[name]).run(folder, data, **options))
+        with working_with(workers), unwritten_noted() as unwritten:
+            print(importlib.import_module(modules[name]).run(folder, data, **options), flush=True)
+        if unwritten:
+            path, reason = next(iter(unwritten.items()))
+            others = f", nor {len(unwritten) - 1} more" if len(unwritten) > 1 else ""
+            raise UsageError(f"cannot write '{path}'{others}: {reason}; the table above is whole")
         print(f"\npictures: {', '.join(sorted(str(path) for path in folder.glob('*.png')))}", flush=True)
     return 0
 
@@ -87,6 +94,22 @@ def _options(arguments: argparse.Namespace, modules: Mapping[str, str]) -> dict[
             if option not in inspect.signature(importlib.import_module(module).run).parameters:
                 raise UsageError(f"--{option} {value}: of no use to '{name}', leave it out")
     return options
+
+
+def _works_in_parallel(name: str) -> bool:
+    """Whether a study's module, or another of a study that it uses, has work for several processes."""
+    found, waiting = set(), [name]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        values = list(vars(importlib.import_module(name)).values())
+        if any(value is Workers or value is compute_here for value in values):
+            return True
+        used = {value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) for value in values}
+        waiting += [each for each in used if isinstance(each, str) and each.startswith("soft_twin.studies")]
+    return False
 
 
 def _default_folder(folder: Path, modules: Mapping[str, str], options: Mapping[str, Any]) -> Path:

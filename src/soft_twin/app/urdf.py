@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from soft_twin.errors import UsageError
+from soft_twin.files import whole_file
 from soft_twin.robots import load_robot
 from soft_twin.robots.urdf import urdf
 
@@ -22,7 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     try:
-        arguments.out.write_text(text, encoding="utf-8")
+        with whole_file(arguments.out) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write '{arguments.out}': {error.strerror}") from error
     return 0

@@ -149,7 +149,7 @@ def tune(
     except KeyboardInterrupt as interrupt:
         kept = f"; {fit.count} simulations are kept, the same again goes on" if store is not None else ""
         raise KeyboardInterrupt(f"interrupted{kept}") from interrupt
-    return fit.tuned(found.x, found.fun, found.jac)
+    return fit.tuned(found.x, found.fun, found.jac, ended=found.status > 0)
 
 
 def _simulated(
@@ -212,8 +212,8 @@ class _Fit:
         """Where the residuals were last asked for, which is where a trust region asks for it."""
         return self._jacobian
 
-    def tuned(self, logarithms: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray) -> Tuned:
-        """What least squares found there.
+    def tuned(self, logarithms: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, ended: bool) -> Tuned:
+        """What least squares found there; `ended`: before they had as many simulations as they may.
 
         Raises:
             RecordingError: it cannot be.
@@ -226,11 +226,14 @@ class _Fit:
         if "coordinates" in found:
             check_slack(self._release, self._dt, found["coordinates"], self._actuators)
         if distance > MISFIT * moved + 3.0 * NOISE:
-            raise RecordingError(
-                f"no twin of this description moves as was recorded: after {len(self._history)} simulations the tips "
-                f"are {1e3 * distance:.3g} mm apart, rms, while the robot's moved by {1e3 * moved:.3g} mm: another "
-                "robot, a base that moved, cables that were taut?"
+            told = (
+                f"after {len(self._history)} simulations the tips are {1e3 * distance:.3g} mm apart, rms, while the "
+                f"robot's moved by {1e3 * moved:.3g} mm"
             )
+            why = "another robot, a base that moved, cables that were taut?"
+            if not ended:
+                raise RecordingError(f"the search did not come to its end: {told}: allow more; or is it {why}")
+            raise RecordingError(f"no twin of this description moves as was recorded: {told}: {why}")
         scatter = max(1.0, float((residuals[:-count] ** 2).mean()))
         information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(self.priors**-2.0)
         spread = np.sqrt(np.diag(np.linalg.inv(information)))

@@ -1,11 +1,11 @@
 """What every part of a description is: frozen, without unknown keys, with all that is wrong named."""
 
-import difflib
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from soft_twin.descriptions.kinds_of_value import mistake
+from soft_twin.descriptions.nearest import nearest
 from soft_twin.descriptions.shortened import shortened
 
 
@@ -23,10 +23,5 @@ class Part(BaseModel):
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key in content:
             if key not in known:
-                raise mistake(f"there is no key {shortened(key)} here: {_nearest(key, known)}", key)
+                raise mistake(f"there is no key {shortened(key)} here: {nearest(key, known)}", key)
         return content
-
-
-def _nearest(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key[:100], known, n=1)
-    return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"

@@ -126,3 +126,4 @@ DEVICES: dict[str, Callable[[Robot, int], Device]] = {
     "modbus": Modbus,
     "modbus_vacuum": ModbusVacuum,
 }
+VALVES = {"openpneu", "dac_board", "modbus", "modbus_vacuum"}  # of them

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from soft_twin.errors import RecordingError, UsageError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, one_line, whole_file
 from soft_twin.learning.units import units_of
 from soft_twin.mesh.triangles import vertex_normals
 from soft_twin.recording.c3d_files import MarkerSet, read_marker_set, write_marker_set
@@ -156,7 +156,7 @@ def _table_at_last(
         folder.mkdir(parents=True, exist_ok=True)
         (folder / TABLE).unlink(missing_ok=True)
         yield
-        with (folder / TABLE).open("w", newline="", encoding="utf-8") as stream:
+        with whole_file(folder / TABLE) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
             table = csv.writer(stream)
             table.writerow(["file", *columns])
             for file, row in zip(files, values, strict=True):

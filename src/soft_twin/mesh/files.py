@@ -16,7 +16,7 @@ import meshio
 import numpy as np
 
 from soft_twin.errors import MeshError
-from soft_twin.files import checked_file, one_line
+from soft_twin.files import checked_file, one_line, whole_file
 from soft_twin.mesh.elements import ELEMENTS, Element, element_for
 from soft_twin.mesh.mesh import Mesh, cell_faces, face_places, make_mesh
 from soft_twin.reading_apart import read_apart
@@ -62,19 +62,27 @@ def read_mesh(path: str | Path, element: Element | None = None, check: bool = Tr
 
 
 def write_mesh(mesh: Mesh, path: str | Path) -> None:
-    """Write the mesh and its names in the format of the path's suffix.
+    """Write the mesh and its names in the format of the path's suffix; what is there already stays where that fails.
 
     Raises:
         MeshError: the file cannot be written, its format is unknown, or a name means two things in a .msh file.
     """
     path = Path(path)
     try:
-        if path.suffix == ".msh":
-            _with_physical_names(mesh).write(path, file_format="gmsh22")
-        else:
-            _with_arrays(mesh).write(path)
+        if path.suffix in SUFFIXES:
+            with whole_file(path) as partial:
+                _write(mesh, partial)
+        else:  # perhaps of several files, which know each other by name
+            _write(mesh, path)
     except (meshio.WriteError, meshio.ReadError, OSError, ImportError) as error:  # ReadError: no format has the suffix
         raise MeshError(f"cannot write '{path}': {one_line(error)}") from error
+
+
+def _write(mesh: Mesh, path: Path) -> None:
+    if path.suffix == ".msh":
+        _with_physical_names(mesh).write(path, file_format="gmsh22")
+    else:
+        _with_arrays(mesh).write(path)
 
 
 def _content(path: Path) -> meshio.Mesh:

@@ -15,7 +15,7 @@ import numpy as np
 
 from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError, RecordingError
-from soft_twin.files import checked_file, checked_path, one_line
+from soft_twin.files import checked_file, checked_path, one_line, whole_file
 
 MAX_SIZE = 200_000_000  # [bytes]
 MAX_POINTS, MAX_FACES = 2_000_000, 4_000_000
@@ -123,7 +123,8 @@ def write_ply(
         rows["count"], rows["corners"] = 3, triangles
         faces = rows.tobytes()
     header = "\n".join([*lines, "end_header\n"]).encode("ascii")
-    path.write_bytes(header + np.ascontiguousarray(columns, "<f8").tobytes() + faces)
+    with whole_file(path) as partial:
+        partial.write_bytes(header + np.ascontiguousarray(columns, "<f8").tobytes() + faces)
 
 
 def _checked_rows(values: np.ndarray, what: str) -> np.ndarray:

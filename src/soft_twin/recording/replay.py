@@ -22,8 +22,8 @@ from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.robots import check_actuators, prefix, recorded_namespace
-from soft_twin.recording.storage import files
+from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, prefix, recorded_namespace
+from soft_twin.recording.storage import files, metadata
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
 from soft_twin.sensing.gravity_ahead import GravityAhead, ahead_of
@@ -77,6 +77,7 @@ class ReplayResult:
         rotor_counts: (m, c) encoder counts that the motors are sent to.
         left_out: solves of the recording without a valid gravity at their stamp.
         comparisons: with what was recorded.
+        calibration: which one of the IMU was taken, in words; empty where an estimator was given.
     """
 
     gravity_stamp: np.ndarray
@@ -90,6 +91,7 @@ class ReplayResult:
     rotor_counts: np.ndarray
     left_out: int
     comparisons: tuple[Comparison, ...]
+    calibration: str = ""
 
     @property
     def digest(self) -> str:
@@ -131,7 +133,8 @@ def replay(
     series = _series(path, recorded_namespace(path, topic_types(path), robot, namespace))
     check_actuators(path, series["solver/status"], robot)
     kept = _imu_choices(robot).get("temperature_silent_after", TEMPERATURE_KEPT)
-    estimates = _estimate(series, _estimator(robot, path) if estimator is None else estimator, kept)
+    calibration, in_words = _calibration(robot, path) if estimator is None else ("", "")
+    estimates = _estimate(series, estimator or _estimator(robot, calibration), kept)
     solves = _solve(series, estimates, _controller(robot) if controller is None else controller, _ahead(robot))
     displacements = _rows(solves, "displacements", (len(robot.cable_names),))
     outputs = {
@@ -146,7 +149,7 @@ def replay(
         "rotor_counts": np.asarray(Winch(robot.winches.winch).rotor_counts(displacements)),
     }
     left_out = len(series["solver/status"]) - len(solves)
-    return ReplayResult(**outputs, left_out=left_out, comparisons=_compare(series, outputs))
+    return ReplayResult(**outputs, left_out=left_out, comparisons=_compare(series, outputs), calibration=in_words)
 
 
 def table(result: ReplayResult) -> str:
@@ -155,6 +158,8 @@ def table(result: ReplayResult) -> str:
     for row in result.comparisons:
         numbers = "".join(f"{value:>12.4g}" for value in (row.median, row.p99, row.largest))
         lines.append(f"{f'{row.what} [{row.unit}]':<26}{row.pairs:>8}{numbers}")
+    if result.calibration:
+        lines.append(f"calibration of the IMU: {result.calibration}")
     if result.left_out:
         lines.append(f"{result.left_out} solves left out: no valid gravity at their stamp")
     return "\n".join(lines)
@@ -180,11 +185,23 @@ def _imu_choices(robot: DrivenRobot) -> dict[str, Any]:
     return robot.nodes.get("imu_to_gravity", {})
 
 
-def _estimator(robot: DrivenRobot, recording: str | Path) -> GravityEstimator:
-    """As the node imu_to_gravity makes it from the robot's description, and the calibration beside the recording."""
-    choices = _imu_choices(robot)
+def _calibration(robot: DrivenRobot, recording: str | Path) -> tuple[str | Path, str]:
+    """Of the IMU, beside the recording or else as the description says, empty for none; and in words."""
     beside = calibration_beside(files(recording)[0])
-    calibration = choices.get("calibration", "") if is_missing(beside) else beside
+    told = metadata(recording, METADATA).get(CALIBRATED)
+    if not is_missing(beside):
+        changed = told and beside.is_file() and hashlib.sha256(beside.read_bytes()).hexdigest() != told
+        return beside, f"{beside.name}, which has changed since this was recorded" if changed else beside.name
+    own = _imu_choices(robot).get("calibration", "")
+    taken = f"the description's {own}" + (", which is missing" if is_missing(own) else "") if own else "none"
+    if told:
+        return own, f"{taken} ({beside.name}, which this was recorded with, is missing beside it)"
+    return own, f"{taken} (no {beside.name} beside it)"
+
+
+def _estimator(robot: DrivenRobot, calibration: str | Path) -> GravityEstimator:
+    """As the node imu_to_gravity makes it from the robot's description."""
+    choices = _imu_choices(robot)
     heater = TemperatureControl(heating_of(choices))
     return build_estimator(robot.mounting, choices.get("estimator", "ekf"), calibration, heater)
 

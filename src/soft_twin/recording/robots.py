@@ -10,12 +10,15 @@ from pathlib import Path
 
 from soft_twin.descriptions.shortened import shortened
 from soft_twin.errors import RecordingError, SoftTwinError, UsageError
+from soft_twin.files import one_line
 from soft_twin.recording.reader import Series, read_messages, topic_types
 from soft_twin.recording.storage import metadata
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot, Robot
+from soft_twin.sensing.imu_calibration import calibration_beside
 
 METADATA = "soft_twin"  # name of the metadata record
+CALIBRATED = "imu_calibration_sha256"  # in it
 TOPICS = (
     *("imu/data_raw", "imu/data", "gravity", "struts/inclination", "solver/status", "shape", "twin/tip"),
     *("cables/command", "cables/state", "chambers/command", "chambers/state", "truth/tip", "truth/base"),
@@ -26,10 +29,14 @@ URDF_NAME = re.compile(r'<robot\b[^>]*\sname="([^"]{1,100})"')
 logger = logging.getLogger(__name__)
 
 
-def robot_metadata(robot: Robot) -> dict[str, str]:
-    """What a recording says of its robot: name, the description's path, and the SHA-256 of its bytes."""
+def robot_metadata(robot: Robot, recording: Path | None = None) -> dict[str, str]:
+    """What a recording says of its robot: name, the description's path, and the SHA-256 of its bytes; where its file is
+    given, and the calibration of the IMU is beside it, the SHA-256 of that, too."""
     digest = hashlib.sha256(robot.path.read_bytes()).hexdigest()
-    return {"robot": robot.name, "description": str(robot.path.resolve()), "description_sha256": digest}
+    told = {"robot": robot.name, "description": str(robot.path.resolve()), "description_sha256": digest}
+    if recording is not None and (beside := calibration_beside(recording)).is_file():
+        told[CALIBRATED] = hashlib.sha256(beside.read_bytes()).hexdigest()
+    return told
 
 
 def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | None = None) -> Robot:
@@ -55,15 +62,13 @@ def recorded_robot(path: str | Path, asked: str | None = None, namespace: str | 
 
 
 def cable_robot(robot: Robot) -> DrivenRobot:
-    """The robot itself, if its runs can be evaluated.
+    """The robot itself, if its runs can be replayed.
 
     Raises:
         UsageError: it is of another kind.
     """
     if not (isinstance(robot, DrivenRobot) and robot.actuator_names == robot.cable_names):
-        raise UsageError(
-            f"runs of '{robot.name}' are not replayed or evaluated: only those of robots that cables alone drive are"
-        )
+        raise UsageError(f"runs of '{robot.name}' are not replayed: only those of robots that cables alone drive are")
     return robot
 
 
@@ -143,7 +148,8 @@ def _told(path: str | Path, told: Mapping[str, str]) -> Robot:
     try:
         robot = load_robot(description if by_path else told.get("robot", ""))
     except SoftTwinError as error:
-        raise RecordingError(f"{path}: its robot is not to be found, say --robot: {error}") from error
+        gone = "" if by_path or not told.get("description") else f"its description '{one_line(description)}' is gone; "
+        raise RecordingError(f"{path}: its robot is not to be found, say --robot: {gone}{error}") from error
     if robot.name != told.get("robot"):
         raise RecordingError(
             f"{path}: recorded of {shortened(told.get('robot'))}, but '{description}' is of '{robot.name}': say --robot"

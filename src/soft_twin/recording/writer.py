@@ -46,6 +46,26 @@ class Qos:
         return "- " + "\n  ".join(f"{key}: {value}" for key, value in fields.items()) + "\n"
 
 
+def claimed(path: Path) -> BinaryIO:
+    """A recording's file with its lock, until it is closed; what stands in it is left alone.
+
+    Raises:
+        RecordingError: another writer has locked it.
+        OSError: it cannot be written.
+    """
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise RecordingError(
+            f"'{path}' is being recorded to: end that recording first, or give this one another name"
+        ) from error
+    except OSError:  # a file system without locks
+        pass
+    return file
+
+
 class McapWriter:
     """One MCAP file with profile "ros2": messages as CDR bytes, schemas as ros2msg text.
 
@@ -63,7 +83,7 @@ class McapWriter:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._claim = self._claimed()
+            self._claim = claimed(self.path)
             self._stream = self.path.open("wb")
         except OSError as error:
             raise self._unwritable(error) from error
@@ -144,24 +164,6 @@ class McapWriter:
             raise self._unwritable(error) from error
         finally:
             self._claim.close()
-
-    def _claimed(self) -> BinaryIO:
-        """The file with its lock; what stands in it is left alone.
-
-        Raises:
-            RecordingError: another writer has locked it.
-        """
-        file = self.path.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            raise RecordingError(
-                f"'{self.path}' is being recorded to: end that recording first, or give this one another name"
-            ) from error
-        except OSError:  # a file system without locks
-            pass
-        return file
 
     def _unwritable(self, error: OSError) -> RecordingError:
         return RecordingError(f"cannot write the recording '{self.path}': {error.strerror or error}")

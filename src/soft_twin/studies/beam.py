@@ -36,6 +36,7 @@ from soft_twin.recording.c3d_files import read_markers
 from soft_twin.solvers.derivatives.parameters import Attribute, Density, Elastic, Parameter
 from soft_twin.solvers.time.integrators import CrankNicolson
 from soft_twin.solvers.time.relaxation import RelaxingCrankNicolson
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -270,7 +271,7 @@ def _draw_motion(path: Path, rows: dict[str, Row]) -> None:
         axes.grid(alpha=0.3)
     figure.axes[0].legend(fontsize=8, loc="lower right", ncol=4)
     figure.axes[-1].set(xlabel="time after the release [s]")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _draw_errors(path: Path, rows: dict[str, Row]) -> None:
@@ -288,4 +289,4 @@ def _draw_errors(path: Path, rows: dict[str, Row]) -> None:
     axes[1].set(xlabel="x [mm]", ylabel="z [mm]", title="path of the left marker: measured –, simulated --")
     for each in axes:
         each.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -29,6 +29,7 @@ from soft_twin.mechanics.model import Increment, Model
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -252,4 +253,4 @@ def _draw(path: Path, swing: Energies, studies: dict[str, Convergence]) -> None:
     orders.legend(fontsize=7)
     for axes in (course, drift, orders):
         axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -18,6 +18,7 @@ from soft_twin.mechanics.materials import energy_named
 from soft_twin.mesh.elements import ELEMENTS, Element
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, boundary_faces, jacobians, make_mesh
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -233,4 +234,4 @@ def _draw(path: Path, reports: list[Report]) -> None:
         axes[k].set(title=f"error of {what}", xlabel="size of the cells / edge of the cube", ylabel="error [%]")
         axes[k].grid(alpha=0.3, which="both")
         axes[k].legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -32,6 +32,7 @@ from soft_twin.studies.beam import (
 )  # fmt: skip
 
 matplotlib.use("Agg")
+from soft_twin.studies.results import write_picture
 
 START = {"young_modulus": 150e3, "poisson_ratio": 0.4, "density": 900.0, "mass_damping": 10.0}
 TRUTH = {"young_modulus": 264e3, "poisson_ratio": 0.45, "density": 1070.0}
@@ -146,4 +147,4 @@ def _draw(path: Path, rows: list[Row]) -> None:
         axes.grid(alpha=0.3)
     figure.axes[0].set(ylabel="best root mean square marker distance [mm]")
     figure.axes[0].legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -20,6 +20,7 @@ from soft_twin.sensing.evaluation import inclination_errors, inclination_rmse, r
 from soft_twin.sensing.optical_trial import OpticalTrial
 from soft_twin.sensing.vqf_orientation import VQF, VqfOrientation
 from soft_twin.studies.imu_ablation import RATE, Case, cases
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -147,7 +148,7 @@ def _draw_ablation(path: Path, ablation: Sequence[Case]) -> None:
         chosen = [case for case in ablation if case.motion == motion]
         for row, what in enumerate(("yaw", "inclination")):
             _draw_errors(figure.add_subplot(2, 2, 2 * row + column + 1), chosen, motion, what)
-    figure.savefig(path, dpi=130)
+    write_picture(path, figure, dpi=130)
 
 
 def _draw_errors(axes: Axes, chosen: Sequence[Case], motion: str, what: str) -> None:
@@ -174,4 +175,4 @@ def _draw_trials(path: Path, rows: Sequence[TrialRow]) -> None:
     axes.set(ylabel="inclination RMSE [°]", title="BROAD: one parameter set for all trials")
     axes.grid(axis="y", alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=130)
+    write_picture(path, figure, dpi=130)

@@ -25,6 +25,7 @@ from soft_twin.sensing.evaluation import inclination_rmse
 from soft_twin.sensing.optical_trial import OpticalTrial
 from soft_twin.sensing.repoimu import read_repoimu, repoimu_paths
 from soft_twin.sensing.vqf_orientation import VqfOrientation, require_vqf
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -156,4 +157,4 @@ def _draw(path: Path, folds: Sequence[Fold]) -> None:
     axes.set(ylabel="inclination RMSE [°]", title="each trial left out once")
     axes.grid(axis="y", alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=130)
+    write_picture(path, figure, dpi=130)

@@ -49,6 +49,7 @@ from soft_twin.mesh.mesh import Mesh, boundary_faces
 from soft_twin.mesh.selection import centres_and_normals
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.solvers.time.integrators import BackwardEuler, CrankNicolson, Integrator
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -385,7 +386,7 @@ def _draw(path: Path, mesh: Mesh, jumps: dict[str, Jump], found: Search) -> None
     _draw_shapes(figure.add_subplot(grid[1, :]), mesh, jumps["optimised"])
     for axes in (heights, progress):
         axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _draw_shapes(axes: Axes, mesh: Mesh, jump: Jump) -> None:

@@ -23,6 +23,7 @@ from soft_twin.mesh.generate.sweep import sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots import load_robot
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -207,7 +208,7 @@ def _draw(path: Path, study: Study) -> None:
     axes[0, 0].set(ylabel="tip deflection / reference")
     axes[1, 0].set(ylabel="deviation from the reference [%]")
     axes[0, 0].legend(fontsize=8, loc="lower right")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _draw_deflection(axes: Axes, study: Study, k: int) -> None:

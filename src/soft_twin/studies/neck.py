@@ -32,6 +32,7 @@ from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.studies.neck_loop import DT, Moments, NeckLoop
+from soft_twin.studies.results import write_picture, write_text
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.finite_element import FemTwin
@@ -130,7 +131,7 @@ def run(folder: Path, data: Path) -> str:
     swept = compute_here(partial(sweep, POSES), loads, "sweeps of 70 poses")
     paper = [{"experiment": number, "model": name, "row": row} for (number, name), row in PAPER.items()]
     content = {"rows": [asdict(each) for each in rows], "paper": paper, "sweep": [asdict(each) for each in swept]}
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps(content, indent=1))
     return f"{table(rows)}\n\n{sweep_table(swept)}"
 
 
@@ -285,7 +286,7 @@ def draw(path: Path, traces: dict, target: tuple[float, float]) -> None:
             plots[1, j].set_xlabel("time [s]")
         plots[i, 0].set_ylabel(f"{angle} [°]")
     plots[0, 0].legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _error(neck: FemTwin, model: PlateModel, angle: float, azimuth: float) -> float:

@@ -32,6 +32,7 @@ from soft_twin.mechanics.loads.loads import Gravity
 from soft_twin.mechanics.materials import energy_named
 from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack
+from soft_twin.studies.results import write_picture
 from soft_twin.twins.constant_curvature import ConstantCurvature
 from soft_twin.twins.finite_element import FemTwin
 from soft_twin.twins.frames import NodesFrame
@@ -222,7 +223,7 @@ def draw(path: Path, logs: Sequence[Log], found: dict[str, np.ndarray]) -> None:
         plot.grid(alpha=0.3)
     plot.legend(title="filled: held back", fontsize=8)
     figure.axes[0].set_ylabel("by the model [°]")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _rows(path: Path) -> np.ndarray:

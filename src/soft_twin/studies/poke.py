@@ -32,6 +32,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import Mesh, make_mesh
 from soft_twin.solvers.time.integrators import CrankNicolson
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -246,7 +247,7 @@ def draw(path: Path, pokes: list[Poke]) -> None:
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
     _draw_section(section, pokes[0])
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _draw_section(axes: Axes, each: Poke) -> None:

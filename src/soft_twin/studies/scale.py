@@ -23,6 +23,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.solvers.time.integrators import BackwardEuler
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -118,4 +119,4 @@ def _draw(path: Path, runs: list[Run]) -> None:
     sags.set(title="sag of linear tetrahedra: they lock", xlabel="unknowns", ylabel="[mm]")
     for axes in (times, sags):
         axes.grid(True, which="both", alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -31,6 +31,7 @@ from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.recording.npz import read_npz
 from soft_twin.solvers.derivatives.parameters import Elastic
 from soft_twin.solvers.equilibrium import equilibrium
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -191,4 +192,4 @@ def draw(path: Path, title: str, cantilever: Cantilever, before: Fit, after: Fit
         side.plot(*1e2 * fit.line.T, style, color="#d55e00", label=f"{what}: {1e-3 * fit.modulus:.1f} kPa")
     side.set(title=title)
     side.legend(fontsize=8, markerscale=20)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -33,6 +33,7 @@ from soft_twin.mesh.mesh import Mesh, make_mesh
 from soft_twin.mesh.selection import enclosed_volume, shells, split_faces
 from soft_twin.solvers.equilibrium import equilibrium
 from soft_twin.studies import sopra_segment
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -257,4 +258,4 @@ def _draw(path: Path, mesh: Mesh, found: list[Bend]) -> None:
         axes.triplot(x[:, 0], x[:, 2], outside, color="#0072b2", linewidth=0.3)
         title = "undeformed" if bend is None else f"{bend.segment} chamber at {bend.chamber:.0f}°"
         axes.set(aspect="equal", xlabel="x [mm]", ylabel="z [mm]", title=title)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

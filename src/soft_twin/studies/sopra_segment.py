@@ -36,6 +36,7 @@ from soft_twin.mesh.mesh import Mesh, boundary_faces, make_mesh
 from soft_twin.mesh.selection import centres_and_normals, shells
 from soft_twin.recording.c3d_files import read_markers
 from soft_twin.solvers.equilibrium import equilibrium
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -229,4 +230,4 @@ def _draw(path: Path, mesh: Mesh, measured: np.ndarray, found: dict[str, np.ndar
             if np.ptp(x[face, 2]) < 1e-6:
                 view.fill(x[face, 0], x[face, 1], facecolor="none", edgecolor=colour, linewidth=1.0)
     view.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]", title="section (pressurised: orange)")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -21,6 +21,7 @@ from soft_twin.recording.npz import read_npz
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.sensing.inclination import StrutInclinations, StrutParameters
 from soft_twin.sensing.samples import ImuSample
+from soft_twin.studies.results import write_picture
 
 matplotlib.use("Agg")
 
@@ -176,4 +177,4 @@ def _draw(path: Path, times: np.ndarray, truth: np.ndarray, rows: dict[str, np.n
         axes.set_ylabel(f"{name} [mm]")
     axes.set_xlabel("time [s]")
     figure.axes[0].legend(frameon=False, ncol=3, loc="upper right")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 import soft_twin
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin.shape_estimation.estimator import Estimator
+from soft_twin.studies.results import write_picture
 from soft_twin.twins.tensegrity.cases import LoadCase, load_cases
 from soft_twin.twins.tensegrity.forward import Motion
 from soft_twin.twins.tensegrity.shape import Shape, bend_angle, mean_node_error
@@ -172,7 +173,7 @@ def _draw_convergence(path: Path, arm: TensegrityArm, descents: dict) -> None:
         row[0].grid(color="#ececec")
         _heat(figure, row[1], descent.position_gradients.mean(axis=2), f"{start} start: ∂e/∂p, mean of x, y, z [N]")
         _heat(figure, row[2], descent.yaw_gradients, f"{start} start: ∂e/∂θ [N m]")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _heat(figure: Figure, axes, gradients: np.ndarray, title: str) -> None:
@@ -201,7 +202,7 @@ def _draw_shapes(path: Path, arm: TensegrityArm, cases: list[LoadCase], hand: li
     axes.set(title="Moved by hand, left and right", xlabel="time [s]", ylabel="tip sideways [mm]")
     axes.grid(color="#ececec")
     axes.legend(frameon=False, loc="upper left", ncol=2, fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _draw_case(axes, arm: TensegrityArm, case: LoadCase) -> None:

@@ -105,6 +105,7 @@ class Outcome:
     """
 
     DONE = "done"
+    UNHEARD = "unheard"  # nobody reads any longer what the process prints
 
     def __init__(self, process: subprocess.Popen, pipe: int, log: Path):
         """`pipe`: file descriptor to read from. `log`: what else the process writes."""
@@ -115,9 +116,15 @@ class Outcome:
         return bool(select.select([self._pipe], [], [], patience)[0])
 
     def text(self) -> str:
-        """What went wrong; empty where nothing did."""
+        """What went wrong; empty where nothing did.
+
+        Raises:
+            BrokenPipeError: nobody reads any longer what it prints.
+        """
         with self._pipe:
             said = self._pipe.read().decode("utf-8", errors="replace").strip()
+        if said == self.UNHEARD:
+            raise BrokenPipeError
         if said == self.DONE:
             return ""
         return said or f"the run's leader ended with status {self._process.wait()}: {last_line(self._log)}"

@@ -35,6 +35,7 @@ def run(
         UsageError: packages of ROS are missing.
         RunError: a node ended or stayed in error; what was recorded until then is there.
         KeyboardInterrupt: it was asked to end; all nodes have ended.
+        BrokenPipeError: nobody reads any longer what the run says; likewise.
     """
     check_ros()
     interruption = Interruption()

@@ -310,6 +310,8 @@ def _lead(runner: Runner) -> str:
         from_text(runner.parameters.sequence).run(runner)
     except SoftTwinError as error:
         outcome = str(error)
+    except BrokenPipeError:
+        return Outcome.UNHEARD
     runner.tell_pace()
     return outcome
 

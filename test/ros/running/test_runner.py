@@ -1,5 +1,6 @@
 """How a run ends, as its leader tells it."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -24,3 +25,16 @@ def test_a_run_that_fails_says_as_one_that_ends_how_slow_its_robot_was(monkeypat
     leader = SimpleNamespace(parameters=SimpleNamespace(sequence=""), tell_pace=lambda: told.append("pace"))
     assert runner._lead(leader) == outcome
     assert told == ["pace"]
+
+
+def test_a_run_that_nobody_listens_to_ends_without_an_error(monkeypatch, tmp_path):
+    """As of `soft-twin run slender | head -2`."""
+
+    def run(leader):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(runner, "from_text", lambda text: SimpleNamespace(run=run))
+    reading, writing = os.pipe()
+    runner._tell(writing, runner._lead(SimpleNamespace(parameters=SimpleNamespace(sequence=""))))
+    with pytest.raises(BrokenPipeError):  # which the command line takes for an end
+        Outcome(SimpleNamespace(), reading, tmp_path).text()

@@ -39,6 +39,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.mannequin import ROBOT
 from soft_twin.studies.learning.prediction import MM, TESTED, distances_to, errors_of, told
 from soft_twin.studies.learning.shape import learned
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -88,7 +89,7 @@ def run(folder: Path, data: Path) -> str:
     content = [
         vars(each) | {key: float(value) for key, value in row.items()} for each, row in zip(tried, rows, strict=True)
     ]
-    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content, variants(learning)[len(SHAPE_LAYERS) * len(SHAPE_NEURONS)])
     return table(content)
 
@@ -214,7 +215,7 @@ def draw(folder: Path, content: list[dict], plain: Variant) -> None:
     others.barh(list(named), [found[each] for each in named.values()])
     others.invert_yaxis()
     others.set(title="the warp alone", xlabel="mean error [mm]")
-    figure.savefig(folder / "ablations.png", dpi=110)
+    write_picture(folder / "ablations.png", figure, dpi=110)
 
 
 def _key(row: dict) -> tuple:

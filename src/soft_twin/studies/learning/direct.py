@@ -21,6 +21,7 @@ from soft_twin.parallel import terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import TESTED, distances_to, predictions, scanned, told
 from soft_twin.studies.learning.shape import learned
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -54,7 +55,7 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
         all_distances[name] = np.concatenate(distances)
         mean, largest = np.mean([[each.mean(), each.max()] for each in distances], axis=0)
         content[name] = {"frames": count, "mean_mm": mean, "largest_mm": largest, "seconds": seconds}
-    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, all_distances)
     return table(content)
 
@@ -79,4 +80,4 @@ def draw(folder: Path, distances: dict[str, np.ndarray]) -> None:
         plot.hist(own, bins, histtype="step", color=colour, label=f"{name}, mean {own.mean():.2f} mm")
     plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title="membrane, all unseen pressures")
     plot.legend(frameon=False)
-    figure.savefig(folder / "direct.png", dpi=110)
+    write_picture(folder / "direct.png", figure, dpi=110)

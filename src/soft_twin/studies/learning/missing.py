@@ -27,6 +27,7 @@ from soft_twin.mesh.triangles import drawn
 from soft_twin.parallel import terminal_progress
 from soft_twin.studies.learning.prediction import errors_of, reality_at_rest, told
 from soft_twin.studies.learning.shape import learned
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -53,7 +54,7 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
         mean, largest = errors_of(correction, unseen, True).mean(axis=0)
         content.append(row | {"mean_mm": mean, "largest_mm": largest, "seconds": seconds})
     terminal_progress("")
-    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content)
     return table(content)
 
@@ -148,4 +149,4 @@ def draw(folder: Path, content: list[dict]) -> None:
     plot.set(xlabel="missing [%]", ylabel="mean error [mm]", title="unseen pressures")
     plot.set_ylim(0.0, 1.1 * max(row["mean_mm"] for row in content))
     plot.legend(frameon=False)
-    figure.savefig(folder / "missing.png", dpi=110)
+    write_picture(folder / "missing.png", figure, dpi=110)

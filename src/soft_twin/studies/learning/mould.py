@@ -27,6 +27,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import MM
 from soft_twin.studies.learning.shape import TESTED, TRUTH, learned, reached_shape
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -63,7 +64,7 @@ def run(folder: Path, data: Path) -> str:
         for kind, own in found.items()
     }
     content = _content(maps, found)
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps(content, indent=1))
     draw(folder, maps, correction.shapes.size)
     return table(content)
 
@@ -155,4 +156,4 @@ def draw(folder: Path, maps: dict[str, dict[str, dict[str, np.ndarray]]], size: 
             plot.set_xlabel("x [mm]")
         row[0].set_ylabel("y [mm]")
     figure.colorbar(shown, ax=axes, label="reality from the mould [mm]", shrink=0.8)
-    figure.savefig(folder / "deviations.png", dpi=110)
+    write_picture(folder / "deviations.png", figure, dpi=110)

@@ -26,6 +26,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.manipulator import ROBOT
 from soft_twin.studies.learning.prediction import reality_of
 from soft_twin.studies.learning.shape import learned, reached_shape
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -68,7 +69,7 @@ def run(folder: Path, data: Path) -> str:
     reached = np.array([each["points"] for each in found]).reshape(len(models), SEEDS, STEPS, -1, 3)
     executed = dict(zip(models, reached, strict=True))
     content = {name: judged(models[name], plans[name], executed[name], tip) for name in models}
-    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content, executed)
     return table(content)
 
@@ -158,4 +159,4 @@ def draw(folder: Path, content: dict, executed: dict[str, np.ndarray]) -> None:
     plot.axhline(0.0, color="black", lw=0.8)
     plot.set(xlabel="share of the way", ylabel="clearance from the sticks [mm]")
     plot.legend(frameon=False, fontsize=8)
-    figure.savefig(folder / "planning.png", dpi=110)
+    write_picture(folder / "planning.png", figure, dpi=110)

@@ -45,6 +45,7 @@ from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.studies.learning.captured import captured
+from soft_twin.studies.results import write_picture, write_text
 
 if TYPE_CHECKING:
     from soft_twin.descriptions.learning import Learning
@@ -91,7 +92,7 @@ def predict(name: str, folder: Path, count: int | None = None, seed: int = 0, se
     def tell() -> dict:
         """What is known by now, which is written: an interruption keeps it."""
         content = _content(rows, surrogate, seconds, simulations, description_hash(robot), recording.digest) | known
-        (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        write_text(folder / "table.json", json.dumps(content, indent=1))
         return content
 
     tell()
@@ -311,7 +312,7 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
             plot.set(aspect="equal", xlabel="x [mm]", ylabel="y [mm]")
             plot.locator_params(nbins=5 if flat else 3)
     figure.colorbar(shown, ax=axes, label="distance to the true surface [mm]", shrink=0.8)
-    figure.savefig(folder / "shapes.png", dpi=110, bbox_inches="tight")  # else labels of 3D axes are cut
+    write_picture(folder / "shapes.png", figure, dpi=110, bbox_inches="tight")  # else labels of 3D axes are cut
     _draw_histograms(folder, {name: np.concatenate([each[1] for each in own]) for name, own in maps.items()})
 
 
@@ -338,4 +339,4 @@ def _draw_histograms(folder: Path, errors: dict[str, np.ndarray]) -> None:
         plot.hist(values, bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.2f} mm")
     plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title="all unseen pressures")
     plot.legend(frameon=False)
-    figure.savefig(folder / "histograms.png", dpi=110)
+    write_picture(folder / "histograms.png", figure, dpi=110)

@@ -20,6 +20,7 @@ from soft_twin.parallel import compute_all, terminal_progress
 from soft_twin.studies import neck_logs, sopra_segment
 from soft_twin.studies.learning.real import neck, segment, sheets, silicone, tensegrity
 from soft_twin.studies.learning.real.tested import Tested
+from soft_twin.studies.results import write_picture, write_text
 from soft_twin.studies.tensegrity_arm import FILE
 
 matplotlib.use("Agg")
@@ -45,7 +46,7 @@ def run(folder: Path, data: Path) -> str:
     found = compute_all(partial(tested_part, str(data)), there, store=folder / "parts")
     terminal_progress("")
     rows = [Tested(**row) for part in found for row in json.loads(str(part["rows"]))]
-    (folder / "table.json").write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps([asdict(row) for row in rows], indent=1))
     draw(folder / "real_surfaces.png", rows)
     left_out = [f"left out: {name}, no recordings in {data / PARTS[name][0]}" for name in PARTS if name not in there]
     return "\n".join([table(rows), *left_out])
@@ -77,4 +78,4 @@ def draw(path: Path, rows: list[Tested]) -> None:
     plot.axvline(1.0, color="#d55e00", lw=1.5)
     plot.set_yticks(places, [f"{row.what}: {row.tested_on}" for row in rows], fontsize=7)
     plot.set(xlabel="mean error after correction, where the twin's is 1; left out of the training")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

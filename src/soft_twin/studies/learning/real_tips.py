@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from soft_twin.errors import RecordingError
 from soft_twin.learning.kernel_regression import Constants, choose, predict
 from soft_twin.studies.learning import trunk_arcs
+from soft_twin.studies.results import write_picture, write_text
 from soft_twin.studies.tensegrity_arm import FILE, ArmRecording, read_recording
 
 matplotlib.use("Agg")
@@ -64,7 +65,7 @@ def run(folder: Path, data: Path) -> str:
     arm, trunk = arm_tested(read_recording(data / FILE)), trunk_tested(read_trunk(data / TRUNK))
     content = {"tensegrity_arm": {"mm": arm.errors(), "chosen": arm.chosen}}
     content["trunk"] = {name: {"mm": each.errors(), "chosen": each.chosen} for name, each in trunk.items()}
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps(content, indent=1))
     draw(folder / "tips.png", arm, trunk)
     return table(arm, trunk)
 
@@ -223,7 +224,7 @@ def draw(path: Path, arm: Tested, trunk: dict[str, Tested]) -> None:
             right.plot([MM * a[0], MM * b[0]], [MM * a[2], MM * b[2]], color=colour, lw=0.4, alpha=0.6)
     right.set(aspect="equal", xlabel="x [mm]", ylabel="z [mm]", title="trunk, dots: seen, lines to: predicted")
     right.legend(fontsize=8, frameon=False)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _with_products(values: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from soft_twin.learning.teaching import learn_warp
 from soft_twin.learning.training import WarpTraining, Weights
 from soft_twin.parallel import compute_all, terminal_progress
 from soft_twin.studies.learning.prediction import BEST, errors_of, learned_shapes, of_simulations, recorded, scanned
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -40,7 +41,7 @@ def run(
     found = compute_all(work, every, store=folder / "seeds", say=terminal_progress, name=f"realities of {robot.name}")
     terminal_progress("")
     content = {"robot": robot.name, "realities": {str(own): told(each) for own, each in zip(every, found, strict=True)}}
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps(content, indent=1))
     draw(folder, robot.name, every, found)
     return table(content)
 
@@ -122,4 +123,4 @@ def draw(folder: Path, name: str, seeds: range, found: list[dict[str, np.ndarray
     plot.set_xlim(left=0.0)
     plot.set_ylim(bottom=0.0)
     plot.legend(frameon=False, fontsize=8)
-    figure.savefig(folder / "realities.png", dpi=110)
+    write_picture(folder / "realities.png", figure, dpi=110)

@@ -36,6 +36,7 @@ from soft_twin.studies.learning.prediction import (
     recorded,
     scanned,
 )
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -64,7 +65,7 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
     count, reached = len(frames), iter(each["points"] for each in points)
     maps = {name: [deviations(next(reached), frames[i], i) for i in range(count)] for name in pressures}
     content = _content(maps, found, pressures, frames, correction)
-    (folder / "table.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps(content, indent=1))
     draw(folder, maps)
     return table(content)
 
@@ -172,4 +173,4 @@ def draw(folder: Path, maps: dict[str, list[dict[str, np.ndarray]]]) -> None:
             plot.set(aspect="equal", xlabel="x [mm]")
         axes[row, 0].set_ylabel("y [mm]")
     figure.colorbar(shown, ax=axes, label="reality from the target's surface [mm]", shrink=0.8)
-    figure.savefig(folder / "deviations.png", dpi=110)
+    write_picture(folder / "deviations.png", figure, dpi=110)

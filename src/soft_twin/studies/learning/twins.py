@@ -28,6 +28,7 @@ from soft_twin.parallel import compute_all, terminal_progress
 from soft_twin.studies.learning.crude.arcs import ArcShapes, measured_segment
 from soft_twin.studies.learning.crude.chain import Bellows, ChainShapes
 from soft_twin.studies.learning.prediction import errors_of, learned_shapes, recorded, scanned
+from soft_twin.studies.results import write_picture, write_text
 
 matplotlib.use("Agg")
 
@@ -54,7 +55,7 @@ def run(folder: Path, data: Path) -> str:
         {"robot": robot, "twin": twin} | {key: np.asarray(value).tolist() for key, value in row.items()}
         for (robot, twin), row in rows.items()
     ]
-    (folder / "table.json").write_text(json.dumps({"rows": content}, indent=1), encoding="utf-8")
+    write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content)
     return table(content)
 
@@ -177,4 +178,4 @@ def draw(folder: Path, content: list[dict]) -> None:
         plot.set_xticks(np.arange(len(ROWS)) + 0.17, [name.replace("the ", "") for name in ROWS], fontsize=8)
         plot.set(title=robot, ylabel="mean error, unseen pressures [mm]")
         plot.legend(frameon=False, fontsize=8)
-    figure.savefig(folder / "twins.png", dpi=110)
+    write_picture(folder / "twins.png", figure, dpi=110)

@@ -21,6 +21,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import (
     BENT,
     HELD,
@@ -173,4 +174,4 @@ def draw(path: Path, cases: list[tuple[str, Way]], found: list[tuple[History, Mo
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8, loc="upper center", ncols=2)
     plots["30° bend"].set_xlabel("time [s]; a tick is a pose")
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

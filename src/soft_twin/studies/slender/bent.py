@@ -19,6 +19,7 @@ from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.inverse.targets import actuation_target, pose_target
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import BEND, BENT
 from soft_twin.studies.slender.loop import PERIOD, History, Loop, correlation, shadow
 from soft_twin.studies.slender.poses import LOOP, BaseAttitude, record
@@ -134,4 +135,4 @@ def draw(path: Path, histories: list[History]) -> None:
     axes.set(xlabel="time [s]", ylabel="tip's error [mm]")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

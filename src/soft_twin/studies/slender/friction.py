@@ -23,6 +23,7 @@ from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.parallel import terminal_progress
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.shared import (
     Motion,
     emulated_robot,
@@ -159,4 +160,4 @@ def draw(path: Path, found: list[tuple[dict[str, Any], dict[str, np.ndarray]]]) 
         column[0].set_title(f"μ = {row['friction']:g}, found {row['found'][FRICTION]:.3f}")
         column[1].set_xlabel("time [s]")
     plots[0, 0].legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

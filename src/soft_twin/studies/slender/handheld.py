@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import (
     HELD,
     LET_BE,
@@ -147,4 +148,4 @@ def draw(path: Path, ways: list[Way], histories: list[History]) -> None:
         for begin in JERKS:
             axes.axvspan(begin, begin + JERK_BACK + JERK_TIME, color="0.93")
         axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

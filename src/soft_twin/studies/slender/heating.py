@@ -30,6 +30,7 @@ from soft_twin.studies.imu_ablation import (
     make_motion,
     record,
 )
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.shared import write_table
 
 matplotlib.use("Agg")
@@ -121,4 +122,4 @@ def draw(path: Path, found: list[tuple[Row, np.ndarray]]) -> None:
         axes.set(title=motion, xlabel="time [s]", ylabel="yaw error [°]")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -35,6 +35,7 @@ from soft_twin.mechanics.contact.surroundings import Surroundings
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
 from soft_twin.sensing.gravity_ahead import GravityAhead
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import HELD, LET_BE, LOOP, Delayed, Way
 from soft_twin.studies.slender.loop import PERIOD, History, Loop
 from soft_twin.studies.slender.poses import record
@@ -384,7 +385,7 @@ def draw(path: Path, found: dict[tuple[str, str, Way], Pushed], schedule: Schedu
         forces.set(xlabel="base pushed in by [mm]", ylabel="force on the wall [mN]", ylim=(-0.5, None))
         forces.grid(alpha=0.3)
     figure.legend(*forces.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def _sides(line: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.loop import PERIOD, History, Loop, correlation, delay, down_in_base, peak, shadow
 from soft_twin.studies.slender.reachable import nearest
 from soft_twin.studies.slender.shared import Motion, write_table
@@ -245,4 +246,4 @@ def draw(path: Path, target: tuple, poses: list[BaseAttitude], found: list[tuple
     plots[1, 0].set_ylabel("tip [mm]")
     plots[0, 0].legend(fontsize=7)
     plots[1, 0].legend(fontsize=7)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

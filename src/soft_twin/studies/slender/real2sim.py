@@ -25,6 +25,7 @@ from soft_twin.parallel import compute_here
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots import load_robot
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.shared import (
     FALL,
     LET_OUT,
@@ -239,4 +240,4 @@ def draw(path: Path, twin: CableTube, cases: list[tuple[float, str]], motions: l
     for axes, label in zip(plots[:, 0], ("tip's move [mm]", "tilt [°]", "tip down [mm]"), strict=True):
         axes.set_ylabel(label)
         axes.legend(fontsize=7)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -19,6 +19,7 @@ from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.parallel import Workers, compute_all
 from soft_twin.recording.simulated import SimulatedRecording
 from soft_twin.robots.cable_tube import CableTube
+from soft_twin.studies.results import write_text
 from soft_twin.twins.dynamic import DynamicTwin
 
 TRUE_DAMPING = 0.42  # α [1/s] = β [s] of the emulated robot
@@ -134,7 +135,7 @@ def record_release(path: Path, robot: CableTube, motion: Motion, gravity: np.nda
 def write_table(folder: Path, content: dict[str, Any]) -> None:
     """table.json; null is what is not finite, which JSON has no numbers for."""
     text = json.dumps(_finite(content), indent=1, allow_nan=False)
-    (folder / "table.json").write_text(text, encoding="utf-8")
+    write_text(folder / "table.json", text)
 
 
 def _finite(content: Any) -> Any:

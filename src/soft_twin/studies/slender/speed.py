@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation
 from soft_twin.emulation.base_motion import BaseMotion, InclinationProfile
 from soft_twin.emulation.spline_motion import SplineMotion
 from soft_twin.parallel import compute_here
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import LEAD, LOOP, SMOOTHING, STRAIGHT, Way, carry, doubled_at, errors_mm
 from soft_twin.studies.slender.loop import History
 from soft_twin.studies.slender.poses import BaseAttitude, record
@@ -144,4 +145,4 @@ def draw(path: Path, rows: list[Row]) -> None:
         axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

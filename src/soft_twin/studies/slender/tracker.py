@@ -21,6 +21,7 @@ from soft_twin.inverse.targets import pose_target
 from soft_twin.inverse.tip_feedback import TipFeedback
 from soft_twin.parallel import compute_here
 from soft_twin.robots import load_robot
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.carried import LOOP, STRAIGHT, smooth
 from soft_twin.studies.slender.loop import History, Loop, Tracker, faithful
 from soft_twin.studies.slender.poses import BaseAttitude, record
@@ -208,4 +209,4 @@ def draw(path: Path, runs: list[Run]) -> None:
     for axes in (tips, corrections):
         axes.axvspan(BEGIN, END, color="0.93")
         axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)

@@ -21,6 +21,7 @@ from soft_twin.calibration.tune import Grid, search_grid, tune
 from soft_twin.calibration.tuned import DT, Tuned
 from soft_twin.emulation.plant import Plant
 from soft_twin.parallel import Workers, terminal_progress
+from soft_twin.studies.results import write_picture
 from soft_twin.studies.slender.shared import (
     FALL,
     LET_OUT,
@@ -128,7 +129,7 @@ def draw(path: Path, description: Path, seen: Release, grid: Grid, found: Tuned,
     course.set(xlabel="time since the release [s]", ylabel="tip, y [mm]")
     course.grid(alpha=0.3)
     course.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    write_picture(path, figure, dpi=110)
 
 
 def draw_heat_map(axes: Axes, grid: Grid) -> None:
