@@ -192,6 +192,39 @@ def test_without_an_answer_the_last_command_is_held_and_nothing_wound_up(chord):
     assert np.hypot(*controller.correction) <= controller.gains.largest + 1e-12
 
 
+@pytest.mark.parametrize("payload", [12.0, 25.0])
+def test_a_model_that_breaks_down_is_held_by_its_last_command_and_finds_its_way_back(neck, payload):
+    model, leaning = neck.build_twin("fem"), np.array([8.5, 0.0, -4.9])
+    controller = PlateController(model)
+    controller.aim(-0.35, 0.09)
+    model.bear(leaning)
+    for _ in range(100):
+        before = controller.update(None, DT)
+    assert not before.holding and before.reason == ""
+    model.bear(leaning, payload)  # more than such a neck carries
+    ticks = [controller.update(None, DT) for _ in range(160)]
+    broken = next(tick for tick in ticks if tick.holding)
+    assert "model" in broken.reason
+    model.bear(leaning)
+    for _ in range(100):
+        after = controller.update(None, DT)
+    assert not after.holding
+    np.testing.assert_allclose(after.displacements, before.displacements, atol=1e-6)
+
+
+def test_while_a_model_finds_its_way_back_no_cable_moves(neck):
+    """Its straight body's cables are 17 mm from these."""
+    controller = PlateController(neck.build_twin("fem"))
+    controller.aim(-0.35, 0.09)
+    for _ in range(100):
+        before = controller.update(None, DT)
+    controller.begin_model_anew()
+    ticks = [controller.update(None, DT) for _ in range(100)]
+    assert ticks[0].holding and not ticks[-1].holding
+    told = np.array([tick.displacements for tick in ticks])
+    assert np.abs(told - before.displacements).max() < 1e-3
+
+
 def that_falls_short(normal):
     """A model that falls short of any bend beyond 0.3 rad along `normal`."""
 

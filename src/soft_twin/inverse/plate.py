@@ -18,6 +18,8 @@ from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
 SMALL = 1e-3  # [N] by which efforts are varied
 NEAREST = 0.005  # [rad] to which the largest tilt is found
 MOST_ITERATIONS = 60
+ARRIVED = 2e-3  # [m] that a tick asks of the furthest node at the most where the body follows what is asked of it …
+ELSEWHERE = 0.3  # [rad] … and by which it does not, as where it hangs upside down
 AXIS = (0.0, 0.0, 1.0)  # of the undeformed body
 
 
@@ -145,10 +147,12 @@ class FemPlate(PlateModel):
     def step(self, pitch: float, roll: float) -> PlateStep:
         """As PlateModel: one tick, within the limits also where the target is out of reach."""
         found = self.tick(pitch, roll)
+        away = np.subtract(bend_of(pitch, roll), bend_of(*self.now))
+        settled = bool(found.optimality < ARRIVED and np.hypot(*away) < ELSEWHERE)
+        step = PlateStep(found.coordinates, sure=not self.inverse.unsure, settled=settled)
         if found.reachable or not found.active_limits:
-            return PlateStep(found.coordinates)
-        short = np.subtract(bend_of(pitch, roll), bend_of(*self.now))
-        return PlateStep(found.coordinates, short, found.active_limits)
+            return step
+        return replace(step, short=away, active_limits=found.active_limits)
 
     def tick(self, pitch: float, roll: float) -> Solution:
         """One linearisation towards it: what a control loop calls.
