@@ -214,6 +214,20 @@ def test_what_is_in_reach_is_asked_of_another_model_than_steers():
     assert holder.scout().payload == 0.4
 
 
+def test_a_payload_that_the_model_cannot_stand_with_does_not_keep_it_from_an_answer():
+    holder = soft_twin.load_robot("neck").build_plate_holder("fem")
+    holder.observer, holder.payload = None, Payload(25.0, 0.01, 1.0, True)
+    holder.controller.aim(-0.35, 0.09)
+    leaning = Measured(np.array([8.5, 0.0, -4.9]), None)
+    found = held(holder, leaning, 8.0)
+    assert not found.tick.holding and 0.0 < holder.borne < 25.0
+    assert any("not with the 25.00 kg found" in word for word in found.noticed)
+    np.testing.assert_allclose(holder.controller.model.now, [-0.35, 0.09], atol=2e-3)
+    holder.payload = Payload(0.5, 0.01, 1.0, True)
+    assert not any("the model stands" in word for word in held(holder, leaning, 1.0).noticed)
+    assert holder.borne == 0.5
+
+
 def test_a_plate_at_a_stop_is_told_by_the_correction_at_its_largest(holder):
     holder.controller.aim(0.3, 0.0)
     assert held(holder, STANDING, 2.0).tick.at_largest
