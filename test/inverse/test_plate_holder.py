@@ -214,6 +214,14 @@ def test_what_is_in_reach_is_asked_of_another_model_than_steers():
     assert holder.scout().payload == 0.4
 
 
+def test_a_straight_plate_that_cannot_be_held_has_a_nearest_orientation_too():
+    """Some 13 kg pull sideways at a neck that carries a few."""
+    holder = soft_twin.load_robot("neck").build_plate_holder("fem")
+    holder.payload, holder.gravity = Payload(13.0, 0.01, 1.0, True), np.array([8.5, 0.0, -4.9])
+    with pytest.raises(InputError, match="pitch 0°, roll 0° is out of reach: the nearest is -?[0-9]"):
+        holder.within_reach(0.0, 0.0)
+
+
 def test_a_payload_that_the_model_cannot_stand_with_does_not_keep_it_from_an_answer():
     holder = soft_twin.load_robot("neck").build_plate_holder("fem")
     holder.observer, holder.payload = None, Payload(25.0, 0.01, 1.0, True)

@@ -132,7 +132,7 @@ class FemPlate(PlateModel):
     def _furthest(self, axis: np.ndarray) -> Solution:
         """The most tilted axis on the way to one that is out of reach, by bisection: where no nearest one is found."""
         self.reset()
-        tilt, across = np.arccos(axis[2]), axis[:2] / np.hypot(*axis[:2])
+        tilt, across = np.arccos(axis[2]), axis[:2] / max(np.hypot(*axis[:2]), 1e-300)  # straight: no way to it
         low, high = 0.0, tilt
         while high - low > NEAREST:
             middle = 0.5 * (low + high)
