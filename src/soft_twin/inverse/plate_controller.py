@@ -36,6 +36,7 @@ count when the plate comes to rest.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,7 +141,8 @@ class PlateController:
     """See the module's docstring.
 
     Attributes:
-        model: may be changed at any time: the integral goes on from where it is.
+        model: may be changed at any time. While the plate is seen no cable moves by that: the correction becomes what
+            the other model has to add for the last command.
         expected: (2,) bend where the plate should be by now [rad].
         correction: (2,) the integral [rad].
     """
@@ -229,6 +231,8 @@ class PlateController:
             ConvergenceError: the model broke down, and there is no command yet that could be held.
         """
         left = self._advance(dt)
+        if self.model is not self._judged:
+            self._change_over(sight is not None)
         before = self.correction
         if sight is not None and not self._behind(wound):
             self.correction = before + self._integrated(sight, dt)
@@ -279,6 +283,18 @@ class PlateController:
         self._liveliness -= np.expm1(-dt / CALMING) * (moved @ moved / dt**2 - self._liveliness)
         return float(np.hypot(*(self._target - self._reference)))
 
+    def _change_over(self, seen: bool) -> None:
+        """Another model steers from now on: what was learnt was of the one before."""
+        self._judged, self._observations, self._squared_shares = self.model, 0, 0.0
+        self._known, self._rested = self._unknown(self._reference), 0.0
+        if self._command is None:
+            return
+        self.begin_model_anew()
+        if seen:
+            with suppress(InputError, ConvergenceError):
+                has = np.array(bend_of(*self.model.orientation(self._command))) - self._reference
+                self.correction = has * min(1.0, self.gains.largest / max(np.hypot(*has), 1e-300))
+
     def _behind(self, wound: np.ndarray | None) -> bool:
         """Whether winches at displacements (c,) [m] have yet to come to where they were told to be."""
         if wound is None or self._command is None:
@@ -296,9 +312,6 @@ class PlateController:
     def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> tuple[np.ndarray, float]:
         """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]; and the
         variance [rad²] that it was known to."""
-        if self.model is not self._judged:  # what was learnt was of another one
-            self._judged, self._observations, self._squared_shares = self.model, 0, 0.0
-            self._known, self._rested = self._unknown(self._reference), 0.0
         self._remember(sight, dt)
         known = self._known
         forgotten = known.covariance + dt / FORGOTTEN * GRAVITY_ERROR**2 * np.eye(2)
