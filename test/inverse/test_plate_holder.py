@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 from scipy.spatial.transform import Rotation
 
 import soft_twin
@@ -212,6 +213,30 @@ def test_what_is_in_reach_is_asked_of_another_model_than_steers():
     assert holder.scout() is not holder.controller.model
     np.testing.assert_array_equal(holder.scout().gravity, LYING)
     assert holder.scout().payload == 0.4
+
+
+def with_four_cables(folder):
+    """The neck with cables that pull at 10, 95, 170 and 285°, as far out as none of the others."""
+    neck = soft_twin.load_robot("neck")
+    content = yaml.safe_load(neck.path.read_text(encoding="utf-8"))["robot"]
+    first, cables = content["cables"][0], []
+    for k, (angle, radius) in enumerate(((10, 0.040), (95, 0.052), (170, 0.060), (285, 0.045)), 1):
+        x, y = radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle))
+        ends = {"start": [float(x), float(y), first["start"][2]], "end": [float(x), float(y), first["end"][2]]}
+        cables.append({**first, **ends, "name": f"cable_{k}", "motor_id": k})
+    content |= {"cables": cables, "name": "four"}
+    content["emulated"]["wound"] = [0.0] * 4
+    content.pop("sofa", None)
+    path = folder / "four.yaml"
+    path.write_text(yaml.safe_dump({"robot": content}), encoding="utf-8")
+    return soft_twin.load_robot(path)
+
+
+def test_of_targets_that_are_ever_further_out_of_reach_none_has_a_nearest_that_is_much_nearer(tmp_path):
+    four = with_four_cables(tmp_path)
+    tilts = [np.degrees(four.build_twin("fem").nearest(np.radians(asked), 0.0)[0]) for asked in (59.0, 60.5, 62.0)]
+    assert min(tilts) > 57.0
+    assert np.diff(tilts).min() > -0.5
 
 
 def test_a_straight_plate_that_cannot_be_held_has_a_nearest_orientation_too():
