@@ -41,7 +41,7 @@ PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
-LINEAR = 0.2  # [rad] that a payload bends the plate by as the linearised twin says
+LINEAR = 0.3  # [rad] that a payload bends the plate by as the linearised twin says
 LOST = 2.0  # [s] of rest in which the twin does not come to stand where the plate does: its payload is a wrong one
 
 
