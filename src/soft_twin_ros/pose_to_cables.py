@@ -163,7 +163,7 @@ class PoseToCables(ManagedNode):
         if held.open_because and self.parameters.closed:
             return Health(WARN, f"open loop: {held.open_because}", values)
         if held.tick.holding:
-            return Health(WARN, "the model has no answer: the last command is held", values)
+            return Health(WARN, f"the last command is held: {held.tick.reason}", values)
         if self._targets.refusal:
             return Health(WARN, f"target refused, the last one is held: {self._targets.refusal}", values)
         if beyond := self._targets.now.beyond:
@@ -439,7 +439,7 @@ class PoseToCables(ManagedNode):
         try:
             asked, name, base = self._asked(request), self._wanted, self._base.measured(self.parameters.silent_after)
             gravity = None if base is None else self._holder.alignment.base(base)
-            payload = 0.0 if self._holder.payload is None else self._holder.payload.borne
+            payload = self._holder.borne
             found = await self._background.run(lambda: self._answer(name, asked, request, gravity, payload))
         except SoftTwinError as error:
             response.success, response.message = False, str(error)

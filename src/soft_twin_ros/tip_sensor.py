@@ -46,7 +46,8 @@ class TipSensor:
         self._heard = {"cables/state": -np.inf, "chambers/state": -np.inf}
         self._ticked: float | None = None
         self._newest: tuple | None = None  # stamp [s], tip (3,) [m], its covariance [m²] that no tick has taken yet
-        self._refusal, self.open_because = "", "no tip/pose"
+        self._refusal, self.open_because = "", "no tip/pose"  # why the newest measurement does not count
+        self._tip_heard = -np.inf  # [s]
         self.refused: Counter[str] = Counter()
         node.listen(PoseStamped, "tip/pose", lambda message: self._take(message.header, message.pose), NEWEST)
         node.listen(PoseWithCovarianceStamped, "tip/pose_with_covariance", self._take_with_covariance, NEWEST)
@@ -72,16 +73,18 @@ class TipSensor:
         if tick.holding:
             self._open()
             return
-        if self._newest is not None:
-            self._believe(*self._newest)
-            self._newest = None
+        taken = self._newest is not None and self._believe(*self._newest)
+        self._newest = None
         self._following.tell(stamp, self._controller.told)
         laggards = self._laggards()
         self._controller.lead_by(self._feedback.update(tick.tip, dt, not laggards))
+        if taken:
+            self._refusal = self._feedback.refusal
         if laggards:
             self.open_because = f"{', '.join(laggards)}: not where told to be"
         elif not self._feedback.closed:
-            self.open_because = self._feedback.refusal or self._refusal or "no tip/pose"
+            silent = self._node.steady_now() - self._tip_heard > self._feedback.parameters.patience
+            self.open_because = "no tip/pose" if silent else self._refusal or "no tip/pose"
         else:
             self.open_because = ""
 
@@ -104,6 +107,7 @@ class TipSensor:
         return silent or self._following.laggards(self._actuators)
 
     def _take_with_covariance(self, message: PoseWithCovarianceStamped) -> None:
+        self._tip_heard = self._node.steady_now()
         covariance = np.array(message.pose.covariance).reshape(6, 6)[:3, :3]
         deviation = np.inf
         if np.isfinite(covariance).all():
@@ -115,20 +119,23 @@ class TipSensor:
 
     def _take(self, header, pose, covariance: np.ndarray | None = None) -> None:
         """Keep the newest measurement until there is a tick."""
+        self._tip_heard = self._node.steady_now()
         if not is_frame(header.frame_id, self._frame):
             self._refuse("frame", f"tip/pose in frame '{header.frame_id}': expected '{self._frame}'")
         else:
             self._newest = to_seconds(header.stamp), to_array(pose.position), covariance
 
-    def _believe(self, stamp: float, tip: np.ndarray, covariance: np.ndarray | None) -> None:
+    def _believe(self, stamp: float, tip: np.ndarray, covariance: np.ndarray | None) -> bool:
+        """Whether a measurement goes to the feedback, which may have reasons of its own not to count it."""
         if stale := out_of_step("tip/pose", stamp, self._node.now(), self._node.parameters.stale_after):
             self._refuse("stale", stale)
-            return
+            return False
         try:
             self._feedback.measure(tip, covariance)
-            self._refusal = ""
         except InputError as error:
             self._refuse("unusable", str(error))
+            return False
+        return True
 
     def _refuse(self, reason: str, message: str) -> None:
         self.refused[reason] += 1

@@ -75,8 +75,10 @@ def test_what_the_robot_is_aside_of_its_twin_is_taken_off_the_target_while_it_is
     assert listener.heard["solver/status"][-1].target.position.y == 0.0
     listener.wait_for(lambda: jumps(robot, listener))
     listener.wait_for(lambda: abs(robot.twin_tip[1]) < 5e-4)
-    robot.seen = False
-    listener.spin(0.8)  # as a busy machine may be deaf for a moment
+    robot.frame = "tracker"
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "tip/pose in frame 'tracker'"))
+    robot.frame, robot.seen = "base_link", False
+    listener.wait_for(lambda: listener.says("gravity_to_cables", "the tip's loop is open: no tip/pose"))
     robot.seen = True
     listener.spin(2.0)
     listener.wait_for(lambda: listener.says("gravity_to_cables", "15 mm at once: is the tracker where it was?"))

@@ -73,6 +73,25 @@ def test_rates_at_the_points_of_a_path_are_kept(controller):
     assert slope == pytest.approx([0.02, 0.0, 0.0], abs=1e-4)
 
 
+@pytest.mark.parametrize("times", [[1e-6, 2e-6], [5e-4, 1e-3], [1e-4, 2e-4, 1.0], [0.0, 1e-9], [0.0]])
+@pytest.mark.parametrize("turned", [False, True])
+def test_points_however_close_in_time_are_passed_one_after_the_other(controller, times, turned):
+    frame = "ring" if turned else "tip"
+    start = controller.twin.frames[frame].position(controller.twin)
+    positions = start + np.outer(np.linspace(0.0, 1.0, len(times)), [2e-3, 0.0, 0.0])
+    turns = Rotation.from_rotvec(np.outer(np.linspace(0.0, 0.1, len(times)), [0.0, 1.0, 0.0])).as_matrix()
+    path = path_through(controller, times, positions, frame, turns if turned else None)
+    told = path_of_actuation(controller, times, np.outer(np.linspace(0.0, 1.0, len(times)), np.full(6, 1e-3)))
+    for time, position, turn in zip(times, positions, turns, strict=True):
+        if len(times) > 1:
+            np.testing.assert_allclose(path.target(time).position, position, atol=1e-12)
+            assert not turned or path.target(time).rotation == pytest.approx(turn, abs=1e-12)
+    between = np.linspace(0.0, 2.0 * times[-1], 50)
+    assert all(np.isfinite(path.target(time).position).all() for time in between)
+    assert all(np.isfinite(told.target(time).values).all() for time in between)
+    np.testing.assert_allclose(path.target(1.0).position, positions[-1], atol=1e-12)
+
+
 def test_orientations_turn_along_the_shortest_way(controller):
     half = Rotation.from_euler("x", 5.0, degrees=True).as_matrix()
     whole = Rotation.from_euler("x", 10.0, degrees=True).as_matrix()

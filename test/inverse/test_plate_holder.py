@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import yaml
 from scipy.spatial.transform import Rotation
 
 import soft_twin
@@ -212,6 +213,52 @@ def test_what_is_in_reach_is_asked_of_another_model_than_steers():
     assert holder.scout() is not holder.controller.model
     np.testing.assert_array_equal(holder.scout().gravity, LYING)
     assert holder.scout().payload == 0.4
+
+
+def with_four_cables(folder):
+    """The neck with cables that pull at 10, 95, 170 and 285°, as far out as none of the others."""
+    neck = soft_twin.load_robot("neck")
+    content = yaml.safe_load(neck.path.read_text(encoding="utf-8"))["robot"]
+    first, cables = content["cables"][0], []
+    for k, (angle, radius) in enumerate(((10, 0.040), (95, 0.052), (170, 0.060), (285, 0.045)), 1):
+        x, y = radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle))
+        ends = {"start": [float(x), float(y), first["start"][2]], "end": [float(x), float(y), first["end"][2]]}
+        cables.append({**first, **ends, "name": f"cable_{k}", "motor_id": k})
+    content |= {"cables": cables, "name": "four"}
+    content["emulated"]["wound"] = [0.0] * 4
+    content.pop("sofa", None)
+    path = folder / "four.yaml"
+    path.write_text(yaml.safe_dump({"robot": content}), encoding="utf-8")
+    return soft_twin.load_robot(path)
+
+
+def test_of_targets_that_are_ever_further_out_of_reach_none_has_a_nearest_that_is_much_nearer(tmp_path):
+    four = with_four_cables(tmp_path)
+    tilts = [np.degrees(four.build_twin("fem").nearest(np.radians(asked), 0.0)[0]) for asked in (59.0, 60.5, 62.0)]
+    assert min(tilts) > 57.0
+    assert np.diff(tilts).min() > -0.5
+
+
+def test_a_straight_plate_that_cannot_be_held_has_a_nearest_orientation_too():
+    """Some 13 kg pull sideways at a neck that carries a few."""
+    holder = soft_twin.load_robot("neck").build_plate_holder("fem")
+    holder.payload, holder.gravity = Payload(13.0, 0.01, 1.0, True), np.array([8.5, 0.0, -4.9])
+    with pytest.raises(InputError, match="pitch 0°, roll 0° is out of reach: the nearest is -?[0-9]"):
+        holder.within_reach(0.0, 0.0)
+
+
+def test_a_payload_that_the_model_cannot_stand_with_does_not_keep_it_from_an_answer():
+    holder = soft_twin.load_robot("neck").build_plate_holder("fem")
+    holder.observer, holder.payload = None, Payload(25.0, 0.01, 1.0, True)
+    holder.controller.aim(-0.35, 0.09)
+    leaning = Measured(np.array([8.5, 0.0, -4.9]), None)
+    found = held(holder, leaning, 8.0)
+    assert not found.tick.holding and 0.0 < holder.borne < 25.0
+    assert any("not with the 25.00 kg found" in word for word in found.noticed)
+    np.testing.assert_allclose(holder.controller.model.now, [-0.35, 0.09], atol=2e-3)
+    holder.payload = Payload(0.5, 0.01, 1.0, True)
+    assert not any("the model stands" in word for word in held(holder, leaning, 1.0).noticed)
+    assert holder.borne == 0.5
 
 
 def test_a_plate_at_a_stop_is_told_by_the_correction_at_its_largest(holder):

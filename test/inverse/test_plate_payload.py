@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import yaml
+from scipy.spatial.transform import Rotation
 
 import soft_twin
-from soft_twin.errors import InputError
+from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_sight import Sight
 from soft_twin.twins.constant_curvature import pitch_roll_of
@@ -224,13 +225,52 @@ def test_a_model_is_told_of_no_payload_that_may_be_none(mass, deviation, borne):
     assert Payload(mass, deviation, 1.0, True).borne == borne
 
 
+def softer(robot, share, folder):
+    """The robot of another modulus."""
+    content = yaml.safe_load(robot.path.read_text(encoding="utf-8"))
+    content["robot"]["body"]["materials"][0]["young_modulus"] *= share
+    path = folder / "soft_neck.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return soft_twin.load_robot(path)
+
+
+@pytest.fixture(scope="module")
+def leaning(robot, tmp_path_factory):
+    """An observer of a soft neck on a leaning base, and how that stands with nothing and with 700 g: linearised with
+    nothing they bend it by 50° at the tensions that hold them, and twice as much would do that."""
+    soft = softer(robot, 0.16, tmp_path_factory.mktemp("soft"))
+    gravity = Rotation.from_euler("xyz", (60, 0, 40), degrees=True).inv().apply(DOWN)
+    pose = np.radians([-20.0, 5.0])
+    return soft, [stand(soft, gravity, pose, payload) for payload in (0.0, 0.7)]
+
+
+def test_a_payload_beyond_what_is_linear_is_told_when_it_is_known(leaning):
+    soft, (empty, loaded) = leaning
+    observer = PayloadObserver(soft.build_twin("fem"))
+    watched(observer, empty, 2.0)
+    told = [observer.update(*loaded, PERIOD) for _ in range(20)]
+    assert np.isnan(told[2].mass) and told[2].borne == 0.0
+    assert all(np.isnan(each.mass) or abs(each.mass - 0.7) < 0.07 for each in told[1:])
+    assert told[-1].mass == pytest.approx(0.7, abs=0.07)
+
+
+def test_a_payload_with_which_the_twin_does_not_stand_where_the_plate_rests_is_forgotten(leaning):
+    soft, (_, loaded) = leaning
+    observer = PayloadObserver(soft.build_twin("fem"))
+    observer._state[1], observer._covariance[1, 1] = 1.9, 0.03**2
+    told = []
+    for _ in range(30):
+        try:
+            told.append(observer.update(*loaded, PERIOD))
+        except ConvergenceError:
+            observer.reset()
+    assert told[0].mass == 1.9 and np.isnan(told[12].mass)
+    assert told[-1].mass == pytest.approx(0.7, rel=0.1)
+
+
 def test_of_a_body_that_tensions_bend_far_they_tell_no_more_than_they_are_worth(robot, tmp_path):
     """A neck ten times softer on its side, with tensions that are told wrong by 0.1 N."""
-    content = yaml.safe_load(robot.path.read_text(encoding="utf-8"))
-    content["robot"]["body"]["materials"][0]["young_modulus"] /= 10.0
-    path = tmp_path / "soft_neck.yaml"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    soft = soft_twin.load_robot(path)
+    soft = softer(robot, 0.1, tmp_path)
     gravity, errors = np.array([0.0, -9.81, 0.0]), np.array([-0.1, 0.1, 0.1])
     _, sight, tensions = stand(soft, gravity, (0.0, 0.38), 0.0)
     known = watched(PayloadObserver(soft.build_twin("fem")), (gravity, sight, tensions + errors), 3.0)

@@ -49,6 +49,21 @@ def test_what_is_put_on_or_falls_is_told_for_a_while_by_how_much():
     assert noticed(watch, 0.5, payload=known(0.0)) == ("0.55 kg were taken off the plate, or fell",)
 
 
+def test_what_was_found_too_heavy_at_first_is_put_right_and_nothing_was_taken_off():
+    watch = PlateWatch()
+    noticed(watch, 0.5, payload=known(0.02))
+    assert noticed(watch, 0.7, payload=known(1.32)) == ("1.30 kg were put on the plate",)
+    assert noticed(watch, 7.0, payload=known(1.02)) == ("1.00 kg were put on the plate",)
+    assert noticed(watch, 0.5, payload=known(0.72)) == ("0.30 kg were taken off the plate, or fell",)
+
+
+def test_what_falls_off_at_once_has_fallen():
+    watch = PlateWatch()
+    noticed(watch, 0.5, payload=known(0.0))
+    noticed(watch, 0.7, payload=known(0.5))
+    assert noticed(watch, 0.5, payload=known(0.02)) == ("0.48 kg were taken off the plate, or fell",)
+
+
 def test_what_is_known_badly_or_while_the_plate_turns_has_not_changed():
     watch = PlateWatch()
     noticed(watch, 0.5, payload=known(0.0))

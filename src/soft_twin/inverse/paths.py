@@ -13,7 +13,7 @@ from soft_twin.inverse.targets import ActuationTarget, PoseTarget, Target, actua
 
 SMOOTH_PEAK = 1.875  # highest rate of a minimum-jerk movement over its mean one
 JUMP = 3e-3  # [m] that a path may begin away from where the robot is aimed
-LONGEST = 3600.0  # [s] that a path may take
+SHORTEST, LONGEST = 1e-3, 3600.0  # [s] that a path to a point that is due at once takes, and any path may take
 
 
 class Path(ABC):
@@ -86,7 +86,7 @@ def path_to(controller: Controller, target: PoseTarget, duration: float = 0.0, s
         raise InputError(f"duration {duration:g} s and speed {speed:g} m/s: expected one of the two above 0")
     start = start_of(controller, target.frame, target.rotation is not None)
     if speed > 0.0:
-        duration = max(SMOOTH_PEAK * _way(start, target, 0.5 * controller.twin.length) / speed, 1e-3)
+        duration = max(SMOOTH_PEAK * _way(start, target, 0.5 * controller.twin.length) / speed, SHORTEST)
     _check_duration(duration)
     return PosePath([0.0, duration], [start, target], smooth=True)
 
@@ -158,15 +158,17 @@ def _rows(positions: np.ndarray, frame: str, turns: Sequence) -> list[tuple]:
 
 
 def _checked_times(times: Sequence[float], count: int) -> tuple[list[float], bool]:
-    """Times from 0 on, and whether the start had to be put before them."""
+    """Times from 0 on that rise, and whether the start had to be put before them."""
     times = [float(time) for time in times]
     if not count or len(times) != count:
         raise InputError(f"path: {count} points at {len(times)} times: expected one time for each of at least one")
     if not (times[0] >= 0.0 and all(a < b for a, b in zip(times, times[1:], strict=False))):
         raise InputError(f"path: times {', '.join(f'{time:g}' for time in times[:5])} … s: expected rising ones from 0")
     _check_duration(times[-1])
-    late = times[0] > 0.0 or count == 1
-    return ([0.0, *(max(time, 1e-3) for time in times)] if late else times), late
+    if times == [0.0]:
+        return [0.0, SHORTEST], True
+    late = times[0] > 0.0
+    return ([0.0, *times] if late else times), late
 
 
 def _check_duration(duration: float) -> None:

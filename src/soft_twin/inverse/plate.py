@@ -1,6 +1,7 @@
 """Pitch and roll of a plate by finite elements: cables in, orientation out, and the way back."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,10 @@ from soft_twin.twins.plate_model import PlateModel, PlateStep
 from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
 
 SMALL = 1e-3  # [N] by which efforts are varied
-NEAREST = 0.005  # [rad] to which the largest tilt is found
+RAMP, NEAREST = 0.1, 0.005  # [rad] steps in which the largest tilt is looked for, and to which it is found
 MOST_ITERATIONS = 60
+ARRIVED = 2e-3  # [m] that a tick asks of the furthest node at the most where the body follows what is asked of it …
+ELSEWHERE = 0.3  # [rad] … and by which it does not, as where it hangs upside down
 AXIS = (0.0, 0.0, 1.0)  # of the undeformed body
 
 
@@ -120,7 +123,7 @@ class FemPlate(PlateModel):
             found = self._solve(axis)
         if found.reachable or found.converged:
             return found
-        return replace(self._furthest(axis), reachable=False)
+        return self._furthest(axis)
 
     def reset(self) -> None:
         """The twin begins anew from its undeformed shape."""
@@ -128,15 +131,23 @@ class FemPlate(PlateModel):
         self.inverse.reset()
 
     def _furthest(self, axis: np.ndarray) -> Solution:
-        """The most tilted axis on the way to one that is out of reach, by bisection: where no nearest one is found."""
+        """On the way from a straight body to an axis that a single solve does not come to: that axis, where it is come
+        to so, or the most tilted one. Each solve goes on from the last that met its axis, by a shorter step where it
+        does not meet its own."""
         self.reset()
-        tilt, across = np.arccos(axis[2]), axis[:2] / np.hypot(*axis[:2])
-        low, high = 0.0, tilt
-        while high - low > NEAREST:
-            middle = 0.5 * (low + high)
-            found = self._solve(_tilted(middle, across))
-            low, high = (middle, high) if found.reachable else (low, middle)
-        return self._solve(_tilted(low, across))
+        tilt, across = np.arccos(axis[2]), axis[:2] / max(np.hypot(*axis[:2]), 1e-300)  # straight: no way to it
+        found, reached, step, state = self._solve(_tilted(0.0, across)), 0.0, RAMP, self.twin.state()
+        while reached < tilt and step > NEAREST:
+            aimed = min(reached + step, tilt)
+            with suppress(ConvergenceError):
+                further = self._solve(_tilted(aimed, across))
+                if further.reachable:
+                    found, reached, state = further, aimed, self.twin.state()
+                    continue
+            self.twin.restore(state)
+            self.inverse.reset()
+            step *= 0.5
+        return replace(found, reachable=found.reachable and reached == tilt)
 
     def _solve(self, axis: np.ndarray) -> Solution:
         goals = self._goals(axis)
@@ -145,10 +156,12 @@ class FemPlate(PlateModel):
     def step(self, pitch: float, roll: float) -> PlateStep:
         """As PlateModel: one tick, within the limits also where the target is out of reach."""
         found = self.tick(pitch, roll)
+        away = np.subtract(bend_of(pitch, roll), bend_of(*self.now))
+        settled = bool(found.optimality < ARRIVED and np.hypot(*away) < ELSEWHERE)
+        step = PlateStep(found.coordinates, sure=not self.inverse.unsure, settled=settled)
         if found.reachable or not found.active_limits:
-            return PlateStep(found.coordinates)
-        short = np.subtract(bend_of(pitch, roll), bend_of(*self.now))
-        return PlateStep(found.coordinates, short, found.active_limits)
+            return step
+        return replace(step, short=away, active_limits=found.active_limits)
 
     def tick(self, pitch: float, roll: float) -> Solution:
         """One linearisation towards it: what a control loop calls.

@@ -26,6 +26,9 @@ share of the whole bend. How much the correction changes from pose to pose where
 the model errs by of this neck: what was seen counts beside the share as so many observations more. What is missed by
 more than both may err tells that something else has changed, and counts.
 
+A model that breaks down begins anew from its straight body, and goes on from there, a step a tick. Until it has come to
+what is asked of it the last command is held, and so it is where a model is not sure of its equilibrium.
+
 How late plate and drives are differs from τ by their loads, and how they come to rest is not modelled at all. On its
 way, at the speed v, the plate so misses by δ v what is no fault of the model's: who integrates it has to take it back
 at the target, for a second. So ω becomes ω P / (P + δ² v²): the integral stands still on a quick way, and begins to
@@ -33,6 +36,7 @@ count when the plate comes to rest.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +61,8 @@ RESTED = 1.0  # [s] at the target, after which the integral has come to what it 
 SAME_VIEW = 0.1  # share of its variance by which what is seen may be seen otherwise, while the base rests
 FEW = 1.0  # observations that a model's own error_share counts as
 WELL = 2.0  # times what the IMUs err by, that a bend which says how much a model errs is seen with at the most
+ON_ITS_WAY = "the model is on its way to where the plate is asked to be"
+UNSURE = "the model may have lost its equilibrium"
 A_WAY = 0.1  # [rad] between two poses that say so
 
 
@@ -111,6 +117,7 @@ class PlateTick:
         active_limits: that keep cables from what the model wants, or the model from what it was asked, in words.
         blocked: (k, 2) unit normals, directions of the bend in which limits let it go no further.
         at_largest: the correction is as large as it may be, and the plate still is not where it should be.
+        reason: why the last command is held; "" where it is not.
     """
 
     displacements: np.ndarray
@@ -122,6 +129,7 @@ class PlateTick:
     active_limits: tuple[str, ...]
     blocked: np.ndarray
     at_largest: bool
+    reason: str = ""
 
     @property
     def reachable(self) -> bool:
@@ -133,7 +141,8 @@ class PlateController:
     """See the module's docstring.
 
     Attributes:
-        model: may be changed at any time: the integral goes on from where it is.
+        model: may be changed at any time. While the plate is seen no cable moves by that: the correction becomes what
+            the other model has to add for the last command.
         expected: (2,) bend where the plate should be by now [rad].
         correction: (2,) the integral [rad].
     """
@@ -143,6 +152,7 @@ class PlateController:
         self.model, self.gains, self._limits = model, gains or PlateGains(), limits
         self.expected, self.correction, self._reference, self._velocity = np.zeros((4, 2))
         self._command: np.ndarray | None = None
+        self._astray, self._reason = False, ""  # whether the model is on its way back, and why there is no answer
         self._blocked, self._target = np.zeros((0, 2)), np.zeros(2)
         self._known = self._comes_to = self._unknown(np.zeros(2))
         self._judged, self._observations, self._squared_shares = model, 0, 0.0
@@ -221,6 +231,8 @@ class PlateController:
             ConvergenceError: the model broke down, and there is no command yet that could be held.
         """
         left = self._advance(dt)
+        if self.model is not self._judged:
+            self._change_over(sight is not None)
         before = self.correction
         if sight is not None and not self._behind(wound):
             self.correction = before + self._integrated(sight, dt)
@@ -242,7 +254,13 @@ class PlateController:
             active_limits=limits,
             blocked=self._blocked.copy(),
             at_largest=at_largest,
+            reason=self._reason,
         )
+
+    def begin_model_anew(self) -> None:
+        """The model goes from its straight body to what is asked of it; the last command is held meanwhile."""
+        self.model.reset()
+        self._astray = True
 
     def _advance(self, dt: float) -> float:
         """Move reference and what is expected; how far it is still to the target [rad].
@@ -265,6 +283,18 @@ class PlateController:
         self._liveliness -= np.expm1(-dt / CALMING) * (moved @ moved / dt**2 - self._liveliness)
         return float(np.hypot(*(self._target - self._reference)))
 
+    def _change_over(self, seen: bool) -> None:
+        """Another model steers from now on: what was learnt was of the one before."""
+        self._judged, self._observations, self._squared_shares = self.model, 0, 0.0
+        self._known, self._rested = self._unknown(self._reference), 0.0
+        if self._command is None:
+            return
+        self.begin_model_anew()
+        if seen:
+            with suppress(InputError, ConvergenceError):
+                has = np.array(bend_of(*self.model.orientation(self._command))) - self._reference
+                self.correction = has * min(1.0, self.gains.largest / max(np.hypot(*has), 1e-300))
+
     def _behind(self, wound: np.ndarray | None) -> bool:
         """Whether winches at displacements (c,) [m] have yet to come to where they were told to be."""
         if wound is None or self._command is None:
@@ -282,9 +312,6 @@ class PlateController:
     def _counted(self, missed: np.ndarray, sight: Sight, dt: float) -> tuple[np.ndarray, float]:
         """How far (2,) the correction is from the likeliest one, where a way (2,) is seen to be missed [rad]; and the
         variance [rad²] that it was known to."""
-        if self.model is not self._judged:  # what was learnt was of another one
-            self._judged, self._observations, self._squared_shares = self.model, 0, 0.0
-            self._known, self._rested = self._unknown(self._reference), 0.0
         self._remember(sight, dt)
         known = self._known
         forgotten = known.covariance + dt / FORGOTTEN * GRAVITY_ERROR**2 * np.eye(2)
@@ -335,11 +362,20 @@ class PlateController:
     def _ask(self, bend: np.ndarray) -> PlateStep | None:
         """What the model has the cables do for a bend; None where it has no answer: the last command stands."""
         try:
-            return self.model.step(*pitch_roll_of(axis_at(bend)))
-        except (InputError, ConvergenceError):
+            step = self.model.step(*pitch_roll_of(axis_at(bend)))
+        except (InputError, ConvergenceError) as error:
+            if isinstance(error, ConvergenceError):
+                self.begin_model_anew()
             if self._command is None:
                 raise
+            self._reason = str(error)
             return None
+        self._astray = not step.sure or (self._astray and not step.settled)
+        if self._command is not None and self._astray:
+            self._reason = ON_ITS_WAY if step.sure else UNSURE
+            return None
+        self._reason = ""
+        return step
 
     def _tell(
         self, step: PlateStep, asked: np.ndarray, dt: float, tensions: np.ndarray | None

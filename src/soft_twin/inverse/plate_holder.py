@@ -2,8 +2,9 @@
 
 From the two gravities, and how a model has loads twist the plate, follows how it stands (`plate_sight`); from that and
 the tensions what hangs on it (`plate_payload`), and what the cables shall do (`plate_controller`), by a model that is
-told gravity and payload. What is missing or makes no sense opens the loop, and is named: the model alone steers then,
-from where the integral stands.
+told gravity and payload. One that has no answer for long is told of half that payload: what was found may be wrong, and
+what a model does not know the integral sees to. What is missing or makes no sense opens the loop, and is named: the
+model alone steers then, from where the integral stands.
 """
 
 from collections.abc import Callable
@@ -27,6 +28,7 @@ CONTRADICTION = 0.15  # [rad] between what the two IMUs say and any bend of the 
 LATE = 0.15  # [s] by as much as was told within that time, and BEHIND, cables may be away: else they do not follow
 OBSERVED_EVERY = 0.5  # [s] between two looks at the payload …
 AGAIN, MOST_AGAIN = 0.2, 2  # [s] … and to so many more where the plate rests, but the observer's twin is not yet there
+HELD, HALF = 50, 0.5  # ticks without an answer of the model after which it is told of so much of the payload
 UPRIGHT = np.array(UPRIGHT_GRAVITY)  # [m/s^2] what is assumed before the base's IMU has said anything
 
 
@@ -79,6 +81,7 @@ class PlateHolder:
         self._sight: Sight | None = None
         self._since = self._speed = 0.0
         self._next_look, self._hurried = OBSERVED_EVERY, 0
+        self._unanswered, self._bearable, self._unborne_at = 0, np.inf, self.controller.target_bend
 
     def begin_at(self, displacements: np.ndarray) -> None:
         """Begin anew, with the cables at these displacements (c,) [m] and the plate where it is seen, or else expected.
@@ -108,7 +111,7 @@ class PlateHolder:
             ConvergenceError: the model broke down.
         """
         model = self.scout() if model is None else model
-        model.bear(self.gravity, self._found)
+        model.bear(self.gravity, self.borne)
         nearest = model.nearest(pitch, roll)
         if not self.goes_to_nearest and apart(nearest, (pitch, roll)) > REACHED:
             raise InputError(out_of_reach((pitch, roll), nearest))
@@ -126,15 +129,16 @@ class PlateHolder:
         wrong = wrong or away
         self._feel(measured, dt)
         self._observe(sight, finite(measured.tensions), dt)
-        self.controller.model.bear(self.gravity, self._found)
+        self.controller.model.bear(self.gravity, self.borne)
         closed = self.closed and not wrong
         before = self.controller.command
         tensions = finite(measured.tensions)
         tick = self.controller.update(sight if closed else None, dt, tensions, finite(measured.displacements))
+        self._relieve(tick)
         self._speed = 0.0 if before is None else float(np.abs(tick.displacements - before).max()) / dt
         resting, wanted = tick.progress >= 1.0, self.controller.model.tensions
         noticed = self._watch.update(resting, sight, self.payload, tensions, wanted, self.controller.names, dt)
-        told = (*noticed, caveat) if (caveat := self.controller.model.caveat) else noticed
+        told = tuple(word for word in (*noticed, self.controller.model.caveat, self._relieved) if word)
         because = wrong or ("" if self.closed else "as it was asked for")
         return Held(tick, sight, self.payload, because, not away, told)
 
@@ -222,9 +226,26 @@ class PlateHolder:
             self.observer.feel(tensions, dt)
 
     @property
-    def _found(self) -> float:
+    def borne(self) -> float:
         """The payload that models are told of [kg]."""
-        return 0.0 if self.payload is None else self.payload.borne
+        return 0.0 if self.payload is None else min(self.payload.borne, self._bearable)
+
+    def _relieve(self, tick: PlateTick) -> None:
+        """Tell a model of less where it has had no answer for long; of all again, where it is another pose."""
+        self._unanswered = self._unanswered + 1 if tick.holding else 0
+        if self._unanswered >= HELD:
+            self._bearable, self._unanswered = HALF * self.borne, 0
+            self._unborne_at = self.controller.target_bend
+            self.controller.begin_model_anew()
+        elif not self._relieved or (self.payload.steady and (self._unborne_at != self.controller.target_bend).any()):
+            self._bearable = np.inf
+
+    @property
+    def _relieved(self) -> str:
+        """That the model is told of less than is found, in words; "" where it is not."""
+        if self.payload is None or self.payload.borne <= self._bearable:
+            return ""
+        return f"the model stands with {self.borne:.2f} kg on the plate, not with the {self.payload.borne:.2f} kg found"
 
     def _observe(self, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> None:
         self._since += dt

@@ -15,7 +15,9 @@ base stands upright a softer body and a heavier payload tilt the plate alike; `t
 nothing on the plate, and in several poses what is friction of both. A plate that stands straight above its base says
 nothing of either, and the deviation of m grows. The noise is that of the bend as it is seen, and of the bend that
 errors of the tensions make: little where a body is stiff, most of it where it is so soft that its weight nearly bends
-it. One that only the lengths of its cables hold up says nothing.
+it. One that only the lengths of its cables hold up says nothing. A payload that bends the plate further than the
+linearised twin can say is not known yet: the next look is taken a part of the way to it. One with which the twin does
+not come to stand where the plate rests is a wrong one, and is forgotten.
 """
 
 from collections import deque
@@ -39,6 +41,8 @@ PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 TOLD = 2.0  # standard deviations of a payload that a model is told of
 LONGEST = 1.0  # [s] that one update stands for at most
+LINEAR = 0.3  # [rad] that a payload bends the plate by as the linearised twin says
+LOST = 2.0  # [s] of rest in which the twin does not come to stand where the plate does: its payload is a wrong one
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,7 @@ class PayloadObserver:
         self._felt: deque[tuple[float, np.ndarray]] = deque()  # tensions [N], so long [s] after the ones before
         self._slid = np.zeros(plate.twin.actuator_count)
         self._unlearnt = 0.0  # [s] since something was learnt
+        self._lost = 0.0  # [s] of rest since the twin stood where the plate does
         self.forget()
 
     @property
@@ -187,21 +192,48 @@ class PayloadObserver:
         self._unlearnt += since
         turned = np.inf if self._seen is None or since == 0.0 else np.hypot(*(sight.bend - self._seen)) / since
         self._seen = sight.bend
-        there = self.follow(gravity, sight.bend, tensions) < FOLLOWED
-        steady = bool(there and turned < p.steady_rate)
+        resting = bool(turned < p.steady_rate)
+        self._forget_what_misleads(since if resting else -self._lost)
+        steady = self.follow(gravity, sight.bend, tensions) < FOLLOWED and resting
         if steady and self._taring > 0.0:
             self._taring -= since
             self._measure(np.array([[0.0, 1.0, 0.0]]), -self._state[1:2], np.array([[p.tare_deviation**2]]))
         predicted = self._predict(gravity, tensions) if steady else None
-        if predicted is None:
-            self._before = None
-        else:
+        if predicted is not None:
+            self._lost = 0.0
+        learns = predicted is not None and not self._goes_part_of_the_way(sight, *predicted[:2])
+        if learns:
             self._learn(gravity, sight, *predicted, min(self._unlearnt, LONGEST))
             self._unlearnt = 0.0
+        else:
+            self._before = None
         softness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
         told = mass if deviation <= p.known else float("nan")
-        return Payload(told, deviation, 1.0 / softness, predicted is not None, friction)
+        return Payload(told, deviation, 1.0 / softness, learns, friction)
+
+    def _forget_what_misleads(self, rested: float) -> None:
+        """Forget a payload with which the twin has not come to stand where the plate rests, for `rested` [s] more."""
+        self._lost += rested
+        if self._lost > LOST:
+            self._lighten(0.0)
+            self._lost = 0.0
+            self.reset()
+
+    def _goes_part_of_the_way(self, sight: Sight, predicted: np.ndarray, slopes: np.ndarray) -> bool:
+        """Whether it would take a payload that the twin, linearised here, knows nothing of: it goes a part of the way,
+        and is not known."""
+        shown = np.eye(2) if sight.unseen is None else np.array([[-sight.unseen[1], sight.unseen[0]]])
+        innovation, by_mass = shown @ (sight.bend - predicted), shown @ slopes[:, 1]
+        bends = by_mass @ innovation / max(np.hypot(*slopes[:, 1]), 1e-300)
+        if self._taring > 0.0 or abs(bends) <= LINEAR:
+            return False
+        step = by_mass @ innovation / (by_mass @ by_mass) * LINEAR / abs(bends)
+        mass = float(np.clip(self._state[1] + step, 0.0, self.parameters.largest))
+        if mass == self._state[1]:
+            return False
+        self._lighten(mass)
+        return True
 
     def follow(self, gravity: np.ndarray, bend: np.ndarray, tensions: np.ndarray) -> float:
         """Lead the twin to a bend (2,) [rad], by tensions (c,) as near as can be to these [N]; what the last of a few

@@ -1,9 +1,10 @@
 """What a plate that is held shows: cables that are slack, a payload that was put on or fell off, one that swings.
 
 Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
-as LASTS. A payload has changed where two looks that know it differ by more than they may err, and by more than CHANGED.
-Of a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
-where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
+as LASTS. A payload has changed where two looks that know it differ by more than they may err, and by more than CHANGED:
+by how much since before, for as long as SETTLES, as it is found better from look to look. Of a plate that is to rest
+and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings; where stiff cables keep it
+from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -19,6 +20,7 @@ LASTS = 1.0  # [s]
 CHANGED = 0.15  # [kg], more than a payload is told to be off in one pose or another
 SURE = 3.0  # standard deviations
 TOLD_FOR = 10.0  # [s] that a change of the payload is told
+SETTLES = 3.0  # [s] in which what was found of it at first may be put right
 SPAN = 2.0  # [s] over which a swing is looked for
 SWUNG = 4  # times that it passes where it stands, in that time
 SWING, PULLED = np.radians(0.15), 0.2  # amplitudes that are told, of the bend and of all tensions [N]
@@ -30,6 +32,7 @@ class PlateWatch:
     def __init__(self):
         self._slack_for: np.ndarray | None = None
         self._known: Payload | None = None
+        self._before: Payload | None = None  # what was known before the change that is told
         self._change, self._change_age = "", np.inf
         self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
         self._span = 0.0
@@ -77,13 +80,12 @@ class PlateWatch:
     def _changed(self, payload: Payload | None, dt: float) -> str:
         self._change_age += dt
         if payload is not None and payload.steady and not np.isnan(payload.mass):
-            if self._known is not None:
-                change = payload.mass - self._known.mass
-                sure = SURE * np.hypot(payload.deviation, self._known.deviation)
-                if abs(change) > max(CHANGED, sure):
-                    what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
-                    self._change, self._change_age = f"{abs(change):.2f} kg were {what}", 0.0
-                    self._known = payload
+            if self._known is not None and _differ(payload, self._known):
+                if self._change_age >= SETTLES or not _differ(payload, self._before):
+                    self._before, self._change_age = self._known, 0.0
+                change = payload.mass - self._before.mass
+                what = "put on the plate" if change > 0.0 else "taken off the plate, or fell"
+                self._change, self._known = f"{abs(change):.2f} kg were {what}", payload
             if self._known is None or payload.deviation <= self._known.deviation:
                 self._known = payload
         return self._change if self._change_age < TOLD_FOR else ""
@@ -109,6 +111,12 @@ class PlateWatch:
             rate = 0.5 * passed / self._span
             return f"what hangs on the plate swings: tensions by {pulled:.1f} N, {rate:.1f} times a second"
         return ""
+
+
+def _differ(payload: Payload, before: Payload) -> bool:
+    """Whether a payload has changed."""
+    sure = SURE * np.hypot(payload.deviation, before.deviation)
+    return bool(abs(payload.mass - before.mass) > max(CHANGED, sure))
 
 
 def _to_and_fro(values: np.ndarray) -> tuple[float, int]:

@@ -21,11 +21,15 @@ class PlateStep:
         displacements: (c,) cable to be pulled in [m].
         short: (2,) what of the bend that was asked for limits of the robot keep the model from [rad].
         active_limits: that bind, in words, such as "cable_3 displacement max".
+        sure: whether the model's body has an equilibrium there, as far as could be seen.
+        settled: whether it stands about where it was asked to.
     """
 
     displacements: np.ndarray
     short: np.ndarray = field(default_factory=lambda: np.zeros(2))
     active_limits: tuple[str, ...] = ()
+    sure: bool = True
+    settled: bool = True
 
 
 class PlateModel(ABC):
