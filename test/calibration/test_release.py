@@ -124,8 +124,8 @@ def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
 def test_a_motion_that_no_twin_does_is_refused(robot, release):
     aside = release.tips.copy()
     aside[5:, 0] += 0.03
-    with pytest.raises(RecordingError, match="no twin of this description moves as was recorded: after 2 simulations"):
-        tune(robot.path, replace(release, tips=aside), TRUTH, DT, simulations=2)
+    with pytest.raises(RecordingError, match="no twin of this description moves as was recorded: after"):
+        tune(robot.path, replace(release, tips=aside), TRUTH, DT)
 
 
 def test_a_robot_that_stands_says_nothing_of_its_modulus(robot, release):
