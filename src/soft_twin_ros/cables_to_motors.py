@@ -55,7 +55,7 @@ class CablesToMotors(HardwareNode):
         self.listen(JointState, "cables/command", self._take_command, COMMAND)
         for service in ("home", "take_up_slack", "assume_taut_here"):
             self.offer_service(service)
-        self._actions = HomingActions(self, self.session, self.robot.cable_names, self.parameters.services)
+        self._actions = HomingActions(self, self.session, self.robot.cable_names, self.prefix)
         self.tell_state(self._publish_state)
 
     def open_driver(self) -> CableDriver:

@@ -6,7 +6,7 @@ from functools import partial
 from std_msgs.msg import Bool
 
 from soft_twin.errors import InputError
-from soft_twin.robots.base import DrivenRobot
+from soft_twin_ros.driver_names import driver_prefixes
 from soft_twin_ros.node import RobotNode
 from soft_twin_ros.qos import LATCHED
 
@@ -19,7 +19,7 @@ class DriverStops:
         self._on_stop, self._stopped = on_stop, set()
         self._subscriptions = [
             node.create_subscription(Bool, f"{name}stopped", partial(self._take, name), LATCHED)
-            for name in _drivers(node.robot)
+            for name in driver_prefixes(node.robot).values()
         ]
 
     def refuse_if_stopped(self) -> None:
@@ -34,8 +34,3 @@ class DriverStops:
         (self._stopped.add if told.data else self._stopped.discard)(name)
         if told.data:
             self._on_stop()
-
-
-def _drivers(robot: DrivenRobot) -> list[str]:
-    """What the robot's drivers put before the names of their topics: nothing where there is one alone."""
-    return ["cables/", "chambers/"] if robot.cable_names and robot.chamber_names else [""]

@@ -18,6 +18,7 @@ from soft_twin.driving.session import CLOSED, ActuatorSession, Status
 from soft_twin.driving.states import State
 from soft_twin.errors import InputError, SoftTwinError
 from soft_twin_ros.conversions import to_seconds
+from soft_twin_ros.driver_names import driver_prefixes
 from soft_twin_ros.node import ERROR, NOT_ACTIVE, OK, WARN, Health, RobotNode, RobotParameters
 from soft_twin_ros.parameters import parameter
 from soft_twin_ros.qos import COMMAND, LATCHED
@@ -40,7 +41,7 @@ class HardwareParameters(RobotParameters):
         1.0, "without a command for so long the actuators are relaxed", "s", 0.1, 5.0, settable=True
     )
     services: str = parameter(
-        "", "put before the names of services, such as chambers/, where two drivers would share them"
+        "", "put before the names of services; empty: cables/ or chambers/ of a robot that has both, else nothing"
     )
     reopen_period: float = parameter(
         0.5, "time between two attempts to open the device", "s", 0.05, 60.0, settable=True
@@ -70,6 +71,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
     Attributes:
         session: the actuators, whether their device is there or not.
+        prefix: of the names of its services.
     """
 
     def __init__(self, name: str, parameters: type[HardwareParameters]):
@@ -77,6 +79,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
         LifecycleNodeMixin.__init__(self)
         p = self.parameters
         self.check(p)
+        self.prefix = p.services or driver_prefixes(self.robot).get(name, "")
         self.session = ActuatorSession(
             self._open_watched,
             autostart=p.autostart,
@@ -86,12 +89,12 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
             reopen_period=p.reopen_period,
         )
         self._start, self._was_there = self.steady_now(), False
-        self._stopped = self.create_publisher(Bool, p.services + "stopped", LATCHED)
+        self._stopped = self.create_publisher(Bool, self.prefix + "stopped", LATCHED)
         self._stopped.publish(Bool(data=False))
         self._stop_all = self.create_publisher(Empty, "stop_all", COMMAND)
         self.listen(Empty, "stop_all", self._obey_stop, COMMAND)
-        self.create_service(SetBool, p.services + "enable", self._enable)
-        self.create_service(Trigger, p.services + "stop", self._stop)
+        self.create_service(SetBool, self.prefix + "enable", self._enable)
+        self.create_service(Trigger, self.prefix + "stop", self._stop)
         self.offer_service("clear_stop")
         self.create_steady_timer(POLL_PERIOD, self._poll)
         self._poll()
@@ -135,7 +138,7 @@ class HardwareNode(LifecycleNodeMixin, RobotNode):
 
     def offer_service(self, name: str) -> None:
         """A service of that name that calls the session's method of that name."""
-        self.create_service(Trigger, self.parameters.services + name, self._asking(name))
+        self.create_service(Trigger, self.prefix + name, self._asking(name))
 
     def health(self) -> Health:
         health = health_of(self.session.status())

@@ -89,7 +89,7 @@ class Parameters(ManagedParameters):
     pitch_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     roll_deg: float = parameter(0.0, "of the target at the start", "deg", -80.0, 80.0)
     alignment: str = parameter("", "file of the alignment of the plate's IMUs (YAML), written by the service align")
-    rate: float = parameter(100.0, "greatest rate of ticks", "Hz", 1.0, 1000.0, settable=True)
+    rate: float = parameter(100.0, "greatest rate of ticks", "Hz", 20.0, 1000.0, settable=True)
     picture_rate: float = parameter(25.0, "greatest rate of shape and body", "Hz", 0.1, 100.0, settable=True)
     transform_rate: float = parameter(50.0, "greatest rate of transforms on /tf", "Hz", 0.1, 200.0, settable=True)
     stale_after: float = parameter(0.5, "a gravity sample older than this is refused", "s", 0.01, 10.0, settable=True)

@@ -229,6 +229,9 @@ def _robots(path, *namespaces):
 def test_the_only_namespace_is_found(tmp_path, robot):
     assert evaluate(_robots(tmp_path / "run.mcap", "lab/left"), robot).solves == 1
     assert evaluate(_robots(tmp_path / "own.mcap", "slender", "left"), robot).solves == 1
+    assert evaluate(_robots(tmp_path / "below.mcap", "slender/left"), robot).solves == 1
+    with pytest.raises(RecordingError, match="say which by --namespace: 'slender/left', 'slender/right'"):
+        evaluate(_robots(tmp_path / "two.mcap", "slender/left", "slender/right"), robot)
 
 
 def test_a_robots_topics_may_have_names_within_its_namespace(tmp_path, robot):

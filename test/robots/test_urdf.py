@@ -6,6 +6,7 @@ import pytest
 
 import soft_twin
 from soft_twin.app.cli import main
+from soft_twin.errors import DescriptionError
 from soft_twin.resources import folder
 from soft_twin.robots.urdf import urdf
 
@@ -87,3 +88,10 @@ def test_a_chamber_that_is_drawn_empty_has_its_vacuum_for_a_limit():
     }
     assert limits == dict.fromkeys(robot.valves.names_by_channel, [-65000.0, 10000.0])
     assert {float(each.find("limit").get("effort")) for each in root.findall("joint[@type='continuous']")} == {65000.0}
+
+
+def test_a_cable_that_is_called_as_a_joint_of_the_body_is_refused(tmp_path):
+    text = soft_twin.load_robot("slender").path.read_text(encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(text.replace("cable_1", "tip_link_joint"), encoding="utf-8")
+    with pytest.raises(DescriptionError, match="two joints 'tip_link_joint'"):
+        urdf(soft_twin.load_robot(tmp_path / "mine.yaml"))

@@ -34,6 +34,15 @@ def test_gains_of_the_start_are_the_driver_s(start):
     assert gains(start()) == USUAL
 
 
+@pytest.mark.parametrize(("robot", "prefix"), [("slender", ""), ("finger", "cables/")])
+def test_services_of_a_robot_with_chambers_too_have_names_of_their_own_whoever_starts_the_node(start, robot, prefix):
+    node = start(robot=robot)
+    names = {name for name, _ in node.get_service_names_and_types_by_node(node.get_name(), node.get_namespace())}
+    wanted = ("enable", "stop", "clear_stop", "home", "take_up_slack")
+    assert {f"{node.get_namespace().rstrip('/')}/{prefix}{name}" for name in wanted} <= names
+    assert node.count_publishers(f"{prefix}stopped") == 1
+
+
 def test_a_robot_without_cables_ends_the_node_at_once():
     command = [sys.executable, "-m", "soft_twin_ros.cables_to_motors", "--ros-args", "-p", "robot:=arm"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120.0)

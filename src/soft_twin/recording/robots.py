@@ -103,9 +103,11 @@ def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, as
     """
     topics = list(topics)
     wanted = robot.name if asked is None else asked.strip("/")
-    if any(topic.startswith(prefix(wanted)) for topic in topics):
+    spaces = _of_robots(topics) if asked is None else []
+    below = [space for space in spaces if space.startswith(f"{wanted}/")]
+    if any(topic.startswith(prefix(wanted)) for topic in topics) and not below:
         return wanted
-    others = [space for space in _of_robots(topics) if asked is None and not _is_robot(space)]
+    others = below or [space for space in spaces if not _is_robot(space)]
     if len(others) == 1:
         return others[0]
     if others:

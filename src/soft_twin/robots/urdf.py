@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
 import numpy as np
 from transforms3d.euler import mat2euler
 
+from soft_twin.errors import DescriptionError
 from soft_twin.robots.base import Robot
 from soft_twin.robots.joints import Joint, cable_joints, chamber_joints
 from soft_twin.robots.links import BASE, Link, Solid
@@ -29,6 +30,7 @@ def urdf(robot: Robot, skeleton: Skeleton | None = None, namespace: str | None =
         namespace: of its nodes, where ros2_control finds its topics; the robot's name by default.
 
     Raises:
+        DescriptionError: two links or two joints would have one name.
         DescriptionError, MeshError: see `build_skeleton`.
     """
     skeleton = build_skeleton(robot) if skeleton is None else skeleton
@@ -44,8 +46,24 @@ def urdf(robot: Robot, skeleton: Skeleton | None = None, namespace: str | None =
     for actuators, joints in drives.items():
         if joints:
             _add_control(root, f"/{namespace}/{actuators}".replace("//", "/"), actuators, joints)
+    _check_unique(root, robot)
     indent(root)
     return '<?xml version="1.0"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _check_unique(root: Element, robot: Robot) -> None:
+    """
+    Raises:
+        DescriptionError: two links or joints have one name, as a cable that is called as a link's joint is.
+    """
+    for kind in ("link", "joint"):
+        names = [element.get("name") for element in root.findall(kind)]
+        for name in names:
+            if names.count(name) > 1:
+                raise DescriptionError(
+                    f"{robot.path}: its URDF would have two {kind}s '{name}': give the actuator, IMU or plate that "
+                    "makes one of them another name"
+                )
 
 
 def _add_link(root: Element, link: Link) -> None:

@@ -17,6 +17,7 @@ from soft_twin.robots.cable_tube import CableTube
 from soft_twin.robots.fem_robot import FemRobot
 from soft_twin.robots.tensegrity import TensegrityArm
 from soft_twin_ros.domain import ros_domain
+from soft_twin_ros.driver_names import CABLES, CHAMBERS, driver_prefixes
 
 POSE = "pose_to_cables"
 SHAPE = "shape_to_pressures"
@@ -248,15 +249,13 @@ def _drivers(robot: DrivenRobot, devices: Devices) -> dict[str, dict[str, Any]]:
     Raises:
         DescriptionError: an actuator has no drive.
     """
-    drivers = {}
-    if robot.winches is not None:
-        drivers["cables_to_motors"] = {"device": devices.can, "services": "cables/"}
-    if robot.valves is not None:
-        drivers["pressures_to_valves"] = {"device": devices.valves, "services": "chambers/"}
-    if len(drivers) == 1:
-        for parameters in drivers.values():
-            del parameters["services"]
-    return {name: parameters for name, parameters in drivers.items() if parameters["device"]}
+    drives = {CABLES: (robot.winches, devices.can), CHAMBERS: (robot.valves, devices.valves)}
+    prefixes = driver_prefixes(robot)
+    return {
+        name: {"device": device} | ({"services": prefixes[name]} if prefixes[name] else {})
+        for name, (drive, device) in drives.items()
+        if drive is not None and device
+    }
 
 
 def _tensegrity_arm(
