@@ -287,13 +287,14 @@ class GravityToActuators(ManagedNode):
         place = ", ".join(f"{1e3 * x:.1f}" for x in target.position)
         turned = "" if target.rotation is None else ", turned as asked"
         response.success = True
-        response.message = f"holding the frame '{target.frame}' at ({place}) mm{turned} from now on"
+        response.message = f"holding the frame '{target.frame}' at ({place}) mm{turned} {self.when}"
         return response
 
     def _compensate(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         self.set_parameters([Parameter("compensate", value=request.data)])
         response.success = True
-        response.message = "compensating" if request.data else "following the body, actuators free"
+        doing = "compensating" if request.data else "following the body, actuators free"
+        response.message = doing if self.active else f"{doing} {self.when}"
         return response
 
     def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -23,6 +23,11 @@ class ManagedNode(LifecycleNodeMixin, RobotNode):
         LifecycleNodeMixin.__init__(self)
         self.active = False
 
+    @property
+    def when(self) -> str:
+        """From when on it does what it is asked, in words."""
+        return "from now on" if self.active else "when the node is active"
+
     def begin(self) -> None:
         if self.parameters.autostart:
             self.trigger_configure()

@@ -390,7 +390,7 @@ class PoseToCables(ManagedNode):
             response.success, response.message = False, str(error)
             return response
         beyond = f": {aimed.beyond}" if aimed.beyond else ""
-        response.success, response.message = True, f"holding {aimed} from now on{beyond}"
+        response.success, response.message = True, f"holding {aimed} {self.when}{beyond}"
         return response
 
     def _asked(self, request: SetTarget.Request | SolveIk.Request) -> tuple[float, float]:

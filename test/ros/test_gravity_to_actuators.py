@@ -104,6 +104,15 @@ def test_a_target_behind_the_base_is_refused_and_the_loop_goes_on(loop, place):
     np.testing.assert_allclose(loop.command([0.0, 0.0, 0.0]), before, atol=0.5)
 
 
+def test_who_asks_an_inactive_node_is_told_so(loop, monkeypatch):
+    request = SetTarget.Request()
+    request.target.header.frame_id = "base_link"
+    request.target.pose.position.z = 0.1
+    assert loop.node._set_target(request, SetTarget.Response()).message.endswith("mm from now on")
+    monkeypatch.setattr(loop.node, "active", False)
+    assert loop.node._set_target(request, SetTarget.Response()).message.endswith("mm when the node is active")
+
+
 @pytest.mark.parametrize(
     ("frame", "place", "why"),
     [("base_link", (np.nan, 0.0, 0.1), "is not finite"), ("base_link", (0.01, 0.0, -0.02), "behind the base"),
