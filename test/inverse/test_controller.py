@@ -88,6 +88,25 @@ def test_what_was_told_last_is_what_the_last_tick_said(controller):
         np.testing.assert_array_equal(controller.told, tick.coordinates)
 
 
+def test_a_ticks_arrays_cannot_be_written_to(controller):
+    """In millimetres for a picture, say: they are what the loop starts from next, and what it holds."""
+    tick, (points, efforts, told) = controller.update(SIDEWAYS), arrays_of(controller)
+    arrays = [value for value in vars(tick).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) == 9
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array *= 1e3
+    target = controller.target
+    target *= 1e3
+    np.testing.assert_allclose(1e3 * controller.target, target)
+    for found, before in zip(arrays_of(controller), (points, efforts, told), strict=True):
+        np.testing.assert_array_equal(found, before)
+
+
+def arrays_of(controller):
+    return controller.twin.points.copy(), controller.twin.efforts.copy(), controller.told
+
+
 def break_down(monkeypatch, controller, times):
     """Let the next linearisations fail, as those of a torn body do."""
     left, linearise = [times], controller.twin.linearise

@@ -13,6 +13,13 @@ from soft_twin.solvers.chord import largest_movement, product
 from soft_twin.twins.frames import Frame, SectionFrame
 
 
+def read_only(values: np.ndarray) -> np.ndarray:
+    """The same numbers, as an array that cannot be written to."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 class CableWords:
     """What `coordinates` and `efforts` are called where all actuators are cables."""
 
