@@ -15,13 +15,13 @@ UNIT = 0.01  # by which the length of a direction may differ from one
 
 
 def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
-    """(size,) finite numbers.
+    """(size,) finite numbers, copied: what is done to the values later changes nothing.
 
     Raises:
         InputError: another size, or not finite.
     """
     try:
-        vector = np.asarray(values, dtype=float)
+        vector = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected {size} numbers, found {values!r}") from error
     if vector.shape != (size,):

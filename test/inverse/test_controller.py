@@ -103,6 +103,19 @@ def test_a_ticks_arrays_cannot_be_written_to(controller):
         np.testing.assert_array_equal(found, before)
 
 
+def test_a_target_stays_where_it_was_put(controller):
+    position, rotation = np.array([0.01, 0.0, 0.097]), np.eye(3)
+    line = np.array([[0.0, 0.0, 0.0], [0.004, 0.0, 0.05], [0.01, 0.0, 0.097]])
+    given = [each.copy() for each in (position, rotation, line)]
+    target = pose_target(controller.inverse, position, rotation=rotation, line=line)
+    controller.set_target(position)
+    for each in (position, rotation, line):
+        each += 5.0
+    for kept, before in zip((target.position, target.rotation, target.line), given, strict=True):
+        np.testing.assert_array_equal(kept, before)
+    np.testing.assert_array_equal(controller.target, given[0])
+
+
 def arrays_of(controller):
     return controller.twin.points.copy(), controller.twin.efforts.copy(), controller.told
 
