@@ -31,6 +31,16 @@ def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
     return vector
 
 
+def check_positive(value: float, what: str, unit: str) -> None:
+    """A number is positive and finite.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not 0.0 < value < math.inf:
+        raise InputError(f"{what}: {value} {unit} is not positive")
+
+
 def checked_numbers(values: Any, expected: str, what: str) -> np.ndarray:
     """Numbers of any shape, which callers check.
 
