@@ -113,7 +113,7 @@ class ConstantCurvature(PlateModel):
         """(…, c) cables pulled in [m] for bends (…, s, 2): θ (cos φ, sin φ) of each segment [rad]."""
         bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
         flat = bends.reshape(-1, *bends.shape[-2:])
-        return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], -1)
+        return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], len(self.cable_positions))
 
     def jacobian(self, bends: np.ndarray) -> np.ndarray:
         """(…, c, s, 2) derivatives [m/rad] of the displacements by bends (…, s, 2) [rad]."""
