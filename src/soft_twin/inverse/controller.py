@@ -229,7 +229,7 @@ class Controller:
             tip_rotation=tip_rotation,
             reached=read_only(frame.position(twin)),
             reached_rotation=tip_rotation if aimed_at.frame == TIP else _turn_of(frame, twin),
-            points=read_only(points),
+            points=points,
             centre_line=read_only(twin.sections(self.stations, points)),
             energy=solution.energy,
             residual=solution.residual,

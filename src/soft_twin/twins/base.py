@@ -104,7 +104,8 @@ class Actuation:
 
 
 class Twin(ABC):
-    """A body with a state: positions and actuators' efforts; the state is the start of the next solve.
+    """A body with a state: positions and actuators' efforts; the state is the start of the next solve. Arrays of it
+    cannot be written to.
 
     Attributes:
         points: (n, 3) current positions of the body's nodes in base_link [m].
