@@ -15,13 +15,13 @@ UNIT = 0.01  # by which the length of a direction may differ from one
 
 
 def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
-    """(size,) finite numbers.
+    """(size,) finite numbers, copied: what is done to the values later changes nothing.
 
     Raises:
         InputError: another size, or not finite.
     """
     try:
-        vector = np.asarray(values, dtype=float)
+        vector = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected {size} numbers, found {values!r}") from error
     if vector.shape != (size,):
@@ -29,6 +29,16 @@ def checked_vector(values: Sequence[float], size: int, what: str) -> np.ndarray:
     if not all(map(math.isfinite, vector.tolist())):
         raise InputError(f"{what}: {vector.tolist()} is not finite")
     return vector
+
+
+def check_positive(value: float, what: str, unit: str) -> None:
+    """A number is positive and finite.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not 0.0 < value < math.inf:
+        raise InputError(f"{what}: {value} {unit} is not positive")
 
 
 def checked_numbers(values: Any, expected: str, what: str) -> np.ndarray:

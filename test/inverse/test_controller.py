@@ -88,6 +88,38 @@ def test_what_was_told_last_is_what_the_last_tick_said(controller):
         np.testing.assert_array_equal(controller.told, tick.coordinates)
 
 
+def test_a_ticks_arrays_cannot_be_written_to(controller):
+    """In millimetres for a picture, say: they are what the loop starts from next, and what it holds."""
+    tick, (points, efforts, told) = controller.update(SIDEWAYS), arrays_of(controller)
+    arrays = [value for value in vars(tick).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) == 9
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array *= 1e3
+    target = controller.target
+    target *= 1e3
+    np.testing.assert_allclose(1e3 * controller.target, target)
+    for found, before in zip(arrays_of(controller), (points, efforts, told), strict=True):
+        np.testing.assert_array_equal(found, before)
+
+
+def test_a_target_stays_where_it_was_put(controller):
+    position, rotation = np.array([0.01, 0.0, 0.097]), np.eye(3)
+    line = np.array([[0.0, 0.0, 0.0], [0.004, 0.0, 0.05], [0.01, 0.0, 0.097]])
+    given = [each.copy() for each in (position, rotation, line)]
+    target = pose_target(controller.inverse, position, rotation=rotation, line=line)
+    controller.set_target(position)
+    for each in (position, rotation, line):
+        each += 5.0
+    for kept, before in zip((target.position, target.rotation, target.line), given, strict=True):
+        np.testing.assert_array_equal(kept, before)
+    np.testing.assert_array_equal(controller.target, given[0])
+
+
+def arrays_of(controller):
+    return controller.twin.points.copy(), controller.twin.efforts.copy(), controller.told
+
+
 def break_down(monkeypatch, controller, times):
     """Let the next linearisations fail, as those of a torn body do."""
     left, linearise = [times], controller.twin.linearise

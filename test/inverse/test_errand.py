@@ -50,6 +50,13 @@ def test_a_tip_is_led_to_a_pose_in_a_time_and_held_there(controller):
     assert controller.aimed_at.position == pytest.approx([0.01, 0.0, 0.098])
 
 
+def test_a_path_to_a_target_with_a_line_keeps_the_line(controller):
+    line = np.array([[0.0, 0.0, 0.0], [0.004, 0.0, 0.05], [0.01, 0.0, 0.098]])
+    path = path_to(controller, pose_target(controller.inverse, line[-1], line=line), duration=1.0)
+    for time in (0.0, 0.5, 1.0):
+        np.testing.assert_array_equal(path.target(time).line, line)
+
+
 def test_a_speed_says_how_long_it_takes(controller):
     target = pose_target(controller.inverse, [0.01, 0.0, 0.1])
     assert path_to(controller, target, speed=0.01).duration == pytest.approx(SMOOTH_PEAK)

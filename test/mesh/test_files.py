@@ -96,6 +96,36 @@ def test_a_name_of_two_kinds_is_refused_where_the_format_cannot_hold_it(tmp_path
         write_mesh(mesh, tmp_path / "block.msh")
 
 
+@pytest.mark.parametrize("suffix", [".inp", ".bdf", ".nas", ".mesh", ".su2", ".INP"])
+def test_names_are_not_lost_in_formats_that_have_none(tmp_path, suffix):
+    mesh, path = named("hex8"), tmp_path / f"block{suffix}"
+    path.write_text("before")
+    with pytest.raises(
+        MeshError, match=f"{suffix.lower()} files do not keep the names of body, .*: .msh, .vtk, .vtu do$"
+    ):
+        write_mesh(mesh, path)
+    assert path.read_text() == "before"
+    write_mesh(Mesh(mesh.nodes, mesh.cells, mesh.element), path)
+    again = read_mesh(path)
+    np.testing.assert_allclose(again.nodes, mesh.nodes, atol=1e-9)
+    np.testing.assert_array_equal(again.cells, mesh.cells)
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".ply", ".obj", ".off", ".PLY", ".mesh", ".su2"])
+def test_cells_are_not_lost_in_formats_that_hold_none(tmp_path, suffix):
+    block = distorted_block("hex20r")
+    with pytest.raises(MeshError, match=f"{suffix.lower()} files hold no hexahedron20 cells$"):
+        write_mesh(Mesh(block.nodes, block.cells, block.element), tmp_path / f"block{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_suffixes_may_be_capital(tmp_path, suffix):
+    mesh = named("hex20r")
+    write_mesh(mesh, tmp_path / f"block.{suffix.upper()}")
+    assert read_mesh(tmp_path / f"block.{suffix.upper()}").surfaces.keys() == mesh.surfaces.keys()
+
+
 def test_missing_broken_and_empty_files_are_named(tmp_path):
     with pytest.raises(MeshError, match="no mesh at .*soft-twin mesh"):
         read_mesh(tmp_path / "none.vtu", ELEMENTS["tet4"])
@@ -164,9 +194,10 @@ def test_formats_that_lead_to_other_files_are_not_read(tmp_path, suffix):
     (tmp_path / f"mesh{suffix}").write_text("x")
     with pytest.raises(MeshError, match="expected a file that ends in .msh, .vtk, .vtu"):
         read_mesh(tmp_path / f"mesh{suffix}")
-    (tmp_path / "mesh.inp").write_text("*HEADING\n*Include, input=mesh.inp\n")
-    with pytest.raises(MeshError, match="includes other files"):
-        read_mesh(tmp_path / "mesh.inp")
+    for name in ("mesh.inp", "mesh.INP"):
+        (tmp_path / name).write_text("*HEADING\n*Include, input=mesh.inp\n")
+        with pytest.raises(MeshError, match="includes other files"):
+            read_mesh(tmp_path / name)
 
 
 def test_cells_of_several_kinds_are_refused_not_dropped(tmp_path):

@@ -116,3 +116,13 @@ def test_gradients_through_time_of_another_integrator_are_refused():
 
     with pytest.raises(UsageError, match="the steps of a Other"):
         trajectory_gradient(Other(loaded(), 0.01), [], np.zeros((0, 1, 3)), [])
+
+
+def test_recorded_steps_go_on_from_the_overstress_that_there_is():
+    found = []
+    for actuate in ([], [lambda time: None]):
+        integrator = RelaxingCrankNicolson(loaded(), 0.01, SHARE, TIME)
+        for _ in range(5):
+            integrator.step()
+        found.append(record(integrator, 3, *actuate)[-1].solved.pose.points)
+    np.testing.assert_allclose(found[1], found[0], rtol=0.0, atol=1e-9)

@@ -45,6 +45,16 @@ def moved(body, wound, base, steps):
 
 
 @pytest.mark.parametrize("backend", ["fem", "rod", "sofa"])
+def test_steps_that_are_none_are_refused_and_change_nothing(robot, backend):
+    body = robot.build_dynamic_twin(DT, backend=backend, **(tetrahedra(robot) if backend == "sofa" else {}))
+    body.straighten()
+    for dt in (0.0, -0.01, np.nan, np.inf):
+        with pytest.raises(InputError, match=f"^time step: {dt} s is not positive$"):
+            body.drive(SLACK, MovingBase(SIDEWAYS), dt)
+    np.testing.assert_allclose(body.tip, [0.0, 0.0, 0.1], atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["fem", "rod", "sofa"])
 def test_each_is_told_and_asked_alike(robot, backend):
     body = robot.build_dynamic_twin(DT, backend=backend, **(tetrahedra(robot) if backend == "sofa" else {}))
     assert body.actuator_count == 6 and body.dt == DT

@@ -219,3 +219,12 @@ def test_sections_at_once_are_those_one_by_one(bent):
 def test_its_sections_have_no_orientation_that_can_be_aimed_at(rod):
     with pytest.raises(InputError, match="RodTwin: no orientation of its cross sections can be aimed at"):
         rod.frames["tip"].rotation(rod)
+
+
+@pytest.mark.parametrize("backend", ["rod", "fem"])
+def test_a_twins_arrays_cannot_be_written_to(slender, backend):
+    twin = slender.build_twin(backend=backend)
+    for array in (twin.points, twin.rest, twin.efforts, twin.tensions):
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1.0
+    np.testing.assert_allclose(twin.tip, [0.0, 0.0, 0.1], atol=1e-12)

@@ -118,6 +118,7 @@ def test_bad_input_is_refused_and_changes_nothing(slender, moving):
         {"efforts": [1.0]},
         {"coordinates": [np.nan] * 6},
         {"efforts": np.zeros(6), "coordinates": np.zeros(6)},
+        *({"dt": dt} for dt in (0.0, -0.01, np.nan, np.inf)),
     ):
         with pytest.raises(InputError):
             moving.step(SIDEWAYS, **wrong)

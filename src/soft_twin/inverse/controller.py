@@ -11,8 +11,8 @@ from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.inverse import Inverse, Solution
 from soft_twin.inverse.targets import TIP, Target, pose_target, rotation_of
-from soft_twin.twins.base import CableWords
-from soft_twin.twins.frames import STATIONS
+from soft_twin.twins.base import CableWords, Twin, read_only
+from soft_twin.twins.frames import STATIONS, Frame
 
 SAME = 1e-6  # [m] by which what the tip is led by may differ
 UNSURE = "the twin looks whether there is an equilibrium"
@@ -21,7 +21,7 @@ FOUND_AGAIN = 1e-3  # [m] a twin that has started again is trusted when no node 
 
 @dataclass(frozen=True)
 class Tick(CableWords):
-    """The twin after one tick, in base_link.
+    """The twin after one tick, in base_link. Its arrays are those that the loop goes on with, and cannot be written to.
 
     Attributes:
         coordinates, efforts: (a,) within their limits: of cables displacements [m] and tensions [N], of chambers
@@ -101,7 +101,7 @@ class Controller:
     @property
     def target(self) -> np.ndarray:
         """(3,) where the frame that is aimed at shall be in base_link [m]."""
-        return self.aimed_at.position
+        return self.aimed_at.position.copy()
 
     @property
     def told(self) -> np.ndarray:
@@ -220,17 +220,17 @@ class Controller:
         twin, points, aimed_at = self.twin, self.twin.points, self.aimed_at
         frame = twin.frames[aimed_at.frame]
         coordinates, efforts = aimed_at.command(self._proven(solution), twin)
-        tip_rotation = rotation_of(twin.frames[TIP], twin)
+        tip_rotation = _turn_of(twin.frames[TIP], twin)
         return Tick(
-            coordinates=coordinates,
-            efforts=efforts,
-            tip=solution.tip,
-            tip_direction=twin.section_normal(twin.span[1]),
+            coordinates=read_only(coordinates),
+            efforts=read_only(efforts),
+            tip=read_only(solution.tip),
+            tip_direction=read_only(twin.section_normal(twin.span[1])),
             tip_rotation=tip_rotation,
-            reached=frame.position(twin),
-            reached_rotation=tip_rotation if aimed_at.frame == TIP else rotation_of(frame, twin),
+            reached=read_only(frame.position(twin)),
+            reached_rotation=tip_rotation if aimed_at.frame == TIP else _turn_of(frame, twin),
             points=points,
-            centre_line=twin.sections(self.stations, points),
+            centre_line=read_only(twin.sections(self.stations, points)),
             energy=solution.energy,
             residual=solution.residual,
             error=self._led.error(twin),
@@ -242,3 +242,8 @@ class Controller:
             active_limits=solution.active_limits,
             compensating=self.compensating,
         )
+
+
+def _turn_of(frame: Frame, twin: Twin) -> np.ndarray | None:
+    rotation = rotation_of(frame, twin)
+    return None if rotation is None else read_only(rotation)

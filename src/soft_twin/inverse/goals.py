@@ -308,7 +308,7 @@ class ActuationGoal(Goal):
     def __init__(self, values: np.ndarray, weight: float = 1.0, priority: int = 1):
         """`values`: (a,) coordinates of cables [m], efforts of others [Pa]."""
         super().__init__(weight, priority)
-        self.values = np.asarray(values, dtype=float)
+        self.values = np.array(values, dtype=float)
 
     def residual_and_jacobian(self, twin, step):
         cables = told_by_coordinate(twin)
@@ -413,9 +413,9 @@ def arc_through(tip: np.ndarray, fraction: float) -> np.ndarray:
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
-    """An array of numbers; one of no shape, not finite, of what are none."""
+    """A new array of numbers; one of no shape, not finite, of what are none."""
     try:
-        return np.asarray(values, dtype=float)
+        return np.array(values, dtype=float)
     except (TypeError, ValueError):
         return np.array(np.nan)
 

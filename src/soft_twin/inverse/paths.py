@@ -41,8 +41,9 @@ class PosePath(Path):
         smooth: bool = False,
     ):
         """From `targets[0]` on, at each of them at its time from 0 [s], all of one frame and alike with a rotation or
-        without; `velocities`: (k, 3) there [m/s], without them straight; `smooth`: from rest to rest (minimum jerk)."""
-        self.duration, self._smooth, self._frame = times[-1], smooth, targets[0].frame
+        without; `velocities`: (k, 3) there [m/s], without them straight; `smooth`: from rest to rest (minimum jerk).
+        The last one's line is that of the whole way: the body lies on it as far as its frame's place leaves it free."""
+        self.duration, self._smooth, self._frame, self._line = times[-1], smooth, targets[0].frame, targets[-1].line
         self._place = _through(times, np.array([each.position for each in targets]), velocities)
         turned = targets[0].rotation is not None
         turns = [each.rotation for each in targets] if turned else None
@@ -54,7 +55,7 @@ class PosePath(Path):
             share = time / self.duration
             time = self.duration * share**3 * (10.0 + share * (6.0 * share - 15.0))
         rotation = None if self._turn is None else self._turn(time).as_matrix()
-        return PoseTarget(self._place(time), self._frame, rotation)
+        return PoseTarget(self._place(time), self._frame, rotation, self._line)
 
 
 class ActuationPath(Path):
@@ -71,7 +72,8 @@ class ActuationPath(Path):
 
 
 def path_to(controller: Controller, target: PoseTarget, duration: float = 0.0, speed: float = 0.0) -> PosePath:
-    """From where the robot aims now to a target, from rest to rest.
+    """From where the robot aims now to a target, from rest to rest; on the target's line from the start on, if it has
+    one.
 
     Args:
         controller: of the robot.

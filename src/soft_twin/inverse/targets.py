@@ -145,7 +145,7 @@ def pose_target(
     rotation: np.ndarray | None = None,
     line: np.ndarray | None = None,
 ) -> PoseTarget:
-    """A target that an inverse can aim at.
+    """A target that an inverse can aim at; arrays are copied.
 
     Raises:
         InputError: there is no such frame, a position of the wrong size, not finite, out of all reach or behind the
@@ -157,6 +157,7 @@ def pose_target(
         raise InputError(f"target: there is no frame '{frame}': there are {', '.join(frames)}")
     if rotation is not None:
         frames[frame].rotation(inverse.twin)  # which says why there is none
+        rotation = np.array(rotation)
     if line is not None:
         line = checked_curve(line)
     checked = inverse.checked_tip if frame == TIP else inverse.checked_target

@@ -22,6 +22,9 @@ from soft_twin.mesh.mesh import Mesh, cell_faces, face_places, make_mesh
 from soft_twin.reading_apart import read_apart
 
 SUFFIXES = (".msh", ".vtk", ".vtu", ".inp", ".stl", ".ply", ".obj", ".off", ".mesh", ".bdf", ".nas", ".su2")
+NAMED = (".msh", ".vtk", ".vtu")  # that keep names
+FLAT = (".stl", ".ply", ".obj", ".off")  # that hold no cells, but faces
+LINEAR = (".mesh", ".su2")  # of which meshio writes linear cells only
 MAX_FILE_SIZE = 100_000_000  # [bytes]
 MAX_MEMORY = 900_000_000  # [bytes] that reading a file may take
 LEAST_TIME, TIME_PER_BYTE = 2.0, 0.2e-6  # [s] of processor time that reading may take: four times the slowest format's
@@ -62,14 +65,26 @@ def read_mesh(path: str | Path, element: Element | None = None, check: bool = Tr
 
 
 def write_mesh(mesh: Mesh, path: str | Path) -> None:
-    """Write the mesh and its names in the format of the path's suffix; what is there already stays where that fails.
+    """Write the mesh and its names in the format of the path's suffix, small or capital; what is there already stays
+    where that fails. .msh, .vtk and .vtu keep names, .inp, .bdf, .nas, .mesh and .su2 do not: meshes without names are
+    written there, `Mesh(mesh.nodes, mesh.cells, mesh.element)` of one that has some.
 
     Raises:
-        MeshError: the file cannot be written, its format is unknown, or a name means two things in a .msh file.
+        MeshError: the file cannot be written, its format is unknown, holds no such cells or not the names that the mesh
+            has, or a name means two things in a .msh file.
     """
     path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix in FLAT or (suffix in LINEAR and mesh.element.cell_type not in ("tetra", "hexahedron")):
+        raise MeshError(f"cannot write '{path}': {suffix} files hold no {mesh.element.cell_type} cells")
+    names = [*mesh.volumes, *mesh.surfaces, *mesh.groups]
+    if names and suffix in SUFFIXES and suffix not in NAMED:
+        raise MeshError(
+            f"cannot write '{path}': {suffix} files do not keep the names of {one_line(', '.join(names))}: "
+            f"{', '.join(NAMED)} do"
+        )
     try:
-        if path.suffix in SUFFIXES:
+        if suffix in SUFFIXES:
             with whole_file(path) as partial:
                 _write(mesh, partial)
         else:  # perhaps of several files, which know each other by name
@@ -79,20 +94,21 @@ def write_mesh(mesh: Mesh, path: str | Path) -> None:
 
 
 def _write(mesh: Mesh, path: Path) -> None:
-    if path.suffix == ".msh":
+    if path.suffix.lower() == ".msh":
         _with_physical_names(mesh).write(path, file_format="gmsh22")
     else:
         _with_arrays(mesh).write(path)
 
 
 def _content(path: Path) -> meshio.Mesh:
-    if path.suffix not in SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise MeshError(f"mesh '{path}': expected a file that ends in {', '.join(SUFFIXES)}")
     try:
         checked_file(path, "mesh", MAX_FILE_SIZE, MeshError)
     except MeshError as error:
         raise MeshError(f"{error}; `soft-twin mesh ROBOT` makes a robot's meshes") from error
-    if path.suffix == ".inp" and b"INCLUDE" in path.read_bytes().upper():
+    if suffix == ".inp" and b"INCLUDE" in path.read_bytes().upper():
         raise MeshError(f"mesh '{path}' includes other files, which are not read: put all into one")
     seconds = LEAST_TIME + TIME_PER_BYTE * path.stat().st_size
     return read_apart("meshio:read", path, "mesh", MeshError, seconds, MAX_MEMORY)

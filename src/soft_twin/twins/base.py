@@ -13,6 +13,13 @@ from soft_twin.solvers.chord import largest_movement, product
 from soft_twin.twins.frames import Frame, SectionFrame
 
 
+def read_only(values: np.ndarray) -> np.ndarray:
+    """The same numbers, as an array that cannot be written to."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 class CableWords:
     """What `coordinates` and `efforts` are called where all actuators are cables."""
 
@@ -97,7 +104,8 @@ class Actuation:
 
 
 class Twin(ABC):
-    """A body with a state: positions and actuators' efforts; the state is the start of the next solve.
+    """A body with a state: positions and actuators' efforts; the state is the start of the next solve. Arrays of it
+    cannot be written to.
 
     Attributes:
         points: (n, 3) current positions of the body's nodes in base_link [m].

@@ -115,7 +115,7 @@ class FemTwin(MeshTwin):
     ) -> tuple[NewtonStep, np.ndarray]:
         """The step from where the model's matrix was assembled, and K⁻¹ of `further` columns (size, r)."""
         unbalanced = self._reduced(-assembled.gradient)
-        gradients = self._reduced(self.actuators.gradients(self.points))
+        gradients = self._reduced(self.actuators.gradients(self._pose.points))
         right = np.column_stack([unbalanced, gradients] if further is None else [unbalanced, gradients, further])
         matrix = self.model.unknowns.matrix
         solution = matrix.factorise_and_solve(lambda: self._assemble(gravity, with_matrix=True), right)
@@ -156,7 +156,7 @@ class FemTwin(MeshTwin):
         if learn and SETTLED * self.length < self._moved < SLOW * self.length:
             chord.learn(correction, corrected, gravity)
         free_step = correction - product(chord.step_per_effort, self.efforts)
-        changes = self.actuators.changes(self.points, free_step[:, :, None], chord.step_per_effort)
+        changes = self.actuators.changes(self._pose.points, free_step[:, :, None], chord.step_per_effort)
         return FemLinearisation(
             free_step=free_step,
             step_per_effort=chord.step_per_effort,

@@ -10,7 +10,7 @@ from soft_twin.mechanics.model import Model
 from soft_twin.mechanics.sections import across_section, normal_of, section_weights
 from soft_twin.mechanics.unknowns import Pose
 from soft_twin.mesh.mesh import surface_triangles
-from soft_twin.twins.base import Twin
+from soft_twin.twins.base import Twin, read_only
 from soft_twin.twins.frames import Frame
 
 
@@ -24,7 +24,7 @@ class MeshTwin(Twin):
     def __init__(self, model: Model, length: float, frames: Mapping[str, Frame] | None = None):
         """A twin of `length` [m]. `frames`: named places of the body, besides "tip" or in its place."""
         self.model, self.body, self.length = model, model.body, length
-        self.rest = self.body.mesh.nodes
+        self.rest = read_only(self.body.mesh.nodes)
         self._frames = {**super().frames, **(frames or {})}
         self.actuators = model.actuators
         self.softness, self.least_effort = self.actuators.softness, self.actuators.least_effort
@@ -40,7 +40,7 @@ class MeshTwin(Twin):
 
     @property
     def points(self) -> np.ndarray:
-        return self._pose.points
+        return read_only(self._pose.points)
 
     @points.setter
     def points(self, points: np.ndarray) -> None:
@@ -48,7 +48,7 @@ class MeshTwin(Twin):
 
     @property
     def efforts(self) -> np.ndarray:
-        return self.model.efforts
+        return read_only(self.model.efforts)
 
     @efforts.setter
     def efforts(self, efforts: np.ndarray) -> None:
@@ -59,13 +59,13 @@ class MeshTwin(Twin):
         self.efforts = np.zeros(self.actuator_count)
 
     def state(self) -> tuple:
-        return self._pose, self.efforts
+        return self._pose, self.model.efforts
 
     def restore(self, state: tuple) -> None:
         self._pose, self.efforts = state
 
     def body_coordinates(self) -> np.ndarray:
-        return self.actuators.coordinates(self.points)
+        return self.actuators.coordinates(self._pose.points)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -108,7 +108,7 @@ class MeshTwin(Twin):
 
     def section_normal(self, z: float) -> np.ndarray:
         near, _, across = self._section(z)
-        return normal_of(across, self.points.take(near, axis=0))
+        return normal_of(across, self._pose.points.take(near, axis=0))
 
     @property
     def surface(self) -> np.ndarray:

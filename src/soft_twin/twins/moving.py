@@ -44,7 +44,7 @@ class MovingBody(ABC):
             dt: step [s].
 
         Raises:
-            InputError: not finite or of another size.
+            InputError: not finite or of another size, or a step that is not positive.
         """
 
     @property

@@ -227,3 +227,22 @@ def test_displacements_that_no_bend_has_are_told(told):
     body = ConstantCurvature([0.3], cables(175.0, 353.0, radius=0.05), cables="chord")
     with pytest.raises(ConvergenceError, match="no constant curvature has the displacements"):
         body.orientation(told)
+
+
+def test_a_body_stays_as_it_was_made():
+    lengths, places = np.array([0.1]), np.array([[0.02, 0.0], [-0.01, 0.017], [-0.01, -0.017]])
+    body = ConstantCurvature(lengths, places, cables="chord")
+    before = body.displacements(0.3, 0.1)
+    lengths *= 2.0
+    places *= 2.0
+    np.testing.assert_array_equal(body.displacements(0.3, 0.1), before)
+
+
+@pytest.mark.parametrize("model", ["arc", "chord"])
+def test_no_bends_have_no_displacements(model):
+    body = neck(model)
+    for shape in ((0,), (3, 0)):
+        assert body.displacements_of(np.zeros((*shape, 1, 2))).shape == (*shape, 3)
+        assert body.jacobian(np.zeros((*shape, 1, 2))).shape == (*shape, 3, 1, 2)
+        assert body.bends_of(np.zeros((*shape, 3)))[0].shape == (*shape, 1, 2)
+        assert body.poses(np.zeros((*shape, 1, 2)))[0].shape == (*shape, 1, 3)

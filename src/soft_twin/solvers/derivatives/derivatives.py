@@ -155,11 +155,11 @@ class Moment:
 
 def record(integrator: Integrator, steps: int, actuate: Actuate = _steady) -> list[Moment]:
     """Take some steps and keep what their derivatives need. `actuate(time)` sets what forces, constraints and muscles
-    do at a time [s], where that changes."""
+    do at a time [s], where that changes. The steps go on from the integrator's state, overstress and all."""
     moments = []
     if actuate is not _steady:
         actuate(integrator.time)
-        integrator.restart(integrator.pose, integrator.velocities, integrator.time)
+        _set_state(integrator, *_state(integrator))
     for _ in range(steps):
         actuate(integrator.time + integrator.dt)
         before = _state(integrator)

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import check_positive, checked_vector
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.mechanics.model import Increment, Model
@@ -95,8 +95,14 @@ class DrivenEuler(BackwardEuler):
         self._wound, self._softness = wound, softness
 
     def step(self, dt: float | None = None) -> Solved:
-        """Advance by one step, of `dt` or the integrator's own, whatever happens; see the module's docstring."""
-        return self._advance(self.dt if dt is None else dt, HALVINGS)
+        """Advance by one step, of `dt` or the integrator's own, whatever happens; see the module's docstring.
+
+        Raises:
+            InputError: a step that is not positive.
+        """
+        dt = self.dt if dt is None else dt
+        check_positive(dt, "time step", "s")
+        return self._advance(dt, HALVINGS)
 
     def energy(self) -> float:
         """Kinetic, elastic, and of the stretched actuators [J]."""

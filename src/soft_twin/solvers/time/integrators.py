@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from soft_twin.checks import check_positive
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.constraints.multipliers import Multipliers
 from soft_twin.mechanics.model import Assembled, Increment, Model
@@ -77,7 +78,7 @@ class Integrator(ABC):
         Raises:
             InputError: a step, damping or number of iterations that makes no sense, or velocities of another shape.
         """
-        _check_positive(dt, "time step", "s")
+        check_positive(dt, "time step", "s")
         for count, what in ((max_iterations, "max_iterations"), (newton_steps, "newton_steps")):
             if count is not None and count < 1:
                 raise InputError(f"{what}: at least 1 is needed, not {count}")
@@ -130,7 +131,7 @@ class Integrator(ABC):
             ConvergenceError: the step was not found; the state is the one before it.
         """
         dt = self.dt if dt is None else dt
-        _check_positive(dt, "time step", "s")
+        check_positive(dt, "time step", "s")
         self.model.begin(self.pose.points)
         solved = self._step(dt)
         self.model.accept()
@@ -162,7 +163,7 @@ class Integrator(ABC):
         if not 0.0 <= duration < np.inf:
             raise InputError(f"duration: {duration} s is negative or not finite")
         if tolerance is not None:
-            _check_positive(tolerance, "tolerance", "m")
+            check_positive(tolerance, "tolerance", "m")
         end, steps = self.time + duration, 0
         while self.time < end - 1e-9 * self.dt:
             dt = min(self.dt, end - self.time)
@@ -250,11 +251,6 @@ class Integrator(ABC):
 
     def _at(self, pose: Pose) -> Assembled:
         return self.model.assemble(pose, Increment(), self.model.idle)
-
-
-def _check_positive(value: float, what: str, unit: str) -> None:
-    if not 0.0 < value < np.inf:
-        raise InputError(f"{what}: {value} {unit} is not positive")
 
 
 def _checked_velocities(velocities: np.ndarray | None, like: np.ndarray) -> np.ndarray:

@@ -113,7 +113,7 @@ class ConstantCurvature(PlateModel):
         """(…, c) cables pulled in [m] for bends (…, s, 2): θ (cos φ, sin φ) of each segment [rad]."""
         bends = self._checked(bends, (len(self.segment_lengths), 2), "bends")
         flat = bends.reshape(-1, *bends.shape[-2:])
-        return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], -1)
+        return kernels.displacements_of(*self._geometry, flat).reshape(*bends.shape[:-2], len(self.cable_positions))
 
     def jacobian(self, bends: np.ndarray) -> np.ndarray:
         """(…, c, s, 2) derivatives [m/rad] of the displacements by bends (…, s, 2) [rad]."""
@@ -197,14 +197,14 @@ class ConstantCurvature(PlateModel):
 
 
 def _positive(lengths: Sequence[float]) -> np.ndarray:
-    lengths = np.ascontiguousarray(lengths, dtype=float)
+    lengths = np.array(lengths, dtype=float, order="C")
     if lengths.ndim != 1 or not len(lengths) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise InputError(f"segment_lengths: expected positive lengths, found {lengths.tolist()}")
     return lengths
 
 
 def _places(places: Sequence[Sequence[float]]) -> np.ndarray:
-    places = np.ascontiguousarray(places, dtype=float)
+    places = np.array(places, dtype=float, order="C")
     if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all() or not np.any(places):
         raise InputError(f"cable_positions: expected (x, y) of each cable, away from the axis, found {places.tolist()}")
     return places

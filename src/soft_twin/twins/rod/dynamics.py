@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import diags
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import check_positive, checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.mechanics.moving_base import MovingBase
 from soft_twin.twins.rod.minimum import Motion, Potential, minimise
@@ -41,8 +41,7 @@ class RodDynamics:
         Raises:
             InputError: a step that is not positive, negative damping, or not finite.
         """
-        if not 0.0 < dt < np.inf:
-            raise InputError(f"dt: {dt!r} is no time step, expected seconds above 0")
+        check_positive(dt, "time step", "s")
         for value, name in ((mass_damping, "mass_damping"), (stiffness_damping, "stiffness_damping")):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"{name}: {value!r}, expected 0 or more")
@@ -75,11 +74,12 @@ class RodDynamics:
             base: how it turns, where it does.
 
         Raises:
-            InputError: wrong sizes, not finite, a negative tension, or both given.
+            InputError: wrong sizes, not finite, a negative tension, both given, or a step that is not positive.
             ConvergenceError: the step was not found; the rod is as before.
         """
         gravity = checked_vector(gravity, 3, "gravity")
         dt = self.dt if dt is None else dt
+        check_positive(dt, "time step", "s")
         motion = self._motion(dt, base)
         potential = Potential(self.rod, gravity, *self._actuation(efforts, coordinates), motion)
         start = self.rod.strains

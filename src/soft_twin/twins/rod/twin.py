@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from soft_twin.checks import checked_vector
-from soft_twin.twins.base import Actuation, Linearisation, Twin
+from soft_twin.twins.base import Actuation, Linearisation, Twin, read_only
 from soft_twin.twins.rod import kernels
 from soft_twin.twins.rod.minimum import Potential, below_saddle, minimise
 
@@ -120,26 +120,34 @@ class RodTwin(Twin):
     def reset(self) -> None:
         self.restore((np.zeros((len(self.element_lengths), 4)), np.zeros(self.actuator_count)))
 
+    @property
+    def points(self) -> np.ndarray:
+        return read_only(self._points)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        return read_only(self._efforts)
+
     def state(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.strains, self.efforts
+        return self.strains, self._efforts
 
     def restore(self, state: tuple[np.ndarray, np.ndarray]) -> None:
-        self.strains, self.efforts = state
-        self._frames, self.points = kernels.surface_points(self.strains, self.element_lengths, self._ring)
+        self.strains, self._efforts = state
+        self._frames, self._points = kernels.surface_points(self.strains, self.element_lengths, self._ring)
 
     @property
     def middles(self) -> np.ndarray:
         """(e, 3) of the elements [m]."""
-        return kernels.middle_points(self.strains, self.element_lengths, self._frames, self.points)
+        return kernels.middle_points(self.strains, self.element_lengths, self._frames, self._points)
 
     def body_coordinates(self) -> np.ndarray:
         return self.rest_lengths - kernels.cable_lengths(self.strains, *self.geometry)[0]
 
     def linearise(self, gravity: np.ndarray) -> RodLinearisation:
         gravity = checked_vector(gravity, 3, "gravity")
-        place = Potential(self, gravity, self.efforts, np.full(self.actuator_count, np.nan)).at(self.strains)
+        place = Potential(self, gravity, self._efforts, np.full(self.actuator_count, np.nan)).at(self.strains)
         lengths, pulls = kernels.cable_lengths(self.strains, *self.geometry)
-        without = place.gradient - self.efforts @ pulls  # the cables' part, which is linear in what is looked for
+        without = place.gradient - self._efforts @ pulls  # the cables' part, which is linear in what is looked for
         solution, definite = kernels.solve_stiffness(place.hessian(), np.column_stack([-without, -pulls.T]))
         sensitivities = -pulls @ solution
         _, axis, _, turns, moves, _ = place.motion
@@ -161,7 +169,7 @@ class RodTwin(Twin):
         fraction = min(1.0, largest_step / max(largest, 1e-300))
         move = step.strain_steps[:, 0] + step.strain_steps[:, 1:] @ efforts
         strains = self.strains + fraction * move.reshape(-1, 4)
-        self.restore((strains, self.efforts + fraction * (efforts - self.efforts)))
+        self.restore((strains, self._efforts + fraction * (efforts - self._efforts)))
         return largest
 
     def _settle(self, gravity: np.ndarray, actuation: Actuation) -> tuple[float, int]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import diags
 
-from soft_twin.checks import checked_vector
+from soft_twin.checks import check_positive, checked_vector
 from soft_twin.constants import UPRIGHT_GRAVITY
 from soft_twin.errors import ConvergenceError
 from soft_twin.mechanics.model import Model
@@ -86,6 +86,8 @@ class SofaDynamicTwin(MovingMesh):
 
     def drive(self, coordinates: np.ndarray, base: MovingBase, dt: float | None = None) -> None:
         wound = checked_vector(coordinates, self.actuator_count, "coordinates")
+        dt = self.dt if dt is None else dt
+        check_positive(dt, "time step", "s")
         arrays = {
             "points": self.points,
             "velocities": self.velocities,
@@ -93,6 +95,6 @@ class SofaDynamicTwin(MovingMesh):
             "loads": base.inertial_forces(diags(self._masses).tocsr(), self.points, self.velocities),
             "wound": wound - self.model.actuators.softness * self._efforts,
         }
-        told = {"gravity": base.gravity.tolist(), "dt": self.dt if dt is None else dt}
+        told = {"gravity": base.gravity.tolist(), "dt": dt}
         found = self._process.ask("drive", told, arrays)
         self.points, self.velocities, self._efforts = found["points"], found["velocities"], found["efforts"]

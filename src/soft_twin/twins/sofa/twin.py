@@ -100,7 +100,7 @@ class SofaTwin(MeshTwin):
         found = self._ask("step", gravity, {"efforts": np.vstack([np.zeros(a), np.diag(self._units)])})
         free, by_unit = found["steps"][0], np.moveaxis(found["steps"][1:] - found["steps"][0], 0, -1)
         per_effort = np.ascontiguousarray(by_unit / self._units)
-        changes = self.actuators.changes(self.points, free[:, :, None], per_effort)
+        changes = self.actuators.changes(self._pose.points, free[:, :, None], per_effort)
         plates = np.moveaxis(found.get("plate_steps", np.zeros((1 + a, 0, 6))), 0, -1)
         plates[..., 1:] = (plates[..., 1:] - plates[..., :1]) / self._units
         return SofaLinearisation(
@@ -219,8 +219,8 @@ class SofaTwin(MeshTwin):
 
     def _residual(self, forces: np.ndarray, efforts: np.ndarray) -> float:
         """2-norm [N] of what nodal forces (n, 3) and efforts (a,) leave over."""
-        left = forces + self.actuators.gradients(self.points) @ efforts
+        left = forces + self.actuators.gradients(self._pose.points) @ efforts
         return float(np.linalg.norm(self.model.unknowns.reduced(left, self._pose)))
 
     def _energy(self) -> float:
-        return float(self.body.assemble(self.points)[0])
+        return float(self.body.assemble(self._pose.points)[0])
