@@ -1,6 +1,7 @@
 """The IMU's and the solver's nodes in processes of their own, over real DDS, on a board that is emulated here."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -74,11 +75,10 @@ def test_without_a_usable_sample_gravity_stops_the_solver_holds_and_both_say_so(
     board.says = fault
     listener.wait_for(lambda: listener.says("imu_to_gravity", "gravity is not published"))
     listener.wait_for(lambda: listener.says("gravity_to_cables", "no gravity"))
-    for topic in ("gravity", "cables/command"):
-        listener.heard[topic].clear()
+    told = time.time()
     listener.spin(0.3)
-    assert not listener.heard["gravity"]
-    assert not listener.heard["cables/command"]
+    for topic in ("gravity", "cables/command"):  # what comes late is of samples before that
+        assert max(stamps(listener.heard[topic])) < told
     answer = listener.call(SolveIk, "solve_ik", SolveIk.Request())
     assert not answer.success and answer.message == "no gravity is measured: give one in the request"
     board.says = "rest"
