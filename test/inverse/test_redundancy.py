@@ -176,3 +176,6 @@ def test_cables_in_one_plane_hold_a_tip_with_least_tension_whatever_the_way(tmp_
         inverse.solve(UPRIGHT, aim)
     np.testing.assert_allclose(inverse.solve(UPRIGHT, tip).efforts, least.efforts, atol=2e-4)
     np.testing.assert_allclose(inverse.solve(UPRIGHT, tip).efforts, least.efforts, atol=2e-4)
+    hurried = inverse.solve(UPRIGHT, tip, time_limit=1e-9)
+    np.testing.assert_allclose(hurried.efforts, least.efforts, atol=2e-4)
+    assert hurried.reachable

@@ -284,21 +284,13 @@ class Inverse:
         cannot move the body in all ways that goals ask for, as cables in one plane, steps end though efforts have a way
         to go that moves nothing. `found`, and the twin there, where that leads nowhere, as to where a body buckles."""
         limit = min(limit - found.iterations, EASING)
-        if not (self._undecided and found.reachable and found.converged and limit > 0):
+        if self._late or not (self._undecided and found.reachable and found.converged and limit > 0):
             return found
-        here, moved, miss, iterations, self._rest = self.twin.state(), np.inf, 0.0, 0, self._stay
-        drift = np.inf
+        here, taken = self.twin.state(), limit
         self._strict = self._easing = True
         try:
-            while (moved > settled or drift > EASED * settled) and iterations < limit and not self._late:
-                step, moved = self.step(gravity, goals)
-                iterations += 1
-                if self.at_edge:
-                    break
-                self._pace_rest(miss)
-                miss = self._miss
-                drift = (1.0 + (self._rest / REST) ** 2) * np.abs(self._change).max()
-            eased = self.solution(goals, step, moved, found.iterations + iterations, settled)
+            step, moved, taken = self._ease(gravity, goals, settled, limit)
+            eased = self.solution(goals, step, moved, found.iterations + taken, settled)
             if eased.reachable and eased.converged and not self.at_edge:
                 return eased
         except ConvergenceError:
@@ -307,7 +299,22 @@ class Inverse:
             self._strict = self._easing = False
         self.twin.restore(here)
         self._promise = None
-        return replace(found, iterations=found.iterations + iterations)
+        return replace(found, iterations=found.iterations + taken)
+
+    def _ease(
+        self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, limit: int
+    ) -> tuple[Linearisation, float, int]:
+        """Steps until neither the body nor efforts that goals leave open have far to go: as `_settle`."""
+        iterations, moved, drift, miss, self._rest = 0, np.inf, np.inf, 0.0, self._stay
+        while (moved > settled or drift > EASED * settled) and iterations < limit and not (iterations and self._late):
+            step, moved = self.step(gravity, goals)
+            iterations += 1
+            if self.at_edge:
+                break
+            self._pace_rest(miss)
+            miss = self._miss
+            drift = (1.0 + (self._rest / REST) ** 2) * np.abs(self._change).max()
+        return step, moved, iterations
 
     def _pace_rest(self, before: float) -> None:
         """Lead efforts that goals leave open more slowly where the first goals are missed by more than `before` [m] for
