@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from prism import write_prism
 
 import soft_twin
 from soft_twin.errors import InputError, UsageError
@@ -216,6 +217,16 @@ def test_slack_everywhere_is_said(arm, straight):
     shape = estimator.update(straight.inclinations, np.zeros(40))
     assert shape.confidence == 0.0 and not shape.stale
     assert any("members are slack" in fault for fault in shape.faults)
+
+
+@pytest.mark.parametrize("name", ["energy", "energy_tip_force"])
+@pytest.mark.filterwarnings("error")
+def test_an_arm_without_weight_whose_cords_are_all_too_long_is_told(tmp_path, name):
+    """Nothing has any stiffness then, and nothing a moment."""
+    prism = soft_twin.load_robot(write_prism(tmp_path, sides=3, stretch=-0.02))
+    shape = prism.build_estimator(name).update(prism.forward([]).inclinations, [])
+    assert shape.confidence == 0.0
+    assert "9 of 9 members are slack: nothing determines the shape" in shape.faults
 
 
 def test_an_arm_that_goes_slack_leaves_the_last_good_shape_stale(arm, straight, straight_pressures):

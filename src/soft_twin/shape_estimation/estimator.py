@@ -22,7 +22,6 @@ from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, StrutPla
 from soft_twin.twins.tensegrity.shape import Certainty, Shape
 
 SAME_SHAPE = 1e-3  # [m] largest distance between the nodes of what counts as one minimum
-MAX_SLACK = 0.3  # share of the members
 JUMP = 0.25  # [rad] from one update to the next, at which an inclination belongs to another pose
 LOWER = 1e-4  # share of the energy by which a minimum must be lower to replace the tracked one
 GAP_HALF = 0.005  # relative energy gap at which confidence is half
@@ -300,11 +299,9 @@ class EnergyEstimator(Estimator):
             faults=readings.faults,
             **more,
         )
-        slack = int(np.sum(shape.tensions == 0.0))
-        if slack > MAX_SLACK * len(shape.tensions):
-            fault = f"{slack} of {len(shape.tensions)} members are slack: nothing determines the shape"
+        if fault := shape.slackness():
             undetermined = shape if self._last is None else replace(self._last, stale=True)
-            return replace(undetermined, faults=(*shape.faults, fault), confidence=0.0)
+            return replace(undetermined, faults=(*shape.faults, *fault), confidence=0.0)
         return shape
 
     def _implausible_work(self) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from prism import write_prism
 
+import soft_twin
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.forward import Motion
 from soft_twin.twins.tensegrity.shape import bend_angle
@@ -14,6 +16,20 @@ def _node_forces(arm, shape, tip_force=(0.0, 0.0, 0.0)):
         forces[a] += tension * direction
         forces[c] -= tension * direction
     return forces
+
+
+@pytest.mark.parametrize("sides", [3, 4, 6])
+def test_the_tops_of_a_prism_are_turned_by_a_right_angle_and_half_a_side(tmp_path, sides):
+    shape = soft_twin.load_robot(write_prism(tmp_path, sides, stretch=0.004)).forward([])
+    angles = np.degrees(np.arctan2(shape.nodes[:, 1], shape.nodes[:, 0]))
+    assert np.allclose((angles[sides:] - angles[:sides]) % 360.0, 90.0 + 180.0 / sides, atol=1e-5)
+    assert shape.faults == () and shape.confidence == 1.0
+
+
+def test_a_shape_that_slack_cords_leave_open_has_no_confidence(tmp_path):
+    shape = soft_twin.load_robot(write_prism(tmp_path, sides=3, stretch=-0.02)).forward([])
+    assert shape.confidence == 0.0
+    assert shape.faults == ("9 of 9 members are slack: nothing determines the shape",)
 
 
 def test_every_strut_is_in_equilibrium(arm, cases):

@@ -22,12 +22,16 @@ class ForwardModel:
     def equilibrium(self, pressures: np.ndarray, tip_force: Sequence[float] = (0.0, 0.0, 0.0)) -> Shape:
         """The shape into which the straight arm goes when pressures (c,) [Pa] and tip_force (3,) [N] are applied.
 
+        It has no confidence, and a fault, where too many members are slack.
+
         Raises:
             InputError: the input has the wrong size or is out of range.
             ConvergenceError: Newton's method found no equilibrium.
         """
         laws = self.model.laws.at(self.model.checked_pressures(pressures))
-        return self.model.shape_of(self.solve(laws, self.model.loads(tip_force)), laws)
+        shape = self.model.shape_of(self.solve(laws, self.model.loads(tip_force)), laws)
+        fault = shape.slackness()
+        return replace(shape, faults=fault, confidence=0.0) if fault else shape
 
     def solve(self, laws: Laws, loads: np.ndarray, pose: StrutPlacement | None = None) -> Minimum:
         """The equilibrium under loads (2 s, 3) [N], from a pose (default: the straight one).

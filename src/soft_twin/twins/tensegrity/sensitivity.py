@@ -24,8 +24,12 @@ class InclinationSensitivity:
     by_load: np.ndarray
 
     def mismatch(self) -> np.ndarray:
-        """(k,) how far [m of arc] each inclination alone is from where the rest of the arm would put it: g / S_ii."""
-        return self.moments / np.diag(self.stiffness)
+        """(k,) how far [m of arc] each inclination alone is from where the rest of the arm would put it: g / S_ii.
+
+        0 where all that holds it is slack.
+        """
+        held = np.diag(self.stiffness)
+        return np.divide(self.moments, held, out=np.zeros_like(held), where=held != 0.0)
 
 
 def inclination_sensitivity(
@@ -43,7 +47,8 @@ def inclination_sensitivity(
     _turn_on_latitudes(H, pose, free, forces, minimiser.lengths)
     tilts = free.equations[measured, 4]
     rest = np.setdiff1d(np.arange(free.count), tilts)
-    H[rest, rest] += 1e-9 * np.abs(np.diag(H)).max()  # a strut that hangs on slack members only has no stiffness
+    stiffest = max(np.abs(np.diag(H)).max(), laws.stiffness.max())  # the diagonal is zero where all members are slack
+    H[rest, rest] += 1e-9 * stiffest  # a strut that hangs on slack members only has no stiffness
     loads = -_load_jacobian(free)
     follow = np.linalg.solve(H[np.ix_(rest, rest)], np.hstack([H[np.ix_(rest, tilts)], loads[rest]]))
     coupling = H[np.ix_(tilts, rest)]

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+MAX_SLACK = 0.3  # share of the members
+
 
 @dataclass(frozen=True)
 class Certainty:
@@ -39,7 +41,7 @@ class Shape:
         tip_force: (3,) in base_link [N]; zero where it is no unknown.
         certainty: what confidence is made of.
         freed: struts whose inclination was not used.
-        faults: what was wrong with the input, one sentence each.
+        faults: what was wrong with the input, or leaves the shape undetermined, one sentence each.
         stale: this is an earlier update's shape, because the input could not be used.
     """
 
@@ -60,6 +62,13 @@ class Shape:
     @property
     def strut_count(self) -> int:
         return len(self.nodes) // 2
+
+    def slackness(self) -> tuple[str, ...]:
+        """The sentence that too many members are slack, or nothing."""
+        slack, count = int(np.sum(self.tensions == 0.0)), len(self.tensions)
+        if slack <= MAX_SLACK * count:
+            return ()
+        return (f"{slack} of {count} members are slack: nothing determines the shape",)
 
     def length(self, ends: int = 4) -> float:
         """Distance from the mean of the first `ends` bottoms to the mean of the last `ends` tops [m]."""
