@@ -129,6 +129,39 @@ def test_a_benchmark_prints_a_table_and_ends_with_json(monkeypatch, capsys, tmp_
     assert json.loads(lines[-1]) == {"speed.median": 1.25}
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--targets", "-1"], "--targets -1: expected 0 or more"),
+        (["--tilts", "30", "nan"], "--tilts nan: expected a finite number"),
+    ],
+)
+def test_counts_and_measures_that_a_benchmark_cannot_use_are_told(monkeypatch, capsys, tmp_path, words, message):
+    (tmp_path / "tiny.py").write_text(
+        "def add_arguments(parser):\n"
+        "    parser.add_argument('--targets', type=int, default=1)\n"
+        "    parser.add_argument('--tilts', type=float, nargs='*', default=(-30.0,))\n"
+        "from soft_twin.app.measuring import Figure\n"
+        "def measure(targets, tilts):\n"
+        "    return [Figure('worst', 'of all targets', 1.0, 'mm')]\n"
+    )
+    monkeypatch.setattr(bench, "folder", lambda name: tmp_path)
+    assert main(["bench", "tiny", "--tilts", "-30"]) == 0
+    assert main(["bench", "tiny", *words]) == 2
+    assert capsys.readouterr().err == f"soft-twin: {message}\n"
+
+
+def test_the_json_of_a_benchmark_is_json_where_a_figure_is_no_number(monkeypatch, capsys, tmp_path):
+    (tmp_path / "tiny.py").write_text(
+        "from soft_twin.app.measuring import Figure\n"
+        "def measure():\n"
+        "    return [Figure('worst', 'of no targets', float('nan'), 'mm')]\n"
+    )
+    monkeypatch.setattr(bench, "folder", lambda name: tmp_path)
+    assert main(["bench", "tiny"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == '{"worst": null}'
+
+
 def test_tables_line_up():
     lines = bench.table([Figure("a", "short", 1.0), Figure("b", "a longer name", 123456.0, "ms", "< 5")]).splitlines()
     assert len(lines) == 2

@@ -7,6 +7,7 @@ too, and gets them as keywords.
 import argparse
 import importlib.util
 import json
+import math
 from types import ModuleType
 
 from soft_twin.app.measuring import Figure
@@ -23,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     module = _load(arguments.name)
     figures = module.measure(**vars(_options(module, arguments)))
     print(table(figures))
-    print(json.dumps({figure.key: figure.value for figure in figures}))
+    print(json.dumps({figure.key: figure.value if math.isfinite(figure.value) else None for figure in figures}))
     return 0
 
 
@@ -44,7 +45,23 @@ def _options(module: ModuleType, arguments: argparse.Namespace) -> argparse.Name
     parser = argparse.ArgumentParser(prog=f"soft-twin bench {arguments.name}", description=module.__doc__)
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
-    return parser.parse_args(arguments.options)
+    options = parser.parse_args(arguments.options)
+    for name, value in vars(options).items():
+        _check(name, value)
+    return options
+
+
+def _check(name: str, value: object) -> None:
+    """Whole numbers are counts and seeds, others are measures.
+
+    Raises:
+        UsageError: a whole number below 0, or a number that is not finite.
+    """
+    for number in value if isinstance(value, list) else [value]:
+        if isinstance(number, int) and number < 0:
+            raise UsageError(f"--{name} {number}: expected 0 or more")
+        if isinstance(number, float) and not math.isfinite(number):
+            raise UsageError(f"--{name} {number}: expected a finite number")
 
 
 def _load(name: str) -> ModuleType:
