@@ -1,7 +1,10 @@
 """The documents' links lead somewhere, and the files that they name are there."""
 
+import ast
+import builtins
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -22,6 +25,20 @@ def test_links_within_the_repository_lead_somewhere(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name}: {path}"
         assert not anchor or anchor in anchors(target), f"{page.name}: {path}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_programs_of_a_page_bind_the_names_that_they_use(page):
+    """A program is pasted as it stands, or after those above it on its page; each name is bound before it is used."""
+    bound = set(dir(builtins))
+    for code in re.findall(r"^ *```python\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL):
+        names = [node for node in ast.walk(ast.parse(dedent(code))) if isinstance(node, ast.Name | ast.alias | ast.arg)]
+        bound |= {name.arg for name in names if isinstance(name, ast.arg)}
+        bound |= {(name.asname or name.name).partition(".")[0] for name in names if isinstance(name, ast.alias)}
+        bound |= {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+        bound |= {node.name for node in ast.walk(ast.parse(dedent(code))) if isinstance(node, ast.ClassDef)}
+        used = {name.id for name in names if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)}
+        assert used <= bound, f"{page.name}: {used - bound}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
