@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from test_actuators import LENGTH, SIDEWAYS, finger
 
+import soft_twin
 from soft_twin.errors import InputError
 from soft_twin.inverse.goals import CurveGoal, DirectionGoal, EffortGoal, OrientationGoal, PositionGoal, SurfaceGoal
 from soft_twin.inverse.inverse import Inverse
@@ -48,6 +49,25 @@ def goals_of(plate, rest):
         "curve": CurveGoal(heights, curve),
         "surface": SurfaceGoal(top, rest[top] + [0.0, 0.0, 0.001], np.tile([0.0, 0.0, 1.0], (len(top), 1))),
     }
+
+
+@pytest.mark.parametrize("direction", [[-0.3, 0.0, 1.0], [0.3, 0.0, 1.0]])
+def test_a_direction_beside_a_place_out_of_reach_costs_it_what_its_weight_says(direction):
+    """By a radian for a millimetre nothing, by a radian for a metre more than half a millimetre."""
+    robot, place = soft_twin.load_robot("finger"), [-0.0103, 0.001, 0.0766]
+
+    def error(*weights):
+        inverse = robot.build_inverse()
+        tip = inverse.twin.frames["tip"]
+        later = [DirectionGoal(tip, [0, 0, 1], direction, priority=2, weight=weight) for weight in weights]
+        found = inverse.solve([0.0, 0.0, -9.81], goals=[PositionGoal(tip, place), *later])
+        assert found.converged and not found.reachable
+        return found.error
+
+    alone = error()
+    assert alone == pytest.approx(1.1938857e-3, abs=1e-9)  # as scipy's least_squares finds over whole equilibria
+    assert error(1e-3) == pytest.approx(alone, abs=2e-8)
+    assert error(1.0) > alone + 5e-4
 
 
 ORIENTED = ("orientation", "direction", "orientation of a section", "direction of a section")

@@ -2,7 +2,8 @@
 
 A goal answers with a residual r and a Jacobian J such that the value after the step misses the goal by r + J e; it
 costs ½ w² ‖r + J e‖². Goals of a lower priority number come first: the others only choose among what is equally good
-for those.
+for those; where these cannot be reached, all are weighed against each other (`inverse/priorities.py`), so that the
+weights of angles beside places matter.
 """
 
 import math
