@@ -38,6 +38,7 @@ TOLERATED_GAP = 0.012  # [s] in the feedback, that the control does not mind
 UNMINDED_DELAY = 0.02  # [s] of the feedback; beyond, the cables move more slowly
 LEAD, FULL_LEAD = 0.8e-3, 1.3e-3  # [m] that a motion may have on its cable, before and until it waits for it …
 WAITING = 0.6  # … at this share of the limit of its rate
+BEHIND = 0.05  # [s] of the limit of its rate: on drums that wind in more in a turn, leads may be longer up to that way
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,11 @@ class CableControl(ActuatorControl):
         self._told = np.zeros(len(self._names))
         spring_back = holding / (gains.position * gains.rate)
         unfelt = 0.0 if self._feels_pulls else holding
-        supervised = self.parameters.supervision
-        self._supervision = Supervision(supervised, drive.cable_limits, count, spring_back, unfelt, leverage)
+        supervised, limits = self.parameters.supervision, drive.cable_limits
+        longer = max(1.0, min(1.0 / leverage, BEHIND * limits.rate / supervised.following_error))
+        supervised = replace(supervised, following_error=longer * supervised.following_error)
+        self._lead, self._full_lead = longer * LEAD, longer * FULL_LEAD
+        self._supervision = Supervision(supervised, limits, count, spring_back, unfelt, leverage)
         self._take_up: SlackTakeUp | None = None
         self._homing_share = self.parameters.homing.rate / drive.cable_limits.rate
         self._probe: DirectionProbe | None = None
@@ -369,10 +373,10 @@ class CableControl(ActuatorControl):
         Much friction makes cables slower than their motions, and one that is over would brake a cable that is still
         under way.
         """
-        if np.abs(self._leads).max() <= LEAD:
+        if np.abs(self._leads).max() <= self._lead:
             return 1.0
         leads = np.sign(self._limiter.rates) * self._leads
-        return np.interp(leads, (LEAD, FULL_LEAD), (1.0, WAITING))
+        return np.interp(leads, (self._lead, self._full_lead), (1.0, WAITING))
 
     def _wanted(self, accelerations: np.ndarray) -> Wanted:
         """What the motion wants now, by these accelerations (c,) [m/s²], and when the newest feedback was measured."""

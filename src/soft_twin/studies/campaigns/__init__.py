@@ -12,6 +12,7 @@ from soft_twin.studies.campaigns.base import Campaign
 
 CAMPAIGNS = {  # module -> class
     "motors": "MotorCampaign",
+    "motors_drums": "DrumCampaign",
     "motor_line": "MotorLineCampaign",
     "valves": "ValveCampaign",
     "valves_vacuum": "VacuumCampaign",
