@@ -1,13 +1,18 @@
 """The controller's ticks: targets of any frame, and what is held when there is no equilibrium."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
+from soft_twin.inverse.controller import Controller
+from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.limits import CoordinateRate, EffortRate
 from soft_twin.inverse.stride import LARGEST_STEP, LEAST_STEP, Stride
-from soft_twin.inverse.targets import PoseTarget, pose_target
+from soft_twin.inverse.targets import PoseTarget, actuation_target, pose_target
 
 SIDEWAYS, DOWN = np.array([0.0, -9.81, 0.0]), np.array([0.0, 0.0, -9.81])
 
@@ -266,3 +271,80 @@ def test_a_target_that_no_goals_can_be_made_of_changes_nothing(controller):
 def test_feedback_that_leads_behind_the_base_does_not_end_the_loop(controller):
     controller.lead_by(np.array([0.0, 0.0, -0.2]))
     assert np.isfinite(controller.update(DOWN).efforts).all()
+
+
+NEWTONS, METRES = 0.02, 2e-4  # by which commands may change in a tick
+
+
+@pytest.fixture
+def limited(ringed_twin):
+    """Efforts and coordinates may change so much in a tick."""
+    ringed_twin.reset()
+    robot = soft_twin.load_robot("slender")
+    base, rates = robot.build_inverse(ringed_twin), [EffortRate(NEWTONS, 1.0), CoordinateRate(METRES, 1.0)]
+    inverse = Inverse(ringed_twin, [*base.limits, *rates], base.names, base.posture)
+    result = Controller(inverse, [0.02, 0.01, 0.093])
+    result.enable(True)
+    return result
+
+
+def check_rates(ticks):
+    """Of the commands alone."""
+    told = [tick for tick in ticks if tick.compensating]
+    assert np.abs(np.diff([tick.efforts for tick in told], axis=0)).max() <= NEWTONS * (1 + 1e-9)
+    assert np.abs(np.diff([tick.coordinates for tick in told], axis=0)).max() <= METRES * (1 + 1e-9)
+
+
+def test_rates_count_from_what_was_told_last_when_a_command_is_held_no_longer(monkeypatch, limited):
+    """A twin that starts again from its undeformed body counted them from there: commands fell by 0.8 N."""
+    before = settled(limited, SIDEWAYS, 150)
+    break_down(monkeypatch, limited, 4)
+    ticks = [before, *(limited.update(SIDEWAYS) for _ in range(150))]
+    check_rates(ticks)
+    assert ticks[1].holding and not ticks[-1].holding
+    assert max(np.abs(tick.efforts - before.efforts).max() for tick in ticks) < 0.1
+    np.testing.assert_allclose(ticks[-1].efforts, before.efforts, atol=1e-4)
+    assert ticks[-1].converged
+
+
+@pytest.mark.parametrize("change", ["reset", "let go", "actuation"])
+def test_rates_count_from_what_was_told_last_whatever_came_between(limited, change):
+    ticks = [settled(limited, SIDEWAYS, 60)]
+    if change == "reset":
+        limited.reset()
+    elif change == "let go":
+        limited.enable(False)
+        settled(limited, DOWN)
+        limited.enable(True)
+    else:
+        limited.aim(actuation_target(limited.inverse, limited.told + 5 * METRES))
+    ticks += [limited.update(SIDEWAYS) for _ in range(200)]
+    check_rates(ticks)
+    assert ticks[-1].converged
+    np.testing.assert_allclose(ticks[-1].coordinates, limited.twin.coordinates(), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_sequence_of_faults_and_targets_makes_commands_jump(monkeypatch, limited, seed):
+    """Targets, gravity that jumps or makes no sense, a body that breaks down, cables let go, resets."""
+    rng, gravity, ticks = np.random.default_rng(seed), DOWN, []
+    for _ in range(60):
+        chance = rng.random()
+        if chance < 0.05:
+            limited.set_target([*rng.uniform(-0.04, 0.04, 2), rng.uniform(0.06, 0.1)])
+        elif chance < 0.1:
+            gravity = 9.81 * Rotation.random(random_state=rng).apply([0.0, 0.0, 1.0])
+        elif chance < 0.13:
+            break_down(monkeypatch, limited, rng.integers(1, 8))
+        elif chance < 0.16:
+            with pytest.raises(InputError):
+                limited.update([np.nan, 0.0, 0.0])
+        elif chance < 0.24:
+            limited.enable(chance > 0.19)
+        elif chance < 0.26:
+            limited.reset()
+        elif chance < 0.29:
+            limited.aim(actuation_target(limited.inverse, rng.uniform(-0.002, 0.01, 6)))
+        with suppress(ConvergenceError):
+            ticks.append(limited.update(gravity))
+    check_rates(ticks)

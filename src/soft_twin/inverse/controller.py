@@ -10,6 +10,7 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.inverse import Inverse, Solution
+from soft_twin.inverse.limits import Command
 from soft_twin.inverse.targets import TIP, Target, pose_target, rotation_of
 from soft_twin.twins.base import CableWords, Twin, read_only
 from soft_twin.twins.frames import STATIONS, Frame
@@ -74,7 +75,8 @@ class Controller:
     Safe is a command in whose tick the twin was near an equilibrium. A tick that finds none (a jump of gravity, a wild
     state, a twin whose process has died) starts again from the undeformed body, with care; until the twin is found
     again, the last safe command is held. So it is while the twin tries a step of which it is not sure, which is told
-    when the body has come to rest with it, see `inverse.trust`.
+    when the body has come to rest with it, see `inverse.trust`. Limits of rates count from the command that was told
+    last, whatever was held, let go or reset since.
     """
 
     def __init__(self, inverse: Inverse, target: Sequence[float], reuse: bool = False):
@@ -92,6 +94,7 @@ class Controller:
         self._safe: Tick | None = None
         self._newest: Tick | None = None
         self._lost = ""
+        self._command: Command | None = None  # the last one; before the first, where the twin was then
 
     @property
     def surface(self) -> np.ndarray:
@@ -143,7 +146,7 @@ class Controller:
         self.compensating = compensate
 
     def reset(self) -> None:
-        """Back to the undeformed body."""
+        """Back to the undeformed body; rates still count from the command that was told last."""
         self.twin.reset()
         self.inverse.reset()
         self._safe, self._newest, self._lost = None, None, ""
@@ -157,6 +160,8 @@ class Controller:
         """
         start = time.perf_counter()
         gravity = checked_vector(gravity, 3, "gravity")
+        if self.compensating and self._command is None:
+            self._command = Command(self.twin.coordinates(), self.twin.efforts.copy())
         try:
             tick = self._tick(self._solve_again(gravity))
         except ConvergenceError as error:
@@ -164,6 +169,8 @@ class Controller:
             if self._safe is None:
                 raise
             tick = replace(self._held(self._safe), residual=float("nan"))
+        if self.compensating:
+            self._command = Command(tick.coordinates, tick.efforts)
         self._newest = replace(tick, duration=time.perf_counter() - start)
         return self._newest
 
@@ -182,7 +189,7 @@ class Controller:
 
     def _solve(self, gravity: np.ndarray) -> Solution:
         if self.compensating:
-            step, moved = self.inverse.step(gravity, self._goals, self.reuse)
+            step, moved = self.inverse.step(gravity, self._goals, self.reuse, self._command)
         else:
             step, moved = self.inverse.follow(gravity, self.reuse)
         return self.inverse.solution(self._goals, step, moved, 1)
@@ -191,7 +198,7 @@ class Controller:
         """The tick of a step; its command is the last safe one while the twin is not found again."""
         if solution.optimality <= FOUND_AGAIN or self.inverse.at_edge:
             self._lost = ""
-        tick = self._tick_of(solution)
+        tick = self._at_rates(self._tick_of(solution))
         if self._safe is not None and (self._lost or self.inverse.unsure):
             return self._held(tick)
         if self._safe is None or self.inverse.sound:
@@ -206,7 +213,7 @@ class Controller:
     def _held(self, tick: Tick) -> Tick:
         """A tick with the last safe command."""
         safe = self._safe
-        return replace(
+        held = replace(
             tick,
             coordinates=safe.coordinates,
             efforts=safe.efforts,
@@ -214,6 +221,20 @@ class Controller:
             converged=False,
             holding=True,
             reason=self._lost or UNSURE,
+        )
+        return self._at_rates(held)
+
+    def _at_rates(self, tick: Tick) -> Tick:
+        """A tick whose command is no further from the last one than rates allow, and if need be not yet the twin's."""
+        if not (self.compensating and self.inverse.has_rates):
+            return tick
+        coordinates, efforts = self.inverse.within_rates(Command(tick.coordinates, tick.efforts), self._command)
+        same = np.array_equal(coordinates, tick.coordinates) and np.array_equal(efforts, tick.efforts)
+        return replace(
+            tick,
+            coordinates=read_only(coordinates),
+            efforts=read_only(efforts),
+            converged=tick.converged and same,
         )
 
     def _tick_of(self, solution: Solution) -> Tick:

@@ -24,7 +24,7 @@ from soft_twin.checks import checked_gravity, checked_vector, in_words
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.damping import STAY, Asked, Damping, Promise
 from soft_twin.inverse.goals import REACHED, Goal, PositionGoal, arc_through, check_distance, told_by_coordinate
-from soft_twin.inverse.limits import Limit, together
+from soft_twin.inverse.limits import Command, Limit, together
 from soft_twin.inverse.priorities import NEARLY, Bounds, Level, repeat_each_other, solve_levels
 from soft_twin.inverse.stride import Stride
 from soft_twin.inverse.trust import Trust
@@ -129,6 +129,7 @@ class Inverse:
         units = list(twin.effort_units)
         self._stay, self._inner = STAY, 0.0  # share of their range that efforts are led to that goals leave open
         self._taut = True  # whether cables keep their least tension
+        self._told: Command | None = None  # before the step that is on, where that is a control loop's
         self._deadline = np.inf  # of a whole solve, on a clock that never jumps [s]
         self._kinds = [np.array([i for i, each in enumerate(units) if each == unit]) for unit in sorted(set(units))]
         self.reset()
@@ -184,6 +185,19 @@ class Inverse:
     def at_edge(self) -> bool:
         """Whether the twin is kept where it is since there is no equilibrium where its goals want it to go."""
         return self._trust.at_edge
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether a command depends on the one before it."""
+        return bool(self._moving)
+
+    def within_rates(self, command: Command, told: Command) -> Command:
+        """The nearest to a command that may be told after what was told last."""
+        coordinates, efforts = command
+        for limit in self._moving:
+            coordinates = np.clip(coordinates, *limit.coordinates(self.twin, told))
+            efforts = np.clip(efforts, *limit.efforts(self.twin, told))
+        return Command(coordinates, efforts)
 
     def reset(self, careful: bool = False) -> None:
         """Forget the steps so far, which only decide on how careful the next one is; `careful`: go with care, see
@@ -430,17 +444,21 @@ class Inverse:
             miss = self._miss
         return step, moved, iterations
 
-    def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
+    def step(
+        self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False, told: Command | None = None
+    ) -> tuple[Linearisation, float]:
         """One linearisation, one cascade of quadratic programs, one step of the twin.
 
         Args:
             gravity: (3,) in base_link [m/s²].
             goals: what to reach.
             reuse: with an earlier factorisation where that is good enough, see `Twin.relinearise`.
+            told: what the actuators were told last, from which their rates count; None: from where the twin is.
 
         Returns:
             The linearisation before the step and the largest node movement that was asked for [m].
         """
+        self._told = told
         self._trust.attend(goals, gravity)
         step, correction = self._linearised(gravity, reuse)
         if self._trust.allowance == 0.0:
@@ -625,7 +643,7 @@ class Inverse:
         if not self._moving:
             return []
         coordinates = step.coordinates + step.free_coordinates + step.compliance @ efforts
-        words = [each.active_in_step(self.names, self.twin, efforts, coordinates) for each in self._moving]
+        words = [each.active_in_step(self.names, self.twin, efforts, coordinates, self._told) for each in self._moving]
         return [name for each in words for name in each]
 
     def _at_rest(self, scales: np.ndarray) -> Asked:
@@ -639,7 +657,7 @@ class Inverse:
         """The efforts (a,) to stay near: those of the last step, or, between states at rest, those before it, if it has
         not kept what it promised."""
         now, promise = self.twin.efforts, self._promise
-        if promise is None or not self._trust.careful:
+        if promise is None or not self._trust.careful or len(promise.goals) != len(asked):  # of another kind of target
             return now
         if self._damping.judge(promise.outcome(asked, now)):
             return now
@@ -682,12 +700,12 @@ class Inverse:
             low = np.where(told_by_coordinate(self.twin), np.minimum(low, self.twin.least_effort), low)
         if not self._moving:
             return low, high
-        return together([(low, high), *(each.efforts(self.twin) for each in self._moving)])
+        return together([(low, high), *(each.efforts(self.twin, self._told) for each in self._moving)])
 
     def _coordinate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         if not self._moving:
             return self._coordinates
-        return together([self._coordinates, *(each.coordinates(self.twin) for each in self._moving)])
+        return together([self._coordinates, *(each.coordinates(self.twin, self._told) for each in self._moving)])
 
 
 def _level(asked: Asked, stay: np.ndarray, base: np.ndarray, unit: np.ndarray | None) -> Level:

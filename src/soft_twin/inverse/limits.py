@@ -1,6 +1,7 @@
 """What actuators must keep to. Each limit is an interval of the efforts or of the coordinates after a step."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,20 +14,27 @@ WIDE = 10.0  # times a coordinate's limit: as much of a range counts at most
 AT_REST = 1e-3  # [m] or [m³] the same of a limit that is 0
 
 
+class Command(NamedTuple):
+    """What actuators are told: coordinates (a,) [m] or [m³], and efforts (a,) [N] or [Pa]."""
+
+    coordinates: np.ndarray
+    efforts: np.ndarray
+
+
 class Limit:
     """One limit of all actuators; what it says nothing about is unlimited.
 
     Attributes:
-        moves: whether it depends on where the twin is.
+        moves: whether it depends on what the actuators were told last, or, where that is None, on where the twin is.
     """
 
     moves = False
 
-    def efforts(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+    def efforts(self, twin: Twin, told: Command | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest efforts (a,) [N] or [Pa]."""
         return _unlimited(twin)
 
-    def coordinates(self, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+    def coordinates(self, twin: Twin, told: Command | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Lowest and highest coordinates (a,) [m] or [m³]."""
         return _unlimited(twin)
 
@@ -35,10 +43,14 @@ class Limit:
         return []
 
     def active_in_step(
-        self, names: Sequence[str], twin: Twin, efforts: np.ndarray, coordinates: np.ndarray
+        self,
+        names: Sequence[str],
+        twin: Twin,
+        efforts: np.ndarray,
+        coordinates: np.ndarray,
+        told: Command | None = None,
     ) -> list[str]:
-        """In words, what of it binds a step from where the twin is to efforts and coordinates (a,), such as "cable_3
-        displacement rate"."""
+        """In words, what of it binds a step to efforts and coordinates (a,), such as "cable_3 displacement rate"."""
         return []
 
     def in_the_way(self, names: Sequence[str], efforts: np.ndarray, lower: np.ndarray) -> list[str]:
@@ -58,7 +70,7 @@ class EffortLimit(Limit):
         """
         self.low, self.high, self.word = *_interval(low, high, word), word
 
-    def efforts(self, twin):
+    def efforts(self, twin, told=None):
         return np.maximum(_of_all(self.low, twin, self.word), twin.least_effort), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
@@ -82,7 +94,7 @@ class CoordinateLimit(Limit):
         """
         self.low, self.high, self.word = *_interval(low, high, word), word
 
-    def coordinates(self, twin):
+    def coordinates(self, twin, told=None):
         return _of_all(self.low, twin, self.word), _of_all(self.high, twin, self.word)
 
     def active(self, names, efforts, coordinates):
@@ -96,7 +108,8 @@ class CoordinateLimit(Limit):
 
 
 class EffortRate(Limit):
-    """Efforts change by at most `rate` [N/s] or [Pa/s] in the period of a step [s], from the twin's."""
+    """Efforts change by at most `rate` [N/s] or [Pa/s] in the period of a step [s], from those told last; where nothing
+    was told, from the twin's."""
 
     moves = True
 
@@ -104,16 +117,18 @@ class EffortRate(Limit):
         """`word`: what such an effort is called."""
         self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
 
-    def efforts(self, twin):
-        reach = _of_all(self._reach, twin, f"{self.word} rate")
-        return twin.efforts - reach, twin.efforts + reach
+    def efforts(self, twin, told=None):
+        last, reach = _efforts_before(twin, told), _of_all(self._reach, twin, f"{self.word} rate")
+        return last - reach, last + reach
 
-    def active_in_step(self, names, twin, efforts, coordinates):
-        return _named(names, np.abs(efforts - twin.efforts) > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+    def active_in_step(self, names, twin, efforts, coordinates, told=None):
+        moved = np.abs(efforts - _efforts_before(twin, told))
+        return _named(names, moved > (1.0 - BINDS) * self._reach, f"{self.word} rate")
 
 
 class CoordinateRate(Limit):
-    """Coordinates change by at most `rate` [m/s] or [m³/s] in the period of a step [s], from the twin's."""
+    """Coordinates change by at most `rate` [m/s] or [m³/s] in the period of a step [s], from those told last; where
+    nothing was told, from the twin's."""
 
     moves = True
 
@@ -121,13 +136,21 @@ class CoordinateRate(Limit):
         """`word`: what such a coordinate is called."""
         self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
 
-    def coordinates(self, twin):
-        now, reach = twin.coordinates(), _of_all(self._reach, twin, f"{self.word} rate")
-        return now - reach, now + reach
+    def coordinates(self, twin, told=None):
+        last, reach = _coordinates_before(twin, told), _of_all(self._reach, twin, f"{self.word} rate")
+        return last - reach, last + reach
 
-    def active_in_step(self, names, twin, efforts, coordinates):
-        moved = np.abs(coordinates - twin.coordinates())
+    def active_in_step(self, names, twin, efforts, coordinates, told=None):
+        moved = np.abs(coordinates - _coordinates_before(twin, told))
         return _named(names, moved > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+
+
+def _efforts_before(twin: Twin, told: Command | None) -> np.ndarray:
+    return twin.efforts if told is None else told.efforts
+
+
+def _coordinates_before(twin: Twin, told: Command | None) -> np.ndarray:
+    return twin.coordinates() if told is None else told.coordinates
 
 
 def together(intervals: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

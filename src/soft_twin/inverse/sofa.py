@@ -11,6 +11,7 @@ import numpy as np
 
 from soft_twin.inverse.goals import Goal, PositionGoal
 from soft_twin.inverse.inverse import Inverse
+from soft_twin.inverse.limits import Command
 from soft_twin.twins.base import Linearisation
 
 FREE = 1e9  # [N], [Pa], [m] or [m³]: no limit
@@ -19,13 +20,16 @@ FREE = 1e9  # [N], [Pa], [m] or [m³]: no limit
 class SofaInverse(Inverse):
     """As Inverse, on a SofaTwin."""
 
-    def step(self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False) -> tuple[Linearisation, float]:
+    def step(
+        self, gravity: np.ndarray, goals: Sequence[Goal], reuse: bool = False, told: Command | None = None
+    ) -> tuple[Linearisation, float]:
         """As Inverse; by SOFA's own inverse where it has one, and the first goal is a place of the tip alone."""
         first = min(goal.priority for goal in goals)
         own = [goal for goal in goals if goal.priority == first]
         twin, tip = self.twin, self.twin.frames["tip"]
         if not (twin.has_inverse and len(own) == 1 and isinstance(own[0], PositionGoal) and own[0].frame is tip):
-            return super().step(gravity, goals, reuse)
+            return super().step(gravity, goals, reuse, told)
+        self._told = told
         lowest, highest = self._coordinate_bounds()
         taken_up = twin.softness * twin.efforts
         limits = np.column_stack([*self._effort_bounds(), lowest - taken_up, highest - taken_up])
