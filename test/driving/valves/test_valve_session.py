@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from soft_twin.driving.states import State
+from soft_twin.driving.valves.dac_board import RANGE
 
 from .valve_bench import COUNT, KINDS, TICK, ValveBench
 
@@ -333,4 +334,29 @@ def test_a_terminal_that_is_always_too_busy_to_say_what_it_holds_is_vented_all_t
     bench.session.clear_stop()
     bench.session.enable()
     bench.run(1.6, bench.middle)
+    np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)
+
+
+@pytest.mark.parametrize("dip", [0.15, 0.25, 0.35, 0.45])
+def test_a_board_whose_power_dips_fills_no_chamber_with_a_bang(dip):
+    bench = ValveBench("dac_board").active()
+    lives, ends = bench.device.step, bench.clock.now + dip
+
+    def live_without_power(dt):
+        if bench.clock.now < ends:
+            bench.line.to_device = b""
+            bench.device.chambers.targets[:] = RANGE[0]
+            bench.device.chambers.step(dt)
+        else:
+            lives(dt)
+
+    bench.device.step = live_without_power
+    bench.run(dip, bench.middle)
+    fallen = bench.pressures.copy()
+    peak = fallen
+    while bench.clock.now < ends + 0.1:
+        bench.run(TICK, bench.middle)
+        peak = np.maximum(peak, bench.pressures)
+    assert np.all(peak - fallen < 0.1 * bench.limits.rate + 5e3)
+    bench.run(2.5, bench.middle)
     np.testing.assert_allclose(bench.pressures, bench.middle, atol=2 * NOISE)

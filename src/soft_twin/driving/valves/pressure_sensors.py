@@ -22,6 +22,7 @@ class PressureSensors:
             fallen [Pa].
         age: of the newest [s].
         pausing: nothing was measured since a pause began: what was before is long over.
+        resumed: the newest, of the last update, came after too long a silence to belong to those before.
     """
 
     def __init__(self, names: Sequence[str], stale_after: float, silent_after: float):
@@ -32,7 +33,7 @@ class PressureSensors:
         self._unknown = np.zeros(len(self._names))  # for how long each has said no pressure [s]
         self.newest = self.pressures = self.lowest = self.highest = self._unseen = np.full(len(self._names), np.nan)
         self.age = 0.0
-        self.pausing = False
+        self.pausing = self.resumed = False
 
     @property
     def present(self) -> np.ndarray:
@@ -60,9 +61,10 @@ class PressureSensors:
     def update(self, measured: np.ndarray | None, dt: float) -> None:
         """Take the pressures (n,) measured in the last `dt` seconds, if any."""
         self.age += dt
+        self.resumed = measured is not None and self.age > self._stale_after
         if measured is None:
             return
-        if self.age > self._stale_after:
+        if self.resumed:
             self._recent.clear()
             self.lowest = self.highest = self._unseen
         first = (

@@ -232,6 +232,7 @@ class ValveControl(ActuatorControl):
         if rested:
             limiter.reset(self._rest)
         elif self.enabled:
+            self._begin_again_from_measured()
             self._fall_slowly(sensors.pressures - lead, sensors.pressures + lead, step)
             self._fall_back(np.fmax(sensors.lowest, self.told) - lead, np.fmin(sensors.highest, self.told) + lead)
             limiter.advance(self._within_lead(self._target), limits.rate, limits.acceleration, step)
@@ -241,6 +242,13 @@ class ValveControl(ActuatorControl):
             self._fall_back(*self._while_vented(sensors.lowest, sensors.highest, self.parameters.spare))
             self._fall_back(*self._while_vented(self.told, self.told, 0.0))
             limiter.advance(vented, limits.vent_rate, limits.acceleration, step)
+
+    def _begin_again_from_measured(self) -> None:
+        """A device that rests by itself, and was silent, was perhaps without power, and its chambers are at rest: what
+        it was told before would fill them with a bang. One measurement is all there is."""
+        if self._sensors.resumed and np.isfinite(self._rests_after):
+            newest, spare = self._sensors.newest, self.parameters.spare
+            self._fall_back(newest - spare, newest + spare)
 
     def _fall_back(self, lowest: np.ndarray, highest: np.ndarray) -> None:
         """What the valves are told falls back towards the ambient pressure at once where the chambers have: that moves
