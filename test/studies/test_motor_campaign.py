@@ -19,7 +19,7 @@ from soft_twin.studies.campaigns.motor_line import MotorLineCampaign
 from soft_twin.studies.campaigns.motor_motion_rules import MotionRules
 from soft_twin.studies.campaigns.motor_world import MotorWorld
 from soft_twin.studies.campaigns.motors import MotorCampaign, MotorRun, SessionSubject
-from soft_twin.studies.campaigns.motors_drums import DrumCampaign, DrumSubject, on_other_drum
+from soft_twin.studies.campaigns.motors_drums import DrumCampaign, Ruler, on_other_drum
 
 VELOCITY_GAIN, POSITION_GAIN, FRICTION = 35.0, 25.0, 15.0  # [A s/m], [1/s], [A s/m]
 
@@ -406,15 +406,14 @@ def test_the_drivers_survive_random_cases_on_drums_of_all_sizes():
 
 
 def test_a_driver_that_takes_every_gear_for_the_motors_own_is_caught():
-    class Geared(DrumSubject):
+    class OwnGear(SessionSubject):
         def __init__(self, case, world):
             scale, other = on_other_drum(case)
             winch = replace(other.drive.winch, gear_ratio=36.0)
-            SessionSubject.__init__(self, replace(other, drive=replace(other.drive, winch=winch)), world)
-            self.session = DrumSubject(case, world).session.__class__(self.session, scale)
+            super().__init__(replace(other, drive=replace(other.drive, winch=winch)), world)
+            self.session = Ruler(self.session, scale)
 
-    campaign = DrumCampaign(Geared)
-    kinds = {found.kind for seed in range(4) for found in campaign.run_case(seed)}
+    kinds = {found.kind for seed in range(4) for found in DrumCampaign(OwnGear).run_case(seed)}
     assert "position untrue" in kinds
 
 

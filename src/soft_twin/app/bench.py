@@ -47,7 +47,7 @@ def _options(module: ModuleType, arguments: argparse.Namespace) -> argparse.Name
         module.add_arguments(parser)
     options = parser.parse_args(arguments.options)
     for name, value in vars(options).items():
-        _check(name, value)
+        _check(name.replace("_", "-"), value)
     return options
 
 

@@ -27,7 +27,7 @@ class DrumSubject(SessionSubject):
     def __init__(self, case: Case, world: MotorWorld):
         scale, other = on_other_drum(case)
         super().__init__(other, world)
-        self.session = _Ruler(self.session, scale)
+        self.session = Ruler(self.session, scale)
 
 
 class DrumCampaign(MotorCampaign):
@@ -41,10 +41,10 @@ class DrumCampaign(MotorCampaign):
 
 def on_other_drum(case: Case) -> tuple[float, Case]:
     """s, and the case as it is described with another drum and gear."""
-    rng, drive = random.Random(f"drum {case.seed}"), case.drive
-    scale = 0.0
+    rng, drive = random.Random(f"drums {case.seed}"), case.drive
+    gear, scale = rng.choice(GEARS), 0.0
     while not LEAST < scale < MOST:
-        gear, radius = rng.choice(GEARS), math.exp(rng.uniform(*np.log(RADII)))
+        radius = math.exp(rng.uniform(*np.log(RADII)))
         scale = radius / drive.winch.radius * GEAR / gear
     limits = replace(
         drive.cable_limits,
@@ -59,7 +59,7 @@ def on_other_drum(case: Case) -> tuple[float, Case]:
 
 
 @dataclass
-class _Ruler:
+class Ruler:
     """A session whose lengths are `scale` times those of the user."""
 
     session: object
