@@ -146,7 +146,8 @@ class PoseToCables(ManagedNode):
         if self._held is None and self._base.newest is None and self._plate.newest is None:
             return waiting(self._base.refusal or "waiting for gravity", values)
         if self._silent:
-            return Health(ERROR, "no gravity from base and plate: the last command stands", values)
+            told = "no gravity from base and plate: nothing is commanded, and drivers that hear nothing let go"
+            return Health(ERROR, told, values)
         if self._controller.model is not self._models.get(self._wanted):
             return Health(WARN, self._refusal or f"the model '{self._wanted}' is being built", values)
         if self._held is None:

@@ -10,7 +10,7 @@ from rclpy.task import Future
 from soft_twin_msgs.action import CalibrateStraight
 
 from soft_twin.errors import InputError, SoftTwinError
-from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight
+from soft_twin.twins.tensegrity.calibration import Calibration, calibrate_straight, check_length
 from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin_ros.background import Background
 from soft_twin_ros.errands import LOST, Errands
@@ -51,6 +51,7 @@ class StraightCalibration(Errands):
             raise InputError("no inclinations and pressures come in: nothing to calibrate from")
         if not 0.0 <= request.duration <= LONGEST:
             raise InputError(f"duration {request.duration:g} s: expected 0 to {LONGEST:g}")
+        check_length(self._model(), request.length)
         self._inclinations, self._pressures, self._length = [], [], request.length
         self._since = self.node.steady_now()
         self._until = self._since + request.duration

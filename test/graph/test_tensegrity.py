@@ -97,7 +97,7 @@ def test_shape_markers_faults_reset_and_calibration(talk, boards):
     result = _result_of(talk, calibrations, boards.truth.length())
     assert result.success and len(result.names) == len(result.offsets) == 5
     assert np.abs(result.offsets).max() < 0.01
-    refused = _result_of(talk, calibrations, 30.0)
+    refused = _result_of(talk, calibrations, 30.0, duration=600.0)  # before anything is averaged
     assert not refused.success and "length 30 m" in refused.message
     _is_cancelled_while_it_averages(talk, calibrations, boards.truth.length())
 
@@ -159,8 +159,8 @@ def _is_cancelled_while_it_averages(talk, calibrations, length):
     assert result.result().status == GoalStatus.STATUS_CANCELED and "cancelled" in result.result().result.message
 
 
-def _result_of(talk, calibrations, length):
-    sent = calibrations.send_goal_async(CalibrateStraight.Goal(length=length, duration=0.2))
+def _result_of(talk, calibrations, length, duration=0.2):
+    sent = calibrations.send_goal_async(CalibrateStraight.Goal(length=length, duration=duration))
     talk.wait_for(sent.done)
     result = sent.result().get_result_async()
     talk.wait_for(result.done)

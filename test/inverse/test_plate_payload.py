@@ -295,3 +295,12 @@ def test_what_goes_beyond_its_bounds_takes_along_what_it_is_correlated_with(robo
     observer._measure(np.array([[0.0, 1.0, 0.0]]), np.array([-0.5]), np.array([[1.0]]))
     assert observer._state[1] == 0.0
     assert observer._state[0] == pytest.approx(0.88, abs=0.001)
+
+
+@pytest.mark.parametrize("payload", [-0.1, 500.0, np.inf, np.nan])  # 500 are grams
+def test_a_payload_that_no_neck_carries_is_refused_and_changes_nothing(payload):
+    plate = soft_twin.load_robot("neck").build_twin("fem")
+    plate.bear(DOWN, 0.2)
+    with pytest.raises(InputError, match="expected a mass from 0 to 100 kg"):
+        plate.bear(-DOWN, payload)
+    assert plate.payload == 0.2 and np.array_equal(plate.gravity, DOWN)

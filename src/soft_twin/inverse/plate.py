@@ -19,6 +19,7 @@ from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
 SMALL = 1e-3  # [N] by which efforts are varied
 RAMP, NEAREST = 0.1, 0.005  # [rad] steps in which the largest tilt is looked for, and to which it is found
 MOST_ITERATIONS = 60
+HEAVIEST = 100.0  # [kg] more is a payload in grams
 ARRIVED = 2e-3  # [m] that a tick asks of the furthest node at the most where the body follows what is asked of it …
 ELSEWHERE = 0.3  # [rad] … and by which it does not, as where it hangs upside down
 AXIS = (0.0, 0.0, 1.0)  # of the undeformed body
@@ -49,11 +50,11 @@ class FemPlate(PlateModel):
         """As PlateModel.
 
         Raises:
-            InputError: gravity of a wrong size or not finite, or a payload that is negative or not finite.
+            InputError: gravity of a wrong size or not finite, or a payload that is not from 0 to 100 kg.
         """
         gravity = checked_vector(gravity, 3, "gravity")
-        if not 0.0 <= payload < np.inf:
-            raise InputError(f"payload: {payload:g} kg is not a finite mass of 0 or more")
+        if not 0.0 <= payload <= HEAVIEST:
+            raise InputError(f"payload: {payload:g} kg, expected a mass from 0 to {HEAVIEST:g} kg")
         if payload != self.payload:
             self._hang(payload - self.payload)
         self.gravity, self.payload = gravity, payload

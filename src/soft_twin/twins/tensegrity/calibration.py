@@ -119,13 +119,18 @@ def with_offsets(model: ArmModel, offsets: np.ndarray) -> MemberLaws:
     )
 
 
+def check_length(model: ArmModel, length: float) -> None:
+    """Raise an InputError for a length [m] that the arm cannot have."""
+    longest = model.structure.strut_lengths.sum()
+    if not 0.0 < length < longest:
+        raise InputError(f"calibration: length {length:g} m, expected the arm's, between 0 and {longest:g} m")
+
+
 def _checked(model: ArmModel, inclinations: np.ndarray, length: float) -> np.ndarray:
     inclinations = np.asarray(inclinations, dtype=float)
     if inclinations.shape != (model.structure.strut_count,) or not np.isfinite(inclinations).all():
         raise InputError(f"calibration: expected {model.structure.strut_count} finite inclinations [rad]")
-    longest = model.structure.strut_lengths.sum()
-    if not 0.0 < length < longest:
-        raise InputError(f"calibration: length {length:g} m, expected the arm's, between 0 and {longest:g} m")
+    check_length(model, length)
     return inclinations
 
 
