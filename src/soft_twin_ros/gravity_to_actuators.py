@@ -154,12 +154,11 @@ class GravityToActuators(ManagedNode):
         }
         values |= self._sensor.values if self._sensed else {}
         if silence > self.parameters.silent_after:
+            values |= {"silence_s": silence}
             told = gravity.refusal or "no gravity: nothing is commanded, and drivers that hear nothing let go"
             if not gravity.refusal and self.steady_now() - self._gravity_reset < BEGINS_ANEW:
-                return waiting(
-                    "gravity begins anew: nothing is commanded until it is here", values | {"silence_s": silence}
-                )
-            return Health(ERROR, told, values | {"silence_s": silence})
+                return waiting("gravity begins anew: nothing is commanded until it is here", values)
+            return Health(ERROR, told, values)
         if tick.holding:
             return Health(WARN, f"the last safe command is held: {tick.reason}", values)
         held, why = self._refused

@@ -241,6 +241,21 @@ def test_a_relaxed_chamber_that_is_perhaps_pumped_on_is_paused_until_it_is_measu
     assert valves.trouble == ""
 
 
+def test_a_chamber_whose_sensor_is_frozen_is_not_pumped_in_turn_for_ever():
+    port = Memory()
+    valves = OpenPneuValves(port, 2, Ticking())
+    _tell(valves, [0.0, 0.0])
+    port.telegram = b"T-30.00" + OTHERS  # whatever it has: the firmware pumps
+    runs = []
+    for _ in range(120):
+        _live(valves, 0.1, driven=False)
+        runs.append(port.firmware.running)
+        port.telegram = b"T-30.00" + OTHERS if runs[-1] else b""
+    assert 0.1 * sum(runs) < 4.0
+    assert not any(runs[-50:])
+    assert "deactivate and activate" in valves.trouble and valves.pausing
+
+
 def test_a_device_that_does_not_confirm_its_pause_is_not_said_to_measure_nothing_on_purpose():
     port = Memory()
     valves = OpenPneuValves(port, 2, Ticking())

@@ -44,7 +44,8 @@ UNCONFIRMED = 0.6  # [s] after which a target that is not confirmed is trouble
 FAREWELL_TIME = 1.0  # [s]
 FAR = 20.0  # [kPa] from its target, and a pressure that stays the same is not under control
 PAUSE_TIME = 2.0  # [s] to let out the air of a chamber that is not under control …
-LOOK_TIME = 1.0  # [s] … and then to look whether it is again
+LOOK_TIME = 1.0  # [s] … and then to look whether it is again …
+LOOKS = 2  # … so many times: meanwhile it is perhaps pumped on
 
 
 class OpenPneuValves(Valves):
@@ -115,12 +116,20 @@ class OpenPneuValves(Valves):
         return measured
 
     def let_out(self, driven: bool, pressed: bool) -> None:
-        """Pause the control now and then: it leaves a channel whose sensor is out of its reach pumping as it was."""
-        now = self._clock.monotonic()
-        if not pressed and (driven or not self._blind.any()):
+        """Pause the control now and then: it leaves a channel whose sensor is out of its reach pumping as it was.
+
+        One that after LOOKS is not measured yet has a sensor that is broken: then it stays paused until it is opened
+        anew.
+        """
+        now, blind = self._clock.monotonic(), self._blind.any()
+        if not blind:
+            self._looks = 0
+        if not pressed and (driven or not blind):
             self._paused_until = -np.inf
         elif now > self._paused_until + LOOK_TIME:
-            self._paused_until = now + PAUSE_TIME
+            looked = blind and np.isfinite(self._paused_until)
+            self._looks += looked
+            self._paused_until = np.inf if self._looks >= LOOKS else now + PAUSE_TIME
 
     def shut_down(self, rest: np.ndarray) -> None:
         """It keeps no pressure without its pumps: whatever the chambers are to rest at, their air is let out."""
@@ -150,6 +159,7 @@ class OpenPneuValves(Valves):
         self._told_until = np.full(PAIRS, -np.inf)  # when each pair's newest target was sent that is confirmed [s]
         self._said_at = np.full(PAIRS, -np.inf)  # [s] each pair's newest target
         self._paused_until = self._pauses = -np.inf  # [s] as wanted, and as the device has confirmed
+        self._looks = 0  # after a pause, in vain
         self._controls = False
         self._selected: int | None = None
         self._refreshed = PAIRS - 1
@@ -217,9 +227,12 @@ class OpenPneuValves(Valves):
     def _rest_on_purpose(self) -> str:
         if not self._rests():
             return ""
+        paused = "the OpenPneu is paused, which lets out the air of all its chambers: one"
+        if np.isinf(self._paused_until):
+            return f"{paused} is not measured any more; mend its sensor, then deactivate and activate the driver"
         return (
-            "the OpenPneu is paused, which lets out the air of all its chambers: one keeps its pressure though told to "
-            "vent, or is not measured any more and may be pumped on; check its valve and its sensor"
+            f"{paused} keeps its pressure though told to vent, or is not measured any more and may be pumped on; check "
+            "its valve and its sensor"
         )
 
     def _unconfirmed(self) -> str:
