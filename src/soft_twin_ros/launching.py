@@ -15,10 +15,12 @@ from launch.events.process import ProcessExited
 from launch.logging import get_logger
 from launch_ros.actions import Node
 
+from soft_twin.driving.valves.pressures import LONGEST_VENTING
 from soft_twin.errors import RunError, UsageError
 from soft_twin.resources import folder
+from soft_twin_ros.driver_names import CHAMBERS
 from soft_twin_ros.only_one import refuse_taken
-from soft_twin_ros.parent import ENDS_WITH, accompanied
+from soft_twin_ros.parent import ENDS_WITH, ENDS_WITHIN, accompanied
 from soft_twin_ros.ros_packages import remedy_for
 from soft_twin_ros.running.arguments import (
     OF_A_ROBOT,
@@ -40,6 +42,7 @@ PACKAGE = "soft_twin"
 PUSHED_NAMESPACE = "ros_namespace"  # where launch_ros keeps what PushRosNamespace says
 RESPAWN_DELAY = 1.0  # [s]
 SIGINT_PATIENCE, SIGTERM_PATIENCE = "1.5", "0.5"  # [s] until a node that does not end is asked again, and is killed
+VENTING_PATIENCE = LONGEST_VENTING + 5.0  # [s] for the driver of real valves, whose device may hold pressures for ever
 
 
 def launched(
@@ -132,15 +135,18 @@ def _check(shared: Shared, specs: Sequence[NodeSpec]) -> None:
 def node_action(spec: NodeSpec, shared: Shared, emulated: bool) -> Node:
     """One node of this package. It ends with the launch, and the launch with it unless it is started again."""
     environment = SINGLE_THREAD | outliving_each_other() | (on_this_machine() if emulated else {})
+    vents = spec.executable == CHAMBERS and not emulated
     return Node(
         package=PACKAGE,
         executable=spec.executable,
         name=spec.name,
         namespace=f"/{spec.namespace}",
         parameters=[{**spec.parameters, **_time(shared)}, *([shared.params_file] if shared.params_file else [])],
-        additional_env={name: value for name, value in environment.items() if name not in os.environ} | _with_this(),
+        additional_env={name: value for name, value in environment.items() if name not in os.environ}
+        | _with_this()
+        | ({ENDS_WITHIN: str(VENTING_PATIENCE)} if vents else {}),
         output="screen",
-        sigterm_timeout=SIGINT_PATIENCE,
+        sigterm_timeout=str(VENTING_PATIENCE) if vents else SIGINT_PATIENCE,
         sigkill_timeout=SIGTERM_PATIENCE,
         on_exit=partial(_ended, spec, shared, emulated),
     )

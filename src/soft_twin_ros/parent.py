@@ -16,7 +16,8 @@ import threading
 import time
 
 ENDS_WITH = "SOFT_TWIN_ENDS_WITH"  # environment variable: id of the process with which this one ends
-PATIENCE = 1.5  # [s] to bring what it owns into a safe state
+ENDS_WITHIN = "SOFT_TWIN_ENDS_WITHIN"  # and within how long [s] it then does, or is killed
+PATIENCE = 1.5  # [s] to bring what it owns into a safe state, where nothing else is said
 TERM_PATIENCE = 0.4  # [s] for programs of others: less than a launch gives before it kills
 ASKED = (signal.SIGINT, signal.SIGTERM)
 NOT_FOUND = 127  # exit status, as a shell's
@@ -25,7 +26,7 @@ PR_SET_PDEATHSIG = 1  # prctl(2): the signal that a process gets when what has s
 
 def end_with_parent() -> None:
     """Watch the parent, where the environment asks for it; until the node is there, end at once when asked to."""
-    parent = int(os.environ.pop(ENDS_WITH, 0))
+    parent, patience = int(os.environ.pop(ENDS_WITH, 0)), float(os.environ.pop(ENDS_WITHIN, PATIENCE))
     if not parent or not hasattr(os, "pidfd_open"):
         return
     for number in ASKED:
@@ -34,7 +35,7 @@ def end_with_parent() -> None:
         watched = os.pidfd_open(parent)
     except OSError:  # it has ended already
         os._exit(0)
-    threading.Thread(target=_watch, args=(watched,), name="parent", daemon=True).start()
+    threading.Thread(target=_watch, args=(watched, patience), name="parent", daemon=True).start()
 
 
 def accompanied() -> list[str]:
@@ -95,11 +96,11 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _watch(watched: int) -> None:
-    """Ask this process to end when the other has, and end it if it does not."""
+def _watch(watched: int, patience: float) -> None:
+    """Ask this process to end when the other has, and end it if it does not for so long [s]."""
     select.select([watched], [], [])
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(PATIENCE)
+    time.sleep(patience)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

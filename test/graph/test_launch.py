@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 import yaml
 from sensor_msgs.msg import JointState
+from soft_twin_msgs.msg import Pressures
+from std_srvs.srv import SetBool
 
 from soft_twin import load_robot
+from soft_twin.emulation.openpneu import EmulatedOpenPneu
 from soft_twin.resources import folder
-from soft_twin_ros.conversions import joint_state
+from soft_twin_ros.conversions import joint_state, pressures_message
 
 pytest.importorskip("launch_ros", reason="ROS's packages launch and launch_ros are not installed")
 
@@ -169,6 +173,51 @@ def test_motors_let_go_however_the_launch_ends(launch, motors, listener, slender
     wait_for(drives)
     end_of(process, nodes_of(launch, 2), number)
     wait_for(lambda: np.all(motors.bus.motors.limp), ENDS_WITHIN)
+
+
+@pytest.fixture
+def openpneu():
+    """One whose time passes."""
+    device, closing = EmulatedOpenPneu(), threading.Event()
+
+    def run():
+        while not closing.wait(0.01):
+            device.step(0.01)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield device
+    closing.set()
+    thread.join()
+    device.close()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_chambers_are_vented_slowly_and_to_the_end_however_the_launch_ends(
+    launch, openpneu, listener_class, tmp_path, number
+):
+    launch.install("soft_twin", "pressures_to_valves", REAL)
+    slow = {"/valves/pressures_to_valves": {"ros__parameters": {"vent_rate": 8e3}}}  # 3.75 s from the highest
+    (tmp_path / "slow.yaml").write_text(yaml.safe_dump(slow))
+    process = launch("valves", f"valves:={openpneu.address}", "highest:=30e3", f"params_file:={tmp_path / 'slow.yaml'}")
+    listener = listener_class("valves")
+    publisher = listener.node.create_publisher(Pressures, "chambers/command", 1)
+
+    def drives():
+        publisher.publish(pressures_message(time.time(), ["chamber_1"], [30e3]))
+        listener.spin(0.03)
+        if listener.says("pressures_to_valves", "ready to be enabled"):
+            listener.call(SetBool, "enable", SetBool.Request(data=True))
+        return openpneu.chambers.pressures[0] > 28e3
+
+    wait_for(drives)
+    pids = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(number)
+    time.sleep(2.5)
+    assert openpneu.running and openpneu.chambers.pressures[0] > 5e3
+    wait_for(lambda: all(map(has_ended, [process.pid, *pids])))
+    assert not openpneu.running and openpneu.chambers.pressures[0] < 2e3
+    listener.close()
 
 
 @pytest.mark.parametrize(
