@@ -1,5 +1,6 @@
 """The sparse Cholesky against dense linear algebra, on random matrices with the blocks of random groups of nodes."""
 
+import multiprocessing
 from itertools import product
 
 import numpy as np
@@ -109,6 +110,26 @@ def test_the_same_matrix_can_be_filled_and_factorised_again(case):
         solution = matrix.factorise_and_solve(lambda: None, right)
         exact = np.linalg.solve(case.dense() + (diagonal - 1.0) * np.eye(matrix.size), right)
         np.testing.assert_allclose(solution, exact, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", ["threads"], indirect=True)
+def test_a_forked_process_has_threads_of_its_own(case):
+    matrix = SparseCholesky(case.groups, case.place, threads=2)
+    right = np.random.default_rng(2).normal(size=matrix.size)
+
+    def solution():
+        case.fill(matrix)
+        return matrix.factorise_and_solve(lambda: None, right)
+
+    here, (end, other) = solution(), multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=lambda: other.send(solution()))
+    process.start()
+    try:
+        assert end.poll(60.0), "the child waits for threads of its parent"
+        np.testing.assert_array_equal(end.recv(), here)
+    finally:
+        process.kill()
+        process.join()
 
 
 def test_an_indefinite_matrix_is_shifted_until_it_is_positive(case):

@@ -143,6 +143,9 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of the threads
+
+
 def _ranges(start: int, end: int, length: int) -> list[tuple[int, int]]:
     return [(first, min(first + length, end)) for first in range(start, end, length)]
 
