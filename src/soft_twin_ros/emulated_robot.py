@@ -22,6 +22,7 @@ from std_srvs.srv import Trigger
 
 from soft_twin.emulation import emulated_robot
 from soft_twin.emulation.base_motion import BaseMotion, inclinations, recording
+from soft_twin.emulation.ports import while_this_process_lives
 from soft_twin.emulation.robot import Truth
 from soft_twin.emulation.world_clock import WINDOW
 from soft_twin.errors import DeviceError, InputError, UsageError
@@ -156,7 +157,7 @@ class EmulatedRobot(RobotNode):
                 if os.path.lexists(folder / name) and not (folder / name).is_symlink():
                     raise UsageError(f"device_folder '{folder}': '{name}' is no link, and only links are replaced")
                 fresh = folder / f".{name}.{os.getpid()}"
-                fresh.symlink_to(device)
+                fresh.symlink_to(while_this_process_lives(device))
                 links.append(fresh.replace(folder / name))
         except OSError as error:
             raise UsageError(f"device_folder '{folder}' cannot be written: {error.strerror or error}") from error

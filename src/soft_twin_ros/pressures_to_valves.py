@@ -93,7 +93,8 @@ def drive_of(p: Parameters) -> ValveDrive:
 
 def address_of(device: str) -> str:
     """A device, or where a link leads that stands for an address (host:port) and no file."""
-    return os.readlink(device) if os.path.islink(device) and not os.path.exists(device) else device
+    there = os.readlink(device) if os.path.islink(device) else "/"
+    return device if "/" in there else there
 
 
 def main() -> int:

@@ -29,6 +29,8 @@ from soft_twin_ros.qos import COMMAND, LATCHED
 from soft_twin_ros.resting_body import RestingBody
 from soft_twin_ros.shape_service import BUSY, ShapeService, refused
 
+WAITING = "waiting for a target shape: enable the valves when it is here"
+
 
 @dataclass(frozen=True)
 class Parameters(ManagedParameters):
@@ -81,7 +83,7 @@ class ShapeToPressures(ManagedNode):
     def health(self) -> Health:
         found = self._found
         if found is None:
-            return Health(ERROR, self._refusal) if self._refusal else waiting("waiting for a target shape")
+            return Health(ERROR, self._refusal) if self._refusal else waiting(WAITING)
         values = {
             "mean_mm": 1e3 * found.mean,
             "largest_mm": 1e3 * found.largest,
@@ -94,7 +96,7 @@ class ShapeToPressures(ManagedNode):
             return Health(WARN, "the search was ended before it converged", values)
         if found.active_limits:
             return Health(WARN, f"limits bind: {', '.join(found.active_limits)}", values)
-        return Health(OK, "holding pressures of the target shape", values)
+        return Health(OK, "commanding the pressures of the target shape", values)
 
     @property
     def has_work(self) -> bool:

@@ -1,9 +1,12 @@
+import os
+import subprocess
+import sys
 import time
 
 import pytest
 import serial
 
-from soft_twin.emulation.ports import PseudoTerminal
+from soft_twin.emulation.ports import PseudoTerminal, while_this_process_lives
 
 
 def _read(port, count, timeout=5.0):
@@ -95,3 +98,37 @@ def test_what_was_kept_for_a_driver_that_has_left_is_lost():
         assert port.waiting == 0 < port.lost
     finally:
         port.close()
+
+
+# An emulated device that says what a driver opens, and lives until its input ends.
+DEVICE = """
+import sys
+from soft_twin.emulation.ports import PseudoTerminal, while_this_process_lives
+port = PseudoTerminal()
+print(port.path, while_this_process_lives(port.path), flush=True)
+while not (said := port.read()):
+    pass
+print(said.decode(), port.connected, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_path_to_a_device_that_was_killed_leads_to_no_other_one():
+    process = subprocess.Popen([sys.executable, "-c", DEVICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    number, path = process.stdout.readline().split()
+    with serial.Serial(path, exclusive=True) as driver:
+        driver.write(b"hello")
+        assert process.stdout.readline() == "hello True\n"
+    assert os.path.samefile(path, number)
+    process.kill()
+    process.communicate()
+    others = [PseudoTerminal() for _ in range(32)]  # one of which has its number now, if nobody was faster
+    assert not os.path.exists(path)
+    with pytest.raises(serial.SerialException):
+        serial.Serial(path)
+    for other in others:
+        other.close()
+
+
+def test_a_path_that_is_no_terminal_stays_as_it_is():
+    assert while_this_process_lives("127.0.0.1:502") == "127.0.0.1:502"

@@ -114,6 +114,7 @@ def test_an_emulated_robot_is_unplugged_when_drivers_that_end_with_it_have_gone(
     while "base: rest" not in log.read_text():
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
+    assert str(processes._processes["emulated_robot"].pid) in os.readlink(board)  # nobody's, once that has ended
     with serial.Serial(str(board), timeout=1.0) as port:
         assert port.read()
         process, asked = processes._processes["emulated_robot"], time.monotonic()

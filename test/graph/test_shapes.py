@@ -196,7 +196,7 @@ def test_a_cloud_becomes_the_pressures_of_an_emulated_robot_until_it_is_stopped(
     publisher = listener.node.create_publisher(PointCloud2, "target_shape", 1)
     listener.wait_for(publisher.get_subscription_count)
     publisher.publish(message)
-    listener.wait_for(lambda: listener.says("shape_to_pressures", "holding pressures of the target shape"))
+    listener.wait_for(lambda: listener.says("shape_to_pressures", "commanding the pressures of the target shape"))
     assert newest(listener, "truth/chambers").max() < NEAR  # nobody has enabled the valves
     assert listener.call(SetBool, "enable", SetBool.Request(data=True)).success
     np.testing.assert_allclose(newest(listener, "chambers/command"), found.pressures, atol=5.0)
@@ -205,4 +205,4 @@ def test_a_cloud_becomes_the_pressures_of_an_emulated_robot_until_it_is_stopped(
     assert listener.call(Trigger, "stop", Trigger.Request()).success
     listener.wait_for(lambda: newest(listener, "truth/chambers").max() < NEAR)
     listener.wait_for(lambda: listener.state("pressures_to_valves") == "stopped")
-    assert listener.says("shape_to_pressures", "holding")  # it goes on asking
+    assert listener.says("shape_to_pressures", "commanding")  # it goes on asking

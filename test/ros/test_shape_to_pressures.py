@@ -97,7 +97,7 @@ class Talk:
 def test_a_cloud_becomes_pressures_that_go_on_being_said(started):
     talk = Talk(started())
     talk.until(lambda: talk.client.count_subscribers("target_shape"))
-    assert talk.node.health().message == "waiting for a target shape" and not talk.heard
+    assert talk.node.health().message == shape_to_pressures.WAITING and not talk.heard
     talk.say(cloud([900.0, 1500.0]))
     talk.until(lambda: len(talk.heard) > 3)
     assert list(talk.heard[-1].names) == ["left", "right"]
@@ -131,7 +131,7 @@ def test_a_target_from_before_a_rest_is_not_gone_to_after_it(started):
     talk.until(lambda: not talk.node._searching)
     for _ in range(20):
         talk.until(lambda: True)
-    assert not talk.heard and talk.node.health().message == "waiting for a target shape"
+    assert not talk.heard and talk.node.health().message == shape_to_pressures.WAITING
     talk.say(cloud([2000.0, 500.0]))
     talk.until(lambda: talk.heard)
     assert talk.heard[0].pressures[0] > 1500.0
@@ -191,7 +191,7 @@ def test_a_call_is_answered_and_commands_nothing(started):
     surface, _ = cloud_arrays(answer.points)
     gaps = np.linalg.norm(surface[:, None] - cloud([900.0, 1500.0])[None], axis=2).min(axis=1)
     assert answer.points.header.frame_id == "base_link" and len(surface) > 500 and np.median(gaps) < 2e-3
-    assert talk.node.health().message == "waiting for a target shape"
+    assert talk.node.health().message == shape_to_pressures.WAITING
     talk.client.destroy_node()
 
 

@@ -7,6 +7,7 @@ import threading
 import tty
 
 READ_SIZE = 65536  # [bytes]
+TERMINALS = "/dev/pts/"
 
 
 class PseudoTerminal:
@@ -98,3 +99,13 @@ class PseudoTerminal:
 
     def _is_connected(self) -> bool:
         return self._open and not self._poll.poll(0)
+
+
+def while_this_process_lives(path: str) -> str:
+    """A path to a pseudo-terminal of this process that leads nowhere when the process has ended, however it has: the
+    number in its own `path` belongs to the next one then. What is no pseudo-terminal's is as it was.
+    """
+    if not (path.startswith(TERMINALS) and hasattr(os, "O_PATH")):
+        return path
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)  # which is no driver that has the port open
+    return f"/proc/{os.getpid()}/fd/{place}"
