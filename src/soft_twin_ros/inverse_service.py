@@ -97,6 +97,12 @@ def in_words(frame: str, error: float, solution: Solution) -> str:
     return (
         f"{frame} {1e3 * error:.2f} mm from the target after {solution.iterations} steps"
         + ("" if solution.converged else ", not converged")
-        + ("" if solution.complete else ", ended by solve_time_limit: another place may be nearer")
+        + ("" if solution.complete else _incomplete(solution))
         + (f"; limits bind: {', '.join(solution.active_limits)}" if solution.active_limits else "")
     )
+
+
+def _incomplete(solution: Solution) -> str:
+    if solution.reachable:
+        return ", held with more effort than the least"
+    return ", ended by solve_time_limit: another place may be nearer"

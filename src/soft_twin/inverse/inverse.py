@@ -46,6 +46,7 @@ INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out f
 TRIED = 3  # efforts at their lowest that it raises, one after the other
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it
 EASED = 10.0  # times what ends the iteration: efforts that would move so little, each alone, are as little as can be
+FINISH = 30  # steps at most in which a body comes to rest whose other efforts stay where they are
 EASING = 100  # steps at most in which they are led there
 AFTER, MET = 0.5, 0.1  # tolerances by which goals are missed where these are led more slowly, and faster
 SLOWEST_REST = 1000.0  # times the least weight of staying
@@ -71,7 +72,8 @@ class Solution(CableWords):
         residual: 2-norm of the unbalanced nodal forces at the last linearisation [N].
         optimality: what the last step asked the furthest node to move [m]; 0 at an optimum.
         energy: elastic energy at the last linearisation [J].
-        complete: no time limit ended the search, which may have found a nearer place.
+        complete: no limit of time ended the search, which may have found a nearer place, nor one of steps the way of
+            efforts that the first goals leave open, which may become less.
     """
 
     coordinates: np.ndarray
@@ -208,7 +210,7 @@ class Inverse:
         self._proven: tuple[np.ndarray, np.ndarray] | None = None
         self._miss, self._wanted, self._most = np.inf, np.inf, np.zeros(len(self._kinds))
         self._short, self._strict, self._open = False, False, False
-        self._undecided, self._easing = False, False
+        self._undecided, self._easing, self._leads = False, False, True
         self._rest, self._change = self._stay, np.zeros(self.twin.actuator_count)
         self._lower, self._hurried = np.zeros(self.twin.actuator_count, dtype=bool), []
 
@@ -260,7 +262,26 @@ class Inverse:
             found = self._solved(gravity, goals, settled, max_iterations, careful=True)
         finally:
             self._deadline = np.inf
-        return self._judged(found)
+        return self._judged(self._finished(gravity, goals, settled, found))
+
+    def _finished(self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, found: Solution) -> Solution:
+        """A solution that was still on its way through efforts that goals leave open, which may be a long one: these
+        stay where they are, and the body comes to rest where it meets the first goals."""
+        first = min(goal.priority for goal in goals)
+        near = all(goal.miss(self.twin) < AWAY * goal.tolerance for goal in goals if goal.priority == first)
+        if found.converged or self.at_edge or not (self._open and near):
+            return found
+        here, self._leads, self._strict = self.twin.state(), False, True
+        try:
+            step, moved, more = self._settle(
+                gravity, [goal for goal in goals if goal.priority == first], settled, FINISH
+            )
+        except ConvergenceError:
+            self.twin.restore(here)
+            return found
+        finally:
+            self._leads, self._strict = True, False
+        return replace(self.solution(goals, step, moved, found.iterations + more, settled), complete=False)
 
     def _judged(self, found: Solution) -> Solution:
         """A solution; not a converged one where efforts within their limits leave those of the coordinates, which give
@@ -622,7 +643,7 @@ class Inverse:
         levels = [nearer, *(_level(each, stay, base, unit) for each in asked[1:])]
         self._undecided = self._strict and repeat_each_other(levels)
         rest = None
-        if self._open or self._easing:
+        if self._leads and (self._open or self._easing):
             slowly = (self._rest * scales) ** 2 if self._easing else stay
             rest = _level(self._at_rest(scales), slowly, base, unit)
         efforts, weight = solve_levels(levels, self._bounds(step, unit), self._strict, rest)
