@@ -267,21 +267,20 @@ class Inverse:
     def _finished(self, gravity: np.ndarray, goals: Sequence[Goal], settled: float, found: Solution) -> Solution:
         """A solution that was still on its way through efforts that goals leave open, which may be a long one: these
         stay where they are, and the body comes to rest where it meets the first goals."""
-        first = min(goal.priority for goal in goals)
-        near = all(goal.miss(self.twin) < AWAY * goal.tolerance for goal in goals if goal.priority == first)
+        highest = min(goal.priority for goal in goals)
+        first = [goal for goal in goals if goal.priority == highest]
+        near = all(goal.miss(self.twin) < AWAY * goal.tolerance for goal in first)
         if found.converged or self.at_edge or not (self._open and near):
             return found
         here, self._leads, self._strict = self.twin.state(), False, True
         try:
-            step, moved, more = self._settle(
-                gravity, [goal for goal in goals if goal.priority == first], settled, FINISH
-            )
+            step, moved, more = self._settle(gravity, first, settled, FINISH)
         except ConvergenceError:
             self.twin.restore(here)
             return found
         finally:
             self._leads, self._strict = True, False
-        return replace(self.solution(goals, step, moved, found.iterations + more, settled), complete=False)
+        return replace(self.solution(first, step, moved, found.iterations + more, settled), complete=False)
 
     def _judged(self, found: Solution) -> Solution:
         """A solution; not a converged one where efforts within their limits leave those of the coordinates, which give
