@@ -274,7 +274,8 @@ def test_organised_clouds_with_normals_and_gaps_are_read():
     ("change", "told"),
     [
         (lambda m: m.fields.pop(), "no field z; it has x, y"),
-        (lambda m: setattr(m, "width", 9), "84 bytes for 1 rows of 84 bytes"),
+        (lambda m: setattr(m, "width", 9), "84 bytes for 1 rows of 84 bytes, 9 points of 12 each"),
+        (lambda m: setattr(m, "point_step", 0), "84 bytes, 7 points of 0 each"),
         (lambda m: setattr(m, "width", 2_000_000), "at most 1000000"),
         (lambda m: setattr(m.fields[1], "datatype", PointField.INT32), "field y is no float32"),
         (lambda m: setattr(m.fields[2], "offset", 10), "field z is no float32 or float64 within 12 bytes"),

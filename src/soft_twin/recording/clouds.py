@@ -26,7 +26,8 @@ def cloud_arrays(message: Any) -> tuple[np.ndarray, np.ndarray | None]:
     if missing:
         raise InputError(f"cloud: no field {', '.join(missing)}; it has {', '.join(names) or 'none'}")
     if message.row_step != message.width * message.point_step or len(message.data) != message.row_step * message.height:
-        raise InputError(f"cloud: {len(message.data)} bytes for {message.height} rows of {message.row_step} bytes")
+        rows = f"{message.height} rows of {message.row_step} bytes, {message.width} points of {message.point_step} each"
+        raise InputError(f"cloud: {len(message.data)} bytes for {rows}")
     points = _columns(message, AXES)
     normals = _columns(message, NORMALS) if set(NORMALS) <= set(names) else None
     seen = np.isfinite(points).all(axis=1)
@@ -45,4 +46,5 @@ def _columns(message: Any, names: tuple[str, ...]) -> np.ndarray:
     offsets = [fields[name].offset for name in names]
     layout = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": message.point_step})
     rows = np.frombuffer(bytes(message.data), layout)
-    return np.column_stack([rows[name].astype(float) for name in names])
+    with np.errstate(invalid="ignore"):  # of bytes in the other order, which are no numbers
+        return np.column_stack([rows[name].astype(float) for name in names])
