@@ -130,10 +130,18 @@ def test_equation_4_is_the_third_row_and_opposite_where_the_plate_has_not_turned
 
 
 @pytest.mark.parametrize(
-    ("pitch", "roll"), [(np.nan, 0.0), (0.0, np.inf), (1.6, 0.0), (0.0, 3.2), (0.0, 2.5), (np.array([0.1, 3.0]), 0.0)]
+    ("pitch", "roll", "why"),
+    [
+        (np.nan, 0.0, "expected a pitch within"),
+        (0.0, np.inf, "expected a pitch within"),
+        (1.6, 0.0, "pitch 1.6 rad, roll 0 rad: expected a pitch within"),
+        (0.0, 3.2, "are they in degrees"),
+        (np.array([0.1, 3.0]), 0.0, "pitch 3 rad, roll 0 rad: .*are they in degrees"),
+        (0.0, 2.5, "expected a tilt below"),
+    ],
 )
-def test_what_no_body_can_do_is_refused(pitch, roll):
-    with pytest.raises(InputError, match="expected a tilt below"):
+def test_what_no_body_can_do_is_refused(pitch, roll, why):
+    with pytest.raises(InputError, match=why):
         ConstantCurvature([LENGTH], cables(90.0, 210.0, 330.0, radius=0.045)).displacements(pitch, roll)
 
 

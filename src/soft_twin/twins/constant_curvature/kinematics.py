@@ -13,7 +13,7 @@ import numpy as np
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
 from soft_twin.twins.plate_model import PlateModel
-from soft_twin.twins.plate_orientation import pitch_roll_of
+from soft_twin.twins.plate_orientation import pitch_roll_of, refuse_no_orientation
 
 TOLERANCE = 1e-14  # of the body's length, to which displacements are explained
 
@@ -175,14 +175,13 @@ class ConstantCurvature(PlateModel):
             )
 
     def _refuse_beyond(self, pitch: np.ndarray, roll: np.ndarray) -> None:
-        """Refuse what is not finite, or turns a cable's side inside out."""
-        with np.errstate(invalid="ignore"):  # infinite angles
-            tilt = np.arccos(np.cos(pitch) * np.cos(roll))
-        bad = ~((tilt < self._tightest) & (np.abs(pitch) <= np.pi / 2.0) & (np.abs(roll) <= np.pi))
+        """Refuse what is no orientation, or turns a cable's side inside out."""
+        refuse_no_orientation(pitch, roll)
+        bad = ~(np.arccos(np.cos(pitch) * np.cos(roll)) < self._tightest)
         if bad.any():
             raise InputError(
                 f"pitch {pitch[bad][0]:g}, roll {roll[bad][0]:g} rad: expected a tilt below {self._tightest:g} rad, "
-                "where the inner cable's side has no length left, pitch within ±π/2 and roll within ±π"
+                "where the inner cable's side has no length left"
             )
 
     def _checked(self, values: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
