@@ -283,3 +283,16 @@ def test_it_begins_where_the_plate_is_seen(holder):
     holder.look(Measured(DOWN, axis.T @ DOWN), DT)
     holder.begin_at(np.zeros(3))
     np.testing.assert_allclose(holder.controller.expected, bend, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["pcc_arc", "pcc_chord", "fem"])
+@pytest.mark.parametrize(("pitch", "roll"), [(30.0, -20.0), (0.5, 20.0), (1.6, 0.0), (0.0, -3.2)])
+def test_degrees_given_for_radians_are_refused_also_where_the_nearest_is_gone_to(name, pitch, roll):
+    """By the holder, by its controller, which asks no model for its reach, and by the model itself."""
+    holder = soft_twin.load_robot("neck").build_plate_holder(name)
+    holder.goes_to_nearest, model = True, holder.controller.model
+    calls = [holder.aim, holder.within_reach, holder.controller.aim, model.displacements, model.nearest, model.step]
+    for call in calls:
+        with pytest.raises(InputError, match=f"pitch {pitch:g} rad, roll {roll:g} rad: .*are they in degrees"):
+            call(pitch, roll)
+    assert holder.controller.target == (0.0, 0.0)

@@ -9,6 +9,7 @@ import soft_twin
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.inverse.plate_payload import Payload, PayloadObserver
 from soft_twin.inverse.plate_sight import Sight
+from soft_twin.inverse.plate_watch import PlateWatch
 from soft_twin.twins.constant_curvature import pitch_roll_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.finite_element import FemTwin
@@ -43,10 +44,10 @@ def stands(robot):
     return found
 
 
-def stand(robot, gravity, pose, payload):
+def stand(robot, gravity, pose, payload, where="tip"):
     """Gravity, how the plate of the emulated neck is seen at rest, and tensions."""
     model = robot.build_emulated_model()
-    model.body.attach_mass("tip", payload)
+    model.body.attach_mass(where, payload)
     neck = FemTwin(model, 0.1, robot.build_frames(model.body))
     rest = neck.equilibrium(gravity, coordinates=robot.build_twin("pcc_chord").displacements(*pose) + 4e-4)
     axis = neck.frames["tip"].rotation(neck)[:, 2]
@@ -304,3 +305,67 @@ def test_a_payload_that_no_neck_carries_is_refused_and_changes_nothing(payload):
     with pytest.raises(InputError, match="expected a mass from 0 to 100 kg"):
         plate.bear(-DOWN, payload)
     assert plate.payload == 0.2 and np.array_equal(plate.gravity, DOWN)
+
+
+POSES = [np.radians(pose) for pose in ((0.0, -22.0), (15.0, 20.0), (-25.0, 5.0))]
+
+
+@pytest.fixture(scope="module")
+def taught(robot):
+    """An observer that was told in three poses that nothing hangs there, and what it knows."""
+    observer = PayloadObserver(robot.build_twin("fem"))
+    for pose in POSES:
+        empty = stand(robot, DOWN, pose, 0.0)
+        watched(observer, empty, 1.0)
+        observer.tare()
+        watched(observer, empty, 2.2)
+    return observer, [each.copy() for each in (observer._state, observer._covariance, observer._by_moment)]
+
+
+@pytest.fixture
+def tared(taught):
+    observer, known = taught
+    observer.forget()
+    observer._state, observer._covariance, observer._by_moment = (each.copy() for each in known)
+    return observer
+
+
+@pytest.mark.parametrize("side", [(1.0, 0.0), (0.0, -1.0)])
+def test_how_much_more_is_told_of_a_payload_beside_the_plates_centre_is_known_and_nothing_was_put_on(
+    robot, tared, side
+):
+    """On the plate's rim, in poses that lean to it and away from it, where it is told by half as much, and twice."""
+    body, half = robot.build_emulated_model().body, 0.5
+    nodes = robot.build_frames(body)["tip"].nodes
+    beside = body.mesh.nodes[nodes] - body.mesh.nodes[nodes].mean(axis=0)
+    rim = nodes[beside[:, :2] @ side > 0.017]
+    centre = (body.mesh.nodes[rim] - body.mesh.nodes[nodes].mean(axis=0)).mean(axis=0)
+    watch, found, noticed = PlateWatch(), [], []
+    watched(tared, stand(robot, DOWN, POSES[0], half, rim), 3.0)  # it was put on before anybody watches
+    for pose in POSES:
+        rest = stand(robot, DOWN, pose, half, rim)
+        for _ in range(15):
+            known = tared.update(*rest, PERIOD)
+            noticed += watch.update(False, None, known, None, None, (), PERIOD)
+        found.append(known)
+    told, expected = (
+        np.array(each) for each in zip(*((k.mass, 1.0 + centre @ k.leverage) for k in found), strict=True)
+    )
+    np.testing.assert_allclose(told / half, expected, atol=0.35)
+    assert np.ptp(told) > 0.5, "by far more than the filter has it err by"
+    assert not noticed
+    larger = told > 0.0
+    assert (np.abs(told - half)[larger] < 2.0 * np.array([k.whole_deviation for k in found])[larger]).all()
+
+
+def test_of_nothing_and_of_what_is_not_known_the_centre_says_nothing():
+    beside = (60.0, 0.0, 20.0)
+    assert Payload(0.0, 0.1, 1.0, True, leverage=beside).whole_deviation == 0.1
+    assert Payload(np.nan, 0.1, 1.0, True, leverage=beside).whole_deviation == 0.1
+    assert Payload(0.5, 0.1, 1.0, True, leverage=beside).whole_deviation == pytest.approx(0.463, abs=0.003)
+
+
+def test_the_centre_of_a_payload_is_told_beside_the_filter_which_it_leaves_as_it_was(robot, tared):
+    known = watched(tared, stand(robot, DOWN, POSES[0], 0.5), 3.0)
+    assert known.mass == pytest.approx(0.5, abs=0.05) and known.deviation < 0.1
+    assert known.whole_deviation > 3.0 * known.deviation

@@ -95,3 +95,17 @@ def test_a_plate_that_goes_to_and_fro_swings_and_one_that_creeps_or_trembles_doe
     assert told(0.05, 1.5) == ()
     assert told(0.0, 1.0, creep=np.radians(1.0)) == ()
     assert told(0.5, 0.3) == (), "slower than a thread of two metres"
+
+
+def test_a_payload_that_looks_heavier_in_another_pose_was_not_put_on_but_in_the_same_pose_it_was():
+    """Its centre may be beside the plate's: there 20 mm make half of it, or half more."""
+    here, there = ({"leverage": (0.0, side * 25.0, 0.0)} for side in (1.0, -1.0))
+    watch = PlateWatch()
+    assert noticed(watch, 1.0, payload=Payload(0.75, 0.05, 1.0, True, **here)) == ()
+    assert noticed(watch, 1.0, payload=Payload(0.25, 0.05, 1.0, True, **there, pose=1)) == ()
+    watch = PlateWatch()
+    assert noticed(watch, 1.0, payload=Payload(0.25, 0.05, 1.0, True, **here)) == ()
+    assert noticed(watch, 1.0, payload=Payload(0.75, 0.05, 1.0, True, **here)) == ("0.50 kg were put on the plate",)
+    noticed(watch, 3.5, payload=Payload(0.75, 0.05, 1.0, True, **here))
+    fallen = Payload(0.0, 0.05, 1.0, True, **there)
+    assert noticed(watch, 0.5, payload=fallen) == ("0.75 kg were taken off the plate, or fell",)

@@ -14,7 +14,7 @@ from soft_twin.inverse.inverse import STEADY, Inverse, Solution
 from soft_twin.inverse.plate_sight import twist_of
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_model import PlateModel, PlateStep
-from soft_twin.twins.plate_orientation import axis_of, pitch_roll_of
+from soft_twin.twins.plate_orientation import axis_of, checked_pitch_roll, pitch_roll_of
 
 SMALL = 1e-3  # [N] by which efforts are varied
 RAMP, NEAREST = 0.1, 0.005  # [rad] steps in which the largest tilt is looked for, and to which it is found
@@ -92,7 +92,8 @@ class FemPlate(PlateModel):
         """As PlateModel, from where the twin stands.
 
         Raises:
-            InputError: not finite, or out of reach: the message names the nearest, which is where the twin then stands.
+            InputError: not finite, no orientation, or out of reach: the message names the nearest, which is where the
+                twin then stands.
             ConvergenceError: the twin's stiffness broke down.
         """
         found = self.solve(pitch, roll)
@@ -111,7 +112,7 @@ class FemPlate(PlateModel):
         down.
 
         Raises:
-            InputError: not finite.
+            InputError: not finite, or no orientation (pitch beyond ±π/2, roll beyond ±π).
             ConvergenceError: the twin's stiffness broke down.
         """
         axis = _axis(pitch, roll)
@@ -193,7 +194,7 @@ def out_of_reach(asked: tuple[float, float], nearest: tuple[float, float]) -> st
 
 
 def _axis(pitch: float, roll: float) -> np.ndarray:
-    return axis_of(*checked_vector([pitch, roll], 2, "pitch and roll"))
+    return axis_of(*checked_pitch_roll(pitch, roll))
 
 
 def _tilted(tilt: float, across: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ def answer(model: PlateModel, pitch: float, roll: float, names: Sequence[str]) -
         names: (c,) of the cables.
 
     Raises:
-        InputError: not finite, or the limits do not even allow a straight body.
+        InputError: not finite, no orientation, or the limits do not even allow a straight body.
         ConvergenceError: the model broke down.
     """
     if isinstance(model, FemPlate):

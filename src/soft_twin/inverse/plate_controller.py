@@ -47,7 +47,7 @@ from soft_twin.inverse.plate_sight import Sight
 from soft_twin.inverse.plate_watch import TAUT
 from soft_twin.twins.constant_curvature.kernels import bend_of
 from soft_twin.twins.plate_model import PlateModel, PlateStep
-from soft_twin.twins.plate_orientation import axis_at, pitch_roll_of
+from soft_twin.twins.plate_orientation import axis_at, checked_pitch_roll, pitch_roll_of
 
 NOTHING = 1e-9  # [m] by which a command may differ from what is wanted
 BEHIND = 0.002  # [m] by which winches may be away from their commands while what is seen of the plate still counts
@@ -165,9 +165,10 @@ class PlateController:
         would be too fast; 0: as fast as it may be.
 
         Raises:
-            InputError: not finite, a duration or speed that is negative, or both of them.
+            InputError: not finite, no orientation (pitch beyond ±π/2, roll beyond ±π), a duration or speed that is
+                negative, or both of them.
         """
-        target = np.array(bend_of(*checked_vector([pitch, roll], 2, "pitch and roll")))
+        target = np.array(bend_of(*checked_pitch_roll(pitch, roll)))
         if not 0.0 <= duration < np.inf:
             raise InputError(f"duration: {duration:g} s is not finite and 0 or more")
         if not 0.0 <= speed < np.inf or (duration > 0.0 and speed > 0.0):

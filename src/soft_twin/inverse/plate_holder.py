@@ -107,7 +107,8 @@ class PlateHolder:
             model: that is asked, and moved if it has a state; None: the scout.
 
         Raises:
-            InputError: not finite, or out of reach: the nearest is named.
+            InputError: not finite, no orientation (pitch beyond ±π/2, roll beyond ±π), or out of reach: the nearest is
+                named.
             ConvergenceError: the model broke down.
         """
         model = self.scout() if model is None else model

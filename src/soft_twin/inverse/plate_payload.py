@@ -18,6 +18,15 @@ errors of the tensions make: little where a body is stiff, most of it where it i
 it. One that only the lengths of its cables hold up says nothing. A payload that bends the plate further than the
 linearised twin can say is not known yet: the next look is taken a part of the way to it. One with which the twin does
 not come to stand where the plate rests is a wrong one, and is forgotten.
+
+Where its centre of mass is nobody says. The filter has it where the plate's frame is; one that is c beside that, in the
+plate's frame, turns the plate by m (R c) × g besides, which looks like more mass or less. What that makes of the state,
+∂(s, m, μ)/∂(m c), is carried along beside the filter, which it does not change (Schmidt's consider filter),
+
+    D ← (1 − G H) D + G ∂b/∂(m c),   G the gain, H the slopes,
+
+so that what is told can say by how much it is off with a centre that is CENTRE away, and whether two poses differ by
+more than that.
 """
 
 from collections import deque
@@ -37,6 +46,8 @@ from soft_twin.twins.plate_orientation import axis_at
 FOLLOWED = 2e-4  # [m] a twin that would move further in a step is not yet where the plate is
 MOST_STEPS = 6  # in one update: the twin follows a moving plate from update to update
 PROBES = (0.01, 0.05, 0.05)  # by which s, m [kg] and μ are varied
+CENTRE = np.array([0.0125, 0.0125, 0.025])  # [m] from the plate's frame, along its axes: standard deviations
+TURNED = 1e-3  # [N m] by which a plate is turned
 PROBED = 0.01  # [N] by which tensions are
 LEAST, MOST_SOFTNESS, MOST_FRICTION = (0.5, 0.0, 0.0), 2.0, 0.5  # s, m and μ are no less, and s and μ no more
 TOLD = 2.0  # standard deviations of a payload that a model is told of
@@ -103,11 +114,14 @@ class Payload:
 
     Attributes:
         mass: [kg], 0 or more; NaN: not known, nothing has told it from the body's stiffness yet.
-        deviation: its standard deviation [kg].
+        deviation: its standard deviation [kg], if its centre of mass is where the plate's frame is.
         stiffness: of the body relative to its model, 1/s.
         steady: whether this update learnt anything; else the plate turned, the twin had to follow it first, or it
             would not stand under the tensions.
         friction: μ, of the cables.
+        leverage: share of the mass by which too much is told, for a centre of mass that is away from there along each
+            of the plate's axes [1/m].
+        pose: in which it was found, counted: in the same one another mass is another payload, wherever its centre is.
     """
 
     mass: float
@@ -115,6 +129,14 @@ class Payload:
     stiffness: float
     steady: bool
     friction: float = 0.0
+    leverage: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pose: int = 0
+
+    @property
+    def whole_deviation(self) -> float:
+        """Standard deviation [kg] of one whose centre of mass is about CENTRE away from the plate's frame."""
+        beside = float(np.linalg.norm(CENTRE * self.leverage)) * self.mass
+        return self.deviation if np.isnan(beside) else float(np.hypot(self.deviation, beside))
 
     @property
     def borne(self) -> float:
@@ -144,9 +166,11 @@ class PayloadObserver:
     def forget(self) -> None:
         """Nothing is known of payload, stiffness and friction."""
         p, self._taring = self.parameters, 0.0
+        self._pose, self._poses = np.full(5, np.inf), 0  # of the last look that was learnt of, and how many there were
         self._before: _Look | None = None  # the last one, if the plate stood under its tensions
         self._state = np.array([1.0, 0.0, 0.0])  # s, m, μ
         self._covariance = np.diag([p.softness_spread, p.largest, p.friction_spread]) ** 2
+        self._by_moment = np.zeros((3, 3))  # of the state, by the payload's mass times where its centre is [1/m …]
 
     def tare(self) -> None:
         """Nothing is on the plate, now and for `tare_time`: what it is tilted otherwise than the twin's is the body's
@@ -210,7 +234,8 @@ class PayloadObserver:
         softness, mass, friction = self._state.tolist()
         deviation = p.tare_deviation if self._taring > 0.0 else float(np.sqrt(self._covariance[1, 1]))
         told = mass if deviation <= p.known else float("nan")
-        return Payload(told, deviation, 1.0 / softness, learns, friction)
+        leverage = tuple(self._by_moment[1].tolist())
+        return Payload(told, deviation, 1.0 / softness, learns, friction, leverage, self._poses)
 
     def _forget_what_misleads(self, rested: float) -> None:
         """Forget a payload with which the twin has not come to stand where the plate rests, for `rested` [s] more."""
@@ -304,13 +329,32 @@ class PayloadObserver:
         errors = by_tension * np.hypot(p.tension_noise, changed)
         noise = shown @ (p.tilt_noise**2 * sight.spread + errors @ errors.T) @ shown.T
         look = _Look(gravity, sight, self._state, innovation, errors)
+        pose = np.concatenate([sight.bend, gravity / np.linalg.norm(gravity)])
+        self._poses += bool(np.linalg.norm(pose - self._pose) > p.same_pose)
+        self._pose = pose
         if self._taring <= 0.0 and (
             _beyond(shown @ innovation, h @ self._covariance @ h.T + noise, p.jump)
             or self._has_changed(look, slopes, shown)
         ):
             self._lighten(self._state[1])
         self._before = look
-        self._measure(h, shown @ innovation, noise * max(1.0, p.tilt_memory / since))
+        by_moment = np.zeros((2, 3)) if self._taring > 0.0 else self._slopes_by_centre(gravity)
+        self._measure(h, shown @ innovation, noise * max(1.0, p.tilt_memory / since), shown @ by_moment)
+
+    def _slopes_by_centre(self, gravity: np.ndarray) -> np.ndarray:
+        """(2, 3) how a payload's mass times where its centre is in the plate's frame bends the twin, as it was
+        linearised last [rad/(kg m)]."""
+        twin, frame = self.plate.twin, self.plate.frame
+        rotation, loads = frame.rotation(twin), self._state[0] * gravity
+        turns = frame.turn(twin, twin.moved_by(_couples(frame.around(twin.body.mesh), twin.points)))
+        moments = TURNED * np.cross(rotation.T, loads).T  # of a kilogram so far along each axis
+        return self._bends_by(turns @ moments) / TURNED
+
+    def _bends_by(self, turns: np.ndarray) -> np.ndarray:
+        """(2, k) changes of the twin's bend by turns (3, k) of its frame [rad]."""
+        axis = self.plate.frame.rotation(self.plate.twin)[:, 2]
+        now = np.array(bend_of(*pitch_roll_of(axis)))
+        return np.column_stack([bend_of(*pitch_roll_of(axis + np.cross(turn, axis))) - now for turn in turns.T])
 
     def _has_changed(self, look: _Look, slopes: np.ndarray, shown: np.ndarray) -> bool:
         """Whether the same pose is seen otherwise than at the last look, by more than errors change meanwhile."""
@@ -329,13 +373,19 @@ class PayloadObserver:
         """Nothing is known of the payload any more: it may be this one, or any."""
         self._state[1], self._covariance[1], self._covariance[:, 1] = mass, 0.0, 0.0
         self._covariance[1, 1] = self.parameters.largest**2
+        self._by_moment[1] = 0.0
 
-    def _measure(self, h: np.ndarray, innovation: np.ndarray, noise: np.ndarray) -> None:
-        """A measurement (k,) that the state moves by h (k, 3), with noise of this covariance (k, k)."""
+    def _measure(
+        self, h: np.ndarray, innovation: np.ndarray, noise: np.ndarray, by_moment: np.ndarray | float = 0.0
+    ) -> None:
+        """A measurement (k,) that the state moves by h (k, 3), with noise of this covariance (k, k), and the payload's
+        mass times where its centre is by `by_moment` (k, 3)."""
         spread = h @ self._covariance @ h.T + noise
         gain = np.linalg.solve(spread, h @ self._covariance).T
         self._state = self._state + gain @ innovation
-        self._covariance = (np.eye(3) - gain @ h) @ self._covariance
+        kept = np.eye(3) - gain @ h
+        self._covariance, self._by_moment = kept @ self._covariance, kept @ self._by_moment
+        self._by_moment += gain @ (by_moment * np.ones((len(h), 3)))
         self._keep_within()
 
     def _keep_within(self) -> None:
@@ -349,6 +399,15 @@ class PayloadObserver:
                 return
             self._state = self._state - beyond[worst] / self._covariance[worst, worst] * self._covariance[:, worst]
         self._state = np.clip(self._state, *bounds)
+
+
+def _couples(nodes: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) forces on nodes (k,), of those at points (n, 3), that turn them by a moment of one about each axis."""
+    arms = points[nodes] - points[nodes].mean(axis=0)
+    inertia = np.sum(arms**2) * np.eye(3) - arms.T @ arms
+    forces = np.zeros((*points.shape, 3))
+    forces[nodes] = np.cross(np.linalg.inv(inertia)[None], arms[:, None]).swapaxes(1, 2)
+    return forces
 
 
 def _beyond(off: np.ndarray, covariance: np.ndarray, deviations: float) -> bool:

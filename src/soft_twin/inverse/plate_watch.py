@@ -1,10 +1,10 @@
 """What a plate that is held shows: cables that are slack, a payload that was put on or fell off, one that swings.
 
 Nothing of it opens the loop. A cable is slack where it pulls by less than TAUT while the plate is to rest, for as long
-as LASTS. A payload has changed where two looks that know it differ by more than they may err, and by more than CHANGED:
-by how much since before, for as long as SETTLES, as it is found better from look to look. Of a plate that is to rest
-and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings; where stiff cables keep it
-from that, and it is their tensions that come and go, it is what hangs on it.
+as LASTS. A payload has changed where two looks that know it differ by more than they may err, wherever its centre is,
+and by more than CHANGED: by how much since before, for as long as SETTLES, as it is found better from look to look. Of
+a plate that is to rest and goes to and fro about where it stands, as often as SWUNG within SPAN, the plate swings;
+where stiff cables keep it from that, and it is their tensions that come and go, it is what hangs on it.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from soft_twin.inverse.plate_payload import Payload
+from soft_twin.inverse.plate_payload import CENTRE, Payload
 from soft_twin.inverse.plate_sight import Sight
 
 TAUT = 0.5  # [N]: a cable that pulls by less counts as slack
@@ -31,7 +31,8 @@ class PlateWatch:
 
     def __init__(self):
         self._slack_for: np.ndarray | None = None
-        self._known: Payload | None = None
+        self._known: Payload | None = None  # that was known best
+        self._last: Payload | None = None  # beside which less is enough in the same pose
         self._before: Payload | None = None  # what was known before the change that is told
         self._change, self._change_age = "", np.inf
         self._seen: deque[tuple[float, np.ndarray, np.ndarray | None]] = deque()
@@ -64,7 +65,7 @@ class PlateWatch:
 
     def tare(self) -> None:
         """Nothing is on the plate: what was known of the payload has not changed by that."""
-        self._known, self._change_age = None, np.inf
+        self._known, self._last, self._change_age = None, None, np.inf
 
     def _slack(
         self, resting: bool, tensions: np.ndarray | None, wanted: np.ndarray | None, names: Sequence[str], dt: float
@@ -80,6 +81,8 @@ class PlateWatch:
     def _changed(self, payload: Payload | None, dt: float) -> str:
         self._change_age += dt
         if payload is not None and payload.steady and not np.isnan(payload.mass):
+            if self._last is not None and payload.pose == self._last.pose and _differ(payload, self._last):
+                self._known = self._last
             if self._known is not None and _differ(payload, self._known):
                 if self._change_age >= SETTLES or not _differ(payload, self._before):
                     self._before, self._change_age = self._known, 0.0
@@ -88,6 +91,7 @@ class PlateWatch:
                 self._change, self._known = f"{abs(change):.2f} kg were {what}", payload
             if self._known is None or payload.deviation <= self._known.deviation:
                 self._known = payload
+            self._last = payload
         return self._change if self._change_age < TOLD_FOR else ""
 
     def _swing(self, resting: bool, sight: Sight | None, tensions: np.ndarray | None, dt: float) -> str:
@@ -114,9 +118,22 @@ class PlateWatch:
 
 
 def _differ(payload: Payload, before: Payload) -> bool:
-    """Whether a payload has changed."""
-    sure = SURE * np.hypot(payload.deviation, before.deviation)
+    """Whether a payload has changed, by more than the same one is found to be, wherever its centre is, in two poses of
+    different leverages; in the same pose they have the same."""
+    heaviest = (
+        0.0
+        if payload.pose == before.pose
+        else min(_heaviest(payload), _heaviest(before), max(payload.mass, before.mass))
+    )
+    beside = heaviest * CENTRE * np.subtract(payload.leverage, before.leverage)
+    sure = SURE * np.linalg.norm([payload.deviation, before.deviation, *beside])
     return bool(abs(payload.mass - before.mass) > max(CHANGED, sure))
+
+
+def _heaviest(payload: Payload) -> float:
+    """What it may be at the most [kg], with its centre where the least of it is found: after a tare, nothing."""
+    hidden = SURE * np.linalg.norm(CENTRE * payload.leverage)
+    return (payload.mass + SURE * payload.deviation) / (1.0 - hidden) if hidden < 1.0 else np.inf
 
 
 def _to_and_fro(values: np.ndarray) -> tuple[float, int]:

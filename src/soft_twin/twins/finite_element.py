@@ -85,6 +85,11 @@ class FemTwin(MeshTwin):
         gravity = checked_vector(gravity, 3, "gravity")
         return self._linearisation(self._newton_step(gravity, self._assemble(gravity, with_matrix=True))[0])
 
+    def moved_by(self, forces: np.ndarray) -> np.ndarray:
+        """(n, 3, k) [m] how forces (n, 3, k) [N] on the nodes would move the body with the actuators' efforts held, to
+        first order, where `linearise` was called last."""
+        return self._spread(self.model.unknowns.matrix.solve(self._reduced(forces)))
+
     def is_held(self, gravity: np.ndarray) -> bool:
         """Whether the body, at rest, stays where it is when the actuators' efforts are held, not their coordinates: its
         tangent with them is positive definite. A chamber that balloons is not held by its pressure."""

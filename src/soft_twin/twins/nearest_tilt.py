@@ -9,9 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
-from soft_twin.twins.plate_orientation import axis_at, axis_of, pitch_roll_of
+from soft_twin.twins.plate_orientation import axis_at, axis_of, checked_pitch_roll, pitch_roll_of
 
 FURTHEST = 0.5 * np.pi  # [rad] of tilt that is looked at
 FINE = 1e-5  # [rad] to which the rim is found
@@ -22,9 +21,9 @@ def nearest_tilt(allows: Callable[[float, float], bool], pitch: float, roll: flo
     """Pitch and roll [rad] of it; the same, where `allows` says that they are in reach.
 
     Raises:
-        InputError: not finite, or not even straight is in reach.
+        InputError: not finite, no orientation (`checked_pitch_roll`), or not even straight is in reach.
     """
-    pitch, roll = checked_vector([pitch, roll], 2, "pitch and roll").tolist()
+    pitch, roll = checked_pitch_roll(pitch, roll)
     if allows(pitch, roll):
         return pitch, roll
     if not allows(0.0, 0.0):

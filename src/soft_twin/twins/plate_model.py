@@ -66,7 +66,8 @@ class PlateModel(ABC):
         allow: itself, where they allow it.
 
         Raises:
-            InputError: not finite, or the limits do not even allow a straight body.
+            InputError: not finite, no orientation (pitch beyond ±π/2, roll beyond ±π), or the limits do not even allow
+                a straight body.
             ConvergenceError: the model broke down.
         """
         return nearest_tilt(self._allows, pitch, roll)

@@ -17,6 +17,31 @@ from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError
 
 
+def checked_pitch_roll(pitch: float, roll: float) -> tuple[float, float]:
+    """Pitch and roll [rad] as floats.
+
+    Raises:
+        InputError: not finite, or no orientation of this convention, as degrees are.
+    """
+    pitch, roll = checked_vector([pitch, roll], 2, "pitch and roll").tolist()
+    refuse_no_orientation(np.array([pitch]), np.array([roll]))
+    return pitch, roll
+
+
+def refuse_no_orientation(pitch: np.ndarray, roll: np.ndarray) -> None:
+    """Pitches and rolls (n,) [rad] are orientations of this convention.
+
+    Raises:
+        InputError: one of them is not finite, a pitch is beyond ±π/2 or a roll beyond ±π.
+    """
+    bad = ~((np.abs(pitch) <= 0.5 * np.pi) & (np.abs(roll) <= np.pi))
+    if bad.any():
+        worst = pitch[bad][0], roll[bad][0]
+        expected = "expected a pitch within ±π/2 and a roll within ±π rad"
+        hint = ": are they in degrees?" if np.isfinite(worst).all() else ""
+        raise InputError(f"pitch {worst[0]:g} rad, roll {worst[1]:g} rad: {expected}{hint}")
+
+
 def axis_of(pitch: float, roll: float) -> np.ndarray:
     """(3,) unit axis of the plate in the base frame, of pitch and roll [rad]."""
     return np.array([np.sin(pitch), -np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch)])

@@ -130,10 +130,18 @@ def test_equation_4_is_the_third_row_and_opposite_where_the_plate_has_not_turned
 
 
 @pytest.mark.parametrize(
-    ("pitch", "roll"), [(np.nan, 0.0), (0.0, np.inf), (1.6, 0.0), (0.0, 3.2), (0.0, 2.5), (np.array([0.1, 3.0]), 0.0)]
+    ("pitch", "roll", "why"),
+    [
+        (np.nan, 0.0, "expected a pitch within"),
+        (0.0, np.inf, "expected a pitch within"),
+        (1.6, 0.0, "pitch 1.6 rad, roll 0 rad: expected a pitch within"),
+        (0.0, 3.2, "are they in degrees"),
+        (np.array([0.1, 3.0]), 0.0, "pitch 3 rad, roll 0 rad: .*are they in degrees"),
+        (0.0, 2.5, "expected a tilt below"),
+    ],
 )
-def test_what_no_body_can_do_is_refused(pitch, roll):
-    with pytest.raises(InputError, match="expected a tilt below"):
+def test_what_no_body_can_do_is_refused(pitch, roll, why):
+    with pytest.raises(InputError, match=why):
         ConstantCurvature([LENGTH], cables(90.0, 210.0, 330.0, radius=0.045)).displacements(pitch, roll)
 
 
@@ -220,6 +228,49 @@ def test_two_cables_all_but_opposite_each_other_are_explained_wherever_the_body_
     bends, common = body.bends_of(told)
     np.testing.assert_allclose(body.displacements_of(bends), told, atol=1e-12)
     assert not common.any()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "count", "radius", "overhangs", "angle"),
+    [
+        ([0.1], 4, 0.025, (0.01, 0.01), 179.0),
+        ([0.1], 4, 0.04, (0.0, 0.0), 170.0),
+        ([0.1], 6, 0.04, (0.015, 0.0), 179.0),
+        ([0.1, 0.07], 8, 0.06, (0.0, 0.0), 100.0),
+        ([0.08, 0.1, 0.06], 9, 0.04, (0.0, 0.0), 86.0),
+    ],
+)
+def test_straight_cables_of_much_bent_bodies_are_explained_by_their_bends(lengths, count, radius, overhangs, angle):
+    """From a straight body alone many come to a minimum that misses the displacements."""
+    rng, segments = np.random.default_rng(5), len(lengths)
+    places = cables(*(np.arange(count) * 360.0 / count + rng.uniform(-8.0, 8.0, count)), radius=radius)
+    ends = [k % segments for k in range(count)]
+    body = ConstantCurvature(lengths, places, ends, cables="chord", overhangs=overhangs)
+    azimuths = rng.uniform(-np.pi, np.pi, (40, segments))
+    bends = np.radians(angle) * np.stack([np.cos(azimuths), np.sin(azimuths)], axis=-1)
+    found, common = body.bends_of(body.displacements_of(bends) + 0.001)
+    np.testing.assert_allclose(found, bends, atol=1e-5)
+    np.testing.assert_allclose(common, 0.001, atol=1e-8)
+
+
+def test_measured_lengths_of_more_cables_than_it_takes_are_explained_in_the_least_squares_sense():
+    """Whose gradient is zero; the noise moves the bend by no more than itself over the cables' distance."""
+    body, rng, noise = ConstantCurvature([LENGTH], cables(*range(0, 360, 60)), cables="chord"), RNG, 1e-4
+    bends = random_bends(30, 1)
+    told = body.displacements_of(bends) + rng.normal(0.0, noise, (30, 6))
+    found, common = body.bends_of(told)
+    np.testing.assert_allclose(found, bends, atol=5.0 * noise / RADIUS)
+    missing = told - body.displacements_of(found) - common[:, None]
+    assert 0.3 * noise < missing.std() < noise
+    np.testing.assert_allclose(np.einsum("nc,ncsk->nsk", missing, body.jacobian(found)), 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("count", "told"), [(2, [0.3, 0.3]), (4, [0.1, -0.1, 0.1, -0.1])])
+def test_bends_that_miss_the_displacements_are_not_told_for_them(count, told):
+    """Cables shorter than nothing, and opposite ones wound in as no arc has them."""
+    body = ConstantCurvature([LENGTH], cables(*90.0 * np.arange(count)), cables="chord")
+    with pytest.raises(ConvergenceError, match=r"those that were found miss them by \d+\.?\d* mm"):
+        body.bends_of(told)
 
 
 @pytest.mark.parametrize("told", [[9e9, -9e9], [1e300, 0.0]])

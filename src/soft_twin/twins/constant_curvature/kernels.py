@@ -16,6 +16,7 @@ from numba import njit
 
 SMALL = 1e-2  # θ² below which series are exact to round-off
 MOST_STEPS = 50
+BESIDE = 0.2  # of a start, by which one near the best bends so far differs from them
 AWAY = 1.0 + 1e-6  # times what is missed before a step, which was too long where more is missed after it
 
 
@@ -136,12 +137,14 @@ def solved(jacobian, missing, step):
 
 
 @njit(cache=True)
-def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance):
-    """Bends (s, 2) and common part that explain displacements (c,) best, by Gauss-Newton whose steps are halved where
-    they lead away from them; whether they were found."""
+def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, start):
+    """Bends (s, 2) and common part, in one vector, that explain displacements (c,) better than all others near where
+    the bends `start` (2 s,) lead, by Gauss-Newton whose steps are halved where they lead away from them; what any cable
+    misses at the most [m], and whether the steps came to an end."""
     count = 2 * len(lengths)
     unknowns = np.zeros(count + common)
-    before, nearest, step = unknowns.copy(), np.inf, unknowns.copy()
+    unknowns[:count] = start
+    before, nearest, missed, step = unknowns.copy(), np.inf, np.inf, unknowns.copy()
     jacobian, displacements = np.ones((len(cables), count + common)), np.empty(len(cables))
     for _ in range(MOST_STEPS):
         bends = unknowns[:count].reshape((len(lengths), 2))
@@ -153,25 +156,45 @@ def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance)
         if away > AWAY * nearest:
             unknowns = 0.5 * (unknowns + before)
             continue
-        before[:], nearest = unknowns, away
+        before[:], nearest, missed = unknowns, away, np.max(np.abs(missing))
         if not solved(jacobian, missing, step):
             break
         unknowns += step
         if np.max(np.abs(jacobian @ step)) < tolerance:
-            return unknowns[:count].reshape((len(lengths), 2)), unknowns[count] if common else 0.0, True
-    return unknowns[:count].reshape((len(lengths), 2)), 0.0, False
+            return unknowns, missed, True
+    return before, missed, False
 
 
 @njit(cache=True)
-def fits(straight, lengths, overhangs, cables, ends, common, measured, tolerance):
-    """As `fit`, of many: bends (n, s, 2), common parts (n,), found (n,)."""
-    bends, parts = np.empty((len(measured), len(lengths), 2)), np.empty(len(measured))
+def fit_from_all(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, starts):
+    """As `fit`, from the first of the `starts` (k, 2 s) that comes to no more than `explained` [m], or from the one
+    that misses least: another one than the first only where it misses less than half of that, for noise is nearly the
+    same in all. Every other start is near the best so far, from which a narrow valley may be all that is left."""
+    best, least, found = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, starts[0])
+    for k in range(1, len(starts)):
+        if found and least <= explained:
+            break
+        start = starts[k] if k % 2 or not found else best[: 2 * len(lengths)] + BESIDE * starts[k]
+        other, missed, ended = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, start)
+        if (ended or missed <= explained) and (not found or missed < 0.5 * least):
+            best, least, found = other, missed, True
+    return best, least, found
+
+
+@njit(cache=True)
+def fits(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, starts):
+    """As `fit_from_all`, of many: bends (n, s, 2), common parts (n,), what is missed (n,) [m], found (n,)."""
+    count = 2 * len(lengths)
+    bends, parts, missed = np.empty((len(measured), len(lengths), 2)), np.zeros(len(measured)), np.empty(len(measured))
     found = np.empty(len(measured), dtype=np.bool_)
     for row in range(len(measured)):
-        bends[row], parts[row], found[row] = fit(
-            straight, lengths, overhangs, cables, ends, common, measured[row], tolerance
+        unknowns, missed[row], found[row] = fit_from_all(
+            straight, lengths, overhangs, cables, ends, common, measured[row], tolerance, explained, starts
         )
-    return bends, parts, found
+        bends[row] = unknowns[:count].reshape((len(lengths), 2))
+        if common:
+            parts[row] = unknowns[count]
+    return bends, parts, missed, found
 
 
 @njit(cache=True)

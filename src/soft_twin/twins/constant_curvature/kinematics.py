@@ -13,9 +13,13 @@ import numpy as np
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
 from soft_twin.twins.plate_model import PlateModel
-from soft_twin.twins.plate_orientation import pitch_roll_of
+from soft_twin.twins.plate_orientation import pitch_roll_of, refuse_no_orientation
 
-TOLERANCE = 1e-14  # of the body's length, to which displacements are explained
+TOLERANCE = 1e-14  # of the body's length, by which the last step towards bends changes displacements
+EXPLAINED = 1e-10  # of it, to which displacements of the model's own are explained: then nobody looks further
+DETERMINED = 1e-6  # of it, to which as many cables as there are unknowns are explained …
+NO_NOISE = 0.1  # … and more of them, by which what is measured differs from any model's own
+STARTS = 256  # bends from which straight cables are explained, until they are
 
 
 class ConstantCurvature(PlateModel):
@@ -65,6 +69,7 @@ class ConstantCurvature(PlateModel):
         self._tightest = float(np.min(self.segment_lengths) / np.max(np.linalg.norm(self.cable_positions, axis=1)))
         self._harmless = min(self._tightest, np.pi / 2.0)
         self._common = self._sees_common_part()
+        self._starts = _starts(len(self.segment_lengths), STARTS if cables == "chord" else 1)
 
     def displacements(self, pitch: float | np.ndarray, roll: float | np.ndarray) -> np.ndarray:
         """Cables pulled in so that the plate has this pitch and roll, of one segment: (c,), or (n, c) where one or both
@@ -127,22 +132,31 @@ class ConstantCurvature(PlateModel):
 
         A part that all cables have in common says nothing of the bend (a body that is pressed together, winches that
         were not homed) and is found beside it where there are more cables than bends have components, else taken as 0.
-        As many straight cables as bends have components may be as long with other bends: those that are found then are
-        some that explain them, from a straight body on.
+        Straight cables may be as long with other bends: those that are found first are told, from a straight body on,
+        then from bends of up to half a turn of each segment. Of more cables than that, whose lengths are measured and
+        which no bends explain, those are told which miss least.
 
         Returns:
             The bends, and the common part (…) [m].
 
         Raises:
             InputError: wrong size or not finite.
-            ConvergenceError: no bends were found.
+            ConvergenceError: no bends were found, or they miss the displacements by more than a millionth of the body's
+                length where there are no more cables than unknowns, and else by more than a tenth of it.
         """
         displacements = self._checked(displacements, (len(self.cable_positions),), "displacements")
         flat = displacements.reshape(-1, displacements.shape[-1])
-        tolerance = TOLERANCE * float(np.sum(self.segment_lengths))
-        bends, common, found = kernels.fits(*self._geometry, self._common, flat, tolerance)
-        if not found.all():
-            raise ConvergenceError(f"no constant curvature has the displacements {flat[~found][0].tolist()} m")
+        length = float(np.sum(self.segment_lengths))
+        bends, common, missed, found = kernels.fits(
+            *self._geometry, self._common, flat, TOLERANCE * length, EXPLAINED * length, self._starts
+        )
+        determined = len(self.cable_positions) <= 2 * len(self.segment_lengths) + self._common
+        bad = ~(found & (missed <= (DETERMINED if determined else NO_NOISE) * length))
+        if bad.any():
+            raise ConvergenceError(
+                f"no constant curvature has the displacements {flat[bad][0].tolist()} m: those that were found miss "
+                f"them by {1e3 * missed[bad][0]:.3g} mm"
+            )
         shape = displacements.shape[:-1]
         return bends.reshape(*shape, *bends.shape[1:]), common.reshape(shape)
 
@@ -175,14 +189,13 @@ class ConstantCurvature(PlateModel):
             )
 
     def _refuse_beyond(self, pitch: np.ndarray, roll: np.ndarray) -> None:
-        """Refuse what is not finite, or turns a cable's side inside out."""
-        with np.errstate(invalid="ignore"):  # infinite angles
-            tilt = np.arccos(np.cos(pitch) * np.cos(roll))
-        bad = ~((tilt < self._tightest) & (np.abs(pitch) <= np.pi / 2.0) & (np.abs(roll) <= np.pi))
+        """Refuse what is no orientation, or turns a cable's side inside out."""
+        refuse_no_orientation(pitch, roll)
+        bad = ~(np.arccos(np.cos(pitch) * np.cos(roll)) < self._tightest)
         if bad.any():
             raise InputError(
                 f"pitch {pitch[bad][0]:g}, roll {roll[bad][0]:g} rad: expected a tilt below {self._tightest:g} rad, "
-                "where the inner cable's side has no length left, pitch within ±π/2 and roll within ±π"
+                "where the inner cable's side has no length left"
             )
 
     def _checked(self, values: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -194,6 +207,15 @@ class ConstantCurvature(PlateModel):
         if not np.isfinite(values).all():
             raise InputError(f"{what}: {values[~np.isfinite(values)][0]} is not finite")
         return values
+
+
+def _starts(segments: int, count: int) -> np.ndarray:
+    """(count, 2 s) bends [rad]: straight, then anywhere up to half a turn of each segment, always the same."""
+    rng = np.random.default_rng(0)
+    angles = np.pi * np.sqrt(rng.uniform(size=(count, segments)))
+    azimuths = rng.uniform(-np.pi, np.pi, (count, segments))
+    angles[0] = 0.0
+    return np.stack([angles * np.cos(azimuths), angles * np.sin(azimuths)], axis=-1).reshape(count, -1)
 
 
 def _positive(lengths: Sequence[float]) -> np.ndarray:
