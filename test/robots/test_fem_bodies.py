@@ -125,6 +125,12 @@ def test_a_point_of_the_body_is_a_frame(twin):
     twin.reset()
 
 
+def of_rings(robot, *volumes):
+    """The robot's material, once for each volume; None: for all of it."""
+    material = robot["body"]["materials"][0]
+    return [material | ({} if volume is None else {"volume": volume}) for volume in volumes]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -149,6 +155,18 @@ def test_a_point_of_the_body_is_a_frame(twin):
         ),
         (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
         (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
+        (
+            lambda robot: robot["body"]["materials"][0].update(volume="ring 1"),
+            r"materials: \d+ of \d+ cells are of no material: give 'ring 2', 'ring 3' a material",
+        ),
+        (
+            lambda robot: robot["body"].update(materials=of_rings(robot, "ring 1", "ring 2", "ring 1")),
+            r"materials\[2\].volume: \d+ of \d+ cells of 'ring 1' are of materials\[0\] already, while 'ring 3'",
+        ),
+        (
+            lambda robot: robot["body"].update(materials=of_rings(robot, "ring 1", None)),
+            r"materials\[1\]: \d+ of \d+ cells of the whole body are of materials\[0\] already: a cell is of one mat",
+        ),
         (two_names_of_one_hollow, r"chambers: chambers 'room_1' and 'room_2' press on \d+ faces both: give each a"),
     ],
 )
