@@ -237,15 +237,17 @@ class _Fit:
         scatter = max(1.0, float((residuals[:-count] ** 2).mean()))
         information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(self.priors**-2.0)
         spread = np.sqrt(np.diag(np.linalg.inv(information)))
+        named = dict(zip(self._first, values, strict=True))
+        uncertainties = dict(zip(self._first, spread.tolist(), strict=True))
         return Tuned(
-            dict(zip(self._first, values, strict=True)),
-            dict(zip(self._first, spread.tolist(), strict=True)),
+            named,
+            uncertainties,
             total_error(found["tips"][self._seen], self._measured[self._seen]),
             self._history,
             self._seconds,
             found["tips"],
             distance,
-            tuple(self._remarks()),
+            tuple(self._remarks(named, uncertainties)),
         )
 
     def _values(self, logarithms: np.ndarray) -> tuple[float, ...]:
@@ -273,11 +275,18 @@ class _Fit:
             f"simulation {done} of at most {self._most}: e_total {self._history[-1]:.4g} mm³, at most {time_left(left)}"
         )
 
-    def _remarks(self) -> list[str]:
+    def _remarks(self, values: Mapping[str, float], uncertainties: Mapping[str, float]) -> list[str]:
         """What who takes the values should know."""
         remarks, lost = [], int((~self._seen).sum())
         if lost:
             remarks.append(f"the tip was not seen at {lost} of {len(self._seen)} steps: they were left out")
+        damping = "stiffness_damping"
+        if damping in values and 0.5 * self._dt > uncertainties[damping] * values[damping]:
+            low, high = 500.0 * self._dt, 1e3 * self._dt
+            remarks.append(
+                f"steps of {high:g} ms damp by themselves, as {low:g} to {high:g} ms of rayleigh_stiffness do: what is "
+                "found is less by that than the body's own, and holds for twins with such steps (docs/slender.md)"
+            )
         if self._release.wound is None:
             remarks.append("no cables/state in the recording: taut cables would have been taken for a larger E")
         return remarks
