@@ -1,6 +1,7 @@
 """Recordings of releases: what is read of them, and each kind that is none is told in one line."""
 
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 from known_release import DT, GRAVITY, STEPS, TRUTH, UP
 
 from soft_twin.app.cli import main
+from soft_twin.calibration.experiments import Released
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import check_slack, released_twin
 from soft_twin.calibration.tune import tune
-from soft_twin.errors import InputError, RecordingError
+from soft_twin.errors import ConvergenceError, InputError, RecordingError
 from soft_twin.recording.simulated import SimulatedRecording
 
 RATIO = TRUTH["young_modulus"] / TRUTH["density"]
@@ -128,10 +130,53 @@ def test_a_motion_that_no_twin_does_is_refused(robot, release):
         tune(robot.path, replace(release, tips=aside), TRUTH, DT)
 
 
-def test_a_robot_that_stands_says_nothing_of_its_modulus(robot, release):
+@pytest.mark.parametrize("gravity", [[0.0, 0.0, -9.81], [1.0, -1.0, 9.7]])
+def test_a_robot_that_stands_or_hangs_is_refused_before_it_is_simulated(robot, release, monkeypatch, gravity):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    with pytest.raises(RecordingError, match="gravity is .*° from the robot's axis, expected 10° or more: lay"):
+        tune(robot.path, replace(release, gravity=np.array(gravity)), dt=DT)
+
+
+def test_a_robot_that_falls_by_nothing_says_nothing_of_its_modulus(robot, release):
     still = np.tile(release.tips[:1], (STEPS + 1, 1))
     with pytest.raises(RecordingError, match="Young's modulus is not seen in it: .* lay the robot down"):
-        tune(robot.path, Release(release.times, still, np.array([0.0, 0.0, -9.81])), dt=DT)
+        tune(robot.path, Release(release.times, still, np.array([0.0, -0.02, 0.0])), dt=DT)
+
+
+def failing(monkeypatch, fails):
+    """Simulations end in the solver's words where it says so of their number, from 1."""
+    numbers, compute = count(1), Released.positions_and_slopes
+
+    def simulated(self, names):
+        if fails(next(numbers)):
+            raise ConvergenceError("no minimum after 55 steps: the residual is 1.2e-07 N")
+        return compute(self, names)
+
+    monkeypatch.setattr(Released, "positions_and_slopes", simulated)
+
+
+def test_a_search_goes_on_nearer_where_values_have_no_motion(robot, release, monkeypatch):
+    failing(monkeypatch, lambda number: number == 2)
+    said = []
+    found = tune(robot.path, release, dt=DT, simulations=10, say=said.append)
+    assert ratio(found) == pytest.approx(RATIO, rel=5e-3)
+    assert said[1] == "simulation 2 of at most 10: no motion with its values, the next are nearer"
+    assert said[2].startswith("simulation 3 of") and len(found.history) == len(said) - 1
+    assert np.isfinite(found.history).all()
+
+
+def test_a_search_without_any_motion_says_what_to_do(record, tmp_path, monkeypatch, capsys):
+    path = record()
+    asked = ["calibrate", "slender", str(path), "--dt", str(DT), "--simulations", "3", "--out", str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        failing(patch, lambda number: True)
+        assert main(asked) == 2
+    assert f"{path}: no motion of the twin could be computed" in capsys.readouterr().err.splitlines()[-1]
+    failing(monkeypatch, lambda number: number > 1)
+    assert main(asked) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"{path}: the search did not come to its end: after 1 simulations" in told
+    assert "2 more had no motion: allow more" in told and "no minimum" not in told
 
 
 def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(robot, release, found):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SOON = 0.1  # [s] after the release the tip is seen
 ASIDE = 0.05  # of the body's length: how far from the twin's tip the robot's may begin
+LYING = 10.0  # [°] between gravity and the axis, at least
 TAUT = 1e-4  # [m] that homed winches are off by
 SPARE = 3.0  # of the stretch of cables that a twin too stiff has, for a rule of thumb
 
@@ -64,6 +65,21 @@ def tip_of(mesh: Mesh, release: Release) -> Markers:
             "another robot, frame or unit, or it was not held straight?"
         )
     return tip
+
+
+def check_lying(release: Release) -> None:
+    """Refuse gravity along the body's axis: a robot that stands or hangs falls by nothing that says E, or it buckles.
+
+    Raises:
+        RecordingError: it is.
+    """
+    across = float(np.degrees(np.arctan2(np.hypot(*release.gravity[:2]), abs(release.gravity[2]))))
+    if across < LYING:
+        gravity = ", ".join(f"{each:.3g}" for each in release.gravity)
+        raise RecordingError(
+            f"gravity is ({gravity}) m/s² in base_link, {across:.2g}° from the robot's axis, expected {LYING:g}° or "
+            "more: lay the robot down before it is let go"
+        )
 
 
 def check_slack(release: Release, dt: float, coordinates: np.ndarray, names: list[str]) -> None:

@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
-from soft_twin.calibration.released import check_slack, released_twin
+from soft_twin.calibration.released import check_lying, check_slack, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.parallel import Say, Workers, compute_all, time_left
@@ -132,11 +132,13 @@ def tune(
     What is in the `store` of this description and this program is not simulated again.
 
     Raises:
-        ConvergenceError: a simulation failed.
+        ConvergenceError: the first simulation failed; by later ones that do, the search takes a shorter step.
         InputError: steps or a number of simulations that make no sense.
         RecordingError: the recording does not say what is asked, or is of no such motion.
     """
     check_options(dt, simulations)
+    if not friction:
+        check_lying(release)
     twin = (moved_twin if friction else released_twin)(path, release, dt)
     first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
     first |= dict(start or {})
@@ -184,19 +186,28 @@ class _Fit:
         self._work, self._store, self._actuators = work, store, actuators
         self._measured, self._seen = release.at_steps(dt)[:, 0], release.seen_at_steps(dt)
         self._history: list[float] = []
+        self._failed = 0
         self._seconds, self._begun = 0.0, time.monotonic()
         self._newest: dict[tuple[float, ...], dict[str, Any]] = {}
         self.priors = np.array([PRIOR[name] for name in first])
 
     @property
     def count(self) -> int:
-        """Of simulations."""
+        """Of simulations that came to their end."""
         return len(self._history)
 
     def residuals(self, logarithms: np.ndarray) -> np.ndarray:
-        """In standard deviations."""
+        """In standard deviations; no numbers where the simulation failed, which least squares answer by a shorter step.
+
+        Raises:
+            ConvergenceError: it was the first one.
+        """
         values = self._values(logarithms)
-        (found,) = compute_all(self._work, [values], Workers(), self._store, sources=True)
+        try:
+            (found,) = compute_all(self._work, [values], Workers(), self._store, sources=True)
+        except ConvergenceError as error:
+            self._note_failure(error)
+            return np.full(3 * int(self._seen.sum()) + len(values), np.nan)
         self._newest[values] = found
         by_logarithms = found["slopes"][self._seen].reshape(-1, len(values)) * np.array(values)
         self._jacobian = np.vstack([by_logarithms / NOISE, np.diag(1.0 / self.priors)])
@@ -207,6 +218,19 @@ class _Fit:
         self._tell()
         apart = (found["tips"] - self._measured)[self._seen]
         return np.concatenate([apart.ravel() / NOISE, logarithms / self.priors])
+
+    def _note_failure(self, error: ConvergenceError) -> None:
+        if not self._history:
+            if FRICTION in self._first:
+                raise error  # says what winches do
+            raise ConvergenceError(
+                "no motion of the twin could be computed with the values that the search begins with: was the robot "
+                "lying, of this description, with slack cables? If it was, shorter steps help"
+            ) from error
+        self._failed += 1
+        if self._say is not None:
+            done = len(self._history) + self._failed
+            self._say(f"simulation {done} of at most {self._most}: no motion with its values, the next are nearer")
 
     def jacobian(self, _: np.ndarray) -> np.ndarray:
         """Where the residuals were last asked for, which is where a trust region asks for it."""
@@ -230,6 +254,8 @@ class _Fit:
                 f"after {len(self._history)} simulations the tips are {1e3 * distance:.3g} mm apart, rms, while the "
                 f"robot's moved by {1e3 * moved:.3g} mm"
             )
+            if self._failed:
+                told += f", and {self._failed} more had no motion"
             why = "another robot, a base that moved, cables that were taut?"
             if not ended:
                 raise RecordingError(f"the search did not come to its end: {told}: allow more; or is it {why}")
@@ -269,7 +295,7 @@ class _Fit:
     def _tell(self) -> None:
         if self._say is None:
             return
-        done = len(self._history)
+        done = len(self._history) + self._failed
         left = (time.monotonic() - self._begun) / done * (self._most - done)
         self._say(
             f"simulation {done} of at most {self._most}: e_total {self._history[-1]:.4g} mm³, at most {time_left(left)}"
