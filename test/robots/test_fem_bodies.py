@@ -217,6 +217,20 @@ def test_contradictions_are_named_when_the_file_is_read(load, change, message):
         load(change)
 
 
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (lambda robot: robot["chambers"][1].update(surface="room_1"), "two chambers on one surface"),
+        (two_names_of_one_hollow, "two chambers on faces of two names"),
+    ],
+)
+def test_the_page_has_what_is_told_of_two_chambers_of_one_place(load, change, row):
+    with pytest.raises(DescriptionError) as told:
+        load(change).build_twin()
+    (words,) = re.findall(rf"\| {row} \| robot.chambers: (.*) \|", PAGE)
+    assert re.sub(r"\d+ faces", "n faces", words) in re.sub(r"\d+ faces", "n faces", str(told.value))
+
+
 def test_a_mesh_in_millimetres_is_named(load, tmp_path, twin):
     from dataclasses import replace
 
