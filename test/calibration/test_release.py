@@ -123,6 +123,29 @@ def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
     assert "no cables/state" in found.remarks[-1]
 
 
+@pytest.mark.parametrize(
+    ("names", "wound", "says"),
+    [
+        (
+            lambda names: names,
+            0.001,
+            "cable_1 was taut in it from the beginning, with its winch at 1 mm",
+        ),
+        (lambda names: ["x1", "x2"], -0.002, "cables/state: no cable_1, .*, cable_6, only x1, x2"),
+        (lambda names: names[:-1], -0.002, "cables/state: no cable_6, only cable_1, "),
+        (lambda names: [], -0.002, "cables/state: no cable_1, .*, only nothing"),
+    ],
+    ids=["wound in", "other names", "one is missing", "no names"],
+)
+def test_winches_that_cannot_have_let_all_cables_out_are_refused_at_once(
+    robot, release, monkeypatch, names, wound, says
+):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    told = {name: np.full(STEPS + 1, wound) for name in names(robot.cable_names)}
+    with pytest.raises(RecordingError, match=says):
+        tune(robot.path, replace(release, wound=told), dt=DT)
+
+
 def test_a_motion_that_no_twin_does_is_refused(robot, release):
     aside = release.tips.copy()
     aside[5:, 0] += 0.03

@@ -71,10 +71,20 @@ class Release:
         """
         if self.wound is None:
             raise RecordingError("no topic cables/state after the release: it says what the winches do")
+        self.check_names(names)
+        return self._at_steps(dt, [self.wound[name] for name in names])
+
+    def check_names(self, names: list[str]) -> None:
+        """Refuse winches that were recorded, but not those of all these cables.
+
+        Raises:
+            RecordingError: there are such.
+        """
+        if self.wound is None:
+            return
         missing = [name for name in names if name not in self.wound]
         if missing:
             raise RecordingError(f"cables/state: no {', '.join(missing)}, only {', '.join(self.wound) or 'nothing'}")
-        return self._at_steps(dt, [self.wound[name] for name in names])
 
     def _steps(self, dt: float) -> np.ndarray:
         """(k,) ends [s]."""

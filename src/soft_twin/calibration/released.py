@@ -82,6 +82,22 @@ def check_lying(release: Release) -> None:
         )
 
 
+def check_let_out(release: Release, names: list[str]) -> None:
+    """Refuse a recording in which a cable (of `names`) was wound in already while the robot was held straight.
+
+    Raises:
+        RecordingError: one was, or nothing is said of its winch beside others.
+    """
+    release.check_names(names)
+    wound = {name: float(release.wound[name][0]) for name in names} if release.wound is not None else {}
+    tautest = max(wound, key=wound.__getitem__, default=None)
+    if tautest is not None and wound[tautest] > TAUT:
+        raise RecordingError(
+            f"{tautest} was taut in it from the beginning, with its winch at {1e3 * wound[tautest]:.3g} mm in "
+            "cables/state: all cables must be let out before a release"
+        )
+
+
 def check_slack(release: Release, dt: float, coordinates: np.ndarray, names: list[str]) -> None:
     """Refuse a recording in which winches held cables that a body which moves as it did would have stretched.
 

@@ -27,9 +27,10 @@ from scipy.optimize import least_squares
 
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
-from soft_twin.calibration.released import check_lying, check_slack, released_twin
+from soft_twin.calibration.released import check_let_out, check_lying, check_slack, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
+from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.parallel import Say, Workers, compute_all, time_left
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
@@ -137,9 +138,11 @@ def tune(
         RecordingError: the recording does not say what is asked, or is of no such motion.
     """
     check_options(dt, simulations)
-    if not friction:
-        check_lying(release)
     twin = (moved_twin if friction else released_twin)(path, release, dt)
+    if not friction:
+        cables = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
+        check_lying(release)
+        check_let_out(release, [name for part in cables for name in part.names])
     first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
     first |= dict(start or {})
     work = partial(_simulated, path, release, dt, tuple(first))
