@@ -160,6 +160,12 @@ def test_a_robot_that_stands_or_hangs_is_refused_before_it_is_simulated(robot, r
         tune(robot.path, replace(release, gravity=np.array(gravity)), dt=DT)
 
 
+def test_a_tip_that_rises_is_refused_before_it_is_simulated(robot, release, monkeypatch):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    with pytest.raises(RecordingError, match=r"the tip rises by 21.3 mm in the mean, against gravity: which of"):
+        tune(robot.path, replace(release, gravity=-GRAVITY), dt=DT)
+
+
 def test_a_robot_that_falls_by_nothing_says_nothing_of_its_modulus(robot, release):
     still = np.tile(release.tips[:1], (STEPS + 1, 1))
     with pytest.raises(RecordingError, match="Young's modulus is not seen in it: .* lay the robot down"):

@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
-from soft_twin.calibration.released import check_let_out, check_lying, check_slack, released_twin
+from soft_twin.calibration.released import check_falls, check_let_out, check_lying, check_slack, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
 from soft_twin.mechanics.actuators.cables import CableActuators
@@ -142,6 +142,7 @@ def tune(
     if not friction:
         cables = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
         check_lying(release)
+        check_falls(release)
         check_let_out(release, [name for part in cables for name in part.names])
     first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
     first |= dict(start or {})
