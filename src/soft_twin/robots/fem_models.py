@@ -27,7 +27,7 @@ from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fibres import fibre_directions
 from soft_twin.robots.obstacles import build_obstacle
-from soft_twin.robots.volumes import refuse_bare, refuse_second
+from soft_twin.robots.volumes import refuse_bare
 from soft_twin.twins.frames import Frame, NodesFrame, PointFrame, SectionFrame
 
 if TYPE_CHECKING:
@@ -79,24 +79,18 @@ class FemBuilder:
             for i, part in enumerate(parts.materials)
         ]
         materials += self._fibres(mesh)
-        for i, fibres in enumerate(parts.fibres):
-            if fibres.volume is not None:
-                self._at(lambda fibres=fibres: mesh.volume(fibres.volume), "body", "fibres", i, "volume")
-        self._check_volumes(mesh)
+        for key in ("materials", "fibres"):
+            for i, part in enumerate(getattr(parts, key)):
+                if part.volume is not None:
+                    self._at(lambda part=part: mesh.volume(part.volume), "body", key, i, "volume")
+        volumes = [part.volume for part in parts.materials]
+        self._at(lambda: refuse_bare(mesh, volumes), "body", "materials")
         body = self._at(lambda: Body(mesh, materials, parts.clamped), "body", "clamped")
         for i, plate in enumerate(parts.plates):
             if plate.mass > 0.0:
                 keys = "body", "plates", i, "nodes"
                 self._at(lambda plate=plate: body.attach_mass(plate.nodes, plate.mass), *keys)
         return body
-
-    def _check_volumes(self, mesh: Mesh) -> None:
-        """Each cell is of one material."""
-        volumes = [part.volume for part in self.description.body.materials]
-        for i, volume in enumerate(volumes):
-            keys = ("volume",) if volume is not None else ()
-            self._at(lambda i=i: refuse_second(mesh, volumes[: i + 1]), "body", "materials", i, *keys)
-        self._at(lambda: refuse_bare(mesh, volumes), "body", "materials")
 
     def _plates(self, body: Body) -> list[np.ndarray]:
         """Nodes of each rigid plate, which no other plate has and nothing clamps."""

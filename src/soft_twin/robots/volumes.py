@@ -1,4 +1,4 @@
-"""Whether a body's materials are of its volumes: each cell of one."""
+"""Whether a body's materials are of all of its volumes. One may be of several, which carry beside each other."""
 
 from collections.abc import Sequence
 
@@ -10,28 +10,6 @@ from soft_twin.mesh.mesh import Mesh
 MOST_NAMES = 6  # in a message
 
 
-def refuse_second(mesh: Mesh, volumes: Sequence[str | None]) -> None:
-    """See that no cell of the last of materials' volumes is of one before it, which would weigh and pull besides.
-
-    Args:
-        mesh: of the body.
-        volumes: of the materials; None: all of it.
-
-    Raises:
-        MaterialError: one is; with the volumes that no material is of, of which one may have been meant.
-        MeshError: no such volume.
-    """
-    *before, last = (_are_of(mesh, volume) for volume in volumes)
-    taken = next((i for i, cells in enumerate(before) if (cells & last).any()), None)
-    if taken is None:
-        return
-    what = "the whole body" if volumes[-1] is None else f"'{volumes[-1]}'"
-    meant = _named(mesh, ~np.any([*before, last], axis=0))
-    hint = f", while {meant} has none: was that meant?" if meant else ": a cell is of one material"
-    shared = int((before[taken] & last).sum())
-    raise MaterialError(f"{shared} of {int(last.sum())} cells of {what} are of materials[{taken}] already{hint}")
-
-
 def refuse_bare(mesh: Mesh, volumes: Sequence[str | None]) -> None:
     """See that every cell is of a material.
 
@@ -40,7 +18,8 @@ def refuse_bare(mesh: Mesh, volumes: Sequence[str | None]) -> None:
         volumes: of the materials; None: all of it.
 
     Raises:
-        MaterialError: some are of none; with the volumes that they make up.
+        MaterialError: some are of none; with the volumes that they make up, and with one that has two materials, of
+            which one may be meant.
         MeshError: no such volume.
     """
     bare = ~np.any([_are_of(mesh, volume) for volume in volumes], axis=0)
@@ -48,6 +27,9 @@ def refuse_bare(mesh: Mesh, volumes: Sequence[str | None]) -> None:
         return
     names = _named(mesh, bare)
     remedy = f"give {names} a material" if names else "no volume has these alone: give one without 'volume', of all"
+    twice = next((i for i, volume in enumerate(volumes) if volume in volumes[:i]), None)
+    if twice is not None:
+        remedy += f"; '{volumes[twice]}' has two, materials[{volumes.index(volumes[twice])}] and [{twice}]"
     raise MaterialError(f"{int(bare.sum())} of {len(bare)} cells are of no material: {remedy}")
 
 
