@@ -110,6 +110,12 @@ def test_poses_that_are_no_numbers_are_a_loss_of_the_tracker(record, release):
     assert len(seen.times) == STEPS and np.isfinite(seen.tips).all()
 
 
+def test_poses_that_are_there_twice_are_taken_once(record, release):
+    seen = read_release(record(np.repeat(release.times, 2), np.repeat(release.tips, 2, axis=0)), "slender")
+    assert len(seen.times) == STEPS + 1 and seen.seen_at_steps(DT).all()
+    np.testing.assert_allclose(seen.tips, release.tips, atol=1e-12)
+
+
 def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
     names, rows = robot.cable_names, np.ones(STEPS + 1)
     home, out = (replace(release, wound=dict.fromkeys(names, each * rows)) for each in (0.0, -0.002))

@@ -142,8 +142,8 @@ def _tips(path: str | Path, tip: Series, begin: int) -> tuple[np.ndarray, np.nda
     times = 1e-9 * (tip.stamp[later] - begin)
     if len(times) < 3 or times.max() < SHORTEST:
         raise RecordingError(f"{path}: {len(times)} poses of the tip after the release: too few to see a motion")
-    order = np.argsort(times, kind="stable")
-    return times[order], tip["position"][later][order]
+    times, first = np.unique(times, return_index=True)  # of poses twice at one time the median gap is 0
+    return times, tip["position"][later][first]
 
 
 def _gravity(path: str | Path, gravity: Series, begin: int, end: int) -> np.ndarray:
