@@ -172,10 +172,19 @@ def test_a_tip_that_rises_is_refused_before_it_is_simulated(robot, release, monk
         tune(robot.path, replace(release, gravity=-GRAVITY), dt=DT)
 
 
+def test_a_robot_that_is_not_let_go_is_refused_before_it_is_simulated(robot, release, monkeypatch):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    still = release.tips[0] + np.random.default_rng(0).normal(0.0, 1e-4, release.tips.shape)
+    with pytest.raises(
+        RecordingError, match=r"the tip moves by no more than 0\.\d+ mm, expected 1 mm or more: was it let"
+    ):
+        tune(robot.path, replace(release, tips=still), dt=DT)
+
+
 def test_a_robot_that_falls_by_nothing_says_nothing_of_its_modulus(robot, release):
-    still = np.tile(release.tips[:1], (STEPS + 1, 1))
+    swayed = release.tips[0] + np.linspace(0.0, 2e-3, STEPS + 1)[:, None] * [1.0, 0.0, 0.0]
     with pytest.raises(RecordingError, match="Young's modulus is not seen in it: .* lay the robot down"):
-        tune(robot.path, Release(release.times, still, np.array([0.0, -0.02, 0.0])), dt=DT)
+        tune(robot.path, Release(release.times, swayed, np.array([0.0, -0.02, 0.0])), dt=DT)
 
 
 def failing(monkeypatch, fails):

@@ -27,6 +27,7 @@ SOON = 0.1  # [s] after the release the tip is seen
 ASIDE = 0.05  # of the body's length: how far from the twin's tip the robot's may begin
 LYING = 10.0  # [°] between gravity and the axis, at least
 RISEN, RISEN_BY = 0.1, 1e-3  # of the largest distance that the tip moved, and [m] by which it may rise beside
+MOVES = 1e-3  # [m] of the tip, at least: five times a tracker's noise
 TAUT = 1e-4  # [m] that homed winches are off by
 SPARE = 3.0  # of the stretch of cables that a twin too stiff has, for a rule of thumb
 
@@ -84,14 +85,21 @@ def check_lying(release: Release) -> None:
 
 
 def check_falls(release: Release) -> None:
-    """Refuse a tip that rises, as it seems to where gravity or the tracker's frame is the other way round.
+    """Refuse a tip that stays where it is, and one that rises, as it seems to where gravity or the tracker's frame is
+    the other way round.
 
     Raises:
         RecordingError: it does.
     """
     moved = release.tips - release.tips[0]
+    largest = float(np.linalg.norm(moved, axis=1).max())
+    if largest < MOVES:
+        raise RecordingError(
+            f"the tip moves by no more than {1e3 * largest:.2g} mm, expected {1e3 * MOVES:g} mm or more: was it let "
+            "go, lying, with slack cables?"
+        )
     risen = -float((moved @ release.gravity).mean() / np.linalg.norm(release.gravity))
-    if risen > RISEN * np.linalg.norm(moved, axis=1).max() + RISEN_BY:
+    if risen > RISEN * largest + RISEN_BY:
         raise RecordingError(
             f"the tip rises by {1e3 * risen:.3g} mm in the mean, against gravity: which of gravity and tip is the "
             "other way round in base_link?"
