@@ -1,6 +1,7 @@
 """Recordings of releases: what is read of them, and each kind that is none is told in one line."""
 
 from dataclasses import replace
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 from known_release import DT, GRAVITY, STEPS, TRUTH, UP
 
 from soft_twin.app.cli import main
+from soft_twin.calibration.experiments import Released
 from soft_twin.calibration.release import Release, read_release
 from soft_twin.calibration.released import check_slack, released_twin
 from soft_twin.calibration.tune import tune
-from soft_twin.errors import InputError, RecordingError
+from soft_twin.errors import ConvergenceError, InputError, RecordingError
 from soft_twin.recording.simulated import SimulatedRecording
 
 RATIO = TRUTH["young_modulus"] / TRUTH["density"]
@@ -108,6 +110,12 @@ def test_poses_that_are_no_numbers_are_a_loss_of_the_tracker(record, release):
     assert len(seen.times) == STEPS and np.isfinite(seen.tips).all()
 
 
+def test_poses_that_are_there_twice_are_taken_once(record, release):
+    seen = read_release(record(np.repeat(release.times, 2), np.repeat(release.tips, 2, axis=0)), "slender")
+    assert len(seen.times) == STEPS + 1 and seen.seen_at_steps(DT).all()
+    np.testing.assert_allclose(seen.tips, release.tips, atol=1e-12)
+
+
 def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
     names, rows = robot.cable_names, np.ones(STEPS + 1)
     home, out = (replace(release, wound=dict.fromkeys(names, each * rows)) for each in (0.0, -0.002))
@@ -121,6 +129,29 @@ def test_taut_cables_are_refused_and_slack_ones_are_not(robot, release, found):
     assert "no cables/state" in found.remarks[-1]
 
 
+@pytest.mark.parametrize(
+    ("names", "wound", "says"),
+    [
+        (
+            lambda names: names,
+            0.001,
+            "cable_1 was taut in it from the beginning, with its winch at 1 mm",
+        ),
+        (lambda names: ["x1", "x2"], -0.002, "cables/state: no cable_1, .*, cable_6, only x1, x2"),
+        (lambda names: names[:-1], -0.002, "cables/state: no cable_6, only cable_1, "),
+        (lambda names: [], -0.002, "cables/state: no cable_1, .*, only nothing"),
+    ],
+    ids=["wound in", "other names", "one is missing", "no names"],
+)
+def test_winches_that_cannot_have_let_all_cables_out_are_refused_at_once(
+    robot, release, monkeypatch, names, wound, says
+):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    told = {name: np.full(STEPS + 1, wound) for name in names(robot.cable_names)}
+    with pytest.raises(RecordingError, match=says):
+        tune(robot.path, replace(release, wound=told), dt=DT)
+
+
 def test_a_motion_that_no_twin_does_is_refused(robot, release):
     aside = release.tips.copy()
     aside[5:, 0] += 0.03
@@ -128,10 +159,68 @@ def test_a_motion_that_no_twin_does_is_refused(robot, release):
         tune(robot.path, replace(release, tips=aside), TRUTH, DT)
 
 
-def test_a_robot_that_stands_says_nothing_of_its_modulus(robot, release):
-    still = np.tile(release.tips[:1], (STEPS + 1, 1))
+@pytest.mark.parametrize("gravity", [[0.0, 0.0, -9.81], [1.0, -1.0, 9.7]])
+def test_a_robot_that_stands_or_hangs_is_refused_before_it_is_simulated(robot, release, monkeypatch, gravity):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    with pytest.raises(RecordingError, match="gravity is .*° from the robot's axis, expected 10° or more: lay"):
+        tune(robot.path, replace(release, gravity=np.array(gravity)), dt=DT)
+
+
+def test_a_tip_that_rises_is_refused_before_it_is_simulated(robot, release, monkeypatch):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    with pytest.raises(RecordingError, match=r"the tip rises by 21.3 mm in the mean, against gravity: which of"):
+        tune(robot.path, replace(release, gravity=-GRAVITY), dt=DT)
+
+
+def test_a_robot_that_is_not_let_go_is_refused_before_it_is_simulated(robot, release, monkeypatch):
+    monkeypatch.setattr("soft_twin.calibration.tune._simulated", lambda *_: pytest.fail("simulated"))
+    still = release.tips[0] + np.random.default_rng(0).normal(0.0, 1e-4, release.tips.shape)
+    with pytest.raises(
+        RecordingError, match=r"the tip moves by no more than 0\.\d+ mm, expected 1 mm or more: was it let"
+    ):
+        tune(robot.path, replace(release, tips=still), dt=DT)
+
+
+def test_a_robot_that_falls_by_nothing_says_nothing_of_its_modulus(robot, release):
+    swayed = release.tips[0] + np.linspace(0.0, 2e-3, STEPS + 1)[:, None] * [1.0, 0.0, 0.0]
     with pytest.raises(RecordingError, match="Young's modulus is not seen in it: .* lay the robot down"):
-        tune(robot.path, Release(release.times, still, np.array([0.0, 0.0, -9.81])), dt=DT)
+        tune(robot.path, Release(release.times, swayed, np.array([0.0, -0.02, 0.0])), dt=DT)
+
+
+def failing(monkeypatch, fails):
+    """Simulations end in the solver's words where it says so of their number, from 1."""
+    numbers, compute = count(1), Released.positions_and_slopes
+
+    def simulated(self, names):
+        if fails(next(numbers)):
+            raise ConvergenceError("no minimum after 55 steps: the residual is 1.2e-07 N")
+        return compute(self, names)
+
+    monkeypatch.setattr(Released, "positions_and_slopes", simulated)
+
+
+def test_a_search_goes_on_nearer_where_values_have_no_motion(robot, release, monkeypatch):
+    failing(monkeypatch, lambda number: number == 2)
+    said = []
+    found = tune(robot.path, release, dt=DT, simulations=10, say=said.append)
+    assert ratio(found) == pytest.approx(RATIO, rel=5e-3)
+    assert said[1] == "simulation 2 of at most 10: no motion with its values, the next are nearer"
+    assert said[2].startswith("simulation 3 of") and len(found.history) == len(said) - 1
+    assert np.isfinite(found.history).all()
+
+
+def test_a_search_without_any_motion_says_what_to_do(record, tmp_path, monkeypatch, capsys):
+    path = record()
+    asked = ["calibrate", "slender", str(path), "--dt", str(DT), "--simulations", "3", "--out", str(tmp_path / "out")]
+    with monkeypatch.context() as patch:
+        failing(patch, lambda number: True)
+        assert main(asked) == 2
+    assert f"{path}: no motion of the twin could be computed" in capsys.readouterr().err.splitlines()[-1]
+    failing(monkeypatch, lambda number: number > 1)
+    assert main(asked) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert f"{path}: the search did not come to its end: after 1 simulations" in told
+    assert "2 more had no motion: allow more" in told and "no minimum" not in told
 
 
 def test_uncertainties_are_those_of_what_is_left_where_that_is_more_than_noise(robot, release, found):

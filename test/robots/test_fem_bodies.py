@@ -125,6 +125,11 @@ def test_a_point_of_the_body_is_a_frame(twin):
     twin.reset()
 
 
+def of_rings(robot, *volumes):
+    """The robot's material, once for each volume."""
+    return [robot["body"]["materials"][0] | {"volume": volume} for volume in volumes]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -149,6 +154,14 @@ def test_a_point_of_the_body_is_a_frame(twin):
         ),
         (lambda robot: robot["body"]["fibres"][0].update(volume="ring 9"), r"fibres\[0\].volume: .*ring 9.*ring 1"),
         (lambda robot: robot["body"]["plates"][0].update(nodes="lid"), r"plates\[0\].nodes: .*lid"),
+        (
+            lambda robot: robot["body"]["materials"][0].update(volume="ring 1"),
+            r"materials: \d+ of \d+ cells are of no material: give 'ring 2', 'ring 3' a material",
+        ),
+        (
+            lambda robot: robot["body"].update(materials=of_rings(robot, "ring 1", "ring 2", "ring 1")),
+            r"materials: .* give 'ring 3' a material; 'ring 1' has two, materials\[0\] and \[2\]",
+        ),
         (two_names_of_one_hollow, r"chambers: chambers 'room_1' and 'room_2' press on \d+ faces both: give each a"),
     ],
 )
@@ -197,6 +210,20 @@ def test_what_cannot_be_built_is_told_with_its_line(load, change, message):
 def test_contradictions_are_named_when_the_file_is_read(load, change, message):
     with pytest.raises(DescriptionError, match=message):
         load(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (lambda robot: robot["chambers"][1].update(surface="room_1"), "two chambers on one surface"),
+        (two_names_of_one_hollow, "two chambers on faces of two names"),
+    ],
+)
+def test_the_page_has_what_is_told_of_two_chambers_of_one_place(load, change, row):
+    with pytest.raises(DescriptionError) as told:
+        load(change).build_twin()
+    (words,) = re.findall(rf"\| {row} \| robot.chambers: (.*) \|", PAGE)
+    assert re.sub(r"\d+ faces", "n faces", words) in re.sub(r"\d+ faces", "n faces", str(told.value))
 
 
 def test_a_mesh_in_millimetres_is_named(load, tmp_path, twin):
@@ -288,8 +315,9 @@ def test_a_stack_has_volumes_and_the_chamber_between_its_layers():
     assert -enclosed_volume(mesh.nodes, mesh.surface("chamber 1")) == pytest.approx(np.pi * 0.005**2 * 0.03, rel=0.06)
 
 
-def test_a_surface_is_filled_by_gmsh_and_its_hollow_is_a_chamber(tmp_path):
-    pytest.importorskip("gmsh")
+@pytest.fixture
+def stl(tmp_path):
+    """block.stl, in millimetres: 30 x 30 x 40, with a hollow."""
     block = voxel_mesh(np.pad(np.zeros((1, 1, 2), bool), 1, constant_values=True), 10.0, "tet4")
     triangles = np.concatenate([block.surfaces[name] for name in ("base", "tip", "outside", "chamber 1")])
     rows = ["solid block"]
@@ -297,7 +325,32 @@ def test_a_surface_is_filled_by_gmsh_and_its_hollow_is_a_chamber(tmp_path):
         corners = [f"vertex {x} {y} {z}" for x, y, z in triangle]
         rows += ["facet normal 0 0 0", "outer loop", *corners, "endloop", "endfacet"]
     (tmp_path / "block.stl").write_text("\n".join([*rows, "endsolid block"]))
-    source = {"file": "block.stl", "unit": 1e-3, "size": [0.03, 0.03, 0.04], "cell": 0.01, "element": "tet4"}
+    return "block.stl"
+
+
+@pytest.mark.parametrize(
+    ("unit", "size", "says"),
+    [
+        (
+            1.0,
+            [0.03, 0.03, 0.04],
+            "measures 30 x 30 x 40 m with unit 1, .* 0.03 x 0.03 x 0.04 m: .* seems to be in millimetres, unit: 0.001",
+        ),
+        (1e-3, [0.762, 0.762, 1.016], "the file seems to be in inches, unit: 0.0254"),
+        (1e-3, [0.1, 0.1, 0.1], "measures 0.03 x 0.03 x 0.04 m with unit 0.001, .* says 0.1 x 0.1 x 0.1 m$"),
+    ],
+)
+def test_a_surface_in_other_units_is_named_before_gmsh_begins(load, stl, monkeypatch, unit, size, says):
+    monkeypatch.setattr("soft_twin.mesh.generate.gmsh_stl.tetrahedra_apart", lambda *_: pytest.fail("Gmsh begins"))
+    source = {"file": stl, "unit": unit, "size": size, "cell": 0.1 * max(size)}
+    robot = load(lambda robot: robot["body"].update(mesh={"stl": source}))
+    with pytest.raises(DescriptionError, match=rf"mine.yaml:\d+: robot.body.mesh: block.stl: .*{says}"):
+        robot.build_twin()
+
+
+def test_a_surface_is_filled_by_gmsh_and_its_hollow_is_a_chamber(stl, tmp_path):
+    pytest.importorskip("gmsh")
+    source = {"file": stl, "unit": 1e-3, "size": [0.03, 0.03, 0.04], "cell": 0.01, "element": "tet4"}
     mesh = build_mesh(MeshSource.model_validate({"stl": source}), tmp_path)
     np.testing.assert_allclose(mesh.size, [0.03, 0.03, 0.04])
     assert -enclosed_volume(mesh.nodes, mesh.surface("chamber 1")) == pytest.approx(2e-6, rel=1e-6)

@@ -11,7 +11,7 @@ from soft_twin.app.folders import writable
 from soft_twin.calibration.release import read_release
 from soft_twin.calibration.tune import search_grid, tune
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
-from soft_twin.errors import UsageError
+from soft_twin.errors import ConvergenceError, RecordingError, UsageError
 from soft_twin.parallel import Workers, add_worker_arguments, terminal_progress
 from soft_twin.robots import load_robot
 from soft_twin.robots.base import DrivenRobot
@@ -62,7 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     release = read_release(arguments.recording, arguments.namespace or robot.name, robot.name)
     folder = writable(arguments.out or Path("out/calibrate") / robot.name)
     options = {"dt": arguments.dt, "simulations": arguments.simulations, "friction": arguments.friction}
-    found = tune(robot.path, release, say=_tell, store=folder / "simulations", **options)
+    try:
+        found = tune(robot.path, release, say=_tell, store=folder / "simulations", **options)
+    except (ConvergenceError, RecordingError) as error:
+        raise type(error)(f"{arguments.recording}: {error}") from error
     if arguments.grid:
         print(_grid(arguments, workers, folder, robot, release, found))
     print(found.in_words())

@@ -71,10 +71,20 @@ class Release:
         """
         if self.wound is None:
             raise RecordingError("no topic cables/state after the release: it says what the winches do")
+        self.check_names(names)
+        return self._at_steps(dt, [self.wound[name] for name in names])
+
+    def check_names(self, names: list[str]) -> None:
+        """Refuse winches that were recorded, but not those of all these cables.
+
+        Raises:
+            RecordingError: there are such.
+        """
+        if self.wound is None:
+            return
         missing = [name for name in names if name not in self.wound]
         if missing:
             raise RecordingError(f"cables/state: no {', '.join(missing)}, only {', '.join(self.wound) or 'nothing'}")
-        return self._at_steps(dt, [self.wound[name] for name in names])
 
     def _steps(self, dt: float) -> np.ndarray:
         """(k,) ends [s]."""
@@ -132,8 +142,8 @@ def _tips(path: str | Path, tip: Series, begin: int) -> tuple[np.ndarray, np.nda
     times = 1e-9 * (tip.stamp[later] - begin)
     if len(times) < 3 or times.max() < SHORTEST:
         raise RecordingError(f"{path}: {len(times)} poses of the tip after the release: too few to see a motion")
-    order = np.argsort(times, kind="stable")
-    return times[order], tip["position"][later][order]
+    times, first = np.unique(times, return_index=True)  # of poses twice at one time the median gap is 0
+    return times, tip["position"][later][first]
 
 
 def _gravity(path: str | Path, gravity: Series, begin: int, end: int) -> np.ndarray:

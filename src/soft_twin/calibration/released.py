@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SOON = 0.1  # [s] after the release the tip is seen
 ASIDE = 0.05  # of the body's length: how far from the twin's tip the robot's may begin
+LYING = 10.0  # [°] between gravity and the axis, at least
+RISEN, RISEN_BY = 0.1, 1e-3  # of the largest distance that the tip moved, and [m] by which it may rise beside
+MOVES = 1e-3  # [m] of the tip, at least: five times a tracker's noise
 TAUT = 1e-4  # [m] that homed winches are off by
 SPARE = 3.0  # of the stretch of cables that a twin too stiff has, for a rule of thumb
 
@@ -64,6 +67,59 @@ def tip_of(mesh: Mesh, release: Release) -> Markers:
             "another robot, frame or unit, or it was not held straight?"
         )
     return tip
+
+
+def check_lying(release: Release) -> None:
+    """Refuse gravity along the body's axis: a robot that stands or hangs falls by nothing that says E, or it buckles.
+
+    Raises:
+        RecordingError: it is.
+    """
+    across = float(np.degrees(np.arctan2(np.hypot(*release.gravity[:2]), abs(release.gravity[2]))))
+    if across < LYING:
+        gravity = ", ".join(f"{each:.3g}" for each in release.gravity)
+        raise RecordingError(
+            f"gravity is ({gravity}) m/s² in base_link, {across:.2g}° from the robot's axis, expected {LYING:g}° or "
+            "more: lay the robot down before it is let go"
+        )
+
+
+def check_falls(release: Release) -> None:
+    """Refuse a tip that stays where it is, and one that rises, as it seems to where gravity or the tracker's frame is
+    the other way round.
+
+    Raises:
+        RecordingError: it does.
+    """
+    moved = release.tips - release.tips[0]
+    largest = float(np.linalg.norm(moved, axis=1).max())
+    if largest < MOVES:
+        raise RecordingError(
+            f"the tip moves by no more than {1e3 * largest:.2g} mm, expected {1e3 * MOVES:g} mm or more: was it let "
+            "go, lying, with slack cables?"
+        )
+    risen = -float((moved @ release.gravity).mean() / np.linalg.norm(release.gravity))
+    if risen > RISEN * largest + RISEN_BY:
+        raise RecordingError(
+            f"the tip rises by {1e3 * risen:.3g} mm in the mean, against gravity: which of gravity and tip is the "
+            "other way round in base_link?"
+        )
+
+
+def check_let_out(release: Release, names: list[str]) -> None:
+    """Refuse a recording in which a cable (of `names`) was wound in already while the robot was held straight.
+
+    Raises:
+        RecordingError: one was, or nothing is said of its winch beside others.
+    """
+    release.check_names(names)
+    wound = {name: float(release.wound[name][0]) for name in names} if release.wound is not None else {}
+    tautest = max(wound, key=wound.__getitem__, default=None)
+    if tautest is not None and wound[tautest] > TAUT:
+        raise RecordingError(
+            f"{tautest} was taut in it from the beginning, with its winch at {1e3 * wound[tautest]:.3g} mm in "
+            "cables/state: all cables must be let out before a release"
+        )
 
 
 def check_slack(release: Release, dt: float, coordinates: np.ndarray, names: list[str]) -> None:

@@ -27,9 +27,10 @@ from scipy.optimize import least_squares
 
 from soft_twin.calibration.moved import FRICTION, moved_twin
 from soft_twin.calibration.release import Release
-from soft_twin.calibration.released import check_slack, released_twin
+from soft_twin.calibration.released import check_falls, check_let_out, check_lying, check_slack, released_twin
 from soft_twin.calibration.tuned import DT, SIMULATIONS, Tuned, check_options
 from soft_twin.errors import ConvergenceError, RecordingError
+from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.parallel import Say, Workers, compute_all, time_left
 
 MODULI = (0.50e6, 0.65e6, 0.80e6, 1.00e6, 1.20e6)  # [Pa]
@@ -132,12 +133,17 @@ def tune(
     What is in the `store` of this description and this program is not simulated again.
 
     Raises:
-        ConvergenceError: a simulation failed.
+        ConvergenceError: the first simulation failed; by later ones that do, the search takes a shorter step.
         InputError: steps or a number of simulations that make no sense.
         RecordingError: the recording does not say what is asked, or is of no such motion.
     """
     check_options(dt, simulations)
     twin = (moved_twin if friction else released_twin)(path, release, dt)
+    if not friction:
+        cables = [part for part in twin.model.actuators.parts if isinstance(part, CableActuators)]
+        check_lying(release)
+        check_falls(release)
+        check_let_out(release, [name for part in cables for name in part.names])
     first = {FRICTION: START_FRICTION} if friction else {"density": twin.parameters["density"].value} | START
     first |= dict(start or {})
     work = partial(_simulated, path, release, dt, tuple(first))
@@ -184,19 +190,28 @@ class _Fit:
         self._work, self._store, self._actuators = work, store, actuators
         self._measured, self._seen = release.at_steps(dt)[:, 0], release.seen_at_steps(dt)
         self._history: list[float] = []
+        self._failed = 0
         self._seconds, self._begun = 0.0, time.monotonic()
         self._newest: dict[tuple[float, ...], dict[str, Any]] = {}
         self.priors = np.array([PRIOR[name] for name in first])
 
     @property
     def count(self) -> int:
-        """Of simulations."""
+        """Of simulations that came to their end."""
         return len(self._history)
 
     def residuals(self, logarithms: np.ndarray) -> np.ndarray:
-        """In standard deviations."""
+        """In standard deviations; no numbers where the simulation failed, which least squares answer by a shorter step.
+
+        Raises:
+            ConvergenceError: it was the first one.
+        """
         values = self._values(logarithms)
-        (found,) = compute_all(self._work, [values], Workers(), self._store, sources=True)
+        try:
+            (found,) = compute_all(self._work, [values], Workers(), self._store, sources=True)
+        except ConvergenceError as error:
+            self._note_failure(error)
+            return np.full(3 * int(self._seen.sum()) + len(values), np.nan)
         self._newest[values] = found
         by_logarithms = found["slopes"][self._seen].reshape(-1, len(values)) * np.array(values)
         self._jacobian = np.vstack([by_logarithms / NOISE, np.diag(1.0 / self.priors)])
@@ -207,6 +222,19 @@ class _Fit:
         self._tell()
         apart = (found["tips"] - self._measured)[self._seen]
         return np.concatenate([apart.ravel() / NOISE, logarithms / self.priors])
+
+    def _note_failure(self, error: ConvergenceError) -> None:
+        if not self._history:
+            if FRICTION in self._first:
+                raise error  # says what winches do
+            raise ConvergenceError(
+                "no motion of the twin could be computed with the values that the search begins with: was the robot "
+                "lying, of this description, with slack cables? If it was, shorter steps help"
+            ) from error
+        self._failed += 1
+        if self._say is not None:
+            done = len(self._history) + self._failed
+            self._say(f"simulation {done} of at most {self._most}: no motion with its values, the next are nearer")
 
     def jacobian(self, _: np.ndarray) -> np.ndarray:
         """Where the residuals were last asked for, which is where a trust region asks for it."""
@@ -230,6 +258,8 @@ class _Fit:
                 f"after {len(self._history)} simulations the tips are {1e3 * distance:.3g} mm apart, rms, while the "
                 f"robot's moved by {1e3 * moved:.3g} mm"
             )
+            if self._failed:
+                told += f", and {self._failed} more had no motion"
             why = "another robot, a base that moved, cables that were taut?"
             if not ended:
                 raise RecordingError(f"the search did not come to its end: {told}: allow more; or is it {why}")
@@ -237,15 +267,17 @@ class _Fit:
         scatter = max(1.0, float((residuals[:-count] ** 2).mean()))
         information = jacobian[:-count].T @ jacobian[:-count] / scatter + np.diag(self.priors**-2.0)
         spread = np.sqrt(np.diag(np.linalg.inv(information)))
+        named = dict(zip(self._first, values, strict=True))
+        uncertainties = dict(zip(self._first, spread.tolist(), strict=True))
         return Tuned(
-            dict(zip(self._first, values, strict=True)),
-            dict(zip(self._first, spread.tolist(), strict=True)),
+            named,
+            uncertainties,
             total_error(found["tips"][self._seen], self._measured[self._seen]),
             self._history,
             self._seconds,
             found["tips"],
             distance,
-            tuple(self._remarks()),
+            tuple(self._remarks(named, uncertainties)),
         )
 
     def _values(self, logarithms: np.ndarray) -> tuple[float, ...]:
@@ -267,17 +299,24 @@ class _Fit:
     def _tell(self) -> None:
         if self._say is None:
             return
-        done = len(self._history)
+        done = len(self._history) + self._failed
         left = (time.monotonic() - self._begun) / done * (self._most - done)
         self._say(
             f"simulation {done} of at most {self._most}: e_total {self._history[-1]:.4g} mm³, at most {time_left(left)}"
         )
 
-    def _remarks(self) -> list[str]:
+    def _remarks(self, values: Mapping[str, float], uncertainties: Mapping[str, float]) -> list[str]:
         """What who takes the values should know."""
         remarks, lost = [], int((~self._seen).sum())
         if lost:
             remarks.append(f"the tip was not seen at {lost} of {len(self._seen)} steps: they were left out")
+        damping = "stiffness_damping"
+        if damping in values and 0.5 * self._dt > uncertainties[damping] * values[damping]:
+            low, high = 500.0 * self._dt, 1e3 * self._dt
+            remarks.append(
+                f"steps of {high:g} ms damp by themselves, as {low:g} to {high:g} ms of rayleigh_stiffness do: what is "
+                "found is less by that than the body's own, and holds for twins with such steps (docs/slender.md)"
+            )
         if self._release.wound is None:
             remarks.append("no cables/state in the recording: taut cables would have been taken for a larger E")
         return remarks

@@ -12,6 +12,7 @@ from soft_twin.errors import MeshError
 from soft_twin.mesh.elements import Element
 
 SLIVER = 1e-3  # smallest (determinant)^(1/3) of a cell, in its own sizes
+UNITS = {1.0: "metres", 0.001: "millimetres", 0.01: "centimetres", 0.0254: "inches"}  # by their length [m]
 
 
 @dataclass(frozen=True)
@@ -158,16 +159,37 @@ def check_unit(mesh: Mesh, expected: np.ndarray, name: str) -> None:
     Raises:
         MeshError: with both sizes and, where it fits, the unit that the file seems to be in.
     """
-    ratio = np.linalg.norm(mesh.size) / np.linalg.norm(expected)
-    if 0.8 < ratio < 1.25:
-        return
-    unit = {1000.0: "millimetres", 100.0: "centimetres", 39.37: "inches"}
-    guess = next(
-        (f": the file seems to be in {name}, scale it to metres" for s, name in unit.items() if 0.8 < ratio / s < 1.25),
-        "",
-    )
-    size, right = (" x ".join(f"{v:.4g}" for v in values) for values in (mesh.size, expected))
-    raise MeshError(f"{name}: measures {size} m, the description says {right} m{guess}")
+    if not _is_as_large(mesh.size, expected):
+        seems = _unit_of(mesh.size, expected)
+        guess = f": the file seems to be in {seems[1]}, scale it to metres" if seems else ""
+        raise MeshError(f"{name}: measures {_extent(mesh.size)}, the description says {_extent(expected)}{guess}")
+
+
+def check_extent(size: np.ndarray, unit: float, expected: np.ndarray, name: str) -> None:
+    """Refuse a surface of edge lengths (3,) `size` in a unit [m] whose box is far from (3,) `expected` [m].
+
+    Raises:
+        MeshError: with both sizes and, where one fits, the unit that the description should say.
+    """
+    if not _is_as_large(unit * size, expected):
+        seems = _unit_of(size, expected)
+        guess = f": the file seems to be in {seems[1]}, unit: {seems[0]:g}" if seems else ""
+        sizes = f"measures {_extent(unit * size)} with unit {unit:g}, the description says {_extent(expected)}"
+        raise MeshError(f"{name}: {sizes}{guess}")
+
+
+def _is_as_large(size: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether a box of edge lengths (3,) is about as large as expected [m]."""
+    return 0.8 < np.linalg.norm(size) / np.linalg.norm(expected) < 1.25
+
+
+def _unit_of(size: np.ndarray, expected: np.ndarray) -> tuple[float, str] | None:
+    """The unit [m], with its name, in which edge lengths (3,) are about those expected [m]; None: no usual one."""
+    return next(((unit, name) for unit, name in UNITS.items() if _is_as_large(unit * size, expected)), None)
+
+
+def _extent(size: np.ndarray) -> str:
+    return " x ".join(f"{value:.4g}" for value in size) + " m"
 
 
 def jacobians(mesh: Mesh, points: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

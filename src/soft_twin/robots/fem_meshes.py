@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from soft_twin.mesh.generate.hollows import hollowed, surfaces_of_block
 from soft_twin.mesh.generate.lobes import Segment, lobed_arm
 from soft_twin.mesh.generate.sweep import Layer, Ring, sweep_stack, sweep_tube
 from soft_twin.mesh.generate.voxels import voxel_mesh
-from soft_twin.mesh.mesh import Mesh, check_unit
+from soft_twin.mesh.mesh import Mesh, check_extent, check_unit
 from soft_twin.mesh.selection import shells
 
 if TYPE_CHECKING:
@@ -162,10 +163,9 @@ def _stl(source: "descriptions.Stl", folder: Path) -> Mesh:
     from soft_twin.mesh.generate.gmsh_stl import fill_stl
 
     order = 2 if source.element == "tet10" else 1
-    mesh = fill_stl(folder / source.file, source.cell / source.unit, source.edge_deg, order)
-    mesh = replace(mesh, nodes=source.unit * mesh.nodes)
-    check_unit(mesh, np.array(source.size), source.file)
-    return mesh
+    check = partial(check_extent, unit=source.unit, expected=np.array(source.size), name=source.file)
+    mesh = fill_stl(folder / source.file, source.cell / source.unit, source.edge_deg, order, check)
+    return replace(mesh, nodes=source.unit * mesh.nodes)
 
 
 def _with_chambers(mesh: Mesh) -> Mesh:

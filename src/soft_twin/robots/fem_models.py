@@ -27,6 +27,7 @@ from soft_twin.mesh.mesh import Mesh
 from soft_twin.robots.fem_meshes import build_mesh
 from soft_twin.robots.fibres import fibre_directions
 from soft_twin.robots.obstacles import build_obstacle
+from soft_twin.robots.volumes import refuse_bare
 from soft_twin.twins.frames import Frame, NodesFrame, PointFrame, SectionFrame
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class FemBuilder:
             for i, part in enumerate(getattr(parts, key)):
                 if part.volume is not None:
                     self._at(lambda part=part: mesh.volume(part.volume), "body", key, i, "volume")
+        volumes = [part.volume for part in parts.materials]
+        self._at(lambda: refuse_bare(mesh, volumes), "body", "materials")
         body = self._at(lambda: Body(mesh, materials, parts.clamped), "body", "clamped")
         for i, plate in enumerate(parts.plates):
             if plate.mass > 0.0:

@@ -1,5 +1,6 @@
 """Tetrahedral meshes of what closed surfaces enclose, by Gmsh (optional: `pip install soft_twin[mesh]`)."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ from soft_twin.reading_apart import read_apart
 LARGEST_FILE = 100_000_000  # [bytes]
 
 
-def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) -> Mesh:
+def fill_stl(
+    path: Path,
+    size: float,
+    edge_deg: float = 40.0,
+    order: int = 1,
+    check_extent: Callable[[np.ndarray], None] | None = None,
+) -> Mesh:
     """Tetrahedra of edge length about `size` between the closed surfaces of an STL file, in its unit.
 
     The largest surface is the outside, the others are hollows. Surfaces are "base" and "tip" (lowest and highest z),
@@ -28,6 +35,8 @@ def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) ->
         size: edge length.
         edge_deg: faces that turn by more than this meet at an edge that is kept [°].
         order: 1 for 4-node tetrahedra, 2 for 10-node ones.
+        check_extent: called with the edge lengths (3,) of the surfaces' box before Gmsh begins, which fills a body
+            that is a thousand times as large as was meant until it is stopped; raises what is wrong with them.
 
     Raises:
         UsageError: Gmsh is not installed or cannot be loaded.
@@ -40,6 +49,8 @@ def fill_stl(path: Path, size: float, edge_deg: float = 40.0, order: int = 1) ->
         check_closed(content.points, content.get_cells_type("triangle"))
     except MeshError as error:
         raise MeshError(f"{path}: {error}") from None
+    if check_extent is not None:
+        check_extent(np.ptp(content.points, axis=0))
     try:
         arguments = [str(path.absolute()), float(size), float(np.radians(edge_deg)), order]
         mesh = tetrahedra_apart(f"{__name__}:fill_here", arguments, order, str(path))
