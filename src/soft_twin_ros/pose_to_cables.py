@@ -194,8 +194,8 @@ class PoseToCables(ManagedNode):
             values["noticed"] = "; ".join(held.noticed)
             values["correction_deg"] = float(np.degrees(np.hypot(*held.tick.correction)))
             if held.payload is not None:
-                values |= {"payload_kg": held.payload.mass, "payload_deviation_kg": held.payload.whole_deviation}
-                values["payload_deviation_centred_kg"] = held.payload.deviation
+                values |= {"payload_kg": held.payload.mass, "payload_deviation_kg": held.payload.deviation}
+                values["payload_deviation_any_centre_kg"] = held.payload.whole_deviation
         return values
 
     @property
@@ -346,7 +346,7 @@ class PoseToCables(ManagedNode):
             self._statuses.publish(self._status(stamp, held))
             if held.payload is not None:
                 self._payloads.publish(Float64(data=held.payload.mass))
-                self._deviations.publish(Float64(data=held.payload.whole_deviation))
+                self._deviations.publish(Float64(data=held.payload.deviation))
         frame = twin.frames["tip"]
         self._tips.publish(pose_message(stamp, self.base_frame, frame.position(twin), frame.rotation(twin)))
         self._frames.send(stamp, twin.points, twin.coordinates())
