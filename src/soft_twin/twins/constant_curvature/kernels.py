@@ -17,6 +17,7 @@ from numba import njit
 SMALL = 1e-2  # θ² below which series are exact to round-off
 MOST_STEPS = 50
 BESIDE = 0.2  # of a start, by which one near the best bends so far differs from them
+CALM = 1.0  # [rad] bends of a segment among which no others explain nearly the same
 AWAY = 1.0 + 1e-6  # times what is missed before a step, which was too long where more is missed after it
 
 
@@ -166,13 +167,14 @@ def fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance,
 
 
 @njit(cache=True)
-def fit_from_all(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, starts):
-    """As `fit`, from the first of the `starts` (k, 2 s) that comes to no more than `explained` [m], or from the one
-    that misses least: another one than the first only where it misses less than half of that, for noise is nearly the
-    same in all. Every other start is near the best so far, from which a narrow valley may be all that is left."""
+def fit_from_all(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, noise, starts):
+    """As `fit`, from the first of the `starts` (k, 2 s) that comes to no more than `explained` [m], or than `noise` [m]
+    where all bends are calm, or from the one that misses least: another one than the first only where it misses less
+    than half of that, for noise is nearly the same in all. Every other start is near the best so far, from which a
+    narrow valley may be all that is left."""
     best, least, found = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, starts[0])
     for k in range(1, len(starts)):
-        if found and least <= explained:
+        if found and (least <= explained or least <= noise and np.max(np.abs(best[: 2 * len(lengths)])) <= CALM):
             break
         start = starts[k] if k % 2 or not found else best[: 2 * len(lengths)] + BESIDE * starts[k]
         other, missed, ended = fit(straight, lengths, overhangs, cables, ends, common, measured, tolerance, start)
@@ -182,14 +184,14 @@ def fit_from_all(straight, lengths, overhangs, cables, ends, common, measured, t
 
 
 @njit(cache=True)
-def fits(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, starts):
+def fits(straight, lengths, overhangs, cables, ends, common, measured, tolerance, explained, noise, starts):
     """As `fit_from_all`, of many: bends (n, s, 2), common parts (n,), what is missed (n,) [m], found (n,)."""
     count = 2 * len(lengths)
     bends, parts, missed = np.empty((len(measured), len(lengths), 2)), np.zeros(len(measured)), np.empty(len(measured))
     found = np.empty(len(measured), dtype=np.bool_)
     for row in range(len(measured)):
         unknowns, missed[row], found[row] = fit_from_all(
-            straight, lengths, overhangs, cables, ends, common, measured[row], tolerance, explained, starts
+            straight, lengths, overhangs, cables, ends, common, measured[row], tolerance, explained, noise, starts
         )
         bends[row] = unknowns[:count].reshape((len(lengths), 2))
         if common:

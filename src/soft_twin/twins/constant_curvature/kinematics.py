@@ -18,7 +18,7 @@ from soft_twin.twins.plate_orientation import pitch_roll_of, refuse_no_orientati
 TOLERANCE = 1e-14  # of the body's length, by which the last step towards bends changes displacements
 EXPLAINED = 1e-10  # of it, to which displacements of the model's own are explained: then nobody looks further
 DETERMINED = 1e-6  # of it, to which as many cables as there are unknowns are explained …
-NO_NOISE = 0.1  # … and more of them, by which what is measured differs from any model's own
+NOISE, NO_NOISE = 0.01, 0.1  # … and more of them, by which what is measured usually differs, and does at the most
 STARTS = 256  # bends from which straight cables are explained, until they are
 
 
@@ -147,10 +147,11 @@ class ConstantCurvature(PlateModel):
         displacements = self._checked(displacements, (len(self.cable_positions),), "displacements")
         flat = displacements.reshape(-1, displacements.shape[-1])
         length = float(np.sum(self.segment_lengths))
-        bends, common, missed, found = kernels.fits(
-            *self._geometry, self._common, flat, TOLERANCE * length, EXPLAINED * length, self._starts
-        )
         determined = len(self.cable_positions) <= 2 * len(self.segment_lengths) + self._common
+        explained, noise = EXPLAINED * length, (EXPLAINED if determined else NOISE) * length
+        bends, common, missed, found = kernels.fits(
+            *self._geometry, self._common, flat, TOLERANCE * length, explained, noise, self._starts
+        )
         bad = ~(found & (missed <= (DETERMINED if determined else NO_NOISE) * length))
         if bad.any():
             raise ConvergenceError(
