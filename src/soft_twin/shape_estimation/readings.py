@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.model import ArmModel
 
@@ -56,7 +57,7 @@ def check_readings(
 
 
 def _sized(values: np.ndarray, count: int, what: str) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
+    values = checked_numbers(values, f"{count} values", what)
     if values.shape != (count,):
         raise InputError(f"{what}: expected {count} values, found shape {values.shape}")
     return values

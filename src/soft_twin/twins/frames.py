@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import InputError, MeshError
 from soft_twin.mechanics.sections import section_weights
 from soft_twin.mesh.embedding import locate, natural_coordinates
@@ -89,7 +90,7 @@ class PointFrame(Frame):
         Raises:
             MeshError: it lies in no cell.
         """
-        point = np.asarray(point, dtype=float)[None]
+        point = checked_vector(point, 3, "point")[None]
         cell = locate(mesh, point)
         if cell[0] < 0:
             low, high = mesh.bounds

@@ -138,6 +138,7 @@ def test_equation_4_is_the_third_row_and_opposite_where_the_plate_has_not_turned
         (0.0, 3.2, "are they in degrees"),
         (np.array([0.1, 3.0]), 0.0, "pitch 3 rad, roll 0 rad: .*are they in degrees"),
         (0.0, 2.5, "expected a tilt below"),
+        (["far", "near"], [0.0, 0.0], "pitch: expected numbers"),
     ],
 )
 def test_what_no_body_can_do_is_refused(pitch, roll, why):

@@ -100,7 +100,12 @@ def test_at_rest_nothing_moves(arm, straight, straight_pressures):
 
 @pytest.mark.parametrize(
     ("pressures", "message"),
-    [(np.full(39, 1e5), "expected 40 values"), (np.full(40, 1e7), "outside"), (np.full(40, np.nan), "outside")],
+    [
+        (np.full(39, 1e5), "expected 40 values"),
+        (np.full(40, 1e7), "outside"),
+        (np.full(40, np.nan), "outside"),
+        (["much"] * 40, "pressures: expected 40 values"),
+    ],
 )
 def test_bad_pressures_are_refused(arm, pressures, message):
     with pytest.raises(InputError, match=message):
@@ -110,3 +115,5 @@ def test_bad_pressures_are_refused(arm, pressures, message):
 def test_bad_tip_force_is_refused(arm, straight_pressures):
     with pytest.raises(InputError, match="tip_force"):
         arm.forward(straight_pressures, (np.nan, 0.0, 0.0))
+    with pytest.raises(InputError, match="tip_force"):
+        arm.forward(straight_pressures, "down")

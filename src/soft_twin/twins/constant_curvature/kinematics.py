@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.constant_curvature import kernels
 from soft_twin.twins.plate_model import PlateModel
@@ -88,7 +89,7 @@ class ConstantCurvature(PlateModel):
             if not abs(pitch) + abs(roll) < self._harmless:  # the tilt is at most this
                 self._refuse_beyond(np.atleast_1d(pitch), np.atleast_1d(roll))
             return kernels.displacements_at_one(*self._one, self.cable_positions, pitch, roll)
-        pitch, roll = np.asarray(pitch, dtype=float), np.asarray(roll, dtype=float)
+        pitch, roll = (checked_numbers(each, "numbers", what) for each, what in ((pitch, "pitch"), (roll, "roll")))
         try:
             pitch, roll = (each.ravel() for each in np.broadcast_arrays(pitch, roll))
         except ValueError as error:
@@ -200,11 +201,10 @@ class ConstantCurvature(PlateModel):
             )
 
     def _checked(self, values: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
-        values = np.ascontiguousarray(values, dtype=float)
+        expected = f"an array of shape (…, {', '.join(map(str, shape))})"
+        values = np.ascontiguousarray(checked_numbers(values, expected, what))
         if values.shape[-len(shape) :] != shape:
-            raise InputError(
-                f"{what}: expected an array of shape (…, {', '.join(map(str, shape))}), found {values.shape}"
-            )
+            raise InputError(f"{what}: expected {expected}, found {values.shape}")
         if not np.isfinite(values).all():
             raise InputError(f"{what}: {values[~np.isfinite(values)][0]} is not finite")
         return values

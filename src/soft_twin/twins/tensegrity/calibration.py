@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
+from soft_twin.checks import checked_numbers
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity.forward import ForwardModel
 from soft_twin.twins.tensegrity.model import ArmModel, MemberLaws
@@ -127,7 +128,7 @@ def check_length(model: ArmModel, length: float) -> None:
 
 
 def _checked(model: ArmModel, inclinations: np.ndarray, length: float) -> np.ndarray:
-    inclinations = np.asarray(inclinations, dtype=float)
+    inclinations = checked_numbers(inclinations, f"{model.structure.strut_count} inclinations", "calibration")
     if inclinations.shape != (model.structure.strut_count,) or not np.isfinite(inclinations).all():
         raise InputError(f"calibration: expected {model.structure.strut_count} finite inclinations [rad]")
     check_length(model, length)

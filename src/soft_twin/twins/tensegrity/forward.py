@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from soft_twin.checks import checked_vector
 from soft_twin.errors import ConvergenceError, InputError
 from soft_twin.twins.tensegrity.model import ArmModel
 from soft_twin.twins.tensegrity.newton import Laws, Minimiser, Minimum, StrutPlacement, Surroundings, Unknowns
@@ -103,7 +104,7 @@ class Motion:
         targets = nodes + (inertia / holds)[:, None] * dt * self._velocities
         if hand is not None:
             tip = self.model.structure.top_nodes
-            pulled = self._rest_tip + self.model.level @ np.asarray(hand, dtype=float)
+            pulled = self._rest_tip + self.model.level @ checked_vector(hand, 3, "hand")
             share = self.hand_stiffness / len(tip)
             targets[tip] = (holds[tip, None] * targets[tip] + share * pulled) / (holds[tip, None] + share)
             holds[tip] += share

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from soft_twin.checks import checked_numbers, checked_vector
 from soft_twin.constants import STANDARD_GRAVITY
 from soft_twin.errors import InputError
 from soft_twin.twins.tensegrity import kernels
@@ -78,7 +79,7 @@ class ArmModel:
         Raises:
             InputError: wrong size, not finite, or out of the cylinders' range by more than 10 % of it.
         """
-        pressures = np.asarray(pressures, dtype=float)
+        pressures = checked_numbers(pressures, f"{self.cylinder_count} values", "pressures")
         if pressures.shape != (self.cylinder_count,):
             raise InputError(f"pressures: expected {self.cylinder_count} values, found shape {pressures.shape}")
         low, high = self.laws.pressure_range
@@ -112,7 +113,4 @@ def checked_force(force: Sequence[float]) -> np.ndarray:
     Raises:
         InputError: not three finite numbers.
     """
-    force = np.asarray(force, dtype=float)
-    if force.shape != (3,) or not np.isfinite(force).all():
-        raise InputError(f"tip_force [N]: expected three finite numbers, found {force.tolist()}")
-    return force
+    return checked_vector(force, 3, "tip_force [N]")
