@@ -360,6 +360,7 @@ def _leave(status: int) -> NoReturn:
     """End the process now: taking the interpreter apart takes seconds on a busy machine, and nobody needs it."""
     for child in multiprocessing.active_children():
         child.kill()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(RuntimeError, OSError):  # it is just being written to, or nobody reads it any longer
+            stream.flush()
     os._exit(status)
