@@ -68,6 +68,12 @@ def test_a_robot_is_trained_by_its_scans(tmp_path, capsys, monkeypatch):
     assert "--epochs 0" in told and "nothing of robot 'finger' is learned" in told
 
 
+def test_too_few_simulations_are_told_before_frames_are_read(tmp_path, capsys):
+    words = ["train", "membrane", "--data", str(tmp_path / "nowhere"), "--out", str(tmp_path / "m.safetensors")]
+    assert main([*words, "--simulations", "20"]) == 2
+    assert "20 simulations are too few for 9 pressures, of 2^9 corners: expected 32 or more" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("out", "told"), [("/proc/x.safetensors", "No such file"), ("taken", "it is a folder")])
 def test_where_weights_cannot_go_is_told_before_anything_else(tmp_path, monkeypatch, capsys, out, told):
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,9 @@
 """A robot that is learned: networks on a closed form, a reality that is known, files, and what is refused."""
 
+import copy
 import errno
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -253,6 +255,49 @@ def test_pressures_beyond_their_limits_are_refused(learned):
         learned[1](np.array([0.0, 3500.0]))
     with pytest.raises(InputError, match="pressures"):
         learned[1](np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("uv", "message"),
+    [
+        ([0.5, 0.5], r"uv: expected parameters \(p, 2\), found an array of shape \(2,\)"),
+        ([[0.5, 0.5, 0.5]], r"uv: expected parameters \(p, 2\), found an array of shape \(1, 3\)"),
+        ([], r"uv: expected parameters \(p, 2\), found an array of shape \(0,\)"),
+        ("middle", r"uv: expected parameters \(p, 2\), found 'middle'"),
+        ([[0.5, 0.5], [1.5, 0.5]], r"uv: 1 of 2 are outside 0…1, the first at \(1.5, 0.5\)"),
+        ([[np.nan, 0.5]], r"uv: 1 of 1 are outside 0…1, the first at \(nan, 0.5\)"),
+    ],
+)
+def test_parameters_outside_the_unit_square_are_refused(learned, uv, message):
+    for asked in (learned[1], learned[1].simulated, learned[1].confidence_at):
+        with pytest.raises(InputError, match=message):
+            asked([1000.0, 2200.0], uv)
+
+
+def test_a_correction_that_was_called_is_pickled(learned):
+    pressures = [1000.0, 2200.0]
+    expected = learned[1](pressures)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(learned[1]))(pressures), expected)
+    np.testing.assert_array_equal(copy.deepcopy(learned[1])(pressures), expected)
+
+
+def test_threads_that_ask_for_other_parameters_get_their_own(learned):
+    pressures, asked = [1000.0, 2200.0], [np.array([[0.2, 0.5]]), np.array([[0.9, 0.1]])]
+    correction = replace(learned[1])
+    expected = [correction(pressures, uv) for uv in asked]
+
+    class Interrupted(dict):
+        """Another thread asks between two looks at what is kept."""
+
+        def get(self, *args):
+            found = super().get(*args)
+            if not self.pop("asked", False):
+                self["asked"] = True
+                correction(pressures, asked[0])
+            return found
+
+    vars(correction)["_kept"] = Interrupted(correction._kept)
+    np.testing.assert_array_equal(correction(pressures, asked[1]), expected[1])
 
 
 def test_only_robots_are_checked(learned):

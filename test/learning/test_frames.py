@@ -69,6 +69,14 @@ def test_scans_in_millimetres_and_of_something_else_are_told(folder):
         read(folder)
 
 
+def test_frames_that_are_there_twice_are_told(folder):
+    table = folder / "frames.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([*lines, lines[1], ""]))
+    with pytest.raises(RecordingError, match="frame_0000.ply is there twice"):
+        read(folder)
+
+
 def test_broken_scans_are_told(folder, tmp_path):
     path = folder / "frame_0000.ply"
     path.write_bytes(b"ply\nformat ascii 1.0\nnonsense")

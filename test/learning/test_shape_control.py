@@ -193,6 +193,7 @@ def test_points_stand_for_discs_with_the_normals_of_their_surface():
         (np.full((50, 3), np.nan), "50 of its 50 points are not finite"),
         ("abc", r"expected 30 or more points \(k, 3\), found 'abc'"),
         (np.ones((50, 3)), "the same few"),
+        (1e200 * cloud([900.0, 900.0]), "its 3000 points are further apart than can be computed"),
         (np.linspace(0.0, 0.1, 100)[:, None] * [1.0, 2.0, 0.5], "100 points on a line"),
     ],
 )
@@ -241,6 +242,8 @@ def test_normals_that_are_none_are_told():
         ShapeTarget.of(points, points[:5])
     with pytest.raises(InputError, match=r"expected normals \(k, 3\), found 'abc'"):
         ShapeTarget.of(points, "abc")
+    with pytest.raises(InputError, match="3000 of its 3000 normals have no direction"):
+        ShapeTarget.of(points, np.full(points.shape, 1e200))
     with pytest.raises(InputError, match="3000 of its 3000 normals have no direction"):
         ShapeTarget.of(points, 0.0 * points)
 

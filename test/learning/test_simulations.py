@@ -30,8 +30,13 @@ def test_corners_come_first_and_halton_between_them():
     assert ((inner > 0.0) & (inner < 1.0)).all()
     np.testing.assert_allclose(inner[0], [1 / 2, 1 / 3, 1 / 5])  # the sequence's second: van der Corput's in 2, 3, 5
     np.testing.assert_allclose(inner[1], [1 / 4, 2 / 3, 2 / 5])
-    with pytest.raises(InputError, match=r"3 simulations are too few for 3 pressures, of 2\^3 corners"):
+    with pytest.raises(
+        InputError, match=r"3 simulations are too few for 3 pressures, of 2\^3 corners: expected 8 or more"
+    ):
         inflation_shares(3, 3)
+    assert len(inflation_shares(9, 32)) == 32
+    with pytest.raises(InputError, match="31 simulations are too few for 9 pressures, .*: expected 32 or more"):
+        inflation_shares(9, 31)
     with pytest.raises(InputError, match="1…16"):
         inflation_shares(20, 10)
 

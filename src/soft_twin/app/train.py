@@ -34,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         from soft_twin.app.train_report import told
         from soft_twin.learning.devices import use_device
         from soft_twin.learning.pipeline import Pipeline
+        from soft_twin.learning.samples import check_samples
         from soft_twin.learning.simulations import learnable
         from soft_twin.learning.storage import save
     except ImportError as error:
@@ -49,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     workers = Workers.of(arguments)
     device = use_device(arguments.device)
     robot, learning = learnable(arguments.robot)
+    check_samples(len(robot.chamber_names), arguments.simulations or learning.simulations)
     store = arguments.store or Path("out/train") / robot.name
     data = _folder(arguments, robot, store)
     pipeline = Pipeline(robot, learning, data, store, workers, terminal_progress)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from soft_twin.robots.fem_robot import FemRobot
 MM = 1e3
 SHOWN = 1024  # points that a correction returns
 COMPARED = 900  # of a surface, with a scan
+LAST = "last"  # parameters that were asked for, and the function for them
 Surface = Callable[[jax.Array], jax.Array]
 
 
@@ -157,8 +159,8 @@ class Correction:
         after the pressures have stood for so many seconds; None: as long as those of the frames, in the median.
 
         Raises:
-            InputError: another number of pressures, or beyond their limits; `held` is negative, not finite, or given
-                where the frames did not tell it.
+            InputError: another number of pressures, or beyond their limits; parameters outside the unit square, or
+                none; `held` is negative, not finite, or given where the frames did not tell it.
         """
         return self._evaluated(pressures, uv, self._seconds(held))[1]
 
@@ -178,7 +180,7 @@ class Correction:
             )
         inputs = self.inputs(self.shapes.inputs(jnp.asarray(self.shapes.checked(pressures), jnp.float32)))
         control = self.shapes.control_of(inputs)
-        points = SurfaceLayer(grid(SHOWN) if uv is None else np.asarray(uv, float), self.shapes.knots).points(control)
+        points = SurfaceLayer(_parameters(uv), self.shapes.knots).points(control)
         return np.asarray(self.confidence(2.0 * points / self.shapes.size, self.shapes.normalised(control)), float)
 
     def _seconds(self, held: float | None) -> float | None:
@@ -244,16 +246,41 @@ class Correction:
         self, pressures: np.ndarray, uv: np.ndarray | None, held: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         pressures = self.shapes.checked(pressures)
-        function = self._compiled(grid(SHOWN) if uv is None else np.asarray(uv, float))
+        function = self._compiled(_parameters(uv))
         return tuple(np.asarray(each, float) / MM for each in function(jnp.asarray(pressures, jnp.float32), held))
 
     def _compiled(self, uv: np.ndarray) -> Callable:
-        """`function`, compiled once for the parameters that were asked for last."""
+        """`function`, compiled once for the parameters that were asked for last, by whichever thread."""
         key = uv.tobytes()
-        if self._kept.get("uv") != key:
-            self._kept.update(uv=key, function=jax.jit(self.function(uv)))
-        return self._kept["function"]
+        last, function = self._kept.get(LAST, (None, None))
+        if last != key:
+            function = jax.jit(self.function(uv))
+            self._kept[LAST] = key, function
+        return function
 
     @cached_property
-    def _kept(self) -> dict:
+    def _kept(self) -> dict[str, tuple[bytes, Callable]]:
         return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was compiled, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+
+def _parameters(uv: np.ndarray | None) -> np.ndarray:
+    """(p, 2) in the unit square; None: those of a call.
+
+    Raises:
+        InputError: they are something else, or none.
+    """
+    if uv is None:
+        return grid(SHOWN)
+    expected = "parameters (p, 2)"
+    found = checked_numbers(uv, expected, "uv")
+    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
+        raise InputError(f"uv: expected {expected}, found {in_words(found)}")
+    wrong = ~((found >= 0.0) & (found <= 1.0)).all(axis=1)
+    if wrong.any():
+        u, v = found[wrong][0]
+        raise InputError(f"uv: {int(wrong.sum())} of {len(found)} are outside 0…1, the first at ({u:g}, {v:g})")
+    return found

@@ -9,6 +9,7 @@ either.
 import contextlib
 import csv
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -307,6 +308,8 @@ def _read_table(
     files = [row[0] for row in rows]
     if any(Path(file).name != file for file in files):
         raise RecordingError(f"{path}: frames are files beside it, without folders")
+    if twice := [file for file, count in Counter(files).items() if count > 1]:
+        raise RecordingError(f"{path}: {one_line(twice[0])} is there twice: expected a line for each frame, of its own")
     try:
         values = np.array([row[1:] for row in rows], float)
     except ValueError as error:

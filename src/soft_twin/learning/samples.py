@@ -107,14 +107,27 @@ def inflation_shares(actuators: int, count: int) -> np.ndarray:
     Raises:
         InputError: more actuators than corners can be simulated of, or too few samples for their corners.
     """
-    if not 1 <= actuators <= MOST_CORNERS:
-        raise InputError(f"{actuators} actuators have 2^{actuators} corners: 1…{MOST_CORNERS} can be sampled")
-    left_out = 0 if count >= 2**actuators else actuators + 1 - int(np.log2(max(count, 1)))
-    if 2 ** (actuators - left_out) <= max(actuators, left_out):
-        raise InputError(f"{count} simulations are too few for {actuators} pressures, of 2^{actuators} corners")
+    check_samples(actuators, count)
+    left_out = 0 if count >= 2**actuators else actuators + 1 - int(np.log2(count))
     corners = fraction(actuators, left_out)
     inner = qmc.Halton(actuators, scramble=False).random(count - len(corners) + 1)[1:]  # the first is a corner
     return np.vstack([corners, inner])
+
+
+def check_samples(actuators: int, count: int) -> None:
+    """Refuse numbers of which `inflation_shares` has no samples.
+
+    Raises:
+        InputError: more actuators than corners can be simulated of, or too few samples for their corners.
+    """
+    if not 1 <= actuators <= MOST_CORNERS:
+        raise InputError(f"{actuators} actuators have 2^{actuators} corners: 1…{MOST_CORNERS} can be sampled")
+    least = min(2**actuators, 2 ** (actuators.bit_length() + 1))  # half of them are more corners than actuators
+    if count < least:
+        raise InputError(
+            f"{count} simulations are too few for {actuators} pressures, of 2^{actuators} corners: expected {least} or "
+            "more"
+        )
 
 
 def fraction(actuators: int, left_out: int) -> np.ndarray:

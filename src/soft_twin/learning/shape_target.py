@@ -79,6 +79,8 @@ class ShapeTarget:
         tree = cKDTree(points)
         distances, around = tree.query(points, AROUND)
         spacing = float(np.median(distances[:, 4]))  # of points on a square grid, and of points drawn evenly
+        if not np.isfinite(distances).all():
+            raise InputError(f"target: its {len(points)} points are further apart than can be computed: are they in m?")
         if not spacing > 1e-6 * extent:
             raise InputError(f"target: {len(points)} points, most of them are the same few")
         along, across, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[1]
@@ -128,10 +130,11 @@ def _checked_normals(normals: np.ndarray, count: int) -> np.ndarray:
     normals = checked_numbers(normals, "normals (k, 3)", "target")
     if normals.shape != (count, 3):
         raise InputError(f"target: {count} points, but normals {normals.shape}")
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    wrong = int((~(lengths > 1e-3)).sum())
-    if wrong or not np.isfinite(normals).all():
-        raise InputError(f"target: {wrong or 'some'} of its {count} normals have no direction")
+    with np.errstate(over="ignore"):  # told below
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    wrong = int((~((lengths > 1e-3) & np.isfinite(lengths))).sum())
+    if wrong:
+        raise InputError(f"target: {wrong} of its {count} normals have no direction")
     return normals / lengths
 
 
