@@ -218,6 +218,19 @@ def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, r
     assert f"{short.left_out} solves left out" in table(short)
 
 
+def test_recorded_values_that_are_no_numbers_are_not_compared(tmp_path, robot, recorded):
+    recorder = Recorder(tmp_path / "run.mcap")
+    estimates, ticks = recorded
+    for i in range(RESET):
+        told = replace(estimates[i], gravity_in_base=np.full(3, np.nan)) if i == RESET - 5 else estimates[i]
+        _record_sample(recorder, i, told)
+    _record_tick(recorder, 0, next(iter(ticks.values())), robot.target_tip)
+    recorder.close()
+    (gravity, *_) = replay(recorder.writer.path, robot).comparisons
+    assert gravity.pairs == sum(estimates[i].valid for i in range(RESET)) - 1 > 10
+    assert gravity.largest < 1e-6
+
+
 def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
     with pytest.raises(RecordingError, match="cannot be replayed: it has no messages on /slender/imu/data_raw"):
         replay(run_path, robot)

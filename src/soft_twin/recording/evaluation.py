@@ -44,7 +44,7 @@ class Stand:
         attitude: (3, 3) base_link → world at a moment of about that inclination, at which a shape was recorded.
         tip: (3,) the robot's tip at that moment [m], base_link.
         error: median distance between tip and target [m].
-        tilt: median angle between the tip's axis and the base's [rad].
+        tilt: median angle between the tip's axis and the base's [rad]; NaN where its orientation is unknown.
         body: (k, 3) points along the body from base to tip at that moment [m], base_link; none where not recorded. Of
             an arm of struts, their bottoms and then their tops.
         target: (3,) where the tip should be [m], base_link.
@@ -329,7 +329,7 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
         attitude=Rotation.from_quat(_at(base, moment)).as_matrix(),
         tip=tip,
         error=float(np.median(np.linalg.norm(tips.values[inside] - targets, axis=1))),
-        tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))),
+        tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))) if len(axes) else float("nan"),
         body=body,
         target=targets[-1],
     )

@@ -50,7 +50,7 @@ class Comparison:
 
     Attributes:
         what, unit: of the values.
-        pairs: how many there are of both.
+        pairs: how many there are of both, those left out of which either is not a number.
         median, p99, largest: of the distances, in `unit`; NaN without pairs.
     """
 
@@ -326,6 +326,7 @@ def _compare(series: dict[str, Series], outputs: dict[str, np.ndarray]) -> tuple
 def _compared(topic, unit, recorded: Series, recorded_values, stamps, values, distance) -> Comparison:
     mine, theirs = _matched(stamps, recorded.stamp)
     distances = distance(values[mine], recorded_values[theirs])
+    distances = distances[np.isfinite(distances)]
     if not len(distances):
         return Comparison(topic, unit, 0, np.nan, np.nan, np.nan)
     return Comparison(topic, unit, len(distances), *map(float, np.percentile(distances, [50.0, 99.0, 100.0])))
