@@ -228,7 +228,7 @@ def test_recorded_values_that_are_no_numbers_are_not_compared(tmp_path, robot, r
     recorder.close()
     (gravity, *_) = replay(recorder.writer.path, robot).comparisons
     assert gravity.pairs == sum(estimates[i].valid for i in range(RESET)) - 1 > 10
-    assert gravity.largest < 1e-6
+    assert gravity.largest < 1e-3
 
 
 def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
