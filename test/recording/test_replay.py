@@ -242,6 +242,29 @@ def test_a_recording_of_other_actuators_is_refused(path, read):
         read(path, load_robot("neck"), namespace="slender")
 
 
+@pytest.mark.parametrize("topic", ["imu/data_raw", "imu/temperature", "solver/status", "gravity", "twin/tip"])
+def test_a_topic_of_another_type_is_refused(tmp_path, robot, topic):
+    recorder = Recorder(tmp_path / "run.mcap")
+    estimate = GravityEstimator(robot.mounting).update(ImuSample(seconds(0), *imu(0), 40.0))
+    if topic != "imu/data_raw":
+        _record_sample(recorder, 0, estimate)
+    if topic != "solver/status":
+        recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.0, solver_status(0.004))
+    recorder.add(topic, "std_msgs/msg/Float64", 0.0, {"data": 1.0})
+    recorder.close()
+    for read in (replay, evaluate):
+        with pytest.raises(RecordingError, match=f"'{topic}' is of std_msgs/msg/Float64: expected "):
+            read(recorder.writer.path, robot)
+
+
+def test_the_truth_of_a_robot_without_a_namespace_is_no_other_robot(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("/gravity", "geometry_msgs/msg/Vector3Stamped", 0.0, {"vector": xyz((0.0, 0.0, -9.81))})
+    recorder.add("/truth/shape", "soft_twin_msgs/msg/Shape", 0.0, synthetic_run.shape(np.zeros((2, 3))))
+    recorder.close()
+    assert len(evaluate(recorder.writer.path, robot).gravity_error.time) == 0
+
+
 def test_a_description_that_has_gone_is_named(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(load_robot("slender").path.read_text().replace("name: slender", "name: mine"))

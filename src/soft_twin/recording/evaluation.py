@@ -16,7 +16,7 @@ from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays, topic_types
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
-from soft_twin.recording.robots import check_actuators, prefix, recorded_namespace
+from soft_twin.recording.robots import check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -161,7 +161,8 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
         namespace: of the robot's topics; see `recorded_namespace`.
 
     Raises:
-        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another.
+        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another,
+            or a topic of another type.
         UsageError: runs of robots like this one are not evaluated.
     """
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
@@ -170,6 +171,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     series = arrays(path)
     namespace = recorded_namespace(path, topic_types(path), robot, namespace)
     own = {topic: values for topic, values in series.items() if topic.startswith(prefix(namespace))}
+    check_types(path, {topic.removeprefix(prefix(namespace)): values for topic, values in own.items()})
     return look(path, robot, source, own, namespace)
 
 

@@ -22,7 +22,7 @@ from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, prefix, recorded_namespace
+from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import files, metadata
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
@@ -213,6 +213,7 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
+    check_types(path, series)
     status = series["solver/status"]
     if (status["use_orientation"].astype(bool) & np.isnan(status["target"]).any(axis=1)).any():
         raise RecordingError(
