@@ -1,5 +1,7 @@
 """The emulated robot's clock against a real time that the test turns by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,19 @@ def test_a_body_that_leaves_time_out_makes_the_robot_slow(hand):
     for _ in range(500):
         hand.now += TICK
         clock.move(clock.due())
-        clock.leave_out(0.25 * TICK)
+        clock.body_steps(0.25 * TICK, until=math.inf)
     assert clock.pace.last == pytest.approx(0.75, abs=0.01)
     assert clock.pace.lost_by_body == pytest.approx(0.5)
     assert clock.pace.lost == 0.0
+
+
+def test_a_body_that_stays_in_one_step_is_told_while_it_does(hand):
+    clock = WorldClock(hand)
+    clock.body_steps(0.0, until=1.0)
+    live(clock, hand, 5.0)
+    assert clock.pace.last == clock.pace.slowest == pytest.approx(0.0, abs=0.01)
+    assert clock.pace.slow_for == pytest.approx(4.0, abs=0.1)
+    clock.body_steps(clock.time - 1.0, until=math.inf)
+    assert clock.pace.lost_by_body == pytest.approx(4.0, abs=0.1)
+    live(clock, hand, 2.0)
+    assert clock.pace.last == pytest.approx(1.0, abs=0.02)

@@ -5,16 +5,31 @@ from synthetic import Recorder, joints, solver_status
 from soft_twin.app.cli import main
 from soft_twin.recording.diff import diff, table
 
+JOINTS = "sensor_msgs/msg/JointState"
+
 
 @pytest.fixture
 def write(tmp_path):
-    def recording(name, values, start=0.0, duration=0.004, extra=()):
+    def recording(name, values, start=0.0, duration=0.004, extra=(), step=1.0):
         recorder = Recorder(tmp_path / name)
         for i, value in enumerate(values):
-            recorder.add("cables/state", "sensor_msgs/msg/JointState", start + i, joints(["a", "b"], [value, 0.0]))
-            recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", start + i, solver_status(duration))
+            time = start + step * i
+            recorder.add("cables/state", JOINTS, time, joints(["a", "b"], [value, 0.0]))
+            recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", time, solver_status(duration))
         for topic in extra:
             recorder.add(topic, "std_msgs/msg/String", 0.0, {"data": "x"})
+        recorder.close()
+        return recorder.writer.path
+
+    return recording
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    def recording(name, messages):
+        recorder = Recorder(tmp_path / name)
+        for topic, kind, content in messages:
+            recorder.add(topic, kind, 0.0, content)
         recorder.close()
         return recorder.writer.path
 
@@ -65,3 +80,32 @@ def test_the_exit_status_tells(write, capsys):
     assert main(["diff", str(first), str(first)]) == 0
     assert main(["diff", str(first), str(second)]) == 1
     assert "/slender/cables/state position" in capsys.readouterr().out
+
+
+def test_a_recording_with_equal_stamps_is_the_same_as_itself(write):
+    first, second = write("a.mcap", [1, 2, 3], step=0.0), write("b.mcap", [1, 2, 4, 5], step=0.0)
+    assert found(diff(first, first)) == {}
+    row = found(diff(first, second))["cables/state", "position"]
+    assert (row.pairs, row.only_first, row.only_second, row.largest) == (3, 0, 1, 1.0)
+
+
+def test_columns_are_compared_by_name(recorded):
+    first = recorded("a.mcap", [("cables/state", JOINTS, joints(["a", "b"], [1.0, 2.0]))])
+    turned = recorded("b.mcap", [("cables/state", JOINTS, joints(["b", "a"], [2.0, 1.0]))])
+    other = recorded("c.mcap", [("cables/state", JOINTS, joints(["a", "c"], [1.0, 2.0]))])
+    assert found(diff(first, turned)) == {}
+    assert found(diff(first, other))["cables/state", "position"].largest == np.inf
+
+
+def test_a_topic_of_another_type_is_another_topic(recorded):
+    first = recorded("a.mcap", [("load", "std_msgs/msg/Float64", {"data": 1.0})] * 2)
+    second = recorded("b.mcap", [("load", JOINTS, joints(["a"], [1.0]))])
+    row = found(diff(first, second))["load", "-"]
+    assert (row.pairs, row.only_first, row.only_second) == (0, 2, 1)
+
+
+def test_events_are_counted(recorded):
+    reset = ("gravity/reset", "std_msgs/msg/Empty", {})
+    once, twice = recorded("a.mcap", [reset]), recorded("b.mcap", [reset] * 2)
+    assert found(diff(once, once)) == {}
+    assert found(diff(once, twice))["gravity/reset", "-"].only_second == 1

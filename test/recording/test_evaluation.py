@@ -169,3 +169,16 @@ def test_without_truth_there_are_no_poses(tmp_path, robot):
     assert evaluation.poses == ()
     assert np.isnan(evaluation.correlation)
     np.testing.assert_allclose(evaluation.twin_latency.values, [0.01])
+
+
+def test_a_tip_whose_orientation_is_unknown_has_an_error_and_no_tilt(tmp_path, robot, recwarn):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("run/phase", "std_msgs/msg/String", 0.0, {"data": "with"})
+    for t in (0.0, 1.0, 2.0):
+        turn = Rotation.from_matrix(attitude(45.0)).as_quat()
+        recorder.add("truth/base", "geometry_msgs/msg/QuaternionStamped", t, {"quaternion": xyzw(turn)})
+        recorder.add("truth/tip", "geometry_msgs/msg/PoseStamped", t, pose((0.0, 0.001, 0.1), (np.nan,) * 4))
+    recorder.close()
+    (found,) = summary(evaluate(recorder.writer.path, robot))["poses"]
+    assert (found["tip_error_mm"]["with"], found["tilt_deg"]["with"]) == (1.0, None)
+    assert not recwarn.list

@@ -218,6 +218,19 @@ def test_a_solve_without_its_sample_is_left_out(path, result, tmp_path, robot, r
     assert f"{short.left_out} solves left out" in table(short)
 
 
+def test_recorded_values_that_are_no_numbers_are_not_compared(tmp_path, robot, recorded):
+    recorder = Recorder(tmp_path / "run.mcap")
+    estimates, ticks = recorded
+    for i in range(RESET):
+        told = replace(estimates[i], gravity_in_base=np.full(3, np.nan)) if i == RESET - 5 else estimates[i]
+        _record_sample(recorder, i, told)
+    _record_tick(recorder, 0, next(iter(ticks.values())), robot.target_tip)
+    recorder.close()
+    (gravity, *_) = replay(recorder.writer.path, robot).comparisons
+    assert gravity.pairs == sum(estimates[i].valid for i in range(RESET)) - 1 > 10
+    assert gravity.largest < 1e-3
+
+
 def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
     with pytest.raises(RecordingError, match="cannot be replayed: it has no messages on /slender/imu/data_raw"):
         replay(run_path, robot)
@@ -227,6 +240,29 @@ def test_a_recording_without_sensors_cannot_be_replayed(run_path, robot):
 def test_a_recording_of_other_actuators_is_refused(path, read):
     with pytest.raises(RecordingError, match="a robot with 'cable_1', .*but 'neck' has .*: say --robot"):
         read(path, load_robot("neck"), namespace="slender")
+
+
+@pytest.mark.parametrize("topic", ["imu/data_raw", "imu/temperature", "solver/status", "gravity", "twin/tip"])
+def test_a_topic_of_another_type_is_refused(tmp_path, robot, topic):
+    recorder = Recorder(tmp_path / "run.mcap")
+    estimate = GravityEstimator(robot.mounting).update(ImuSample(seconds(0), *imu(0), 40.0))
+    if topic != "imu/data_raw":
+        _record_sample(recorder, 0, estimate)
+    if topic != "solver/status":
+        recorder.add("solver/status", "soft_twin_msgs/msg/SolverStatus", 0.0, solver_status(0.004))
+    recorder.add(topic, "std_msgs/msg/Float64", 0.0, {"data": 1.0})
+    recorder.close()
+    for read in (replay, evaluate):
+        with pytest.raises(RecordingError, match=f"'{topic}' is of std_msgs/msg/Float64: expected "):
+            read(recorder.writer.path, robot)
+
+
+def test_the_truth_of_a_robot_without_a_namespace_is_no_other_robot(tmp_path, robot):
+    recorder = Recorder(tmp_path / "run.mcap")
+    recorder.add("/gravity", "geometry_msgs/msg/Vector3Stamped", 0.0, {"vector": xyz((0.0, 0.0, -9.81))})
+    recorder.add("/truth/shape", "soft_twin_msgs/msg/Shape", 0.0, synthetic_run.shape(np.zeros((2, 3))))
+    recorder.close()
+    assert len(evaluate(recorder.writer.path, robot).gravity_error.time) == 0
 
 
 def test_a_description_that_has_gone_is_named(tmp_path):

@@ -357,7 +357,7 @@ class EmulatedRobot:
             due = int(self._clock.time / period + 1e-9)
             if due > ticks:
                 periods = min(due - ticks, most)
-                self._clock.leave_out((due - ticks - periods) * period)
+                self._clock.body_steps((due - ticks - periods) * period, (due + most) * period)
                 ticks = due
                 self.advance_body(ticks * period, periods * period)
 

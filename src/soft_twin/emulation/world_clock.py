@@ -5,6 +5,7 @@ What the robot is behind by more than it may be is given up: it stood still for 
 that much behind real time for good. A part that is too slow for it, as the body may be, loses time of its own.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ class Pace:
         slowest: least of all windows.
         slow_for: real time during which it was slow [s].
         lost: robot time that real time is ahead by for good [s].
-        lost_by_body: robot time that the body has not lived [s].
+        lost_by_body: robot time that the body has not lived [s], that of a step it is still in among it.
     """
 
     last: float = 1.0
@@ -52,7 +53,8 @@ class WorldClock:
         self._real_time = real_time
         self._start = self._window_start = real_time()
         self._lock = threading.Lock()
-        self._window_time = self._window_lost = 0.0
+        self._window_time = self._window_lost = self._left_out = 0.0
+        self._body_until = math.inf
         self.time = 0.0
         self.pace = Pace()
 
@@ -79,11 +81,15 @@ class WorldClock:
             self.time = time
             self._take_pace(self._real_time())
 
-    def leave_out(self, duration: float) -> None:
-        """The body has not lived so much of the robot's time [s]."""
+    def body_steps(self, left_out: float, until: float) -> None:
+        """The body begins a step, and has left out so much of the robot's time [s] before it.
+
+        While it is in this step, it leaves out what the robot lives beyond `until` [s].
+        """
         with self._lock:
-            self._window_lost += duration
-            self.pace = replace(self.pace, lost_by_body=self.pace.lost_by_body + duration)
+            self._left_out += left_out
+            self._body_until = until
+            self._take_lost()
 
     def _due(self) -> float:
         return self._real_time() - self._start - self.pace.lost
@@ -92,7 +98,13 @@ class WorldClock:
         passed = now - self._window_start
         if passed < WINDOW:
             return
-        last = max(self.time - self._window_time - self._window_lost, 0.0) / passed
+        self._take_lost()
+        lost = self.pace.lost_by_body
+        last = max(self.time - self._window_time - (lost - self._window_lost), 0.0) / passed
         slow_for = self.pace.slow_for + (passed if last < SLOW else 0.0)
         self.pace = replace(self.pace, last=last, slowest=min(self.pace.slowest, last), slow_for=slow_for)
-        self._window_start, self._window_time, self._window_lost = now, self.time, 0.0
+        self._window_start, self._window_time, self._window_lost = now, self.time, lost
+
+    def _take_lost(self) -> None:
+        lost = self._left_out + max(self.time - self._body_until, 0.0)
+        self.pace = replace(self.pace, lost_by_body=lost)

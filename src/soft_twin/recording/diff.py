@@ -1,5 +1,6 @@
 """Differences between two recordings, topic by topic, field by field."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from soft_twin.errors import RecordingError
 from soft_twin.recording.reader import Series, arrays
 
 WALL_TIMES = ("duration",)
+NAMED = {"position", "velocity", "effort", "pressures", "points", "efforts", "coordinates"}  # with a column a name
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class FieldDifference:
         topic, field: which.
         pairs: messages that both recordings have, by stamp where any stamps agree, else by order.
         only_first, only_second: messages that one of them has alone.
-        largest: largest absolute difference of any number, inf where one is not a number and the other is; for
-            fields that are no numbers, the share of pairs that differ.
+        largest: largest absolute difference of any number, columns paired by name, inf where one is not a number and
+            the other is; for fields that are no numbers, the share of pairs that differ.
     """
 
     topic: str
@@ -72,20 +74,60 @@ def table(rows: list[FieldDifference]) -> str:
 
 
 def _differences(topic: str, a: Series, b: Series) -> list[FieldDifference]:
+    if a.type_name != b.type_name:
+        return [FieldDifference(topic, "-", 0, len(a), len(b), float("nan"))]
     mine, theirs = _matched(a, b)
     unmatched = len(a) - len(mine), len(b) - len(theirs)
-    fields = [name for name in a.fields if name in b.fields]
-    return [
-        FieldDifference(topic, name, len(mine), *unmatched, _largest(a[name][mine], b[name][theirs])) for name in fields
+    if not a.fields:
+        return [FieldDifference(topic, "-", len(mine), *unmatched, 0.0)]
+    names = tuple(dict.fromkeys((*a.names, *b.names)))
+    first, second = _by_columns(a, names), _by_columns(b, names)
+    rows = [
+        FieldDifference(topic, name, len(mine), *unmatched, _largest(first[name][mine], second[name][theirs]))
+        for name in first
+        if name in second
+    ]
+    alone = sorted(first.keys() ^ second.keys())
+    return rows + [
+        FieldDifference(topic, name, 0, len(a) * (name in first), len(b) * (name in second), float("nan"))
+        for name in alone
     ]
 
 
+def _by_columns(series: Series, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """The fields, with columns of these names in this order; NaN where the series lacks one."""
+    if series.names == names:
+        return series.fields
+    here = [name for name in names if name in series.names]
+    mine, wanted = ([owner.index(name) for name in here] for owner in (series.names, names))
+    fields = dict(series.fields)
+    for name in NAMED & fields.keys():
+        values = fields[name]
+        fields[name] = np.full((len(values), len(names), *values.shape[2:]), np.nan)
+        fields[name][:, wanted] = values[:, mine]
+    return fields
+
+
 def _matched(a: Series, b: Series) -> tuple[np.ndarray, np.ndarray]:
-    _, mine, theirs = np.intersect1d(a.stamp, b.stamp, return_indices=True)
-    if len(mine):
+    """Indices of pairs: of equal stamps the first with the first, the second with the second."""
+    first, second = ([*zip(s.stamp.tolist(), _turns(s.stamp), strict=True)] for s in (a, b))
+    places = {key: i for i, key in enumerate(second)}
+    pairs = [(i, places[key]) for i, key in enumerate(first) if key in places]
+    if pairs:
+        mine, theirs = np.array(pairs).T
         return mine, theirs
     both = np.arange(min(len(a), len(b)))
     return both, both
+
+
+def _turns(stamps: np.ndarray) -> list[int]:
+    """How many of the same stamp were before each."""
+    seen: Counter[int] = Counter()
+    turns = []
+    for stamp in stamps.tolist():
+        turns.append(seen[stamp])
+        seen[stamp] += 1
+    return turns
 
 
 def _largest(a: np.ndarray, b: np.ndarray) -> float:

@@ -16,7 +16,7 @@ from soft_twin.errors import UsageError
 from soft_twin.recording.plate_run import PlateRun, plate_run
 from soft_twin.recording.reader import Series, arrays, topic_types
 from soft_twin.recording.recorded_run import PASSES, Curve, Interval, Run
-from soft_twin.recording.robots import check_actuators, prefix, recorded_namespace
+from soft_twin.recording.robots import check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import is_complete
 from soft_twin.robots.base import DrivenRobot, Robot
 from soft_twin.robots.tensegrity import TensegrityArm
@@ -44,7 +44,7 @@ class Stand:
         attitude: (3, 3) base_link → world at a moment of about that inclination, at which a shape was recorded.
         tip: (3,) the robot's tip at that moment [m], base_link.
         error: median distance between tip and target [m].
-        tilt: median angle between the tip's axis and the base's [rad].
+        tilt: median angle between the tip's axis and the base's [rad]; NaN where its orientation is unknown.
         body: (k, 3) points along the body from base to tip at that moment [m], base_link; none where not recorded. Of
             an arm of struts, their bottoms and then their tops.
         target: (3,) where the tip should be [m], base_link.
@@ -161,7 +161,8 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
         namespace: of the robot's topics; see `recorded_namespace`.
 
     Raises:
-        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another.
+        RecordingError: the file is missing or no recording, or has nothing of the robot, or of several, or of another,
+            or a topic of another type.
         UsageError: runs of robots like this one are not evaluated.
     """
     look = next((look for kind, look in LOOKS.items() if isinstance(robot, kind)), None)
@@ -170,6 +171,7 @@ def evaluate(path: str | Path, robot: Robot, source: str = PROFILE, namespace: s
     series = arrays(path)
     namespace = recorded_namespace(path, topic_types(path), robot, namespace)
     own = {topic: values for topic, values in series.items() if topic.startswith(prefix(namespace))}
+    check_types(path, {topic.removeprefix(prefix(namespace)): values for topic, values in own.items()})
     return look(path, robot, source, own, namespace)
 
 
@@ -329,7 +331,7 @@ def _stand(run: Run, whole: Interval, cut: Interval) -> Stand | None:
         attitude=Rotation.from_quat(_at(base, moment)).as_matrix(),
         tip=tip,
         error=float(np.median(np.linalg.norm(tips.values[inside] - targets, axis=1))),
-        tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))),
+        tilt=float(np.median(np.arccos(np.clip(axes[:, 2], -1.0, 1.0)))) if len(axes) else float("nan"),
         body=body,
         target=targets[-1],
     )

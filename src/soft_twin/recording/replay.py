@@ -22,7 +22,7 @@ from soft_twin.inverse.controller import Controller
 from soft_twin.inverse.goals import told_by_coordinate
 from soft_twin.inverse.targets import ActuationTarget, Target, pose_target
 from soft_twin.recording.reader import Series, arrays, topic_types
-from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, prefix, recorded_namespace
+from soft_twin.recording.robots import CALIBRATED, METADATA, check_actuators, check_types, prefix, recorded_namespace
 from soft_twin.recording.storage import files, metadata
 from soft_twin.robots.base import DrivenRobot
 from soft_twin.sensing.gravity import GravityEstimator, build_estimator
@@ -50,7 +50,7 @@ class Comparison:
 
     Attributes:
         what, unit: of the values.
-        pairs: how many there are of both.
+        pairs: how many there are of both, those left out of which either is not a number.
         median, p99, largest: of the distances, in `unit`; NaN without pairs.
     """
 
@@ -213,6 +213,7 @@ def _series(path: str | Path, namespace: str) -> dict[str, Series]:
     for name in ("imu/data_raw", "solver/status"):
         if name not in series:
             raise RecordingError(f"'{path}' cannot be replayed: it has no messages on {begin}{name}")
+    check_types(path, series)
     status = series["solver/status"]
     if (status["use_orientation"].astype(bool) & np.isnan(status["target"]).any(axis=1)).any():
         raise RecordingError(
@@ -326,6 +327,7 @@ def _compare(series: dict[str, Series], outputs: dict[str, np.ndarray]) -> tuple
 def _compared(topic, unit, recorded: Series, recorded_values, stamps, values, distance) -> Comparison:
     mine, theirs = _matched(stamps, recorded.stamp)
     distances = distance(values[mine], recorded_values[theirs])
+    distances = distances[np.isfinite(distances)]
     if not len(distances):
         return Comparison(topic, unit, 0, np.nan, np.nan, np.nan)
     return Comparison(topic, unit, len(distances), *map(float, np.percentile(distances, [50.0, 99.0, 100.0])))

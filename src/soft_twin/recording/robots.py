@@ -23,6 +23,23 @@ TOPICS = (
     *("imu/data_raw", "imu/data", "gravity", "struts/inclination", "solver/status", "shape", "twin/tip"),
     *("cables/command", "cables/state", "chambers/command", "chambers/state", "truth/tip", "truth/base"),
 )  # by which the namespace of a robot is known
+TYPES = {
+    "cables/command": "sensor_msgs/msg/JointState",
+    "cables/state": "sensor_msgs/msg/JointState",
+    "chambers/command": "soft_twin_msgs/msg/Pressures",
+    "chambers/state": "soft_twin_msgs/msg/Pressures",
+    "gravity": "geometry_msgs/msg/Vector3Stamped",
+    "imu/data_raw": "sensor_msgs/msg/Imu",
+    "imu/temperature": "sensor_msgs/msg/Temperature",
+    "run/phase": "std_msgs/msg/String",
+    "shape": "soft_twin_msgs/msg/Shape",
+    "solver/status": "soft_twin_msgs/msg/SolverStatus",
+    "truth/base": "geometry_msgs/msg/QuaternionStamped",
+    "truth/pace": "std_msgs/msg/Float64",
+    "truth/shape": "soft_twin_msgs/msg/Shape",
+    "truth/tip": "geometry_msgs/msg/PoseStamped",
+    "twin/tip": "geometry_msgs/msg/PoseStamped",
+}  # of what reports and replays read
 MOST_LOOKED_AT = 2000  # messages until every node has told its health a few times
 NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 URDF_NAME = re.compile(r'<robot\b[^>]*\sname="([^"]{1,100})"')
@@ -89,6 +106,21 @@ def check_actuators(path: str | Path, status: Series | None, robot: DrivenRobot)
         raise RecordingError(f"{path}: recorded of a robot with {there}, but '{robot.name}' has {here}: say --robot")
 
 
+def check_types(path: str | Path, series: Mapping[str, Series]) -> None:
+    """See that topics, by their names in the robot's namespace, are of the types that its nodes give them.
+
+    Args:
+        path: of the recording, for messages.
+        series: what is recorded of them.
+
+    Raises:
+        RecordingError: one is of another type.
+    """
+    for topic, expected in TYPES.items():
+        if topic in series and series[topic].type_name != expected:
+            raise RecordingError(f"{path}: '{topic}' is of {series[topic].type_name}: expected {expected}")
+
+
 def recorded_namespace(path: str | Path, topics: Iterable[str], robot: Robot, asked: str | None = None) -> str:
     """The namespace of a robot's topics: what is asked for, else its name, else the only one that no other robot has.
 
@@ -124,6 +156,7 @@ def prefix(namespace: str) -> str:
 def _of_robots(topics: Iterable[str]) -> list[str]:
     """Namespaces that have topics of robots; one within another, such as left/truth or left/plate, is that one's."""
     spaces = {topic[: -len(name)].strip("/") for topic in topics for name in TOPICS if topic.endswith(f"/{name}")}
+    spaces -= {"truth"} if "" in spaces else set()
     return sorted(space for space in spaces if not any(space.startswith(f"{other}/") for other in spaces))
 
 
