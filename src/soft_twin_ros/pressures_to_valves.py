@@ -93,8 +93,10 @@ def drive_of(p: Parameters) -> ValveDrive:
 
 def address_of(device: str) -> str:
     """A device, or where a link leads that stands for an address (host:port) and no file."""
-    there = os.readlink(device) if os.path.islink(device) else "/"
-    return device if "/" in there else there
+    if os.path.islink(device) and not os.path.exists(device):
+        there = os.readlink(device)
+        return there if ":" in there and "/" not in there else device
+    return device
 
 
 def main() -> int:

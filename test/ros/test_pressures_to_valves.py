@@ -1,6 +1,7 @@
 """The node in a process of its own, on an emulated OpenPneu in another."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from std_msgs.msg import Bool, Header
 from std_srvs.srv import SetBool, Trigger
 
 from soft_twin_ros.conversions import pressures_message
+from soft_twin_ros.pressures_to_valves import address_of
 from soft_twin_ros.qos import COMMAND, LATCHED, SENSOR
 
 CHAMBERS = ("left", "right")
@@ -155,3 +157,14 @@ def test_parameters_that_no_device_could_mend_end_the_node_at_its_start(paramete
     done = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
     (told,) = done.stderr.splitlines()
     assert done.returncode == 2 and message in told
+
+
+@pytest.mark.parametrize(
+    ("leads_to", "address"),
+    [("127.0.0.1:502", "127.0.0.1:502"), ("ttyUSB0", None), ("ttyUSB7", None), ("/a/b:1", None)],
+)
+def test_a_link_stands_for_an_address_or_is_the_name_of_a_device(tmp_path, leads_to, address):
+    (tmp_path / "ttyUSB0").touch()  # beside it, as udev's links have it; ttyUSB7 is unplugged
+    link = tmp_path / "valves"
+    os.symlink(leads_to, link)
+    assert address_of(str(link)) == (address or str(link))
