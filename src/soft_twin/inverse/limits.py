@@ -107,42 +107,51 @@ class CoordinateLimit(Limit):
         return BINDS * np.minimum(most, self.high - self.low)
 
 
-class EffortRate(Limit):
+class _Rate(Limit):
+    """Something changes by at most `rate` in the period of a step [s], from what was told last; where nothing was told,
+    from what the twin has."""
+
+    moves = True
+
+    def __init__(self, rate, period: float, word: str):
+        self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
+
+    def _around(self, twin: Twin, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        reach = _of_all(self._reach, twin, f"{self.word} rate")
+        return last - reach, last + reach
+
+    def _binding(self, names: Sequence[str], moved: np.ndarray) -> list[str]:
+        return _named(names, np.abs(moved) > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+
+
+class EffortRate(_Rate):
     """Efforts change by at most `rate` [N/s] or [Pa/s] in the period of a step [s], from those told last; where nothing
     was told, from the twin's."""
 
-    moves = True
-
     def __init__(self, rate, period: float, word: str = "effort"):
         """`word`: what such an effort is called."""
-        self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
+        super().__init__(rate, period, word)
 
     def efforts(self, twin, told=None):
-        last, reach = _efforts_before(twin, told), _of_all(self._reach, twin, f"{self.word} rate")
-        return last - reach, last + reach
+        return self._around(twin, _efforts_before(twin, told))
 
     def active_in_step(self, names, twin, efforts, coordinates, told=None):
-        moved = np.abs(efforts - _efforts_before(twin, told))
-        return _named(names, moved > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+        return self._binding(names, efforts - _efforts_before(twin, told))
 
 
-class CoordinateRate(Limit):
+class CoordinateRate(_Rate):
     """Coordinates change by at most `rate` [m/s] or [m³/s] in the period of a step [s], from those told last; where
     nothing was told, from the twin's."""
 
-    moves = True
-
     def __init__(self, rate, period: float, word: str = "coordinate"):
         """`word`: what such a coordinate is called."""
-        self.word, self._reach = word, _positive(rate, f"{word} rate") * _positive(period, "period")
+        super().__init__(rate, period, word)
 
     def coordinates(self, twin, told=None):
-        last, reach = _coordinates_before(twin, told), _of_all(self._reach, twin, f"{self.word} rate")
-        return last - reach, last + reach
+        return self._around(twin, _coordinates_before(twin, told))
 
     def active_in_step(self, names, twin, efforts, coordinates, told=None):
-        moved = np.abs(coordinates - _coordinates_before(twin, told))
-        return _named(names, moved > (1.0 - BINDS) * self._reach, f"{self.word} rate")
+        return self._binding(names, coordinates - _coordinates_before(twin, told))
 
 
 def _efforts_before(twin: Twin, told: Command | None) -> np.ndarray:
