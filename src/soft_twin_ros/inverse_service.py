@@ -105,4 +105,4 @@ def in_words(frame: str, error: float, solution: Solution) -> str:
 def _incomplete(solution: Solution) -> str:
     if solution.reachable:
         return ", held with more effort than the least"
-    return ", ended by solve_time_limit: another place may be nearer"
+    return ", ended by solve_time_limit or its steps: another place may be nearer"

@@ -41,7 +41,8 @@ WORSE, NOTICED = 4.0, 2e-5  # factor of the weight of staying where the first go
 GIVES_WAY = "the body would balloon or buckle"  # what keeps one from going on that has no equilibrium there
 CONTRADICT = "its efforts' limits leave no coordinate within its own"  # what is told of actuators
 BEYOND = 1e-3  # of a coordinate's range: a smaller way beyond it is none
-AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way
+AWAY = 20.0  # tolerances by which goals are missed where lowest efforts are told to be in the way, and within which a
+# body that is still on its way comes to rest
 INNER = 0.5  # of the efforts' range: where a search for a nearer tip sets out from
 TRIED = 3  # efforts at their lowest that it raises, one after the other
 WANTS = 1e-3  # cosine of what an effort moves and what is missed: a body hardly shortens by what bends it

@@ -127,8 +127,8 @@ class OpenPneuValves(Valves):
         if not pressed and (driven or not blind):
             self._paused_until = -np.inf
         elif now > self._paused_until + LOOK_TIME:
-            looked = blind and np.isfinite(self._paused_until)
-            self._looks += looked
+            if blind and np.isfinite(self._paused_until):
+                self._looks += 1
             self._paused_until = np.inf if self._looks >= LOOKS else now + PAUSE_TIME
 
     def shut_down(self, rest: np.ndarray) -> None:
