@@ -158,6 +158,13 @@ def test_another_function_or_case_is_another_result(tmp_path):
     assert len(list(tmp_path.glob("*.npz"))) == 3
 
 
+@pytest.mark.parametrize("text", [300 * "a", f"{{{300 * 'a'}}}/b", "é" * 200], ids=["long", "with a slash", "bytes"])
+def test_a_text_that_can_be_no_files_name_is_a_case_like_others(tmp_path, text):
+    assert compute_all(_words, [text], store=tmp_path) == [{"what": text}]
+    assert compute_all(_words, [text], store=tmp_path) == [{"what": text}]
+    assert len(list(tmp_path.glob("*.npz"))) == 1
+
+
 def test_what_cannot_be_stored_or_computed_is_refused(tmp_path):
     with pytest.raises(InputError, match="a mapping of names to arrays, not a float"):
         compute_all(math.sqrt, [4.0], store=tmp_path)
@@ -197,6 +204,9 @@ def test_another_content_of_a_file_that_is_named_is_another_result(tmp_path, mon
     description.write_text("mesh: { file: body.vtu }")
     assert compute_all(work, [0], store=tmp_path / "store") == [{"text": "mesh: { file: body.vtu } fine"}]
     assert len(list((tmp_path / "store").glob("*.npz"))) == 3
+    description.write_text(f"mesh: {{file: body.vtu}}\nmade_by: {300 * 'a'}")
+    (told,) = compute_all(work, [0], store=tmp_path / "store")
+    assert str(told["text"]).endswith("aa fine")
 
 
 def test_what_is_kept_of_an_interrupted_run_is_not_mixed_with_a_changed_ones(tmp_path, monkeypatch):

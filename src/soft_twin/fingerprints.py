@@ -48,12 +48,20 @@ def program() -> str:
 
 def _files(value: Any, depth: int) -> Iterator[Path]:
     if isinstance(value, Path | str):
-        path = Path(value)
-        if len(str(value)) <= LONGEST_NAME and "\n" not in str(value) and "\0" not in str(value) and path.is_file():
-            yield path
+        if _names_file(str(value)):
+            yield Path(value)
         return
     for part in _parts(value) if depth else ():
         yield from _files(part, depth - 1)
+
+
+def _names_file(text: str) -> bool:
+    if len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
+        return False
+    try:
+        return Path(text).is_file()
+    except OSError:  # a text that is no name at all, or a folder that may not be looked into
+        return False
 
 
 def _parts(value: Any) -> list[Any]:
@@ -79,12 +87,12 @@ def _led_to(path: Path) -> Iterator[Path]:
         return
     for name in _words(content, DEEPEST):
         for folder in folders:
-            if (folder / name).is_file():
+            if _names_file(str(folder / name)):
                 yield folder / name
 
 
 def _words(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and not {"\0", "\n"} & set(value):
+    if isinstance(value, str) and value:
         yield value
     for part in _parts(value) if depth else ():
         yield from _words(part, depth - 1)

@@ -1,5 +1,7 @@
 """The study of sizes and parts: what is tried, and its errors where they are known."""
 
+import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 import matplotlib.image
 
+from soft_twin.studies.learning import ablations
 from soft_twin.studies.learning.ablations import Variant, _recording, draw, table, variants
 
 LEARNING = SimpleNamespace(warp_layers=2, warp_neurons=24, kernels=49)
@@ -37,6 +40,31 @@ def test_scans_are_thinned_evenly():
     thin, whole = (_recording([frame, frame], points).scans[0].points for points in (100, 0))
     assert (len(thin), len(whole)) == (100, 1000)
     assert np.ptp(np.diff(thin[:, 0])) <= 1.0 and thin[-1, 0] == 999.0
+
+
+def test_an_interrupted_study_keeps_its_rows(tmp_path, monkeypatch):
+    trained = []
+
+    def errors(*_, count=None):
+        if len(trained) == count:
+            raise KeyboardInterrupt
+        trained.append(None)
+        return np.array([[float(len(trained)), 10.0]])
+
+    simulations = SimpleNamespace(surface="skin", simulations=3, parts=1)
+    known = (None, simulations, SimpleNamespace(shapes=SimpleNamespace(inflation=1.0)), [], None, (None, None))
+    monkeypatch.setattr(ablations, "_known", lambda *_: known)
+    monkeypatch.setattr(ablations, "learned", lambda *_: None)
+    monkeypatch.setattr(ablations, "simulate_all", lambda *_: None)
+    monkeypatch.setattr(ablations, "learn_shapes", lambda *_, **__: (None, None))
+    monkeypatch.setattr(ablations, "shape_errors", errors)
+    monkeypatch.setattr(ablations, "_warp_errors", partial(errors, count=14))
+    with pytest.raises(KeyboardInterrupt):
+        ablations.run(tmp_path, tmp_path)
+    monkeypatch.setattr(ablations, "_warp_errors", errors)
+    ablations.run(tmp_path, tmp_path)
+    rows = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert [row["mean_mm"] for row in rows] == list(range(1, len(rows) + 1))
 
 
 def test_rows_and_pictures_have_every_variant(tmp_path):

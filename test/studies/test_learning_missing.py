@@ -1,5 +1,6 @@
 """The study of what is missing: what is taken away of scans and markers, and how rows are summed."""
 
+import json
 from types import SimpleNamespace
 
 import matplotlib.image
@@ -8,6 +9,8 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from soft_twin.learning.frames import MarkerRecording, Scan
+from soft_twin.learning.simulations import learnable
+from soft_twin.studies.learning import missing
 from soft_twin.studies.learning.missing import (
     all_markers,
     draw,
@@ -66,15 +69,40 @@ def test_markers_are_all_there_and_then_some_are_not():
 def test_each_share_is_drawn_several_times_and_nothing_missing_once():
     frames = [each | {"scan": each["points"], "normals": each["points"]} for each in FRAMES]
     found = list(recordings(frames, {"points": SQUARE, "triangles": TRIANGLES}, LEARNING))
-    kinds = [(row["name"], row["missing"]) for row, _ in found]
+    kinds = [case[:2] for case, _ in found]
     assert [kinds.count(("scans", share)) for share in (0.0, 0.2, 0.4)] == [1, 3, 3]
     assert [kinds.count(("markers", share)) for share in (0.0, 0.1, 0.3)] == [1, 3, 3]
     seen = {kind: own for kind, (_, own) in zip(kinds, found, strict=True)}
     assert [len(seen["scans", share].scans[1].points) for share in (0.0, 0.2, 0.4)] == [2000, 1600, 1200]
     assert len(seen["scans as its eyes see it", 0.0].scans[1].points) == 4
     assert not np.isnan(seen["markers", 0.0].markers).any() and np.isnan(seen["markers", 0.3].markers).any()
-    one, other = (own.scans[0].points for row, own in found if row["missing"] == 0.2 and row["draw"] < 2)
+    one, other = (own.scans[0].points for case, own in found if case in {("scans", 0.2, 0), ("scans", 0.2, 1)})
     assert not np.array_equal(one, other)
+
+
+def test_an_interrupted_study_keeps_its_trainings(tmp_path, monkeypatch):
+    frames = [each | {"scan": each["points"], "normals": each["points"]} for each in FRAMES]
+    found = dict(recordings(frames, {"points": SQUARE, "triangles": TRIANGLES}, LEARNING))
+    robot, learning = learnable("manipulator")
+    monkeypatch.setattr(missing, "_known", lambda *_: missing._Known(robot, learning, None, found, []))
+    learned = []
+
+    def learn(shapes, recording, robot, training, say):
+        if len(learned) == 3:
+            raise KeyboardInterrupt
+        learned.append(recording)
+
+    monkeypatch.setattr(missing, "learn_warp", learn)
+    monkeypatch.setattr(missing, "learn_warp_by_markers", learn)
+    monkeypatch.setattr(missing, "errors_of", lambda *_: np.array([[len(learned), 10.0]]))
+    with pytest.raises(KeyboardInterrupt):
+        missing.run(tmp_path, tmp_path)
+    before, learned[:] = list(learned), [None, None, None, None]
+    missing.run(tmp_path, tmp_path)
+    rows = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert len(before) == 3 and len(learned) == 4 + len(found) - 3
+    assert [row["mean_mm"] for row in rows[:4]] == [1.0, 2.0, 3.0, 5.0]
+    assert [(row["name"], row["missing"], row["draw"]) for row in rows] == list(found)
 
 
 def test_rows_are_means_over_draws_beside_what_was_complete(tmp_path):

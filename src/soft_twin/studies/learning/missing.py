@@ -2,15 +2,18 @@
 
 Scans of all of its surface, with the scanner's noise, lose a hole each, at random places; markers that are all seen
 lose some at random. Each is drawn several times. Simulations, scans of the reality and N_fk's training are those of
-learning/manipulator in the folder beside this one, or are made there. Picture: missing.png; table.json.
+learning/manipulator in the folder beside this one, or are made there; each row is stored as it ends. Picture:
+missing.png; table.json.
 """
 
 import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -18,13 +21,15 @@ from matplotlib.figure import Figure
 
 from soft_twin.emulation.motion_capture import spread_markers
 from soft_twin.errors import UsageError
+from soft_twin.learning.correction import ShapeModel
 from soft_twin.learning.frames import MarkerRecording, Recording, Scan
+from soft_twin.learning.identity import description_hash
 from soft_twin.learning.markers import learn_warp_by_markers
 from soft_twin.learning.simulations import learnable
 from soft_twin.learning.teaching import learn_warp
 from soft_twin.learning.training import WarpTraining
 from soft_twin.mesh.triangles import drawn
-from soft_twin.parallel import terminal_progress
+from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.prediction import errors_of, reality_at_rest, told
 from soft_twin.studies.learning.shape import learned
 from soft_twin.studies.results import write_picture, write_text
@@ -35,6 +40,7 @@ ROBOT = "manipulator"
 DRAWS = 3
 POINTS, MARKERS = (0.2, 0.4), (0.1, 0.3)  # shares that are missing
 SCANNED, BY_EYES, SEEN = "scans", "scans as its eyes see it", "markers"
+Case = tuple[str, float, int]  # name, share that is missing, number of the draw
 
 
 def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
@@ -43,38 +49,64 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
     if learning.markers is None:
         raise UsageError(f"robot '{robot.name}' has no markers: {robot.path}, learning.markers")
     beside = folder.parent / robot.name
-    known, frames, _ = learned(robot, learning, beside)
-    seen, unseen = frames[: learning.frames], frames[learning.frames :]
-    training, content = WarpTraining.described(learning), []
-    for row, recording in recordings(seen, reality_at_rest(robot, learning, beside), learning):
-        learn = learn_warp_by_markers if isinstance(recording, MarkerRecording) else learn_warp
-        begin = time.process_time()
-        correction = learn(known.shapes, recording, robot, training, say=terminal_progress)
-        seconds = time.process_time() - begin
-        mean, largest = errors_of(correction, unseen, True).mean(axis=0)
-        content.append(row | {"mean_mm": mean, "largest_mm": largest, "seconds": seconds})
+    digest = f"{description_hash(robot)} {learning.model_dump_json()}"
+    cases = list(_known(str(robot.path), str(beside), digest).recordings)
+    work = partial(trained, str(robot.path), str(beside), digest)
+    rows = compute_all(work, cases, Workers(1), folder / "rows", terminal_progress, "trainings")
     terminal_progress("")
+    content = [
+        {"name": name, "missing": share, "draw": number} | {key: float(value) for key, value in row.items()}
+        for (name, share, number), row in zip(cases, rows, strict=True)
+    ]
     write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
     draw(folder, content)
     return table(content)
 
 
+def trained(path: str, beside: str, digest: str, case: Case) -> dict[str, np.ndarray]:
+    """Mean and largest error [mm] at the unseen pressures of what was learned from one of the `recordings`, and the
+    processor time of its training [s]. `digest` is what stored results belong to."""
+    known = _known(path, beside, digest)
+    recording = known.recordings[case]
+    learn = learn_warp_by_markers if isinstance(recording, MarkerRecording) else learn_warp
+    training, begin = WarpTraining.described(known.learning), time.process_time()
+    correction = learn(known.shapes, recording, known.robot, training, say=terminal_progress)
+    seconds = time.process_time() - begin
+    mean, largest = errors_of(correction, known.unseen, True).mean(axis=0)
+    return {"mean_mm": mean, "largest_mm": largest, "seconds": np.array(seconds)}
+
+
+class _Known(NamedTuple):
+    robot: Any
+    learning: Any
+    shapes: ShapeModel
+    recordings: dict[Case, Recording | MarkerRecording]
+    unseen: list[dict[str, np.ndarray]]
+
+
+@lru_cache(maxsize=1)
+def _known(path: str, beside: str, digest: str) -> _Known:
+    """What all trainings share; kept while the digest is the same."""
+    robot, learning = learnable(path)
+    correction, frames, _ = learned(robot, learning, Path(beside))
+    seen, unseen = frames[: learning.frames], frames[learning.frames :]
+    found = recordings(seen, reality_at_rest(robot, learning, Path(beside)), learning)
+    return _Known(robot, learning, correction.shapes, dict(found), unseen)
+
+
 def recordings(
     frames: list[dict[str, np.ndarray]], at_rest: dict[str, np.ndarray], learning
-) -> Iterator[tuple[dict, Recording | MarkerRecording]]:
-    """What is learned from: its name, share that is missing and number of the draw, and the recording."""
+) -> Iterator[tuple[Case, Recording | MarkerRecording]]:
+    """What is learned from, each case and its recording."""
     pressures, held = told(frames)
     scans, markers = whole_scans(frames, learning), all_markers(frames, at_rest, learning)
     for share, number in _draws(POINTS):
         left = with_holes(scans, share, [learning.seed, 8, number])
-        yield {"name": SCANNED, "missing": share, "draw": number}, Recording(pressures, left, held=held)
+        yield (SCANNED, share, number), Recording(pressures, left, held=held)
     own = [Scan(frame["scan"], frame["normals"]) for frame in frames]
-    yield {"name": BY_EYES, "missing": 0.0, "draw": 0}, Recording(pressures, own, held=held)
+    yield (BY_EYES, 0.0, 0), Recording(pressures, own, held=held)
     for share, number in _draws(MARKERS):
-        yield (
-            {"name": SEEN, "missing": share, "draw": number},
-            with_gaps(markers, share, [learning.seed, 9, number]),
-        )
+        yield (SEEN, share, number), with_gaps(markers, share, [learning.seed, 9, number])
 
 
 def _draws(shares: Sequence[float]) -> list[tuple[float, int]]:
