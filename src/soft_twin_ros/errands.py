@@ -11,7 +11,7 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.task import Future
 
 from soft_twin.errors import SoftTwinError
-from soft_twin_ros.node import RobotNode
+from soft_twin_ros.node import NOT_ACTIVE, RobotNode
 
 LOOK_PERIOD = 0.1  # [s] between two looks at what a goal has come to; feedback comes as often
 MEASURED = {"error", "orientation_error"}  # of results that have them: NaN where nobody has looked
@@ -70,6 +70,10 @@ class Errands(ABC):
     def silent(self) -> bool:
         """Whether nothing has been heard for `LOST`, of what goals go by."""
         return self.node.steady_now() - self._heard > LOST
+
+    def silence(self, otherwise: str) -> str:
+        """Why nothing has been heard: the node is not active, or what is told otherwise."""
+        return otherwise if self.node.active else NOT_ACTIVE
 
     def hear(self) -> None:
         """What goals go by has come."""

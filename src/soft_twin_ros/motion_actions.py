@@ -48,7 +48,7 @@ class MotionActions(Errands):
         if not self._controller.compensating:
             raise InputError("the actuators are free: call the service `compensate` with true first")
         if self.silent:
-            raise InputError(SILENCE)
+            raise InputError(self.silence(SILENCE))
         path = self._path_to(request) if name == "move_to" else self._path_along(request)
         self._errand, self._ended = Errand(self._controller, path, request.tolerance), None
 
@@ -56,7 +56,7 @@ class MotionActions(Errands):
         if self._ended is None and not self._controller.compensating:
             return False, "the actuators have been set free"
         if self._ended is None and self.silent:
-            return False, SILENCE
+            return False, self.silence(SILENCE)
         return self._ended
 
     def cancel(self) -> str:

@@ -63,7 +63,7 @@ class PlateMotions(Errands):
     async def begin(self, name: str, request: MoveTo.Goal) -> None:
         self._stops.refuse_if_stopped()
         if self.silent:
-            raise InputError("nothing is measured: see the diagnostics for why")
+            raise InputError(self.silence("nothing is measured: see the diagnostics for why"))
         if self._held is None:
             raise InputError("the cables are free: call the service `compensate` with true first")
         if request.tolerance:
@@ -76,7 +76,7 @@ class PlateMotions(Errands):
 
     def ending(self) -> tuple[bool, str] | None:
         if self.silent:
-            return False, f"nothing was measured for {LOST:g} s: see the diagnostics for why"
+            return False, self.silence(f"nothing was measured for {LOST:g} s: see the diagnostics for why")
         if self._held is None:
             return False, "the cables have been set free"
         if not self._arrived:

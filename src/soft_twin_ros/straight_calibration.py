@@ -48,7 +48,7 @@ class StraightCalibration(Errands):
         if self.busy:
             raise InputError("another calibration is averaging or solving: cancel it, or wait for its end")
         if self.silent:
-            raise InputError("no inclinations and pressures come in: nothing to calibrate from")
+            raise InputError(self.silence("no inclinations and pressures come in: nothing to calibrate from"))
         if not 0.0 <= request.duration <= LONGEST:
             raise InputError(f"duration {request.duration:g} s: expected 0 to {LONGEST:g}")
         check_length(self._model(), request.length)
@@ -60,7 +60,7 @@ class StraightCalibration(Errands):
     def ending(self) -> tuple[bool, str] | None:
         if self._solving is None:
             if self.silent:
-                return False, f"no inclinations and pressures for {LOST:g} s: the model is as it was"
+                return False, self.silence(f"no inclinations and pressures for {LOST:g} s: the model is as it was")
             if self._inclinations and self.node.steady_now() >= self._until:
                 self._solving = self._background.run(self._solver())
             return None

@@ -10,6 +10,8 @@ import pytest
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Transform, Vector3
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from soft_twin_msgs.action import CalibrateRelease, FindZero, Follow, MoveTo
@@ -191,6 +193,23 @@ def test_free_actuators_are_led_nowhere(actions):
     assert actions.listener.call(SetBool, "compensate", SetBool.Request(data=False)).success
     assert "the actuators are free" in actions.send("move_to", move_to(HERE, duration=1.0)).ended()[1].message
     assert actions.listener.call(SetBool, "compensate", SetBool.Request(data=True)).success
+
+
+def test_a_node_that_is_not_active_says_so(actions):
+    def led(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        assert actions.listener.call(ChangeState, "gravity_to_cables/change_state", request).success
+
+    moving = actions.send("move_to", move_to(ASIDE, duration=600.0))
+    actions.listener.wait_for(lambda: moving.told)
+    led(Transition.TRANSITION_DEACTIVATE)
+    for sent in (moving, actions.send("move_to", move_to(HERE, duration=1.0))):
+        status, result = sent.ended()
+        assert (status, result.success) == (ABORTED, False) and "not active" in result.message
+    led(Transition.TRANSITION_ACTIVATE)
+    actions.listener.wait_for(
+        lambda: actions.send("move_to", move_to(HERE, duration=0.5)).ended()[0] == DONE  # once something is solved
+    )
 
 
 def test_motors_are_homed_and_winding_in_can_be_cancelled(actions):

@@ -133,6 +133,7 @@ def test_actuators_are_told_their_values_and_the_twin_follows(controller):
     [
         (lambda c, t: path_to(c, t), "duration 0 s and speed 0 m/s: expected one of the two above 0"),
         (lambda c, t: path_to(c, t, 1.0, 1.0), "expected one of the two above 0"),
+        (lambda c, t: path_to(c, t, speed=np.inf), "speed inf m/s: expected one of the two above 0"),
         (lambda c, t: path_to(c, t, np.nan), "expected one of the two above 0"),
         (lambda c, t: path_to(c, t, 1e5), "expected at most 3600 s"),
         (lambda c, t: path_through(c, [1.0, 1.0], np.full((2, 3), 0.05), "tip"), "expected rising ones from 0"),

@@ -1,5 +1,7 @@
 """Recordings of scans: written and read again; every file that is wrong is told."""
 
+import shutil
+
 import numpy as np
 import pytest
 from test_flattening import sheet
@@ -74,6 +76,10 @@ def test_frames_that_are_there_twice_are_told(folder):
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines, lines[1], ""]))
     with pytest.raises(RecordingError, match="frame_0000.ply is there twice"):
+        read(folder)
+    table.write_text("\n".join([*lines, "frame_0002.ply,0.0,1000.0", ""]))
+    shutil.copy(folder / "frame_0001.ply", folder / "frame_0002.ply")
+    with pytest.raises(RecordingError, match="frame_0002.ply is a copy of frame_0001.ply"):
         read(folder)
 
 

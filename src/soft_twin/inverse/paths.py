@@ -1,5 +1,6 @@
 """Ways that targets take in time: from where a robot aims now to a pose, through poses, or through actuations."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
@@ -84,7 +85,7 @@ def path_to(controller: Controller, target: PoseTarget, duration: float = 0.0, s
     Raises:
         InputError: not one of duration and speed, or it takes too long.
     """
-    if not ((duration > 0.0) != (speed > 0.0) and duration >= 0.0 and speed >= 0.0):  # false for NaN too
+    if not ((duration > 0.0) != (speed > 0.0) and duration >= 0.0 and 0.0 <= speed < math.inf):  # false for NaN too
         raise InputError(f"duration {duration:g} s and speed {speed:g} m/s: expected one of the two above 0")
     start = start_of(controller, target.frame, target.rotation is not None)
     if speed > 0.0:

@@ -182,7 +182,8 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
 
     Raises:
         RecordingError: files are missing or broken, of other chambers, with pressures beyond their limits or seconds
-            below 0, or with a scan in another unit or of something else; or scans and markers in one.
+            below 0, or with a scan in another unit or of something else; or scans and markers in one; or a file that is
+            a copy of another.
         UsageError: they are markers, and c3d is not installed.
     """
     table = checked_file(_table_of(Path(folder)), "table of frames", MAX_SIZE, RecordingError)
@@ -194,8 +195,10 @@ def read_recording(folder: Path, names: Sequence[str], limits: np.ndarray, size:
     if kinds == {MARKERS}:
         rest = table.parent / REST
         markers, at_rest = _read_markers(paths, rest, size)
+        _refuse_copies(paths)
         return MarkerRecording(pressures, markers, at_rest, _digest([table, *paths, rest]), held, files)
     scans = [read_scan(path, size) for path in paths]
+    _refuse_copies(paths)
     return Recording(pressures, scans, _digest([table, *paths]), held, files)
 
 
@@ -217,6 +220,15 @@ def _digest(paths: Sequence[Path]) -> str:
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _refuse_copies(paths: Sequence[Path]) -> None:
+    """No two frames are one file under two names: noise makes any two looks different."""
+    known: dict[bytes, Path] = {}
+    for path in paths:
+        other = known.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+        if other is not path:
+            raise RecordingError(f"{path} is a copy of {other.name}: expected a frame of its own for each line")
 
 
 def _read_markers(paths: Sequence[Path], rest: Path, size: float) -> tuple[np.ndarray, np.ndarray]:
