@@ -203,8 +203,7 @@ def test_a_node_that_is_not_active_says_so(actions):
     moving = actions.send("move_to", move_to(ASIDE, duration=600.0))
     actions.listener.wait_for(lambda: moving.told)
     led(Transition.TRANSITION_DEACTIVATE)
-    for sent in (moving, actions.send("move_to", move_to(HERE, duration=1.0))):
-        status, result = sent.ended()
+    for status, result in (moving.ended(), actions.send("move_to", move_to(HERE, duration=1.0)).ended()):
         assert (status, result.success) == (ABORTED, False) and "not active" in result.message
     led(Transition.TRANSITION_ACTIVATE)
     actions.listener.wait_for(
