@@ -1,7 +1,7 @@
 """The first start after `colcon build`: its setup.py has compiled what the nodes of the robots need."""
 
 import os
-import shutil
+import re
 import subprocess
 import sys
 import venv
@@ -18,6 +18,7 @@ pytest.importorskip("setuptools")
 
 pytestmark = pytest.mark.timeout(1200)  # a minute of processor time for the kernels
 ROS = Path(__file__).resolve().parents[2] / "ros"
+TELLING = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 # What of these tests' environment would be in the way; without bytecode setuptools says so where only our line is due.
 OWN = {"NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "SOFT_TWIN_COMPILE"}
 
@@ -37,26 +38,29 @@ def install(folder, pythons, **variables):
     return modules, done
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The folder of modules of a new installation."""
-    folder = tmp_path_factory.mktemp("workspace")
-    modules, done = install(folder, Path(sys.executable).parent)
-    assert "kernels compiled in" in done.stdout
-    yield modules
-    shutil.rmtree(folder)
-
-
 def kernels(modules):
-    """What numba keeps there, and since when."""
-    return {path.name: path.stat().st_mtime_ns for path in modules.rglob("*.nbc")}
+    """What numba keeps there."""
+    return list(modules.rglob("*.nbc"))
+
+
+def used(told):
+    """Kernels that a process has found on the disk, or has compiled and put there, by what numba says of it."""
+    return set(re.findall(r"\[cache\] data (?:loaded from|saved to) '([^']+)'", told))
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """What `soft-twin compile` compiles, or finds compiled."""
+    words = [sys.executable, "-m", "soft_twin.app.cli", "compile"]
+    done = subprocess.run(words, env=os.environ | TELLING, check=True, capture_output=True, text=True)
+    assert "kernels" in done.stdout
+    return used(done.stdout)
 
 
 @pytest.mark.parametrize("name", ["slender", "finger", "membrane", "neck", "tm40", "manipulator"])
-def test_nodes_compile_nothing_that_the_installation_could_have_compiled(name, installed, listener_class, tmp_path):
-    before, nodes, listener = kernels(installed), graph(load_robot(name)), listener_class(name)
-    variables = {key: value for key, value in os.environ.items() if key not in OWN}
-    processes = Processes(tmp_path, variables | {"PYTHONPATH": str(installed)})
+def test_nodes_need_no_kernel_that_is_not_compiled_beforehand(name, compiled, listener_class, tmp_path):
+    nodes, listener = graph(load_robot(name)), listener_class(name)
+    processes = Processes(tmp_path, os.environ | TELLING)
     solver = max((node.name for node in nodes if node.name in MANAGED), key=MANAGED.index)
     try:
         for node in nodes:
@@ -66,7 +70,18 @@ def test_nodes_compile_nothing_that_the_installation_could_have_compiled(name, i
     finally:
         listener.close()
         processes.stop()
-    assert before and kernels(installed) == before
+    needed = set().union(*(used(log.read_text()) for log in tmp_path.glob("*.log")))
+    assert needed and not needed - compiled
+
+
+def test_what_was_installed_is_compiled_by_the_python_that_nodes_run_with(tmp_path):
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$PWD" "$PYTHONPATH" "$@" > "$TOLD"\n')
+    python.chmod(0o755)
+    modules, _ = install(tmp_path, python.parent, TOLD=str(tmp_path / "told"))
+    folder, first, *words = (tmp_path / "told").read_text().splitlines()
+    assert Path(folder) == Path(first) == modules and words == ["-m", "soft_twin.app.cli", "compile"]
 
 
 def test_an_installation_without_python_packages_says_how_to_compile_later(tmp_path):
