@@ -7,6 +7,9 @@ from soft_twin.errors import MeshError
 from soft_twin.mesh.mesh import Mesh
 
 INSIDE = 1e-6  # [reference units] how far a point may lie outside a cell that it is counted to
+CLOSE = 1e-11  # [reference units] how well a face is met where a line crosses it …
+MOST_STEPS = 40  # … and the most steps to it, …
+BESIDE = 1e-3  # … with slopes by so much of what it is known to lie within
 
 
 def natural_coordinates(mesh: Mesh, cells: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -74,18 +77,51 @@ def cut_lines(
             "has guides, or nodes that carry its end"
         )
     line, sample = np.nonzero(np.diff(cells, axis=1))
-    low, high = t[sample], t[sample + 1]
-    for _ in range(30 if len(line) else 0):
-        middle = 0.5 * (low + high)
-        between = starts[line] + middle[:, None] * (ends - starts)[line]
-        before, after = (
-            mesh.element.outside(natural_coordinates(mesh, own, between))
-            for own in (cells[line, sample], cells[line, sample + 1])
-        )
-        inside = before < after  # not by itself: a line along a face is as far outside as rounding says
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    cuts = 0.5 * (low + high)
+    between = t[sample], t[sample + 1]
+    cuts = _crossings(mesh, starts[line], (ends - starts)[line], cells[line, sample], cells[line, sample + 1], *between)
     return [
         (np.append(cells[i, 0], cells[i, sample[line == i] + 1]), np.concatenate([[0.0], cuts[line == i], [1.0]]))
         for i in range(len(starts))
     ]
+
+
+def _crossings(
+    mesh: Mesh,
+    starts: np.ndarray,
+    ways: np.ndarray,
+    left: np.ndarray,
+    entered: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> np.ndarray:
+    """Parameters (k,) between `low` and `high` (k,) at which lines from `starts` along `ways` (k, 3) leave the cells
+    `left` (k,) for the `entered` ones: where they are as far outside of the one as of the other, as a line along a face
+    is as far outside as rounding says. By Newton's method from both ends, as it has a kink there; by halves where that
+    leads nowhere."""
+    both = np.concatenate([left, left, entered, entered])
+
+    def further(t: np.ndarray) -> np.ndarray:
+        """(2, k) how much further outside of the cell that is left than of the other, in reference units."""
+        points = (starts + t[:, :, None] * ways).reshape(-1, 3)
+        outside = mesh.element.outside(natural_coordinates(mesh, both, np.tile(points, (2, 1))))
+        return np.subtract(*outside.reshape(2, *t.shape))
+
+    ends, inward = np.array([low, high]), np.array([[1.0], [-1.0]])
+    values, found = further(ends), 0.5 * (low + high)
+    for _ in range(MOST_STEPS if len(found) else 0):
+        beside = BESIDE * inward * (ends[1] - ends[0])
+        rises = inward * (further(ends + beside) - values)
+        steps = -values * np.abs(beside) / np.where(rises > 0.0, rises, 1.0)
+        leads = (rises > 0.0) & (np.abs(steps) < ends[1] - ends[0])
+        tried = np.where(leads, ends + steps, ends.mean(axis=0))
+        far = further(tried)
+        best = np.abs(far).argmin(axis=0)[None]
+        found = np.take_along_axis(tried, best, axis=0)[0]
+        if np.abs(np.take_along_axis(far, best, axis=0)).max() < CLOSE:
+            break
+        for t, value in zip(tried, far, strict=True):
+            side = np.where(value < 0.0, 0, 1)
+            nearer = inward[side, 0] * (t - np.take_along_axis(ends, side[None], axis=0)[0]) > 0.0
+            columns = np.flatnonzero(nearer)
+            ends[side[columns], columns], values[side[columns], columns] = t[columns], value[columns]
+    return found
