@@ -1,5 +1,6 @@
 """The study of shape control: what it measures, on surfaces whose distance is known."""
 
+import matplotlib.image
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -7,7 +8,7 @@ from scipy.spatial.transform import Rotation
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
 from soft_twin.learning.shape_control import registered
 from soft_twin.learning.shape_target import ShapeTarget
-from soft_twin.studies.learning.shape import deviations, moved_targets
+from soft_twin.studies.learning.shape import CORRECTED, PLAIN, deviations, draw, moved_targets
 
 
 def surface(n=25):
@@ -50,3 +51,11 @@ def test_targets_are_moved_the_same_every_time():
     assert np.abs(first[0].points - first[1].points).max() > 5.0
     sides = [np.sort(np.linalg.svd(each.points - each.points.mean(axis=0))[1]) for each in first]
     np.testing.assert_allclose(sides[0], sides[1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_picture_shows_as_many_targets_as_there_are(count, tmp_path):
+    points, _ = surface()
+    maps = [{"points": points, "shape": 10.0 * points[:, 2]}] * count
+    draw(tmp_path, {PLAIN: maps, CORRECTED: maps})
+    assert np.ptp(matplotlib.image.imread(tmp_path / "deviations.png")) > 0.5

@@ -30,6 +30,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (
     MM,
+    SHOWN,
     frame_cases,
     learned_shapes,
     reality_of,
@@ -159,9 +160,10 @@ def table(content: dict) -> str:
 
 
 def draw(folder: Path, maps: dict[str, list[dict[str, np.ndarray]]]) -> None:
-    """Colour maps of three targets: how far the reality is from them under the pressures that were found."""
-    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
-    axes = figure.subplots(2, 3)
+    """Colour maps of the first targets: how far the reality is from them under the pressures that were found."""
+    columns = min(SHOWN, len(maps[PLAIN]))
+    figure = Figure(figsize=(3.67 * columns, 6.4), layout="constrained")
+    axes = figure.subplots(2, columns, squeeze=False)
     for row, name in enumerate((PLAIN, CORRECTED)):
         for i, plot in enumerate(axes[row]):
             each = maps[name][i]
