@@ -171,7 +171,7 @@ def draw(folder: Path, maps: dict[str, list[dict[str, np.ndarray]]]) -> None:
                 *(MM * each["points"][:, :2]).T, c=each["shape"], s=7.0, cmap="turbo", vmin=0.0, vmax=4.0
             )
             mean, largest = each["shape"].mean(), each["shape"].max()
-            plot.set_title(f"target {i + 1}, {name}: mean {mean:.2f}, largest {largest:.1f} mm", fontsize=8)
+            plot.set_title(f"target {i + 1}, {name}:\nmean {mean:.2f}, largest {largest:.1f} mm", fontsize=8)
             plot.set(aspect="equal", xlabel="x [mm]")
         axes[row, 0].set_ylabel("y [mm]")
     figure.colorbar(shown, ax=axes, label="reality from the target's surface [mm]", shrink=0.8)
