@@ -10,12 +10,14 @@ stored as it ends. Pictures: deviations.png (colour maps, as the paper's Figure 
 import json
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
+from soft_twin.errors import UsageError
 from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.identity import reality_hash
@@ -72,18 +74,33 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
 
 
 def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, np.ndarray]], list[np.ndarray]]:
-    """The correction that is in the folder, or made there; frames of the reality and their cases."""
+    """The correction that is in the folder, or made there; frames of the reality and their cases.
+
+    Raises:
+        UsageError: the correction in the folder is of another description, or was trained on other frames.
+    """
     inflation, path = inflation_of(robot, folder / "simulations"), folder / f"{robot.name}.safetensors"
     frames = scanned(robot, learning, inflation, folder)
     if path.is_file():
         correction = load(path)
         correction.check(robot)
+        _check_frames(correction, robot, frames[: learning.frames], path)
     else:
         _, shapes, _, _ = learned_shapes(robot, learning, folder)
         recording = recorded(robot, frames[: learning.frames], shapes, folder / "scans")
         correction = learn_warp(shapes, recording, robot, WarpTraining.described(learning), say=terminal_progress)
         save(correction, path)
     return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
+
+
+def _check_frames(correction: Correction, robot, frames: list[dict[str, np.ndarray]], path: Path) -> None:
+    with TemporaryDirectory() as folder:  # scans that are there are those of the weights
+        digest = recorded(robot, frames, correction.shapes, Path(folder)).digest
+    if correction.data != digest:
+        raise UsageError(
+            f"'{path}' was trained on other frames than the reality of {robot.path} gives now: take it away, or say "
+            f"another folder by --out"
+        )
 
 
 def moved_targets(frames: list[dict[str, np.ndarray]], seed: int) -> list[ShapeTarget]:
