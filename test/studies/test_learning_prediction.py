@@ -96,6 +96,15 @@ def test_pictures_show_flat_surfaces_from_above_and_others_in_space(lift, tmp_pa
         assert np.ptp(matplotlib.image.imread(tmp_path / name)) > 0.5
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_map_is_empty_where_there_are_few_frames(count, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(prediction, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    draw(tmp_path, Lifted(0.002, 0.0005), frames()[:count])
+    *maps, _ = drawn[0].axes  # the last is the colour bar's
+    assert len(maps) == 2 * count and all(each.collections for each in maps)
+
+
 def test_frames_stay_what_they_are_whatever_is_learned_from_them():
     robot, learning = learnable("membrane")
     pressures = np.linspace(0.0, 4000.0, 3)

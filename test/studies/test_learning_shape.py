@@ -1,13 +1,20 @@
 """The study of shape control: what it measures, on surfaces whose distance is known."""
 
+from contextlib import nullcontext
+from itertools import combinations
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install soft_twin[learning]")
+from soft_twin.errors import UsageError
 from soft_twin.learning.shape_control import registered
 from soft_twin.learning.shape_target import ShapeTarget
-from soft_twin.studies.learning.shape import deviations, moved_targets
+from soft_twin.studies.learning import shape
+from soft_twin.studies.learning.prediction import recorded
+from soft_twin.studies.learning.shape import CORRECTED, PLAIN, deviations, learned, moved_targets
 
 
 def surface(n=25):
@@ -41,6 +48,25 @@ def test_a_moved_target_is_found_where_it_was():
     assert 1e3 * np.linalg.norm(back - points, axis=1).mean() < 3.0
 
 
+def test_weights_that_were_trained_on_other_frames_are_refused(tmp_path, monkeypatch):
+    points, _ = surface(10)
+    frame = {"scan": points, "normals": np.tile([0.0, 0.0, 1.0], (100, 1)), "pressures": np.array([2e3]), "held": 5.0}
+    robot = SimpleNamespace(name="sheet", chamber_names=("cell",), path="sheet.yaml")
+    shapes = SimpleNamespace(limits=np.array([[0.0, 4e3]]), size=200.0)
+    known = SimpleNamespace(
+        check=lambda _: None, shapes=shapes, data=recorded(robot, [frame], shapes, tmp_path / "scans").digest
+    )
+    doubles = {"inflation_of": lambda *_: None, "load": lambda _: known, "frame_cases": lambda *_: []}
+    for name, double in doubles.items():
+        monkeypatch.setattr(shape, name, double)
+    (tmp_path / "sheet.safetensors").touch()
+    for lift, said in ((0.0, None), (0.001, "'.*sheet.safetensors' was trained on other frames .* sheet.yaml")):
+        seen = frame | {"scan": points + [0.0, 0.0, lift]}
+        monkeypatch.setattr(shape, "scanned", lambda *_, seen=seen: [seen, frame])
+        with nullcontext() if said is None else pytest.raises(UsageError, match=said):
+            assert learned(robot, SimpleNamespace(frames=1, unseen=1), tmp_path)[0] is known
+
+
 def test_targets_are_moved_the_same_every_time():
     points, _ = surface()
     frames = [{"scan": points, "normals": np.tile([0.0, 0.0, 1.0], (len(points), 1))}] * 2
@@ -50,3 +76,16 @@ def test_targets_are_moved_the_same_every_time():
     assert np.abs(first[0].points - first[1].points).max() > 5.0
     sides = [np.sort(np.linalg.svd(each.points - each.points.mean(axis=0))[1]) for each in first]
     np.testing.assert_allclose(sides[0], sides[1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_picture_shows_as_many_targets_as_there_are(count, tmp_path, monkeypatch):
+    points, _ = surface()
+    maps = [{"points": points, "shape": 10.0 * points[:, 2]}] * count
+    drawn = []
+    monkeypatch.setattr(shape, "write_picture", lambda path, figure, **_: drawn.append(figure))
+    shape.draw(tmp_path, {PLAIN: maps, CORRECTED: maps})
+    drawn[0].draw_without_rendering()
+    titles = [each.title.get_window_extent() for each in drawn[0].axes[:-1]]  # the last is the colour bar's
+    assert len(titles) == 2 * min(count, 3)
+    assert not any(one.overlaps(other) for one, other in combinations(titles, 2))

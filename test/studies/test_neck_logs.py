@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from soft_twin.errors import UsageError
+from soft_twin.errors import RecordingError, UsageError
 from soft_twin.studies import neck_logs
 from soft_twin.studies.neck_logs import FITTED, LENGTH, Log
 
 DATA = Path(os.environ.get("SOFT_TWIN_DATA", "../shared/data"))
+HEAD = (
+    b"encoder1,encoder2,encoder3,inclination_target,inclination_sensor,orientation_target,"
+    b"motor_target1,motor_target2,motor_target3\n"
+)
 LOG = Log("soft25mm", 0.0, np.zeros(3), np.array([0.0196, -0.007, -0.007]), 0.0, (20.0, 90.0), True, "short")
 
 
@@ -45,6 +49,27 @@ def test_a_fit_goes_towards_what_made_the_measurements():
 
 def test_missing_logs_are_said(tmp_path):
     with pytest.raises(UsageError, match="no logs of necks"):
+        neck_logs.read_logs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no recording at '.*test_soft25mm_0gr.csv': No such file"),
+        (b"", "not readable as a table"),
+        (bytes(range(128, 256)), "not readable as a table"),
+        (b"time,encoder1\n0,1\n0,1,2\n", "not readable as a table"),
+        (b"time,encoder1\n" + 60 * b"0,1\n", "expected columns encoder1, encoder2, .*orientation_target"),
+        (HEAD + 49 * (b"1" + 8 * b",1" + b"\n"), "expected 50 rows of finite numbers or more, found 49 rows"),
+        (HEAD + 60 * (b"1" + 8 * b",x" + b"\n"), "rows of finite numbers"),
+    ],
+)
+def test_a_log_that_is_missing_or_none_is_named(content, said, tmp_path):
+    folder = tmp_path / neck_logs.FOLDER / "three_necks"
+    folder.mkdir(parents=True)
+    if content is not None:
+        (folder / "test_soft25mm_0gr.csv").write_bytes(content)
+    with pytest.raises(RecordingError, match=said):
         neck_logs.read_logs(tmp_path)
 
 

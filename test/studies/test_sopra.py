@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from soft_twin.errors import MeshError
+from soft_twin.errors import MeshError, UsageError
 from soft_twin.mesh.files import read_mesh
 from soft_twin.mesh.generate.voxels import voxel_mesh
 from soft_twin.mesh.mesh import jacobians
@@ -20,6 +20,7 @@ from soft_twin.studies.sopra import (
     hoops,
     quadratic,
     regularity,
+    run,
     symmetry,
     table,
 )
@@ -42,6 +43,11 @@ def test_symmetric_bends_have_no_spread():
 def test_another_body_is_refused():
     with pytest.raises(MeshError, match="0 closed chambers, not 6"):
         chambers_of(voxel_mesh(np.ones((1, 1, 2), bool), 0.01, "tet4"))
+
+
+def test_a_folder_without_the_mesh_is_told_with_what_says_where_it_is(tmp_path):
+    with pytest.raises(UsageError, match=r"no mesh of the arm at '.*sopra_494.vtk': --data"):
+        run(tmp_path, tmp_path)
 
 
 def test_fibres_go_around_the_nearest_chamber():

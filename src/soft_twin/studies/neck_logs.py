@@ -13,6 +13,7 @@ plate's mass, and where a payload's centre of mass is. They are fitted on the lo
 sixth of the 70 poses; the rest is held back. Picture: neck_logs.png.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -23,7 +24,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import least_squares, nnls
 
 from soft_twin.constants import UPRIGHT_GRAVITY
-from soft_twin.errors import ConvergenceError, UsageError
+from soft_twin.errors import ConvergenceError, RecordingError, UsageError
+from soft_twin.files import checked_file, one_line
 from soft_twin.mechanics.actuators.cables import CableActuators
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.cables import Cables
@@ -52,6 +54,8 @@ POISSON_RATIO, DENSITY = 0.47, 1100.0
 DOWN = np.array(UPRIGHT_GRAVITY)
 NEAR = 0.6  # of a parameter, by which a fit may change it
 LOST = 60.0  # [°] what a model says that finds no equilibrium
+COLUMNS = {"encoder1", "encoder2", "encoder3", "inclination_target", "inclination_sensor", "orientation_target"}
+MAX_SIZE = 100_000_000  # [bytes]
 EVERY = 6  # of the long logs' poses that parameters are fitted on
 
 
@@ -111,16 +115,17 @@ def read_logs(data: Path) -> list[Log]:
 
     Raises:
         UsageError: they are not there.
+        RecordingError: one of them is missing, or no log.
     """
     if not (data / FOLDER).is_dir():
         raise UsageError(f"no logs of necks in {data / FOLDER}: --data or $SOFT_TWIN_DATA says where they are")
     logs = []
     for neck in RADII:
         for grams in GRAMS:
-            rows = _rows(data / FOLDER / "three_necks" / f"test_{neck}_{grams}gr.csv")[-LAST:]
+            rows = _rows(data / FOLDER / "three_necks" / f"test_{neck}_{grams}gr.csv", LAST)[-LAST:]
             logs.append(_log(neck, grams, rows, grams in (GRAMS[0], GRAMS[-1]), "short"))
     for grams in (GRAMS[0], GRAMS[-1]):
-        rows = _rows(data / FOLDER / "openloop" / f"spring_test_{grams}gr.csv")
+        rows = _rows(data / FOLDER / "openloop" / f"spring_test_{grams}gr.csv", POSES * PERIOD)
         for pose in range(POSES):
             own = rows[(pose + 1) * PERIOD - SETTLED : (pose + 1) * PERIOD]
             logs.append(_log("spring", grams, own, pose % EVERY == 0, "long"))
@@ -226,13 +231,36 @@ def draw(path: Path, logs: Sequence[Log], found: dict[str, np.ndarray]) -> None:
     write_picture(path, figure, dpi=110)
 
 
-def _rows(path: Path) -> np.ndarray:
-    return np.genfromtxt(path, delimiter=",", names=True)
+def _rows(path: Path, least: int) -> np.ndarray:
+    """At least so many rows of a log, by the names of its columns.
+
+    Raises:
+        RecordingError: it is missing, no table, short, or without a column or a number that is needed.
+    """
+    checked_file(path, "recording", MAX_SIZE, RecordingError)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # of an empty file
+            rows = np.atleast_1d(np.genfromtxt(path, delimiter=",", names=True))
+    except (ValueError, UserWarning) as error:
+        raise RecordingError(f"{path}: not readable as a table: {one_line(error)}") from error
+    names = rows.dtype.names or ()
+    needed = [*_targets(names), *(name for name in names if name in COLUMNS)]
+    if len(needed) < len(COLUMNS) + len(ANGLES):
+        raise RecordingError(f"{path}: expected columns {', '.join(sorted(COLUMNS))} and three motors' targets")
+    if len(rows) < least or not all(np.isfinite(rows[name]).all() for name in needed):
+        raise RecordingError(f"{path}: expected {least} rows of finite numbers or more, found {len(rows)} rows")
+    return rows
+
+
+def _targets(names: Sequence[str]) -> list[str]:
+    """Those of columns that are motors' targets, in their order."""
+    return sorted(name for name in names if "target" in name and "motor" in name)
 
 
 def _log(neck: str, grams: int, rows: np.ndarray, fitted: bool, series: str) -> Log:
     """Means over some rows of a log."""
-    targets = sorted(name for name in rows.dtype.names if "target" in name and "motor" in name)
+    targets = _targets(rows.dtype.names)
     encoders = [rows[f"encoder{i + 1}"].mean() for i in range(3)]
     return Log(
         neck=neck,

@@ -21,7 +21,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial import cKDTree
 
-from soft_twin.errors import MeshError
+from soft_twin.errors import MeshError, UsageError
 from soft_twin.mechanics.body import Body, Material
 from soft_twin.mechanics.loads import Gravity, Pressure
 from soft_twin.mechanics.materials import energy_named
@@ -79,8 +79,11 @@ def run(folder: Path, data: Path) -> str:
     """All chambers, as the paper has it and with quadratic cells and fibres; then the segment where its recordings are.
 
     Raises:
-        MeshError: the mesh is missing from `data`, or has not six chambers.
+        UsageError: the mesh is missing from `data`.
+        MeshError: it has not six chambers.
     """
+    if not (data / FILE).is_file():
+        raise UsageError(f"no mesh of the arm at '{data / FILE}': --data or $SOFT_TWIN_DATA says where recordings are")
     mesh = read_mesh(data / FILE)
     curved = quadratic(mesh)
     cases = {

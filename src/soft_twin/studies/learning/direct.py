@@ -56,7 +56,7 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
         mean, largest = np.mean([[each.mean(), each.max()] for each in distances], axis=0)
         content[name] = {"frames": count, "mean_mm": mean, "largest_mm": largest, "seconds": seconds}
     write_text(folder / "table.json", json.dumps({"rows": content}, indent=1))
-    draw(folder, all_distances)
+    draw(folder, robot.name, all_distances)
     return table(content)
 
 
@@ -71,13 +71,13 @@ def table(content: dict) -> str:
     return "\n".join(lines)
 
 
-def draw(folder: Path, distances: dict[str, np.ndarray]) -> None:
-    """Histograms of the distances to the true surface."""
+def draw(folder: Path, robot: str, distances: dict[str, np.ndarray]) -> None:
+    """Histograms of the distances to the true surface of a robot."""
     figure = Figure(figsize=(7.0, 3.8), layout="constrained")
     plot = figure.subplots()
     bins = np.linspace(0.0, np.percentile(np.concatenate(list(distances.values())), 99.0), 60)
     for (name, own), colour in zip(distances.items(), ("#d55e00", "#0072b2", "#999999", "#009e73"), strict=True):
         plot.hist(own, bins, histtype="step", color=colour, label=f"{name}, mean {own.mean():.2f} mm")
-    plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title="membrane, all unseen pressures")
+    plot.set(xlabel="distance to the true surface [mm]", ylabel="points", title=f"{robot}, all unseen pressures")
     plot.legend(frameon=False)
     write_picture(folder / "direct.png", figure, dpi=110)

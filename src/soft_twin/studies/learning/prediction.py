@@ -58,6 +58,7 @@ MM = 1e3
 BEST, MARKED = "corrected", "corrected, by markers"
 UNTOLD = "corrected, times not told"
 FIXED = "the warp alone, fixed correspondences"
+SHOWN = 3  # frames in colour maps, or as many as there are
 FLAT = 0.2  # of its width: a surface no higher than that at rest is drawn from above
 
 
@@ -291,7 +292,7 @@ def table(content: dict) -> str:
 
 
 def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray]]) -> None:
-    """Colour maps of three frames before and after, and the histograms of all."""
+    """Colour maps of the first frames before and after, and the histograms of all."""
     uv = grid(TESTED)
     predicted = {name: predictions(correction, frames, uv, name == "corrected") for name in ("simulated", "corrected")}
     maps = {
@@ -300,8 +301,9 @@ def draw(folder: Path, correction: Correction, frames: list[dict[str, np.ndarray
     }
     worst = np.percentile(np.concatenate([each[1] for each in maps["simulated"]]), 98.0)
     flat = np.ptp(correction.shapes.mean[..., 2]) < FLAT * correction.shapes.size
-    figure = Figure(figsize=(11.0, 6.4 if flat else 7.6), layout="constrained")
-    axes = figure.subplots(2, 3, subplot_kw=None if flat else {"projection": "3d"})
+    columns = min(SHOWN, len(frames))
+    figure = Figure(figsize=(3.67 * columns, 6.4 if flat else 7.6), layout="constrained")
+    axes = figure.subplots(2, columns, squeeze=False, subplot_kw=None if flat else {"projection": "3d"})
     for row, (name, own) in zip(axes, maps.items(), strict=True):
         for i, (plot, (points, distances)) in enumerate(zip(row, own, strict=False)):
             shown = plot.scatter(

@@ -10,12 +10,14 @@ stored as it ends. Pictures: deviations.png (colour maps, as the paper's Figure 
 import json
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
+from soft_twin.errors import UsageError
 from soft_twin.learning.correction import Correction
 from soft_twin.learning.evaluation import surface_distances
 from soft_twin.learning.identity import reality_hash
@@ -30,6 +32,7 @@ from soft_twin.parallel import Workers, compute_all, terminal_progress
 from soft_twin.studies.learning.membrane import ROBOT
 from soft_twin.studies.learning.prediction import (
     MM,
+    SHOWN,
     frame_cases,
     learned_shapes,
     reality_of,
@@ -71,18 +74,33 @@ def run(folder: Path, data: Path, robot: str = ROBOT) -> str:
 
 
 def learned(robot, learning, folder: Path) -> tuple[Correction, list[dict[str, np.ndarray]], list[np.ndarray]]:
-    """The correction that is in the folder, or made there; frames of the reality and their cases."""
+    """The correction that is in the folder, or made there; frames of the reality and their cases.
+
+    Raises:
+        UsageError: the correction in the folder is of another description, or was trained on other frames.
+    """
     inflation, path = inflation_of(robot, folder / "simulations"), folder / f"{robot.name}.safetensors"
     frames = scanned(robot, learning, inflation, folder)
     if path.is_file():
         correction = load(path)
         correction.check(robot)
+        _check_frames(correction, robot, frames[: learning.frames], path)
     else:
         _, shapes, _, _ = learned_shapes(robot, learning, folder)
         recording = recorded(robot, frames[: learning.frames], shapes, folder / "scans")
         correction = learn_warp(shapes, recording, robot, WarpTraining.described(learning), say=terminal_progress)
         save(correction, path)
     return correction, frames, frame_cases(robot, learning, inflation, learning.frames + learning.unseen)
+
+
+def _check_frames(correction: Correction, robot, frames: list[dict[str, np.ndarray]], path: Path) -> None:
+    with TemporaryDirectory() as folder:  # scans that are there are those of the weights
+        digest = recorded(robot, frames, correction.shapes, Path(folder)).digest
+    if correction.data != digest:
+        raise UsageError(
+            f"'{path}' was trained on other frames than the reality of {robot.path} gives now: take it away, or say "
+            f"another folder by --out"
+        )
 
 
 def moved_targets(frames: list[dict[str, np.ndarray]], seed: int) -> list[ShapeTarget]:
@@ -159,9 +177,10 @@ def table(content: dict) -> str:
 
 
 def draw(folder: Path, maps: dict[str, list[dict[str, np.ndarray]]]) -> None:
-    """Colour maps of three targets: how far the reality is from them under the pressures that were found."""
-    figure = Figure(figsize=(11.0, 6.4), layout="constrained")
-    axes = figure.subplots(2, 3)
+    """Colour maps of the first targets: how far the reality is from them under the pressures that were found."""
+    columns = min(SHOWN, len(maps[PLAIN]))
+    figure = Figure(figsize=(3.67 * columns, 6.4), layout="constrained")
+    axes = figure.subplots(2, columns, squeeze=False)
     for row, name in enumerate((PLAIN, CORRECTED)):
         for i, plot in enumerate(axes[row]):
             each = maps[name][i]
@@ -169,7 +188,7 @@ def draw(folder: Path, maps: dict[str, list[dict[str, np.ndarray]]]) -> None:
                 *(MM * each["points"][:, :2]).T, c=each["shape"], s=7.0, cmap="turbo", vmin=0.0, vmax=4.0
             )
             mean, largest = each["shape"].mean(), each["shape"].max()
-            plot.set_title(f"target {i + 1}, {name}: mean {mean:.2f}, largest {largest:.1f} mm", fontsize=8)
+            plot.set_title(f"target {i + 1}, {name}:\nmean {mean:.2f}, largest {largest:.1f} mm", fontsize=8)
             plot.set(aspect="equal", xlabel="x [mm]")
         axes[row, 0].set_ylabel("y [mm]")
     figure.colorbar(shown, ax=axes, label="reality from the target's surface [mm]", shrink=0.8)

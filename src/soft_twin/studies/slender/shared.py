@@ -67,9 +67,13 @@ def emulated_robot(folder: Path, name: str = "slender_real", **changes: Any) -> 
 def tuned_twin(folder: Path, real: CableTube) -> tuple[CableTube, dict[str, float]]:
     """The twin with what a release of the emulated robot says of it, horizontal, with slack cables, tracked at 100 Hz;
     and the parameters. What was found is kept in the folder above, for the other experiments of the same robot; the
-    files tuned/release.mcap there and slender.yaml are written."""
+    files tuned/release.mcap there and slender.yaml are written.
+
+    Raises:
+        UsageError: that folder cannot be written.
+        others: of `tune`.
+    """
     store = folder.parent / "tuned"
-    store.mkdir(parents=True, exist_ok=True)
     twin = variant(folder, "slender", {})
     texts = twin.path.read_text(encoding="utf-8"), real.path.read_text(encoding="utf-8")
     (found,) = compute_all(partial(_tune, str(store)), [texts], Workers(), store, sources=True)
