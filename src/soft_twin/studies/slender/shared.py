@@ -71,7 +71,6 @@ def tuned_twin(folder: Path, real: CableTube) -> tuple[CableTube, dict[str, floa
 
     Raises:
         UsageError: that folder cannot be written.
-        others: of `tune`.
     """
     store = folder.parent / "tuned"
     twin = variant(folder, "slender", {})
